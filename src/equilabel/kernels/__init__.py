@@ -1,0 +1,1 @@
+"""Numerical kernels: arrays in, arrays out, one folder per device."""

@@ -1,0 +1,1 @@
+"""Passes on the CPU, compiled by numba. They state their preconditions and check nothing."""
