@@ -63,3 +63,105 @@ def earlier(steps: NDArray[np.int64]) -> NDArray[np.int64]:
     array([[-1, -1], [-1, 0], [-1, 1], [0, -1]])
     """
     return steps[: len(steps) // 2]
+
+
+def blocks(ndim: int, connectivity: int, *, stacked: bool = False) -> tuple[int, int]:
+    """Size the largest blocks of rows whose pixels touch wherever their columns do.
+
+    A row is a line along the last axis. In a block, any two rows are neighbors and overlap
+    diagonally, so that runs of the union of its rows are connected pixels.
+
+    Parameters
+    ----------
+    ndim, connectivity, stacked
+        As for `offsets`.
+
+    Returns
+    -------
+    deep, tall : int
+        Rows of a block along the third and second axis from the end.
+
+    Examples
+    --------
+    >>> blocks(2, 1), blocks(2, 2), blocks(3, 2), blocks(3, 3)
+    ((1, 1), (1, 2), (1, 2), (2, 2))
+    """
+    leading = ndim - 1 - stacked
+    tall = 2 if leading >= 1 and connectivity >= 2 else 1
+    deep = 2 if leading >= 2 and connectivity >= 3 else 1
+    return deep, tall
+
+
+def block_edges(
+    ndim: int, connectivity: int, block: tuple[int, int] = (1, 1), *, stacked: bool = False
+) -> NDArray[np.int64]:
+    """List what has to be compared to unite a block of rows with earlier blocks.
+
+    A neighbor row with ``k`` non-zero steps exists if ``k <= connectivity``, and overlaps
+    diagonally if ``k + 1 <= connectivity``.
+
+    Parameters
+    ----------
+    ndim : int
+        Number of axes, 1 to 6.
+    connectivity, stacked
+        As for `offsets`.
+    block : (int, int)
+        Rows of a block, as `blocks` returns them or (1, 1).
+
+    Returns
+    -------
+    (E, 10) array of int64
+        Columns: the step to the other block along five leading axes (5); whether the overlap is
+        diagonal (1); one or two rows of this block and of the other, which are compared together
+        (2 + 2), counted in raster order; a single row stands twice. The nearest block comes
+        first.
+
+    Examples
+    --------
+    >>> block_edges(2, 2, (1, 2))[:, 4:]
+    array([[-1, 1, 0, 0, 1, 1]])
+    """
+    axes = 5
+    leading = min(ndim - 1 - stacked, axes)
+    size = np.array([1] * (axes - 2) + list(block))
+    members = list(product(range(block[0]), range(block[1])))
+    edges = []
+    for step in product((-1, 0, 1), repeat=leading):
+        if step >= (0,) * leading:
+            continue
+        outer = np.array((0,) * (axes - leading) + step)
+        for diagonal in (True, False):
+            touching: dict[int, tuple[int, ...]] = {}
+            for here, inner in enumerate(members):
+                touching[here] = tuple(
+                    there
+                    for there, other in enumerate(members)
+                    if _touch(outer * size, inner, other, connectivity) == (1 + diagonal)
+                )
+            for there in sorted(set(touching.values()) - {()}):
+                mine = [here for here, others in touching.items() if others == there]
+                edges += [
+                    [*outer, diagonal, *pair, *other]
+                    for pair in _pairs(mine)
+                    for other in _pairs(list(there))
+                ]
+    edges.sort(key=lambda edge: (sum(map(abs, edge[:axes])), [-step for step in edge[:axes]]))
+    return np.array(edges, dtype=np.int64).reshape(len(edges), 10)
+
+
+def _pairs(rows: list[int]) -> list[tuple[int, int]]:
+    """Take rows two by two; a last one that is alone stands twice."""
+    return [(rows[k], rows[min(k + 1, len(rows) - 1)]) for k in range(0, len(rows), 2)]
+
+
+def _touch(
+    outer: NDArray[np.int64], inner: tuple[int, ...], other: tuple[int, ...], connectivity: int
+) -> int:
+    """Tell whether two rows do not touch (0), overlap straight (1) or diagonally too (2)."""
+    step = outer.copy()
+    step[-2:] += np.array(other) - np.array(inner)
+    if np.abs(step).max() > 1:
+        return 0
+    hops = int(np.abs(step).sum())
+    return 2 if hops < connectivity else int(hops <= connectivity)

@@ -1,0 +1,21 @@
+"""Fast connected-component labeling and measurement for scientific images.
+
+Use `label` and `regionprops_table` in place of scikit-image's, `segment` for the whole way from an
+image to labels and a table, and `devices` to see what the work can run on. Heavy libraries are
+loaded when they are first needed.
+"""
+
+from .devices import DeviceUnavailableError, devices
+from .labeling import label
+from .measuring import regionprops_table
+from .methods import METHODS
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "METHODS",
+    "DeviceUnavailableError",
+    "devices",
+    "label",
+    "regionprops_table",
+]

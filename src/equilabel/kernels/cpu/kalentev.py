@@ -1,0 +1,137 @@
+"""Passes of label equivalence (Kalentev et al. 2011) on the CPU.
+
+Labels are indices into the padded image, 0 stands for background and padding; a label is at most
+the index of the element that bears it. ``values`` is the image without padding, flat; ``rows``
+holds where each of its rows begins in the padded one.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def init_labels(values, background, rows, size):
+    """Label every foreground element with its own index (Listing 1).
+
+    Parameters
+    ----------
+    values : (N,) array of unsigned integers
+        The image, row after row.
+    background : scalar of the same type, or None
+        Value that gets label 0; None if no value does.
+    rows : (R,) array of int64
+        ``rows[r]`` is the padded index of element ``r * N / R``; none is 0. Not checked.
+    size : int
+        Number of elements of the padded image.
+
+    Returns
+    -------
+    labels : (size,) array of int64
+    """
+    labels = np.zeros(size, np.int64)
+    width = values.size // rows.size
+    for row in range(rows.size):
+        for column in range(width):
+            position = rows[row] + column
+            foreground = background is None or values[row * width + column] != background
+            labels[position] = position if foreground else 0
+    return labels
+
+
+@njit(nogil=True, cache=True)
+def scan(labels, values, rows, jumps, shifts):
+    """Lower what each label refers to, to the lowest label nearby (Listing 3).
+
+    The lowest label goes to the element that the present label refers to, without an atomic: of
+    two that write to one place either may win, as long as there is another scan. Row after row,
+    a scan meets labels that it has lowered already; this saves rounds and changes no result.
+
+    Parameters
+    ----------
+    labels : (size,) array of int64
+        Overwritten. After `init_labels` or `analyze`: each label is the label of what it refers to.
+    values : (N,) array of unsigned integers
+    rows : (R,) array of int64
+        As for `init_labels`.
+    jumps, shifts : (K,) arrays of int64
+        Distances to the neighbors, in the padded image and in the image. Those that leave the
+        image end in its padding. Not checked.
+
+    Returns
+    -------
+    changed : bool
+        Whether any label was lowered, so that another round is needed.
+    """
+    changed = False
+    width = values.size // rows.size
+    for row in range(rows.size):
+        for column in range(width):
+            position = rows[row] + column
+            label = labels[position]
+            if label == 0:
+                continue
+            element = row * width + column
+            lowest = label
+            for k in range(jumps.size):
+                near = labels[position + jumps[k]]
+                # a label that is not 0 lies inside the image: only then is there a value
+                if 0 < near < lowest and values[element + shifts[k]] == values[element]:
+                    lowest = near
+            if lowest < label:
+                labels[label] = min(labels[label], lowest)
+                changed = True
+    return changed
+
+
+@njit(nogil=True, cache=True)
+def analyze(labels):
+    """Point every element at the end of its chain of labels (Listing 2).
+
+    Parameters
+    ----------
+    labels : (size,) array of int64
+        Overwritten. ``labels[p] <= p``. Not checked.
+    """
+    for position in range(labels.size):
+        label = labels[position]
+        if label != 0:
+            after = labels[label]
+            while after != label:
+                label = labels[after]
+                after = labels[label]
+            labels[position] = label
+
+
+@njit(nogil=True, cache=True)
+def crop(labels, rows, size):
+    """Take the padding off: labels become roots.
+
+    Parameters
+    ----------
+    labels : (padded size,) array of int64
+        Overwritten. Every label refers to an element that bears its own index. Not checked.
+    rows : (R,) array of int64
+        As for `init_labels`.
+    size : int
+        Number of elements of the image.
+
+    Returns
+    -------
+    roots : (size,) array of int64
+        For each element the index, in the image, of the one its label refers to; -1 for label 0.
+    """
+    roots = np.empty(size, np.int64)
+    width = size // rows.size
+    for row in range(rows.size):
+        for column in range(width):
+            position = rows[row] + column
+            element = row * width + column
+            label = labels[position]
+            if label == 0:
+                roots[element] = -1
+            elif label == position:
+                roots[element] = element
+                labels[position] = -1 - element  # for those that refer to it: they come later
+            else:
+                roots[element] = -1 - labels[label]
+    return roots

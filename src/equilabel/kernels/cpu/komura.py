@@ -1,0 +1,174 @@
+"""Passes of the generalized labeler (Komura 2016) on the CPU.
+
+Labels are flat indices, -1 for background; a label is at most the index of the element that bears
+it. The list of neighbors of an element holds its earlier neighbors of equal value, the lowest
+first; the residual list is the same list without its first entry. Neither is stored: both follow
+from the steps.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def initialize(values, background, shape, steps, offsets):
+    """Label every foreground element with its lowest neighbor, or itself.
+
+    Parameters
+    ----------
+    values : (N,) array of unsigned integers
+        The image, flat in C order.
+    background : scalar of the same type, or None
+        Value that gets label -1; None if no value does.
+    shape : (ndim,) array of int64
+        Shape of the image.
+    steps : (K, ndim) array of int64
+        To earlier neighbors, in raster order. Not checked.
+    offsets : (K,) array of int64
+        The same steps as distances between flat indices. Not checked.
+
+    Returns
+    -------
+    labels : (N,) array of int64
+    """
+    labels = np.empty(values.size, np.int64)
+    inside = np.empty(offsets.size, np.bool_)
+    width = shape[-1]
+    for start in range(0, values.size, width):
+        mark_inside(start, shape, steps, inside)
+        for column in range(width):
+            i = start + column
+            labels[i] = i
+            if background is not None and values[i] == background:
+                labels[i] = -1
+                continue
+            for k in range(offsets.size):
+                if inside[k] and 0 <= column + steps[k, -1] < width:
+                    j = i + offsets[k]
+                    if values[i] == values[j]:
+                        labels[i] = j
+                        break
+    return labels
+
+
+@njit(nogil=True, cache=True)
+def analyze(labels):
+    """Point every element at the end of its chain of labels.
+
+    Parameters
+    ----------
+    labels : (N,) array of int64
+        Overwritten. ``labels[i] <= i``, -1 for background. Not checked.
+    """
+    for i in range(labels.size):
+        if labels[i] >= 0:
+            labels[i] = follow(labels, i)
+
+
+@njit(nogil=True, cache=True)
+def reduce_labels(labels, values, shape, steps, offsets):
+    """Unite every element with its residual list.
+
+    Parameters
+    ----------
+    labels : (N,) array of int64
+        Overwritten, with longer chains. From `initialize`, analyzed. Not checked.
+    values, shape, steps, offsets
+        As for `initialize`.
+    """
+    inside = np.empty(offsets.size, np.bool_)
+    width = shape[-1]
+    for start in range(0, values.size, width):
+        mark_inside(start, shape, steps, inside)
+        for column in range(width):
+            i = start + column
+            if labels[i] < 0:
+                continue
+            residual = False
+            for k in range(offsets.size):
+                if inside[k] and 0 <= column + steps[k, -1] < width:
+                    j = i + offsets[k]
+                    if values[i] == values[j]:
+                        if residual:
+                            unite(labels, i, j)
+                        residual = True
+
+
+@njit(nogil=True, cache=True)
+def unite(labels, i, j):
+    """Join the chains of two elements (Algorithm 1, for one entry of the residual list).
+
+    Parameters
+    ----------
+    labels : (N,) array of int64
+        Overwritten. ``labels[i] <= i``. Not checked.
+    i, j : int
+        Two foreground elements. Not checked.
+    """
+    high = follow(labels, i)
+    low = follow(labels, j)
+    done = high == low
+    if high < low:
+        high, low = low, high
+    while not done:
+        before = atomic_min(labels, high, low)
+        if before == low:
+            done = True
+        elif before > low:
+            high = before
+        else:  # another chain was joined here meanwhile: join it to this one
+            high, low = low, before
+
+
+@njit(nogil=True, cache=True)
+def follow(labels, i):
+    """Return the end of a chain of labels.
+
+    Parameters
+    ----------
+    labels : (N,) array of int64
+        ``labels[i] <= i``. Not checked.
+    i : int
+        A foreground element. Not checked.
+
+    Returns
+    -------
+    int
+        The first label that is its own.
+    """
+    label = labels[i]
+    while label != labels[label]:
+        label = labels[label]
+    return label
+
+
+@njit(nogil=True, cache=True)
+def atomic_min(labels, i, label):
+    """Lower ``labels[i]`` to `label` if that is less; return what it was."""
+    before = labels[i]
+    if label < before:
+        labels[i] = label
+    return before
+
+
+@njit(nogil=True, cache=True)
+def mark_inside(start, shape, steps, inside):
+    """Tell which steps from one row stay inside the image, along all axes but the last.
+
+    Parameters
+    ----------
+    start : int
+        Flat index of the first element of the row.
+    shape : (ndim,) array of int64
+    steps : (K, ndim) array of int64
+    inside : (K,) array of bool
+        Overwritten.
+    """
+    inside[:] = True
+    rest = start // shape[-1]
+    for axis in range(shape.size - 2, -1, -1):
+        coordinate = rest % shape[axis]
+        rest //= shape[axis]
+        for k in range(inside.size):
+            if not 0 <= coordinate + steps[k, axis] < shape[axis]:
+                inside[k] = False

@@ -1,0 +1,68 @@
+"""Plain threads over kernels that release the interpreter's lock.
+
+numba's own parallel loops can abort the process when they meet other thread pools; these cannot.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+ENVIRONMENT = "EQUILABEL_NUM_THREADS"
+WEIGHT = 65536  # pixels below which a thread is not worth waking
+
+
+def available() -> int:
+    """Count the threads to use: the environment's word, or the cores this process may use."""
+    word = os.environ.get(ENVIRONMENT, "")
+    if word:
+        if not word.isdecimal() or int(word) < 1:
+            message = f"{ENVIRONMENT} must be a whole number of threads; got {word!r}. Unset it."
+            raise ValueError(message)
+        return int(word)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def ranges(size: int, weight: int, grain: int = 1) -> list[tuple[int, int]]:
+    """Cut ``range(size)`` into pieces, one or a few for each thread.
+
+    Parameters
+    ----------
+    size : int
+        Number of rows, blocks or runs.
+    weight : int
+        Pixels in all; small work stays in one piece.
+    grain : int
+        Pieces begin at multiples of it.
+    """
+    threads = available()
+    pieces = 1 if threads == 1 else min(4 * threads, weight // WEIGHT, size // grain)
+    if pieces <= 1:
+        return [(0, size)] if size else []
+    ends = [size * piece // pieces // grain * grain for piece in range(pieces)] + [size]
+    return [(a, b) for a, b in pairwise(ends) if a < b]
+
+
+def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Call a kernel with each tuple of arguments, in threads where there are several."""
+    threads = available()
+    if len(tasks) <= 1 or threads == 1:
+        return [kernel(*task) for task in tasks]
+    return list(_pool(threads).map(lambda task: kernel(*task), tasks))
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="equilabel")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork

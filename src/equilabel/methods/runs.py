@@ -1,0 +1,33 @@
+"""Runs (this project): unite maximal stretches of equal pixels, and write each label once."""
+
+
+def recipe(passes, image, background, block, edges, room):
+    """Label an image through the table of its runs.
+
+    `pack` turns pixels into bits and bits into runs; `unite` joins runs that touch; `number`
+    counts their components in raster order of the first pixel; `paint` writes the labels.
+
+    Parameters
+    ----------
+    passes : module
+        The passes of one device.
+    image : array of bool or int, 1 to 6 axes, any strides
+        Not empty.
+    background : scalar or None
+        Of the image's type; None if no pixel is background.
+    block, edges
+        From `equilabel.neighborhood.blocks` and, for images of one and of many values,
+        `block_edges`.
+    room : callable
+        From the number of components to a flat array for the labels, and whether it holds zeros.
+
+    Returns
+    -------
+    int
+        Number of components.
+    """
+    table = passes.pack(image, background, block)
+    passes.unite(table, edges[table.pixels is not None])
+    components = passes.number(table)
+    passes.paint(table, *room(components))
+    return components

@@ -1,0 +1,403 @@
+"""The contract of published methods, and what their papers say about them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from scipy import ndimage
+from skimage import measure
+
+from equilabel.devices import passes
+from equilabel.kernels.cpu import komura
+from equilabel.kernels.cpu.roots import number
+from equilabel.methods import METHODS, find_method, load_recipe
+from equilabel.methods.kalentev import padding
+from equilabel.neighborhood import offsets
+
+ROOTS = [method.name for method in METHODS.values() if method.contract == "roots"]
+DTYPES = [np.dtype(code) for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
+SHAPES = [(23,), (9, 11), (5, 6, 7), (4, 3, 5, 4), (3, 2, 3, 3, 2), (2, 3, 1, 2, 2, 3)]
+NEIGHBORHOODS = [(shape, c) for shape in SHAPES for c in range(1, len(shape) + 1)]
+
+
+def find_roots(name, image, background, connectivity, *, stacked=False):
+    steps = offsets(image.ndim, connectivity, stacked=stacked)
+    return load_recipe(name)(passes(name, "cpu"), image, background, steps)
+
+
+def expected_roots(image, background, connectivity, *, stacked=False):
+    structure = ndimage.generate_binary_structure(image.ndim, connectivity)
+    if stacked:
+        structure[[0, 2]] = False
+    roots = np.full(image.shape, -1, np.int64)
+    for value in np.unique(image):
+        if background is None or value != background:
+            labels, count = ndimage.label(image == value, structure)
+            first = np.full(count + 1, image.size)
+            np.minimum.at(first, labels.ravel(), np.arange(image.size))
+            roots[labels > 0] = first[labels[labels > 0]]
+    return roots
+
+
+def check_roots(name, image, background, connectivity, *, stacked=False):
+    roots = find_roots(name, image, background, connectivity, stacked=stacked)
+    assert roots.dtype == np.int64
+    expected = expected_roots(image, background, connectivity, stacked=stacked)
+    np.testing.assert_array_equal(roots, expected)
+
+
+def noise(shape, dtype=np.int32, values=3, seed=0):
+    return np.random.default_rng(seed).integers(0, values, shape).astype(dtype)
+
+
+def spiral(size):
+    """Draw a curve one pixel wide, inwards from a corner, with one pixel between its turns."""
+    image = np.zeros((size, size), bool)
+    y = x = dy = 0
+    dx = 1
+    for length in (size - 1, *np.repeat(np.arange(size - 1, 0, -2), 2)):
+        for _ in range(length):
+            image[y, x] = True
+            y, x = y + dy, x + dx
+        dy, dx = dx, -dy
+    image[y, x] = True
+    return image
+
+
+def count_scans(image, connectivity=1):
+    """Count the rounds of Kalentev's host loop; the last one changes nothing."""
+    answers = []
+
+    def scan(*arguments):
+        answers.append(module.scan(*arguments))
+        return answers[-1]
+
+    module = passes("kalentev", "cpu")
+    counted = SimpleNamespace(
+        init_labels=module.init_labels, scan=scan, analyze=module.analyze, crop=module.crop
+    )
+    load_recipe("kalentev")(counted, image, False, offsets(image.ndim, connectivity))
+    assert not answers[-1]
+    return len(answers)
+
+
+# ---------------------------------------------------------------- contract
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize(("shape", "connectivity"), NEIGHBORHOODS)
+@pytest.mark.parametrize("background", [0, None])
+def test_roots_are_smallest_indices_in_every_neighborhood(name, shape, connectivity, background):
+    check_roots(name, noise(shape), background, connectivity)
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("background", [0, 1, None])
+def test_roots_are_smallest_indices_in_every_dtype(name, dtype, background):
+    image = noise((13, 8), dtype)
+    scalar = None if background is None else dtype.type(background)
+    for connectivity in (1, 2):
+        check_roots(name, image, scalar, connectivity)
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_roots_are_smallest_indices_whatever_the_image(name, data):
+    shape = data.draw(npst.array_shapes(max_dims=5, max_side=5))
+    dtype = data.draw(st.sampled_from(DTYPES))
+    values = [False, True]
+    if dtype.kind != "b":
+        values = [0, 1, 2, int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)]
+    image = data.draw(npst.arrays(dtype, shape, elements=st.sampled_from(values)))
+    background = data.draw(st.none() | st.sampled_from(values).map(dtype.type))
+    connectivity = data.draw(st.integers(1, len(shape)))
+    check_roots(name, image, background, connectivity, stacked=data.draw(st.booleans()))
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 9), (9, 1), (1, 7, 1), (1, 5, 6), (5, 6, 1)])
+def test_axes_of_length_one_join_nothing(name, shape):
+    for connectivity in range(1, len(shape) + 1):
+        check_roots(name, noise(shape), 0, connectivity)
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("shape", [(6,), (3, 8), (3, 5, 6), (3, 1, 6), (4, 3, 2, 5)])
+def test_images_of_a_stack_are_never_joined(name, shape):
+    full = np.ones(shape, np.uint8)
+    for image in (full, noise(shape)):
+        for connectivity in range(1, max(len(shape), 2)):
+            check_roots(name, image, 0, connectivity, stacked=True)
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("size", [3, 4, 15, 24])
+def test_a_spiral_is_one_component(name, size):
+    image = spiral(size)
+    for turned in (image, image[::-1].copy(), image.T.copy(), image[:, ::-1].copy()):
+        first = np.flatnonzero(turned)[0]
+        np.testing.assert_array_equal(
+            find_roots(name, turned, False, 1), np.where(turned, first, -1)
+        )
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_values_that_differ_in_the_last_bit_are_not_joined(name):
+    image = np.array([2**63, 2**63 + 1, 2**63 + 1, 2**64 - 1], np.uint64)
+    assert find_roots(name, image, np.uint64(2**64 - 1), 1).tolist() == [0, 1, 1, -1]
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_negative_values_are_values_like_others(name):
+    image = np.array([[-1, -1, 1], [-128, -1, 1]], np.int8)
+    assert find_roots(name, image, np.int8(-1), 1).tolist() == [[-1, -1, 2], [3, -1, 2]]
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_the_order_of_bytes_changes_nothing(name):
+    image = noise((7, 9), np.int16, values=300) // 100
+    swapped = image.astype(image.dtype.newbyteorder())
+    for background in (0, 1, None):
+        np.testing.assert_array_equal(
+            find_roots(name, swapped, background, 2), find_roots(name, image, background, 2)
+        )
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_an_image_that_may_not_be_written_is_left_alone(name):
+    image = noise((6, 7))
+    before = image.copy()
+    image.setflags(write=False)
+    check_roots(name, image, 0, 2)
+    np.testing.assert_array_equal(image, before)
+
+
+# --------------------------------------------------------- Kalentev's paper
+
+
+@pytest.mark.parametrize("size", [9, 16, 33, 64, 100])
+def test_a_spiral_takes_three_rounds_whatever_its_size(size):
+    image = spiral(size)
+    assert {count_scans(image), count_scans(image[::-1].copy())} == {3}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("occupation", "rounds"),
+    [(0.2, 4), (0.3, 5), (0.4, 5), (0.6, 8), (0.7, 5), (0.8, 4), (0.9, 4), (0.99, 3)],
+)
+def test_noise_takes_no_more_rounds_than_in_table_2(occupation, rounds):
+    image = np.random.default_rng(0).random((1024, 1024)) < occupation
+    assert rounds - 1 <= count_scans(image) <= rounds
+
+
+def test_labels_start_as_indices_into_the_padded_image():
+    image = np.array([[1, 0, 1], [1, 1, 0]], np.uint8)
+    rows, size, jumps, _ = padding(image.shape, offsets(2, 1))
+    labels = passes("kalentev", "cpu").init_labels(image.ravel(), np.uint8(0), rows, size)
+    expected = np.arange(20).reshape(4, 5)
+    expected[1:-1, 1:-1] *= image
+    expected[[0, -1]] = expected[:, [0, -1]] = 0
+    np.testing.assert_array_equal(labels.reshape(4, 5), expected)
+    assert jumps.tolist() == [-5, -1, 1, 5]
+
+
+def test_a_scan_lowers_what_the_label_refers_to():
+    labels = np.array([0, 1, 0, 3, 3, 0], np.int64)  # 4 refers to 3, and meets 1 below
+    values = np.ones(4, np.uint8)
+    jumps = np.array([-3], np.int64)
+    module = passes("kalentev", "cpu")
+    assert module.scan(labels, values, np.array([1]), jumps, jumps)
+    assert labels.tolist() == [0, 1, 0, 1, 3, 0]
+    module.analyze(labels)
+    assert labels.tolist() == [0, 1, 0, 1, 1, 0]
+
+
+def test_of_two_that_lower_one_label_the_lower_stays():
+    labels = np.array([0, 1, 2, 0, 4, 0, 0], np.int64)
+    jumps = np.array([-3, -2], np.int64)
+    labels[5] = 4  # 4 meets 1, then 5, which refers to 4, meets 2
+    module = passes("kalentev", "cpu")
+    assert module.scan(labels, np.ones(5, np.uint8), np.array([1]), jumps, jumps)
+    assert labels.tolist() == [0, 1, 2, 0, 1, 4, 0]
+
+
+def test_axes_without_steps_are_not_padded():
+    for shape, stacked, size in [((1, 4, 5), False, 42), ((3, 4, 5), True, 126), ((6,), True, 8)]:
+        assert padding(shape, offsets(len(shape), 1, stacked=stacked))[1] == size
+
+
+# ----------------------------------------------------------- Komura's paper
+# The network of Fig. 1, as label and residual list after initialization (Fig. 2), then the labels
+# of Fig. 3, left and right, and of Fig. 4.
+
+LABELS = [0, 1, 2, 0, 1, 1, 6, 7, 3, 3, 0, 4, 12, 5, 14, 1, 12, 2, 2, 12, 5, 3]
+RESIDUAL = {8: [6], 9: [6], 10: [9], 15: [13], 18: [17], 19: [14], 20: [7, 11], 21: [12, 14, 16]}
+ANALYZED = [0, 1, 2, 0, 1, 1, 6, 7, 0, 0, 0, 1, 12, 1, 14, 1, 12, 2, 2, 12, 1, 0]
+REDUCED = [0, 1, 2, 0, 1, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0, 1, 12, 2, 2, 12, 1, 0]
+FINAL = [0, 1, 2, 0, 1, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 2, 2, 0, 1, 0]
+
+
+def reduce_network(sites):
+    labels = np.array(LABELS)
+    komura.analyze(labels)
+    assert labels.tolist() == ANALYZED
+    for i in sites:
+        for j in RESIDUAL[i]:
+            komura.unite(labels, i, j)
+    return labels
+
+
+def test_the_network_of_the_paper_goes_through_its_figures():
+    labels = reduce_network(reversed(RESIDUAL))  # an order of threads that gives its Fig. 3
+    assert labels.tolist() == REDUCED
+    komura.analyze(labels)
+    assert labels.tolist() == FINAL
+
+
+@given(sites=st.permutations(list(RESIDUAL)))
+@settings(deadline=None, max_examples=40)
+def test_the_order_of_sites_does_not_matter(sites):
+    labels = reduce_network(sites)
+    komura.analyze(labels)
+    assert labels.tolist() == FINAL
+
+
+def test_a_site_starts_at_its_lowest_neighbor():
+    image = np.array([[1, 0, 1, 2], [1, 1, 1, 2], [0, 2, 2, 1]], np.uint8)
+    steps = offsets(2, 2)[:4]
+    shape = np.array(image.shape)
+    labels = komura.initialize(image.ravel(), np.uint8(0), shape, steps, steps @ [4, 1])
+    assert labels.reshape(3, 4).tolist() == [[0, -1, 2, 3], [0, 0, 2, 3], [-1, 9, 7, 6]]
+
+
+def test_a_chain_that_another_thread_lowered_meanwhile_is_joined_too(monkeypatch):
+    labels = np.arange(4)
+    visits = []
+
+    def race(labels, i, label):
+        if not visits:
+            labels[i] = 0  # another thread joins 3 to 0 just before this one joins it to 1
+        visits.append(i)
+        before = labels[i]
+        labels[i] = min(before, label)
+        return before
+
+    monkeypatch.setattr(komura, "atomic_min", race)
+    getattr(komura.unite, "py_func", komura.unite)(labels, 3, 1)
+    assert labels.tolist() == [0, 0, 2, 0]
+
+
+def test_four_passes_are_enough():
+    called = []
+
+    def recorded(name):
+        def call(*arguments):
+            called.append(name)
+            return getattr(komura, name)(*arguments)
+
+        return call
+
+    names = ("initialize", "analyze", "reduce_labels")
+    counted = SimpleNamespace(**{name: recorded(name) for name in names})
+    load_recipe("komura")(counted, noise((9, 9)), 0, offsets(2, 1))
+    assert called == ["initialize", "analyze", "reduce_labels", "analyze"]
+
+
+def test_atomic_min_returns_what_was_there():
+    labels = np.array([5, 5])
+    assert (komura.atomic_min(labels, 0, 3), komura.atomic_min(labels, 1, 7)) == (5, 5)
+    assert labels.tolist() == [3, 5]
+
+
+# ------------------------------------------------------------------- number
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("shape", [(31,), (14, 15), (6, 7, 8)])
+def test_numbers_are_those_of_skimage(name, shape):
+    image = noise(shape)
+    labels = np.empty(image.size, np.int32)
+    count = number(find_roots(name, image, 0, len(shape)).ravel(), labels)
+    expected, expected_count = measure.label(image, return_num=True)
+    np.testing.assert_array_equal(labels.reshape(shape), expected)
+    assert count == expected_count
+
+
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
+def test_numbers_go_into_labels_of_any_integer_type(dtype):
+    labels = np.full(6, 99, dtype)
+    assert number(np.array([0, -1, 2, 0, 4, 2]), labels) == 3
+    assert labels.tolist() == [1, 0, 2, 1, 3, 2]
+
+
+def test_roots_can_be_numbered_in_place():
+    roots = np.array([-1, 1, 2, 1, 4, 2, -1])
+    assert number(roots, roots) == 3
+    assert roots.tolist() == [0, 1, 2, 1, 3, 2, 0]
+
+
+# -------------------------------------------------------------------- table
+
+
+def test_the_table_knows_each_method_by_its_own_name():
+    assert list(METHODS) == [method.name for method in METHODS.values()]
+    assert set(METHODS) >= {"runs", "kalentev", "komura"}
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_published_methods_cite_their_paper_and_have_passes(name):
+    assert "doi:" in METHODS[name].paper
+    for device in METHODS[name].devices:
+        assert passes(name, device).__name__.endswith(f".{device}.{name}")
+
+
+def test_a_method_has_other_words():
+    words = {"auto": "runs", "generalized": "komura", "label_equivalence": "kalentev"}
+    assert {word: find_method(word).name for word in words} == words
+
+
+def test_words_are_not_used_twice():
+    words = [word for method in METHODS.values() for word in (method.name, *method.aliases)]
+    assert len(words) == len({*words, "auto"}) - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("kalentef", "got 'kalentef'. Did you mean 'kalentev'?"),
+        ("Generalised", "got 'Generalised'. Did you mean 'generalized'?"),
+        ("KOMURA", "got 'KOMURA'. Did you mean 'komura'?"),
+        ("x", "got 'x'."),
+        ("", "got ''."),
+        (None, "got None."),
+        (["runs"], "got ['runs']."),
+    ],
+)
+def test_an_unknown_method_is_refused_with_those_there_are(name, end):
+    with pytest.raises(ValueError, match="method must be one of") as caught:
+        find_method(name)
+    listed = ["auto", *METHODS]
+    assert str(caught.value) == f"method must be one of {listed}; {end}"
+
+
+def test_a_recipe_cannot_be_loaded_for_an_unknown_method():
+    with pytest.raises(ValueError, match="Did you mean 'komura'"):
+        load_recipe("komora")
+
+
+def test_recipes_load_without_a_compiler():
+    code = "import sys, equilabel.methods as m; {}; print('numba' in sys.modules)".format(
+        "; ".join(f"m.load_recipe({name!r})" for name in ROOTS)
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
