@@ -9,13 +9,18 @@ from .devices import DeviceUnavailableError, devices
 from .labeling import label
 from .measuring import regionprops_table
 from .methods import METHODS
+from .pipeline import Segmentation, segment
+from .thresholding import binarize
 
 __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
     "DeviceUnavailableError",
+    "Segmentation",
+    "binarize",
     "devices",
     "label",
     "regionprops_table",
+    "segment",
 ]

@@ -94,8 +94,8 @@ def label(
     device : {"auto", "cpu", "cuda"}
         "auto" is the fastest available. One asked for by name is never replaced.
     stacked : bool
-        Whether the first axis counts independent images: regions never join along it, `connectivity`
-        counts the other axes, and numbers go on from image to image.
+        Whether the first axis counts independent images: regions never join along it,
+        `connectivity` counts the other axes, and numbers go on from image to image.
     out : array of int, optional
         Receives the labels: same shape, any integer type that can hold them. It may be
         `label_image` itself. Writing to an array that exists saves the time of making one.

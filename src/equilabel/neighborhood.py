@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@cache
 def offsets(ndim: int, connectivity: int, *, stacked: bool = False) -> NDArray[np.int64]:
     """List the steps from an element to its neighbors.
 
@@ -25,7 +27,7 @@ def offsets(ndim: int, connectivity: int, *, stacked: bool = False) -> NDArray[n
 
     Returns
     -------
-    (K, ndim) array of int64
+    (K, ndim) array of int64, read-only
         In raster order, so that the first half leads to earlier elements and row
         ``K - 1 - k`` is minus row ``k``.
 
@@ -41,7 +43,7 @@ def offsets(ndim: int, connectivity: int, *, stacked: bool = False) -> NDArray[n
         for step in product((-1, 0, 1), repeat=ndim)
         if 0 < sum(map(abs, step)) <= connectivity and not (stacked and step[0])
     ]
-    return np.array(steps, dtype=np.int64).reshape(len(steps), ndim)
+    return _frozen(np.array(steps, dtype=np.int64).reshape(len(steps), ndim))
 
 
 def earlier(steps: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -92,6 +94,7 @@ def blocks(ndim: int, connectivity: int, *, stacked: bool = False) -> tuple[int,
     return deep, tall
 
 
+@cache
 def block_edges(
     ndim: int, connectivity: int, block: tuple[int, int] = (1, 1), *, stacked: bool = False
 ) -> NDArray[np.int64]:
@@ -111,7 +114,7 @@ def block_edges(
 
     Returns
     -------
-    (E, 10) array of int64
+    (E, 10) array of int64, read-only
         Columns: the step to the other block along five leading axes (5); whether the overlap is
         diagonal (1); one or two rows of this block and of the other, which are compared together
         (2 + 2), counted in raster order; a single row stands twice. The nearest block comes
@@ -147,7 +150,13 @@ def block_edges(
                     for other in _pairs(list(there))
                 ]
     edges.sort(key=lambda edge: (sum(map(abs, edge[:axes])), [-step for step in edge[:axes]]))
-    return np.array(edges, dtype=np.int64).reshape(len(edges), 10)
+    return _frozen(np.array(edges, dtype=np.int64).reshape(len(edges), 10))
+
+
+def _frozen(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Forbid writing to a table that callers share."""
+    table.flags.writeable = False
+    return table
 
 
 def _pairs(rows: list[int]) -> list[tuple[int, int]]:

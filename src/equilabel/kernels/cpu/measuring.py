@@ -25,22 +25,22 @@ def largest(labels: NDArray[Any]) -> int:
     return int(labels.max())
 
 
-def tabulate(labels: NDArray[Any], size: int, outline: bool) -> NDArray[np.int64]:
+def tabulate(labels: NDArray[Any], size: int, outline: bool) -> NDArray[np.int64] | None:
     """Accumulate the runs of every label.
 
     Parameters
     ----------
     labels : C-contiguous array of int, 1 to 6 axes
-        From 0 to less than `size`.
     size : int
-        Number of rows of the table.
+        Number of rows of the table; labels should be from 0 to less than it.
     outline : bool
         Whether to count classes of border pixels, which needs two axes or more.
 
     Returns
     -------
-    (size, 1 + 4 * ndim [+ 3]) array of int64
-        As `equilabel.kernels.cpu.tallying` describes it; row 0 is empty.
+    (size, 1 + 4 * ndim [+ 3]) array of int64, or None
+        As `equilabel.kernels.cpu.tallying` describes it; row 0 is empty. None if a label is out
+        of range.
     """
     axes = labels.ndim - 1
     columns = labels.shape[-1]
@@ -49,13 +49,15 @@ def tabulate(labels: NDArray[Any], size: int, outline: bool) -> NDArray[np.int64
     flat = labels.reshape(-1)
     spans = threads.ranges(rows if columns else 0, min(flat.size, _worth(flat.size, size)))
     tables = [open_table(size, axes, outline) for _ in spans] or [open_table(size, axes, outline)]
-    threads.each(
+    fits = threads.each(
         tallying.accumulate,
         [
             (flat, columns, shape, axes, outline, begin, end, table)
             for (begin, end), table in zip(spans, tables, strict=False)
         ],
     )
+    if not all(fits):
+        return None
     whole = tables[0]
     for table in tables[1:]:
         add_table(whole, table, axes)
@@ -99,13 +101,14 @@ def intensities(
     """
     if values.ndim == 2:
         parts = [intensities(labels, values[:, c], size) for c in range(values.shape[1])]
-        return tuple(np.stack(part, axis=1) for part in zip(*parts, strict=True))  # type: ignore[return-value]
+        sums, lows, highs = (np.stack(part, axis=1) for part in zip(*parts, strict=True))
+        return sums, lows, highs
     values = _plain(values)
     exact = values.dtype.kind in "ui" and values.dtype.itemsize <= 4
     limits = np.iinfo(values.dtype) if values.dtype.kind in "ui" else np.finfo(values.dtype)
     top, bottom = (limits.max, limits.min) if values.dtype.kind in "ui" else (np.inf, -np.inf)
     spans = threads.ranges(labels.size, _worth(labels.size, size))
-    parts = [
+    pieces = [
         (
             np.zeros(size, np.int64 if exact else np.float64),
             np.full(size, top, values.dtype),
@@ -115,10 +118,13 @@ def intensities(
     ]
     threads.each(
         tallying.add_values,
-        [(labels, values, *span, *part) for span, part in zip(spans, parts, strict=True)],
+        [(labels, values, *span, *part) for span, part in zip(spans, pieces, strict=True)],
     )
-    sums, lows, highs = (list(part) for part in zip(*parts, strict=True))
-    return sum(sums), np.minimum.reduce(lows), np.maximum.reduce(highs)  # type: ignore[return-value]
+    return (
+        np.add.reduce([piece[0] for piece in pieces]),
+        np.minimum.reduce([piece[1] for piece in pieces]),
+        np.maximum.reduce([piece[2] for piece in pieces]),
+    )
 
 
 def squares(labels: NDArray[Any], values: NDArray[Any], means: NDArray[Any]) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import linking, packing, painting, threads
+from . import linking, linking_values, numbering, packing, painting, threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,12 +103,14 @@ def unite(table: RunTable, edges: NDArray[np.int64]) -> None:
         return
     pieces = table.pieces()
     threads.each(
-        linking.index,
+        numbering.index,
         [(table.starts, table.counts, a, b, table.first, table.parents) for a, b in pieces],
     )
     reach = _reach(table.grid, edges)
     inside = [(a, b, a, b) for a, b in pieces]
     between = [(a, min(b, a + reach), 0, a) for a, b in pieces[1:]]
+    kernel: Any
+    before: tuple[Any, ...]
     if table.pixels is None:
         before = (table.bits.reshape(-1), table.starts, table.first, *table.geometry, edges)
         kernel = linking.link
@@ -122,7 +124,7 @@ def unite(table: RunTable, edges: NDArray[np.int64]) -> None:
             table.shape,
             edges,
         )
-        kernel = linking.link_values
+        kernel = linking_values.link_values
     threads.each(kernel, [(*before, *span, table.parents) for span in inside])
     for span in between:
         kernel(*before, *span, table.parents)
@@ -135,16 +137,16 @@ def number(table: RunTable) -> int:
     line = int(table.grid[4]) if table.deep > 1 else 1
     counts = table.counts[::line].copy()
     ends = np.empty(counts.size, np.int64)
-    components = int(linking.number(counts, table.parents, ends))
+    components = int(numbering.number(counts, table.parents, ends))
     if table.deep * table.tall > 1 and components > 1:
         order = np.zeros(components + 1, table.parents.dtype)
         pieces = table.pieces()
         before = (table.bits, table.starts, table.first, table.parents, *table.geometry)
         threads.each(
-            linking.reorder, [(*before, a // line, b // line, ends, order) for a, b in pieces]
+            numbering.reorder, [(*before, a // line, b // line, ends, order) for a, b in pieces]
         )
         threads.each(
-            linking.relabel,
+            numbering.relabel,
             [(table.parents, table.counts[a], table.counts[b], order) for a, b in pieces],
         )
     return components

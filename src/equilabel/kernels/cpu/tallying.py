@@ -22,91 +22,142 @@ def accumulate(labels, columns, shape, axes, outline, first_row, last_row, table
     Parameters
     ----------
     labels : (R * columns,) array of int
-        At least 0 and less than the rows of `table`.
+        Any; what the table has no row for is reported.
     shape : (5,) array of int64
         Leading axes, padded with ones in front.
     axes : int
         How many of the leading axes are measured: the last ones.
     outline : bool
-        Whether to count classes of border pixels.
+        Whether to count classes of border pixels; needs an axis to measure.
     table : (labels, 1 + 4 * (axes + 1) [+ 3]) array of int64
         Updated. Rows begin as `open_table` makes them.
+
+    Returns
+    -------
+    bool
+        Whether the table had a row for every label; if not, it is unfinished.
     """
     words = -(-columns // 64)
     leading = AXES - axes
+    rows = labels.size // columns
     strides = np.ones(AXES, np.int64)
     for axis in range(AXES - 2, -1, -1):
         strides[axis] = strides[axis + 1] * shape[axis + 1]
     position = np.empty(AXES, np.int64)
     locate(first_row, shape, position)
     changes = np.empty(words, np.uint64)
-    foreground = np.empty(words, np.uint64)
     same = np.zeros((axes, words), np.uint64)
     marks = np.zeros((3, words), np.uint64)
-    borders = np.zeros((3, words), np.uint64)
+    # Four rows of bits at a time: foreground, equal to the left, above, above left, above right.
+    window = np.zeros((4, 5, words), np.uint64)
+    border = np.zeros((4, words), np.uint64)
+    ahead = 0
     if outline:
-        if position[4] > 0:
-            find_border(labels, columns, shape[4], first_row - 1, position[4] - 1, borders[0])
-        find_border(labels, columns, shape[4], first_row, position[4], borders[1])
+        ahead = 2
+        for row in range(max(first_row - 1, 0), min(first_row + 2, rows)):
+            read_row(labels, columns, row, row % shape[4], True, window[row & 3])
+        for row in range(max(first_row - 1, 0), first_row + 1):
+            find_border(window[row & 3], window[(row + 1) & 3], border[row & 3])
     for row in range(first_row, last_row):
-        filled = find_changes(labels, columns, row, foreground, changes)
+        if row + ahead < rows:
+            y = (position[4] + ahead) % shape[4]
+            read_row(labels, columns, row + ahead, y, outline, window[(row + ahead) & 3])
+        else:
+            window[(row + ahead) & 3] = NONE
         if outline:
-            if position[4] + 1 < shape[4]:
-                find_border(labels, columns, shape[4], row + 1, position[4] + 1, borders[2])
-            else:
-                borders[2] = NONE
-        if filled:
+            find_border(window[(row + 1) & 3], window[(row + 2) & 3], border[(row + 1) & 3])
+        here = window[row & 3]
+        if find_changes(here, changes):
             for axis in range(axes):
-                find_pairs(
-                    labels,
-                    columns,
-                    row,
-                    row - strides[leading + axis] if position[leading + axis] > 0 else -1,
-                    foreground,
-                    same[axis],
-                )
+                if leading + axis == AXES - 1:
+                    same[axis] = here[2]
+                elif position[leading + axis] > 0:
+                    there = row - strides[leading + axis]
+                    find_pairs(labels, columns, row, there, here[0], same[axis])
+                else:
+                    same[axis] = NONE
             if outline:
-                classify_border(labels, columns, row, borders, marks)
-            add_runs(labels, columns, row, position, axes, changes, same, outline, marks, table)
-        if outline:
-            if position[4] + 1 < shape[4]:
-                borders[0] = borders[1]
-                borders[1] = borders[2]
-            else:
-                borders[0] = NONE
-                if row + 1 < last_row:
-                    find_border(labels, columns, shape[4], row + 1, 0, borders[1])
+                below = window[(row + 1) & 3]
+                classify(
+                    here,
+                    below,
+                    border[(row - 1) & 3],
+                    border[row & 3],
+                    border[(row + 1) & 3],
+                    marks,
+                )
+            if not add_runs(
+                labels, columns, row, position, axes, changes, same, outline, marks, table
+            ):
+                return False
         advance(shape, position)
+    return True
 
 
 @njit(nogil=True, cache=True)
-def find_changes(labels, columns, row, foreground, changes):
-    """Set bits where labels are not 0, and where they differ from the pixel before."""
+def read_row(labels, columns, row, y, outline, window):
+    """Compare the labels of a row with those next to them.
+
+    Parameters
+    ----------
+    y : int
+        Place of the row along the second axis from the end; the first has none above.
+    outline : bool
+        Whether to compare across corners too.
+    window : (5, words) array of uint64
+        Overwritten: where labels are not 0, and where they are also those to the left, above,
+        above to the left and above to the right.
+    """
     zero = labels.dtype.type(0)
-    filled = NONE
-    for word in range(foreground.size):
+    words = window.shape[1]
+    for word in range(words):
         start = row * columns + 64 * word
         width = min(64, columns - 64 * word)
         some = differs_within(labels, start, zero, width)
-        foreground[word] = some
-        change = NONE
-        if some != NONE or (word > 0 and foreground[word - 1] >> LAST):
-            change = ~agrees_within(labels, start, start - 1, width)
-            if width < 64:
-                change &= (ONE << np.uint64(width)) - ONE
+        left = NONE
+        above = NONE
+        above_left = NONE
+        above_right = NONE
+        if some != NONE:
+            left = some & agrees_within(labels, start, start - 1, width)
             if word == 0:
-                change |= ONE
-        changes[word] = change
+                left &= ~ONE
+            if y > 0:
+                up = start - columns
+                above = some & agrees_within(labels, start, up, width)
+                if outline:
+                    above_left = some & agrees_within(labels, start, up - 1, width)
+                    above_right = some & agrees_within(labels, start, up + 1, width)
+                    if word == 0:
+                        above_left &= ~ONE
+                    if word + 1 == words:
+                        above_right &= ~(ONE << np.uint64(width - 1))
+        window[0, word] = some
+        window[1, word] = left
+        window[2, word] = above
+        window[3, word] = above_left
+        window[4, word] = above_right
+
+
+@njit(nogil=True, cache=True)
+def find_changes(window, changes):
+    """Set bits where a run begins, and after the last pixel of one; tell if there is any."""
+    before = NONE
+    filled = NONE
+    for word in range(changes.size):
+        some = window[0, word]
+        changes[word] = (some & ~window[1, word]) | (~some & ((some << ONE) | before))
+        before = some >> LAST
         filled |= some
     return filled != NONE
 
 
 @njit(nogil=True, cache=True)
 def find_pairs(labels, columns, row, other, foreground, same):
-    """Set bits where a label stands in another row too; `other` is negative outside the image."""
+    """Set bits where a label stands in another row too."""
     for word in range(foreground.size):
         same[word] = NONE
-        if foreground[word] != NONE and other >= 0:
+        if foreground[word] != NONE:
             start = row * columns + 64 * word
             width = min(64, columns - 64 * word)
             there = other * columns + 64 * word
@@ -114,32 +165,18 @@ def find_pairs(labels, columns, row, other, foreground, same):
 
 
 @njit(nogil=True, cache=True)
-def find_border(labels, columns, height, row, y, border):
+def find_border(here, below, border):
     """Set bits where a label has a neighbor across an edge that is another, or outside."""
-    zero = labels.dtype.type(0)
     for word in range(border.size):
-        start = row * columns + 64 * word
-        width = min(64, columns - 64 * word)
-        some = differs_within(labels, start, zero, width)
-        if some != NONE:
-            inner = some
-            inner &= agrees_within(labels, start, start - 1, width)
-            inner &= agrees_within(labels, start, start + 1, width)
-            if word == 0:
-                inner &= ~ONE
-            if word + 1 == border.size:
-                inner &= ~(ONE << np.uint64(width - 1))
-            if y == 0 or y == height - 1:
-                inner = NONE
-            elif inner != NONE:
-                inner &= agrees_within(labels, start, start - columns, width)
-                inner &= agrees_within(labels, start, start + columns, width)
-            some &= ~inner
-        border[word] = some
+        some = here[0, word]
+        right = here[1, word] >> ONE
+        if word + 1 < border.size:
+            right |= here[1, word + 1] << LAST
+        border[word] = some & ~(here[1, word] & right & here[2, word] & below[2, word])
 
 
 @njit(nogil=True, cache=True)
-def classify_border(labels, columns, row, borders, marks):
+def classify(here, below, border_above, border, border_below, marks):
     """Sort border pixels by how many of their neighbors are border pixels of the same label.
 
     With `a` of them across edges and `b` across corners, ``marks[0]`` is set for a in (2, 3) and
@@ -148,56 +185,47 @@ def classify_border(labels, columns, row, borders, marks):
 
     Parameters
     ----------
-    borders : (3, words) array of uint64
-        Border pixels of the row before, this one and the next.
+    here, below : (5, words) arrays of uint64
+        From `read_row`.
+    border_above, border, border_below : (words,) arrays of uint64
+        From `find_border`.
     """
-    words = borders.shape[1]
+    words = border.size
     for word in range(words):
-        center = borders[1, word]
+        center = border[word]
         marks[0, word] = NONE
         marks[1, word] = NONE
         marks[2, word] = NONE
         if center == NONE:
             continue
-        start = row * columns + 64 * word
-        width = min(64, columns - 64 * word)
-        before = word - 1
-        after = word + 1
-        shifted = np.empty((3, 2), np.uint64)
-        for k in range(3):
-            shifted[k, 0] = borders[k, word] << ONE
-            shifted[k, 1] = borders[k, word] >> ONE
-            if before >= 0:
-                shifted[k, 0] |= borders[k, before] >> LAST
-            if after < words:
-                shifted[k, 1] |= borders[k, after] << LAST
-        up = start - columns
-        down = start + columns
+        left = center << ONE
+        right = (here[1, word] & center) >> ONE
+        above_left = border_above[word] << ONE
+        above_right = border_above[word] >> ONE
+        below_left = (below[4, word] & border_below[word]) << ONE
+        below_right = (below[3, word] & border_below[word]) >> ONE
+        if word > 0:
+            left |= border[word - 1] >> LAST
+            above_left |= border_above[word - 1] >> LAST
+            below_left |= (below[4, word - 1] & border_below[word - 1]) >> LAST
+        if word + 1 < words:
+            right |= (here[1, word + 1] & border[word + 1]) << LAST
+            above_right |= border_above[word + 1] << LAST
+            below_right |= (below[3, word + 1] & border_below[word + 1]) << LAST
         a1, a2, a4 = tally(
-            meeting(labels, start, up, width, borders[0, word] & center),
-            meeting(labels, start, down, width, borders[2, word] & center),
-            meeting(labels, start, start - 1, width, shifted[1, 0] & center),
-            meeting(labels, start, start + 1, width, shifted[1, 1] & center),
+            here[2, word] & border_above[word],
+            below[2, word] & border_below[word],
+            here[1, word] & left,
+            right,
         )
         b1, b2, b4 = tally(
-            meeting(labels, start, up - 1, width, shifted[0, 0] & center),
-            meeting(labels, start, up + 1, width, shifted[0, 1] & center),
-            meeting(labels, start, down - 1, width, shifted[2, 0] & center),
-            meeting(labels, start, down + 1, width, shifted[2, 1] & center),
+            here[3, word] & above_left, here[4, word] & above_right, below_left, below_right
         )
         none = center & ~a1 & ~a2 & ~a4
         one = center & a1 & ~a2
         marks[0, word] = center & a2 & ~(b1 & b2) & ~b4
         marks[1, word] = (none & b2 & ~b1) | (one & b1 & b2)
         marks[2, word] = one & (b1 ^ b2)
-
-
-@njit(nogil=True, cache=True)
-def meeting(labels, start, other, width, candidates):
-    """Keep the candidates whose label is that of a neighbor."""
-    if candidates == NONE:
-        return NONE
-    return candidates & agrees_within(labels, start, other, width)
 
 
 @njit(nogil=True, cache=True)
@@ -225,7 +253,7 @@ def count_between(words, begin, end):
 
 @njit(nogil=True, cache=True)
 def add_runs(labels, columns, row, position, axes, changes, same, outline, marks, table):
-    """Add the runs of one row to the table; runs end where the next change is."""
+    """Add the runs of one row to the table, and tell if it had a line for each of them."""
     begin = -1
     label = 0
     for word in range(changes.size):
@@ -235,10 +263,13 @@ def add_runs(labels, columns, row, position, axes, changes, same, outline, marks
             change &= change - ONE
             if begin >= 0:
                 add_run(table[label], begin, x, position, axes, same, outline, marks)
-            label = np.int64(labels[row * columns + x])
+            label = np.int64(labels[row * columns + x]) if x < columns else 0
             begin = x if label else -1
+            if label < 0 or label >= table.shape[0]:
+                return False
     if begin >= 0:
         add_run(table[label], begin, columns, position, axes, same, outline, marks)
+    return True
 
 
 @njit(nogil=True, cache=True, forceinline=True)

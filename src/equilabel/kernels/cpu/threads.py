@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 ENVIRONMENT = "EQUILABEL_NUM_THREADS"
-WEIGHT = 65536  # pixels below which a thread is not worth waking
+WEIGHT = 2**20  # pixels below which a thread is not worth waking
 
 
 def available() -> int:
@@ -52,16 +52,34 @@ def ranges(size: int, weight: int, grain: int = 1) -> list[tuple[int, int]]:
 
 
 def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Call a kernel with each tuple of arguments, in threads where there are several."""
-    threads = available()
-    if len(tasks) <= 1 or threads == 1:
+    """Call a kernel with each tuple of arguments, in threads where there are several.
+
+    The calling thread works too, and waits for no helper that has not begun when nothing is left:
+    on a busy machine this costs no more than doing it alone.
+    """
+    helpers = min(available(), len(tasks)) - 1
+    if helpers < 1:
         return [kernel(*task) for task in tasks]
-    return list(_pool(threads).map(lambda task: kernel(*task), tasks))
+    results: list[Any] = [None] * len(tasks)
+    queue = iter(range(len(tasks)))
+
+    def work() -> None:
+        for place in queue:
+            results[place] = kernel(*tasks[place])
+
+    started = [_pool(helpers).submit(work) for _ in range(helpers)]
+    try:
+        work()
+    finally:
+        for helper in started:
+            if not helper.cancel():
+                helper.result()
+    return results
 
 
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="equilabel")
+def _pool(helpers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(helpers, thread_name_prefix="equilabel")
 
 
 if hasattr(os, "register_at_fork"):

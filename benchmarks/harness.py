@@ -1,0 +1,114 @@
+"""What every benchmark shares: interleaved timing, peak memory, the machine, and storing both."""
+
+from __future__ import annotations
+
+import gc
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = (
+    "equilabel",
+    "numpy",
+    "numba",
+    "scipy",
+    "scikit-image",
+    "connected-components-3d",
+    "opencv-python-headless",
+)
+
+
+def interleave(
+    contenders: Mapping[str, Callable[[], Any]], rounds: int
+) -> dict[str, dict[str, float]]:
+    """Time every contender once a round, so that a slow moment of the machine hits all of them.
+
+    Returns
+    -------
+    dict of str to {"min": s, "median": s}
+        The first round, which compiles and warms up, does not count.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(rounds + 1):
+        for name, run in contenders.items():
+            began = time.perf_counter()
+            result = run()
+            took = time.perf_counter() - began
+            del result
+            if turn:
+                seconds[name].append(took)
+    return {
+        name: {"min": min(times), "median": statistics.median(times)}
+        for name, times in seconds.items()
+    }
+
+
+def peak_memory(run: Callable[[], Any]) -> int | None:
+    """Return the bytes by which a call raised the peak of resident memory; Linux only."""
+    reset = Path("/proc/self/clear_refs")
+    if not reset.exists():
+        return None
+    gc.collect()
+    before = _status("VmRSS")
+    reset.write_text("5")
+    result = run()
+    peak = _status("VmHWM")
+    del result
+    return max(peak - before, 0)
+
+
+def _status(key: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key + ":"):
+            return 1024 * int(line.split()[1])
+    raise KeyError(key)
+
+
+def describe() -> dict[str, Any]:
+    """Describe the machine and the software, for the record."""
+    model = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = None
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent,
+        check=False,
+    ).stdout.strip()
+    return {
+        "cpu": model,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": versions,
+        "commit": commit,
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def store(name: str, rows: list[dict[str, Any]]) -> Path:
+    """Write the rows of a benchmark, with the machine they were measured on."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps({"machine": describe(), "rows": rows}, indent=1) + "\n")
+    return path

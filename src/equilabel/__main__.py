@@ -1,0 +1,6 @@
+"""The command line, for ``python -m equilabel``."""
+
+from .cli import main
+
+if __name__ == "__main__":
+    main()

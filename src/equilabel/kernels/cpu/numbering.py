@@ -1,0 +1,117 @@
+"""Passes that number runs, and components in raster order of their first pixel."""
+
+import numpy as np
+from numba import njit
+
+from .bits import LAST, NONE, ONE, popcount
+from .packing import AXES, advance, locate, row_beside
+
+
+@njit(nogil=True, cache=True)
+def index(starts, counts, first_block, last_block, first, parents):
+    """Count up the runs that begin in each word, and make each run its own root.
+
+    Parameters
+    ----------
+    counts : (B + 1,) array of int64
+        Number of the first run of each block.
+    first : (B, words) array of int
+        Overwritten in the range of blocks.
+    parents : (runs + 1,) array of int
+        Overwritten for the runs of these blocks.
+    """
+    for block in range(first_block, last_block):
+        run = counts[block]
+        for word in range(starts.shape[1]):
+            first[block, word] = run
+            run += popcount(starts[block, word])
+    for run in range(counts[first_block], counts[last_block]):
+        parents[run] = run
+
+
+@njit(nogil=True, cache=True)
+def number(counts, parents, ends):
+    """Replace each run's parent by the number of its component, in order of first runs.
+
+    Parameters
+    ----------
+    counts : (slabs + 1,) array of int64
+        Number of the first run of each slab.
+    parents : (runs + 1,) array of int
+        Overwritten: 1 to N, and 0 for run 0.
+    ends : (slabs + 1,) array of int64
+        ``ends[slab + 1]`` is set to the components that begin before the end of a slab.
+
+    Returns
+    -------
+    int
+        N.
+    """
+    components = 0
+    ends[0] = 0
+    parents[0] = 0
+    for slab in range(counts.size - 1):
+        for run in range(counts[slab], counts[slab + 1]):
+            parent = parents[run]
+            label = parents[parent]
+            components += parent == run
+            parents[run] = components if parent == run else label
+        ends[slab + 1] = components
+    return components
+
+
+@njit(nogil=True, cache=True)
+def reorder(
+    bits, starts, first, labels, shape, grid, deep, tall, first_slab, last_slab, ends, order
+):
+    """Order the components that begin in each slab by their first pixel instead of first run.
+
+    Where blocks have several rows, runs come block by block but pixels row by row. A slab is
+    the blocks that share their rows' raster range: one block, or one line of them.
+
+    Parameters
+    ----------
+    labels : (runs + 1,) array of int
+        What `number` made of the parents.
+    ends : (slabs + 1,) array of int64
+        From `number`.
+    order : (N + 1,) array of int
+        Zeros; ``order[label]`` is set to the label in raster order.
+    """
+    line = grid[4] if deep > 1 else 1
+    position = np.empty(AXES, np.int64)
+    for slab in range(first_slab, last_slab):
+        before = ends[slab]
+        given = before
+        wanted = ends[slab + 1]
+        if wanted == before:
+            continue
+        for z in range(deep):
+            locate(slab * line, grid, position)
+            for block in range(slab * line, slab * line + line):
+                for y in range(tall):
+                    if given == wanted:
+                        break
+                    row = row_beside(position, shape, deep, tall, 0, 0, 0, z, y)
+                    carry = NONE
+                    for word in range(bits.shape[1]):
+                        pixels = bits[row, word]
+                        begins = pixels & ~((pixels << ONE) | carry)
+                        carry = pixels >> LAST
+                        here = starts[block, word]
+                        run = first[block, word]
+                        while begins != NONE:
+                            bit = begins & (~begins + ONE)
+                            label = labels[run + popcount(here & (bit ^ (bit - ONE))) - 1]
+                            if label > before and order[label] == 0:
+                                given += 1
+                                order[label] = given
+                            begins ^= bit
+                advance(grid, position)
+
+
+@njit(nogil=True, cache=True)
+def relabel(labels, begin, end, order):
+    """Replace each label by its place in another order."""
+    for run in range(begin, end):
+        labels[run] = order[labels[run]]

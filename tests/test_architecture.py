@@ -1,0 +1,132 @@
+"""The house: which room may import which, and what the front door loads."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import equilabel
+
+PACKAGE = Path(equilabel.__file__).parent
+
+# Arrows go from a higher level to a lower one. Modules of one folder may import each other.
+LEVELS = {
+    "neighborhood": 0,
+    "kernels": 0,
+    "storage": 0,
+    "samples": 0,
+    "devices": 1,
+    "methods": 1,
+    "thresholding": 2,
+    "labeling": 2,
+    "measuring": 2,
+    "pipeline": 4,
+    "": 5,  # the facade
+    "cli": 6,
+    "__main__": 7,
+}
+
+# Libraries that only some rooms may know.
+HOMES = {
+    "cupy": ("kernels.cuda", "devices"),
+    "numba": ("kernels.cpu",),
+    "llvmlite": ("kernels.cpu",),
+    "napari": ("widget",),
+    "typer": ("cli",),
+    "rich": ("cli",),
+    "tifffile": ("storage",),
+}
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imports(name):
+    """Yield what a module imports, anywhere in it: ours relative to the package, others whole."""
+    path = MODULES[name]
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    package = [part for part in package if part]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, not alias.name.startswith("equilabel")
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module, not node.module.startswith("equilabel")
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1]
+            if node.module:
+                yield ".".join([*base, node.module]), False
+            else:
+                for alias in node.names:
+                    yield ".".join([*base, alias.name]), False
+
+
+def room(name):
+    """Return the room of a module: what stands directly in the package."""
+    name = name.removeprefix("equilabel").lstrip(".")
+    first = name.split(".")[0]
+    return first if first in LEVELS else ""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_has_a_room(name):
+    assert name.split(".")[0] in LEVELS
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name])
+def test_arrows_point_down(name):
+    for other, foreign in imports(name):
+        if not foreign and room(other) != room(name):
+            assert LEVELS[room(other)] < LEVELS[room(name)], f"{name} imports {other}"
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if room(name) == "methods"])
+def test_methods_know_nothing_of_ours(name):
+    assert all(foreign or room(other) == "methods" for other, foreign in imports(name))
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if room(name) == "cli"])
+def test_the_command_line_sees_only_the_facade_and_storage(name):
+    seen = {room(other) for other, foreign in imports(name) if not foreign}
+    assert seen <= {"", "storage", "cli"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_libraries_stay_in_their_rooms(name):
+    for other, foreign in imports(name):
+        homes = HOMES.get(other.split(".")[0]) if foreign else None
+        assert homes is None or name.startswith(homes), f"{name} imports {other}"
+
+
+def test_the_facade_lists_all_its_names():
+    tree = ast.parse(MODULES[""].read_text(encoding="utf-8"))
+    names = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert names == set(equilabel.__all__)
+    assert list(equilabel.__all__) == sorted(equilabel.__all__, key=lambda n: (n.lower() != n, n))
+
+
+def test_importing_loads_no_heavy_library():
+    heavy = ["cupy", "numba", "dask", "zarr", "napari", "pandas", "skimage", "tifffile", "scipy"]
+    code = f"import sys, equilabel; print([name for name in {heavy} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_the_manifest_in_the_package_is_the_one_at_the_root():
+    from npe2 import PluginManifest
+
+    root = PACKAGE.parents[1] / "napari.yaml"
+    assert (PACKAGE / "napari.yaml").resolve() == root
+    assert PluginManifest.from_file(root).name == "equilabel"
