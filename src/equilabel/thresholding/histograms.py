@@ -1,0 +1,134 @@
+"""How often each gray value occurs: exactly for integers, in 256 bins for floats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.kernels.cpu import threads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+WIDEST = 2**24  # gray values that a table may hold
+COARSE = 2**16  # steps into which more gray values than that are gathered
+BINS = 256
+PIECE = 2**20  # pixels that are worth a thread, or a copy
+MOST = 8  # threads
+
+
+def count_integers(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int, int]:
+    """Count the gray values of an image of integers.
+
+    Parameters
+    ----------
+    pixels : array of integer
+        Any shape and layout; not empty.
+
+    Returns
+    -------
+    counts : (V,) array of int64
+        The first and the last are not 0.
+    first : int
+        The gray value counted first.
+    step : int
+        Gray values counted together: 1, or more where the image spans more than 2^24.
+
+    Examples
+    --------
+    >>> count_integers(np.array([[7, 5], [7, 8]]))
+    (array([1, 0, 2, 1]), 5, 1)
+    """
+    if pixels.dtype.itemsize <= 2:
+        return (*_count_narrow(pixels), 1)
+    first, last = int(pixels.min()), int(pixels.max())
+    step = 1 if last - first < WIDEST else -(-(last - first + 1) // COARSE)
+    counts = np.zeros((last - first) // step + 1, dtype=np.int64)
+    for piece in _pieces(pixels):
+        # The difference is right modulo 2^64, and it is less than that.
+        offset = piece.astype(np.uint64) - np.uint64(first % 2**64)
+        if step > 1:
+            offset //= np.uint64(step)
+        counts += np.bincount(offset.astype(np.intp), minlength=counts.size)
+    return counts, first, step
+
+
+def count_floats(
+    pixels: NDArray[Any], lowest: float, highest: float
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Count the pixels of a float image in 256 bins of equal width, as `numpy.histogram` does.
+
+    Parameters
+    ----------
+    pixels : array of float32 or float64
+        Any shape and layout; NaN and infinities are left out.
+    lowest, highest : float
+        Of the finite pixels; they differ.
+
+    Returns
+    -------
+    counts : (256,) array of int64
+    centers : (256,) array of the type of `pixels`
+        Middle of each bin.
+
+    Raises
+    ------
+    FloatingPointError
+        If the type cannot tell 257 edges apart between the two.
+
+    Examples
+    --------
+    >>> counts, centers = count_floats(np.linspace(0, 256, 1024), 0, 256)
+    >>> counts[0], centers[:3]
+    (np.int64(4), array([0.5, 1.5, 2.5]))
+    """
+    from equilabel.kernels.cpu.counting import count_bins
+
+    ends = np.array([lowest, highest], dtype=pixels.dtype)
+    try:
+        edges = np.histogram_bin_edges(ends, BINS)
+    except ValueError as error:
+        raise FloatingPointError(*error.args) from None
+    if not (edges[1:] > edges[:-1]).all():
+        raise FloatingPointError
+    flat = _flat(pixels)
+    tables = np.zeros((len(_cuts(flat)), BINS), dtype=np.int64)
+    tasks = zip(_cuts(flat), tables, strict=True)
+    threads.each(count_bins, [(flat[start:stop], edges, table) for (start, stop), table in tasks])
+    return tables.sum(axis=0), (edges[:-1] + edges[1:]) / 2
+
+
+def _count_narrow(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
+    from equilabel.kernels.cpu.counting import count_values
+
+    bits = 8 * pixels.dtype.itemsize
+    flat = _flat(pixels).view(f"u{pixels.dtype.itemsize}")
+    tables = np.zeros((len(_cuts(flat)), 4, 2**bits), dtype=np.int64)
+    tasks = zip(_cuts(flat), tables, strict=True)
+    threads.each(count_values, [(flat[start:stop], table) for (start, stop), table in tasks])
+    counts = tables.sum(axis=(0, 1))
+    lowest = 0
+    if pixels.dtype.kind == "i":  # seen as unsigned, the negative ones come last
+        counts, lowest = np.roll(counts, 2 ** (bits - 1)), -(2 ** (bits - 1))
+    found = np.flatnonzero(counts)
+    return counts[found[0] : found[-1] + 1], lowest + int(found[0])
+
+
+def _cuts(flat: NDArray[Any]) -> list[tuple[int, int]]:
+    """Cut pixels among few threads: each needs a table of its own."""
+    pieces = min(flat.size // PIECE, threads.available(), MOST)
+    return threads.ranges(flat.size, pieces * threads.WEIGHT)
+
+
+def _flat(pixels: NDArray[Any]) -> NDArray[Any]:
+    """See pixels as one line, in the order they lie in memory; copy only if they have gaps."""
+    return pixels.ravel(order="K")
+
+
+def _pieces(pixels: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    flat = _flat(pixels)
+    for start in range(0, flat.size, PIECE):
+        yield flat[start : start + PIECE]
