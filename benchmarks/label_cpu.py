@@ -106,7 +106,7 @@ def measure(name: str, image: Any, connectivity: int, rounds: int, threads: int)
         "shape": list(image.shape),
         "neighbors": NEIGHBORS[image.ndim, connectivity],
         "seconds": times,
-        "extra_bytes_per_pixel": None if extra is None else extra / image.size,
+        "extra_bytes_per_pixel": extra / image.size,
     }
 
 
@@ -124,8 +124,7 @@ def line(row: dict[str, Any]) -> str:
         if not name.startswith(("equilabel", "astype")):
             rival = times["equilabel 1"] if name.endswith(" 1") else times[ours]
             parts.append(f"{name} {value / rival:5.1f}")
-    if row["extra_bytes_per_pixel"] is not None:
-        parts.append(f"{row['extra_bytes_per_pixel']:5.2f} B/px")
+    parts.append(f"{row['extra_bytes_per_pixel']:5.2f} B/px")
     return "  ".join(parts)
 
 

@@ -62,7 +62,7 @@ def main() -> None:
                 "labels": int(labels.max()),
                 "columns": list(columns),
                 "seconds": times,
-                "extra_bytes_per_pixel": None if extra is None else extra / labels.size,
+                "extra_bytes_per_pixel": extra / labels.size,
             }
         )
         best = {contender: value["min"] for contender, value in times.items()}
