@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -154,11 +155,12 @@ def label(
         raise ValueError(message)
     hops = _check_connectivity(connectivity, axes)
     _check_out(out, image.shape)
-    if image.dtype.kind != "b" and image.ndim == 3 and image.shape[2] == 1 and not stacked:
+    if image.dtype.kind != "b" and axes == 3 and image.shape[-1] == 1:
         # scikit-image numbers integer images of this shape column by column.
-        swapped = None if out is None else out.swapaxes(0, 1)
-        labels, count = _label(image.swapaxes(0, 1), background, hops, row, where, stacked, swapped)
-        labels = np.ascontiguousarray(labels.swapaxes(0, 1)) if out is None else out
+        swapped = None if out is None else out.swapaxes(-3, -2)
+        image = image.swapaxes(-3, -2)
+        labels, count = _label(image, background, hops, row, where, stacked, swapped)
+        labels = np.ascontiguousarray(labels.swapaxes(-3, -2)) if out is None else out
     else:
         labels, count = _label(image, background, hops, row, where, stacked, out)
     return (labels, count) if return_num else labels
@@ -270,7 +272,7 @@ def _foreground(image: NDArray[Any], background: int | None) -> tuple[NDArray[An
     """Return the image in native integers, and its background value or None if it has none."""
     if background is None:
         background = 0
-    elif isinstance(background, (bool, np.bool_)) or background == int(background):
+    elif isinstance(background, (Real, np.bool_)) and background == background // 1:
         background = int(background)
     else:
         message = f"background must be a whole number; got {background!r}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -250,6 +251,8 @@ def _take_channel(
     image: NDArray[Any], axis: int | None, channel: int | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the image to binarize, and the one to measure with channels last."""
+    _check_whole("channel_axis", axis)
+    _check_whole("channel", channel)
     if axis is None:
         if channel is not None:
             message = (
@@ -271,7 +274,15 @@ def _take_channel(
     return channels[..., channel or 0], channels
 
 
+def _check_whole(name: str, value: int | None) -> None:
+    if value is not None and not isinstance(value, Integral):
+        message = f"{name} must be a whole number; got {value!r}."
+        raise TypeError(message)
+
+
 def _check_sizes(min_size: int, max_size: int | None) -> None:
+    _check_whole("min_size", min_size)
+    _check_whole("max_size", max_size)
     if min_size < 0:
         message = f"min_size must be 0 pixels or more; got {min_size!r}."
         raise ValueError(message)

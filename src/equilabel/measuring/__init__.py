@@ -101,10 +101,8 @@ def regionprops_table(
     for name in ours:
         check_defined(name, steps, stacked, values)
     check_known(others)
-    columns: dict[str, dict[str, NDArray[Any]]] = {}
-    if ours:
-        sums = Accumulation(labels, values, steps, stacked, outline="perimeter" in ours)
-        columns = {name: _parts(name, COLUMNS[name](sums), separator) for name in ours}
+    sums = Accumulation(labels, values, steps, stacked, outline="perimeter" in ours)
+    columns = {name: _parts(name, COLUMNS[name](sums), separator) for name in ours}
     if others or extra_properties is not None:
         functions = list(extra_properties or ())
         columns |= pass_on(labels, values, others, functions, steps, stacked, separator, cache)

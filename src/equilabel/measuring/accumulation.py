@@ -121,6 +121,9 @@ def _compact(flat: NDArray[Any], largest: int) -> tuple[NDArray[Any], NDArray[np
     if largest < 0:
         message = f"label_image must hold no negative labels; got {largest}. 0 is background."
         raise ValueError(message)
+    if largest > np.iinfo(np.int64).max:
+        message = f"label_image must hold labels below 2**63; got {largest}. Relabel it."
+        raise ValueError(message)
     if largest <= ROOM * flat.size:
         return flat, np.arange(largest + 1, dtype=np.int64)
     ids, inverse = np.unique(flat, return_inverse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,10 +35,13 @@ def pass_on(
     theirs: Any = regionprops_table
 
     images = [(labels, values)]
-    if stacked:
+    if stacked and len(labels):
         images = [
             (image, None if values is None else values[frame]) for frame, image in enumerate(labels)
         ]
+    elif stacked:
+        blank = None if values is None else np.zeros(values.shape[1:], values.dtype)
+        images = [(np.zeros(labels.shape[1:], labels.dtype), blank)]
     tables = [
         theirs(
             image,
@@ -54,9 +58,8 @@ def pass_on(
     order = np.argsort(joined["label"], kind="stable")
     columns: dict[str, dict[str, NDArray[Any]]] = {}
     for name in [*names, *(function.__name__ for function in functions)]:
+        numbered = re.compile(rf"{re.escape(name)}({re.escape(separator)}\d+)*")
         columns[name] = {
-            key: column[order]
-            for key, column in joined.items()
-            if key == name or key.startswith(name + separator)
+            key: column[order] for key, column in joined.items() if numbered.fullmatch(key)
         }
     return columns

@@ -114,11 +114,11 @@ def intensities(
             np.full(size, top, values.dtype),
             np.full(size, bottom, values.dtype),
         )
-        for _ in spans
+        for _ in spans or [()]
     ]
     threads.each(
         tallying.add_values,
-        [(labels, values, *span, *part) for span, part in zip(spans, pieces, strict=True)],
+        [(labels, values, *span, *part) for span, part in zip(spans, pieces, strict=False)],
     )
     return (
         np.add.reduce([piece[0] for piece in pieces]),
@@ -135,12 +135,12 @@ def squares(labels: NDArray[Any], values: NDArray[Any], means: NDArray[Any]) -> 
     values = _plain(values)
     means = np.ascontiguousarray(means)
     spans = threads.ranges(labels.size, _worth(labels.size, len(means)))
-    sums = [np.zeros(len(means)) for _ in spans]
+    sums = [np.zeros(len(means)) for _ in spans or [()]]
     threads.each(
         tallying.add_squares,
-        [(labels, values, *span, means, part) for span, part in zip(spans, sums, strict=True)],
+        [(labels, values, *span, means, part) for span, part in zip(spans, sums, strict=False)],
     )
-    return np.asarray(sum(sums))
+    return np.asarray(np.add.reduce(sums))
 
 
 def _worth(pixels: int, size: int) -> int:

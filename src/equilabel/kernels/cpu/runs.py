@@ -198,8 +198,8 @@ def _one_value(
 def _rows(image: NDArray[Any], begin: int, end: int) -> NDArray[Any]:
     """Copy a range of rows of a strided image."""
     leading = image.shape[:-1]
-    if len(leading) == 1:
-        return np.ascontiguousarray(image[begin:end]).reshape(-1)
+    if not leading:
+        return np.ascontiguousarray(image)
     inner = prod(leading[1:])
     planes = np.ascontiguousarray(image[begin // inner : -(-end // inner)]).reshape(
         -1, image.shape[-1]

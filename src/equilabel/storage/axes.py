@@ -1,0 +1,82 @@
+"""What the axes of a file mean: every one becomes T, C, Z, Y or X, in this order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .directories import refuse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+AXES = "TCZYX"
+
+
+def canonical(pixels: NDArray[Any], axes: str) -> tuple[NDArray[Any], str, tuple[str, ...]]:
+    """Name every axis with T, C, Z, Y or X and bring them into this order.
+
+    Axes of length 1 are dropped, but for Y and X. Samples (S) become channels. Letters without
+    a known meaning become Z, T or C, the first that is free, beginning with the last axis.
+
+    Parameters
+    ----------
+    pixels : array
+        Values, in the order of the file.
+    axes : str
+        A letter for each axis, as tifffile names them.
+
+    Returns
+    -------
+    pixels : array
+        A view or a copy of the values.
+    axes : str
+        A letter for each axis.
+    notes : tuple of str
+        A sentence for each axis whose meaning was guessed.
+
+    Raises
+    ------
+    UnreadableImageError
+        If there is no image plane, or there are more axes than letters.
+
+    Examples
+    --------
+    >>> canonical(np.zeros((7, 1, 5, 4)), "QCYX")[1:]
+    ('ZYX', ("Axis 'Q' of length 7 has no known meaning; it was read as Z.",))
+    >>> canonical(np.zeros((2, 5, 4, 3)), "ZYXS")[0].shape
+    (3, 2, 5, 4)
+    """
+    if "X" not in axes:
+        refuse("have an axis X", f"axes {axes!r}")
+    if "Y" not in axes:
+        if set(axes) - set(AXES) or len(set(axes)) < len(axes):
+            refuse("have an axis Y", f"axes {axes!r}")
+        pixels, axes = np.expand_dims(pixels, axes.index("X")), axes.replace("X", "YX", 1)
+    needed = (axes.index("Y"), axes.index("X"))
+    kept = [k for k, length in enumerate(pixels.shape) if length > 1 or k in needed]
+    pixels = pixels.reshape([pixels.shape[k] for k in kept])
+    letters = [axes[k] for k in kept]
+    if "S" in letters and "C" in letters:
+        pixels = np.moveaxis(pixels, letters.index("S"), -1)
+        letters.remove("S")
+        channel = letters.index("C")
+        pixels = np.moveaxis(pixels, -1, channel + 1)
+        shape = pixels.shape
+        merged = (*shape[:channel], shape[channel] * shape[channel + 1], *shape[channel + 2 :])
+        pixels = pixels.reshape(merged)
+    letters = ["C" if letter == "S" else letter for letter in letters]
+    notes = []
+    for k in reversed(range(len(letters))):
+        if letters[k] not in AXES or letters.index(letters[k]) != k:
+            free = next((axis for axis in "ZTC" if axis not in letters), None)
+            if free is None:
+                refuse("have no axes beside T, C, Z, Y and X", f"axes {axes!r}")
+            notes.append(
+                f"Axis {letters[k]!r} of length {pixels.shape[k]} has no known meaning; "
+                f"it was read as {free}."
+            )
+            letters[k] = free
+    order = sorted(range(len(letters)), key=lambda k: AXES.index(letters[k]))
+    return pixels.transpose(order), "".join(letters[k] for k in order), tuple(reversed(notes))

@@ -1,0 +1,168 @@
+"""The directories of a TIFF file: bytes in, tags out, nothing trusted.
+
+Software reads a cut stack as its first page alone, follows looped directories for hours, and
+allocates what a header claims. Here every position is held against the length of the file.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, NoReturn
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Bytes per value of TIFF's data types; and the unsigned integers: SHORT, LONG, IFD, LONG8, IFD8.
+SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
+SIZES |= {16: 8, 17: 8, 18: 8}
+INTEGERS = {3: "u2", 4: "u4", 13: "u4", 16: "u8", 18: "u8"}
+PRIVATE = 32768  # tags from here on belong to companies, who may refer to other files
+MOST_TAGS = 4096  # in one directory; tifffile's limit too
+
+
+class UnreadableImageError(ValueError):
+    """A file that cannot be read as one whole image; the message says why."""
+
+
+def unreadable(
+    rule: str, got: object, remedy: str = "Copy or export it again."
+) -> UnreadableImageError:
+    """Return the error in the house's form: rule; got X. remedy."""
+    return UnreadableImageError(f"image file must {rule}; got {got}. {remedy}")
+
+
+def refuse(rule: str, got: object, remedy: str = "Copy or export it again.") -> NoReturn:
+    """Raise what `unreadable` returns."""
+    raise unreadable(rule, got, remedy)
+
+
+class Tag(NamedTuple):
+    """An entry of a directory: type, number of values, and the values or where they are."""
+
+    kind: int
+    number: int
+    field: bytes
+
+
+class Directory(NamedTuple):
+    """A directory: its tags by code, where the next one is (0: nowhere), and its length.
+
+    The length counts the bytes of values that lie outside of it, but no pixels.
+    """
+
+    tags: list[tuple[int, Tag]]
+    following: int
+    length: int
+
+
+class Directories:
+    """The directories of one open TIFF or BigTIFF.
+
+    Parameters
+    ----------
+    file : binary file
+        Open for reading; a regular file.
+
+    Attributes
+    ----------
+    size : int
+        Length of the file in bytes.
+    first : int
+        Position of the first directory, 0 if there is none.
+
+    Raises
+    ------
+    UnreadableImageError
+        If the file does not begin as a TIFF does.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.size = file, os.fstat(file.fileno()).st_size
+        header = self.read(0, min(16, self.size))
+        if not header:
+            refuse("be a TIFF", "0 bytes")
+        self._order = {b"II": "<", b"MM": ">"}.get(header[:2], "")
+        known = [struct.pack(f"{self._order}H", version) for version in (42, 43)]
+        if not self._order or header[2:4] not in known:
+            remedy = "Convert it to TIFF first; decrypt it if it is encrypted."
+            refuse("begin as a TIFF does", repr(header[:8]), remedy)
+        self._big = header[2:4] == known[1]
+        # Formats of the number of tags, of one tag, and of a position.
+        self._formats = ("Q", "HHQ8s", "Q") if self._big else ("H", "HHI4s", "I")
+        if len(header) < (16 if self._big else 8):
+            refuse("hold at least one page", f"{self.size} bytes")
+        if self._big and header[4:8] != struct.pack(f"{self._order}HH", 8, 0):
+            refuse("begin as a BigTIFF does", repr(header[:8]))
+        (self.first,) = self._unpack(self._formats[2], header[8:16] if self._big else header[4:8])
+
+    def directory(self, offset: int) -> Directory:
+        """Read the directory at `offset`."""
+        number, entry, position = self._formats
+        head, each, tail = (8, 20, 8) if self._big else (2, 12, 4)
+        (count,) = self._unpack(number, self.read(offset, head))
+        if not 0 < count <= MOST_TAGS:
+            refuse(f"have 1 to {MOST_TAGS} tags per page", f"{count} at byte {offset}")
+        data = self.read(offset + head, count * each + tail)
+        entries = struct.iter_unpack(self._order + entry, data[:-tail])
+        tags = [(code, Tag(kind, values, field)) for code, kind, values, field in entries]
+        length = head + len(data)
+        for code, tag in tags:
+            size = tag.number * SIZES.get(tag.kind, 0)
+            if size > len(tag.field):
+                length += size
+                if code < PRIVATE:
+                    self._position(tag)
+        return Directory(tags, self._unpack(position, data[-tail:])[0], length)
+
+    def integer(self, tag: Tag) -> int:
+        """Return the first value of a tag of unsigned integers."""
+        self._check_integers(tag)
+        return int.from_bytes(self._value(tag, 1), "little" if self._order == "<" else "big")
+
+    def integers(self, tag: Tag, most: int) -> NDArray[np.uint64]:
+        """Return the first `most` values of a tag of unsigned integers."""
+        self._check_integers(tag)
+        dtype = np.dtype(self._order + INTEGERS[tag.kind])
+        return np.frombuffer(self._value(tag, most), dtype).astype(np.uint64)
+
+    def text(self, tag: Tag) -> str:
+        """Return the text of a tag."""
+        if tag.kind not in (1, 2, 7):
+            refuse("have text for a description", f"type {tag.kind}")
+        data = self._value(tag, tag.number).rstrip(b"\0")
+        try:
+            return data.decode("utf-8").strip()
+        except UnicodeDecodeError:  # ImageJ on Windows
+            return data.decode("cp1252", "replace").strip()
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Return `count` bytes from `offset`, all of them."""
+        if offset + count > self.size:
+            self._cut(offset)
+        self._file.seek(offset)
+        return self._file.read(count)
+
+    def _value(self, tag: Tag, most: int) -> bytes:
+        wanted = min(tag.number, most) * SIZES[tag.kind]
+        if tag.number * SIZES[tag.kind] <= len(tag.field):
+            return tag.field[:wanted]
+        return self.read(self._position(tag), wanted)
+
+    def _check_integers(self, tag: Tag) -> None:
+        if tag.kind not in INTEGERS or tag.number == 0:
+            refuse("have whole numbers in its tags", f"{tag.number} of type {tag.kind}")
+
+    def _position(self, tag: Tag) -> int:
+        (offset,) = self._unpack(self._formats[2], tag.field)
+        if offset + tag.number * SIZES[tag.kind] > self.size:
+            self._cut(offset)
+        return offset
+
+    def _cut(self, offset: int) -> NoReturn:
+        refuse("be whole", f"{self.size} bytes, with more of it said to lie at byte {offset}")
+
+    def _unpack(self, form: str, data: bytes) -> tuple[int, ...]:
+        return struct.unpack(self._order + form, data)

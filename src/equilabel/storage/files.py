@@ -1,0 +1,118 @@
+"""Whole files or none: what has a final name has been written to its end."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def replacing(path: Path | str) -> Iterator[Path]:
+    """Write a file under a temporary name and give it its own when it is complete.
+
+    The temporary file lies in the same folder. When the block ends without an exception the
+    file reaches the disk and replaces whatever had the name; on any exception, an interrupt
+    from the keyboard too, it is removed and an earlier file stays as it was. Readers see the
+    old file or the new one, never a part.
+
+    Parameters
+    ----------
+    path : path
+        The final name. A symbolic link is replaced, not followed.
+
+    Yields
+    ------
+    Path
+        The temporary name, of an empty file, to be written inside the ``with`` block.
+
+    Raises
+    ------
+    OSError
+        If the folder is missing or cannot be written to, the disk is full, or `path` is a
+        folder. The error carries `path`, not the temporary name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with replacing(folder / "notes.txt") as unfinished:
+    ...     written = unfinished.write_text("complete")
+    >>> [(file.name, file.read_text()) for file in folder.iterdir()]
+    [('notes.txt', 'complete')]
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    unfinished = path.with_name(f".equilabel-{secrets.token_hex(8)}.part")
+    try:
+        # Not `tempfile`: its files are private to the user, results follow the umask.
+        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        yield unfinished
+        _flush(unfinished, os.O_RDWR)
+        unfinished.replace(path)
+    except OSError as error:
+        _remove(unfinished)
+        nameless = error.filename is None and error.errno is not None
+        if nameless or error.filename in (str(unfinished), unfinished):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+    except BaseException:
+        _remove(unfinished)
+        raise
+    with contextlib.suppress(OSError):  # some network folders cannot be flushed; the file was
+        _flush(path.parent, os.O_RDONLY)
+
+
+def sha256(path: Path | str) -> str:
+    """Return the SHA-256 of a file's bytes.
+
+    Damage inside uncompressed pixels cannot be seen; a hash kept beside a result tells later
+    whether the input is still the one it was made from.
+
+    Parameters
+    ----------
+    path : path
+        File to read, in pieces, so that its size does not matter.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    OSError
+        If the file is missing or cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "empty"
+    >>> file.touch()
+    >>> sha256(file)[:16]
+    'e3b0c44298fc1c14'
+    """
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush(path: Path, mode: int) -> None:
+    descriptor = os.open(path, mode)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # the error that led here says more
+        path.unlink()

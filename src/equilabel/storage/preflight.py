@@ -1,0 +1,245 @@
+"""Does a TIFF file hold what it claims? The check before its pixels are read.
+
+Every page is walked, none is decoded: the chain of directories has to end, each page needs
+whole axes, and each strip or tile has to lie inside the file and be long enough for the
+pixels it stands for. The work and the memory follow the length of the file, not its claims.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .directories import Directories, Tag, refuse
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from numpy.typing import NDArray
+
+# Tags of the TIFF 6.0 specification, and two of SGI's for volumes.
+WIDTH, LENGTH, BITS, COMPRESSION, FILL_ORDER, DESCRIPTION = 256, 257, 258, 259, 266, 270
+SAMPLES, ROWS_PER_STRIP, PLANAR, PREDICTOR, TILE_WIDTH, TILE_LENGTH = 277, 278, 284, 317, 322, 323
+SUBIFDS, SAMPLE_FORMAT, DEPTH, TILE_DEPTH = 330, 339, 32997, 32998
+OFFSETS, BYTE_COUNTS = (324, 273, 513), (325, 279, 514)  # of tiles, strips, old JPEG
+FAX = (2, 3, 4)  # compressions
+
+# The most bytes that one stored byte can become. The formats set it: deflate 1032, LZW about
+# 1365 (4096 entries of 12 bits), PackBits 64, LZMA 7045, zstd 128 KiB for a block of 4 bytes.
+# Image codecs (JPEG and younger) have no such bound: theirs lies far above any real image.
+YIELDS = {1: 1, 5: 1400, 8: 1032, 32946: 1032, 50013: 1032, 32773: 64, 34925: 7100}
+YIELDS |= {34926: 2**15, 50000: 2**15}
+UNBOUNDED = 2**20
+
+MOST_BELOW = 64  # smaller copies of one page
+
+
+class Segments(NamedTuple):
+    """The strips or tiles of a page: how many, and their bytes when decoded.
+
+    `last` is the length of the last strip of a plane, which may be shorter, and `each` the
+    number of strips or tiles of a plane.
+    """
+
+    number: int
+    size: int
+    last: int
+    each: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What one page claims and where its pixels lie.
+
+    Attributes
+    ----------
+    offset : int
+        Position of its directory, which tells pages apart.
+    shape : tuple of int
+        Depth, length, width and samples.
+    compression : int
+        TIFF's code; 1 is none.
+    separate : bool
+        Whether samples lie in planes of their own.
+    block : tuple of int
+        Shape of a tile, or 1 and the rows of a strip.
+    layout : tuple
+        Everything that pages have to share to be read as one stack.
+    segment_offsets, segment_bytes : (K,) array of uint64
+        Positions and stored lengths of the strips or tiles.
+    segments : Segments
+        How many there are and how long they are when decoded.
+    descriptions : tuple of str
+        Its descriptions; read for the first page only.
+    below : tuple of int
+        Positions of directories below it: smaller copies, as a rule.
+    footprint : int
+        Bytes of the file that it accounts for, those below it included.
+    """
+
+    offset: int
+    shape: tuple[int, int, int, int]
+    compression: int
+    separate: bool
+    block: tuple[int, ...]
+    layout: tuple[object, ...]
+    segment_offsets: NDArray[np.uint64]
+    segment_bytes: NDArray[np.uint64]
+    segments: Segments
+    descriptions: tuple[str, ...]
+    below: tuple[int, ...]
+    footprint: int
+
+
+def walk(file: BinaryIO) -> tuple[Page, ...]:
+    """Walk through the pages of a TIFF file and hold each against the file's bytes.
+
+    Parameters
+    ----------
+    file : binary file
+        A regular file, open for reading.
+
+    Returns
+    -------
+    tuple of Page
+        The pages of the chain, in order, at least one. Directories below them are checked
+        as well, but not returned.
+
+    Raises
+    ------
+    UnreadableImageError
+        If the file is no TIFF, the chain of pages loops or leaves the file, or a page has an
+        axis of length 0, lacks a tag, or points to bytes that are missing or too few.
+    """
+    directories = Directories(file)
+    pages: list[Page] = []
+    seen: set[int] = set()
+    offset = directories.first
+    while offset:
+        page, following = _page(directories, offset, len(pages))
+        for position in (offset, *page.below):
+            if position in seen:
+                refuse("list each page once", f"a loop to byte {position} on page {len(pages)}")
+            seen.add(position)
+        smaller = (_page(directories, position, len(pages))[0] for position in page.below)
+        pages.append(replace(page, footprint=page.footprint + sum(p.footprint for p in smaller)))
+        offset = following
+    if not pages:
+        refuse("hold at least one page", "a header alone")
+    return tuple(pages)
+
+
+def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]:
+    directory = directories.directory(offset)
+    tags: dict[int, Tag] = {}
+    for code, tag in directory.tags:
+        tags.setdefault(code, tag)
+
+    def number(code: int, default: int) -> int:
+        return directories.integer(tags[code]) if code in tags else default
+
+    def numbers(codes: tuple[int, ...], most: int) -> NDArray[np.uint64]:
+        found = [tags[code] for code in codes if code in tags]
+        return directories.integers(found[0], most) if found else np.empty(0, np.uint64)
+
+    shape = number(DEPTH, 1), number(LENGTH, 0), number(WIDTH, 0), number(SAMPLES, 1)
+    if not all(shape):
+        refuse("have 1 pixel or more along every axis", f"{shape} on page {index}")
+    bits = numbers((BITS,), shape[3]) if BITS in tags else np.ones(1, np.uint64)
+    if len(bits) not in (1, shape[3]) or not 0 < bits.min() <= bits.max() <= 128:
+        refuse("have 1 to 128 bits per sample", f"{bits[:4].tolist()} on page {index}")
+    compression, separate = number(COMPRESSION, 1), number(PLANAR, 1) != 1
+    if compression in FAX and bits.max() > 1:
+        refuse("have 1 bit per sample in a fax compression", f"{bits.max()} on page {index}")
+    block: tuple[int, ...] = (1, shape[1])
+    if TILE_WIDTH in tags:
+        block = number(TILE_DEPTH, 1), number(TILE_LENGTH, 0), number(TILE_WIDTH, 0)
+    elif ROWS_PER_STRIP in tags and tags[ROWS_PER_STRIP].number == 1:
+        block = (1, min(number(ROWS_PER_STRIP, 0), shape[1]))
+    if not all(block):
+        refuse("have strips or tiles of 1 row or more", f"{block} on page {index}")
+    segments = _segments(shape, bits.tolist(), separate, block)
+
+    most = segments.number + 1
+    offsets, stored = numbers(OFFSETS, most), numbers(BYTE_COUNTS, most)
+    if compression == segments.number == 1 and not stored.size:
+        stored = np.array([segments.size], np.uint64)  # old writers leave it out
+    if not len(offsets) == len(stored) == segments.number:
+        got = f"{len(offsets)} positions and {len(stored)} lengths on page {index}"
+        refuse(f"locate each of its {segments.number} strips or tiles", got)
+    _check_bytes(directories.size, segments, offsets, stored, compression, index)
+    describe = [tag for code, tag in directory.tags if code == DESCRIPTION and index == 0]
+    page = Page(
+        offset=offset,
+        shape=shape,
+        compression=compression,
+        separate=separate,
+        block=block,
+        layout=(
+            *(shape, bits.tobytes(), number(SAMPLE_FORMAT, 1), compression, separate, block),
+            *(number(PREDICTOR, 1), number(FILL_ORDER, 1)),
+        ),
+        segment_offsets=offsets,
+        segment_bytes=stored,
+        segments=segments,
+        descriptions=tuple(directories.text(tag) for tag in describe),
+        below=tuple(numbers((SUBIFDS,), MOST_BELOW).tolist()),
+        footprint=directory.length + int(stored.sum()),
+    )
+    return page, directory.following
+
+
+def _segments(
+    shape: tuple[int, int, int, int], bits: list[int], separate: bool, block: tuple[int, ...]
+) -> Segments:
+    """Count strips or tiles: `block` is (1, rows) or (depth, length, width)."""
+    depth, length, width, samples = shape
+    pixel = bits[0] if separate else sum(bits) * (samples // len(bits))
+    planes = samples if separate else 1
+    if len(block) == 2:
+        rows = block[1]
+        each = -(-length // rows)
+        line = -(-width * pixel // 8)
+        return Segments(
+            each * depth * planes, line * rows, line * (length - (each - 1) * rows), each
+        )
+    each = math.prod(-(-axis // part) for axis, part in zip(shape, block, strict=False))
+    size = -(-block[2] * pixel // 8) * block[1] * block[0]
+    return Segments(each * planes, size, size, each)
+
+
+def _check_bytes(
+    size: int,
+    segments: Segments,
+    offsets: NDArray[np.uint64],
+    stored: NDArray[np.uint64],
+    compression: int,
+    index: int,
+) -> None:
+    """Hold strips or tiles against the `size` bytes of the file."""
+    outside = (stored > size) | (offsets > size - np.minimum(stored, size))
+    if outside.any():
+        k = int(outside.argmax())
+        refuse(
+            "hold the bytes of every strip and tile",
+            f"{size} bytes, with {stored[k]} bytes at {offsets[k]} for part {k} of page {index}",
+        )
+    if not stored.all() or offsets.min() < 8:
+        k = int(np.argmin(np.minimum(stored, offsets)))
+        refuse("hold the bytes of every strip and tile", f"none for part {k} of page {index}")
+    planes = segments.number // segments.each
+    claimed = segments.number * segments.size - planes * (segments.size - segments.last)
+    held = min(int(stored.sum()), size) * YIELDS.get(compression, UNBOUNDED)
+    if claimed > held:
+        refuse(f"hold the {claimed} bytes it claims for page {index}", f"{held} at most")
+    if compression == 1:
+        exact = np.full(segments.number, segments.size, np.uint64)
+        exact[segments.each - 1 :: segments.each] = segments.last
+        wrong = (stored < exact) | (stored > segments.size)
+        if wrong.any():
+            k = int(wrong.argmax())
+            got = f"{stored[k]} bytes for part {k} of page {index}"
+            refuse(f"have {exact[k]} bytes per strip or tile", got)

@@ -1,0 +1,173 @@
+"""Tables as CSV or Parquet: complete when written, and with no cell a spreadsheet would run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from .files import replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pandas as pd
+
+SUFFIXES = (".csv", ".parquet")
+# A cell that spreadsheets take for a formula gets an apostrophe; a cell that looks as if it had
+# got one gets another, so that reading takes off exactly what writing put on.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_ESCAPED = re.compile(r"'+[=+\-@\t\r]")
+
+
+def write_table(path: Path | str, table: Mapping[str, Any] | pd.DataFrame) -> None:
+    """Write a table, by its suffix as CSV or Parquet.
+
+    The file gets its name when it is complete. In CSV, floats are written so that they read
+    back to the same bits, and text that begins like a formula (``= + - @``, tab, carriage
+    return; names of columns too) gets a leading apostrophe, which `read_table` takes off.
+    The index of a DataFrame is not written.
+
+    Parameters
+    ----------
+    path : path
+        File to write, ending in ``.csv`` or ``.parquet``.
+    table : mapping of str to array, or DataFrame
+        Columns of one length.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is another, columns differ in length or share a name.
+    ImportError
+        If the suffix is ``.parquet`` and pyarrow is not installed.
+    OSError
+        If the file cannot be written; the error carries `path`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "cells.csv"
+    >>> write_table(file, {"label": [1, 2], "area": [0.1, 7.0], "name": ["a", "=1+1"]})
+    >>> print(file.read_text())
+    label,area,name
+    1,0.1,a
+    2,7.0,'=1+1
+    """
+    import pandas as pd
+
+    suffix = _suffix(path)
+    frame = _frame(table)
+    with replacing(path) as unfinished:
+        if suffix == ".parquet":
+            frame.to_parquet(unfinished, engine="pyarrow", index=False)
+            return
+        escaped = pd.DataFrame(
+            {_escape(name): _escaped(frame[name]) for name in frame}, index=frame.index
+        )
+        # A bare carriage return ends a row, and the next cell could begin a formula: quote it.
+        bare = any("\r" in cell for cell in _texts(escaped))
+        quoting: Literal[0, 2] = 2 if bare else 0  # all text, or what the csv module would
+        escaped.to_csv(unfinished, index=False, lineterminator="\n", quoting=quoting)
+
+
+def read_table(path: Path | str) -> pd.DataFrame:
+    """Read a table that `write_table` wrote.
+
+    CSV has no types: numbers come back as numbers, ``True`` and ``False`` as bool, empty cells
+    as missing, and all else as text.
+
+    Parameters
+    ----------
+    path : path
+        File to read, ending in ``.csv`` or ``.parquet``.
+
+    Returns
+    -------
+    DataFrame
+        The table.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is another.
+    ImportError
+        If the suffix is ``.parquet`` and pyarrow is not installed.
+    OSError
+        If the file is missing or cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "cells.csv"
+    >>> write_table(file, {"label": [1, 2], "name": ["a", "=1+1"]})
+    >>> read_table(file)["name"].tolist()
+    ['a', '=1+1']
+    """
+    import pandas as pd
+
+    if _suffix(path) == ".parquet":
+        return pd.read_parquet(path, engine="pyarrow")
+    # The default became exact with pandas 3, which warns of the option.
+    exact: Literal["round_trip"] | None = "round_trip" if pd.__version__ < "3" else None
+    try:
+        frame = pd.read_csv(path, keep_default_na=False, na_values=[""], float_precision=exact)
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame()
+    return pd.DataFrame({_plain(name): _plained(frame[name]) for name in frame}, index=frame.index)
+
+
+def _suffix(path: Path | str) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        message = f"path must end in one of {list(SUFFIXES)}; got {str(path)!r}."
+        raise ValueError(message)
+    if suffix == ".parquet":
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            message = (
+                f"a .parquet table needs pyarrow; got {error}. "
+                "Install with `pip install equilabel[parquet]`, or write .csv."
+            )
+            raise ImportError(message) from error
+    return suffix
+
+
+def _frame(table: Mapping[str, Any] | pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        frame = pd.DataFrame(table if isinstance(table, pd.DataFrame) else dict(table))
+    except ValueError as error:
+        lengths = {name: len(column) for name, column in table.items()}
+        message = f"table must have columns of one length; got {lengths}."
+        raise ValueError(message) from error
+    frame.columns = pd.Index([str(name) for name in frame.columns])
+    if not frame.columns.is_unique:
+        message = f"table must have columns of different names; got {list(frame.columns)}."
+        raise ValueError(message)
+    return frame
+
+
+def _texts(frame: pd.DataFrame) -> Iterator[str]:
+    for name in frame:
+        yield str(name)
+        if frame[name].dtype.kind not in "biufc":
+            yield from (cell for cell in frame[name] if isinstance(cell, str))
+
+
+def _escape(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
+def _plain(value: Any) -> Any:
+    return value[1:] if isinstance(value, str) and _ESCAPED.match(value) else value
+
+
+def _escaped(column: pd.Series[Any]) -> pd.Series[Any]:
+    return column if column.dtype.kind in "biufc" else column.astype(object).map(_escape)
+
+
+def _plained(column: pd.Series[Any]) -> pd.Series[Any]:
+    return column if column.dtype.kind in "biufc" else column.map(_plain)

@@ -1,0 +1,129 @@
+"""Units of length and time, as microscopes spell them and as this package does."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# In metres and seconds, exact. The names are those of OME, but for "inch".
+LENGTHS = {
+    name: Fraction(metres)
+    for name, metres in {
+        **{"km": "1e3", "m": "1", "dm": "1e-1", "cm": "1e-2", "mm": "1e-3", "µm": "1e-6"},
+        **{"nm": "1e-9", "Å": "1e-10", "pm": "1e-12", "inch": "0.0254", "ft": "0.3048"},
+    }.items()
+}
+TIMES = {
+    name: Fraction(seconds)
+    for name, seconds in {
+        **{"ns": "1e-9", "µs": "1e-6", "ms": "1e-3", "s": "1"},
+        **{"min": "60", "h": "3600", "d": "86400"},
+    }.items()
+}
+_SPELLINGS = {
+    **dict.fromkeys(("um", "μm", "\\u00b5m", "micron", "microns"), "µm"),
+    **dict.fromkeys(("micrometer", "micrometers", "micrometre", "micrometres"), "µm"),
+    **dict.fromkeys(("nanometer", "nanometers", "nanometre", "nanometres"), "nm"),
+    **dict.fromkeys(("millimeter", "millimeters", "millimetre", "millimetres"), "mm"),
+    **dict.fromkeys(("centimeter", "centimeters", "centimetre", "centimetres"), "cm"),
+    **dict.fromkeys(("meter", "meters", "metre", "metres"), "m"),
+    **dict.fromkeys(("å", "angstrom", "angstroms", "ångström"), "Å"),
+    **dict.fromkeys(("in", "inches"), "inch"),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("us", "μs", "\\u00b5s", "usec", "microseconds"), "µs"),
+    **dict.fromkeys(("minute", "minutes"), "min"),
+    **dict.fromkeys(("hr", "hour", "hours"), "h"),
+    **dict.fromkeys(("day", "days"), "d"),
+}
+PIXELS = {"", "pixel", "pixels", "px", "voxel", "voxels"}
+
+
+def spelled(unit: str) -> str:
+    r"""Return the unit as this package spells it; words it does not know come back as they are.
+
+    Examples
+    --------
+    >>> [spelled(word) for word in ("micron", "um", r"\u00B5m", "inches", "sec", "parsec")]
+    ['µm', 'µm', 'µm', 'inch', 's', 'parsec']
+    """
+    word = unit.strip()
+    if word in LENGTHS or word in TIMES:
+        return word
+    return _SPELLINGS.get(word.lower(), word)
+
+
+def seconds(value: object, unit: str) -> float | None:
+    """Return a duration in seconds; None if it is no positive number of a known unit.
+
+    Examples
+    --------
+    >>> seconds(250, "ms"), seconds("2", "min"), seconds(0, "s"), seconds(1, "beats")
+    (0.25, 120.0, None, None)
+    """
+    number = positive(value)
+    scale = TIMES.get(spelled(unit))
+    return None if number is None or scale is None else float(Fraction(number) * scale)
+
+
+def positive(value: object) -> float | None:
+    """Return a value as a float; None if it is no finite positive number."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if 0 < number < math.inf else None
+
+
+def calibrate(
+    sizes: Mapping[str, tuple[object, str]],
+) -> tuple[dict[str, float], str, tuple[str, ...]]:
+    """Bring the pixel sizes of a file to one unit.
+
+    Parameters
+    ----------
+    sizes : mapping of axis to (size, unit)
+        As the file has them; axes of Z, Y, X.
+
+    Returns
+    -------
+    spacing : dict
+        Axis to size, in the order Z, Y, X; only positive sizes in a unit other than pixels.
+    unit : str
+        Their unit: that of X where there is one. Empty if the file's word is no length.
+    notes : tuple of str
+        Sentences on what was left out.
+
+    Examples
+    --------
+    >>> calibrate({"X": (0.5, "um"), "Z": (1500, "nm")})
+    ({'Z': 1.5, 'X': 0.5}, 'µm', ())
+    """
+    found = {
+        axis: (number, spelled(sizes[axis][1]))
+        for axis in "XYZ"
+        if axis in sizes
+        and sizes[axis][1].strip().lower() not in PIXELS
+        and (number := positive(sizes[axis][0])) is not None
+    }
+    if not found:
+        return {}, "", ()
+    unit = next(iter(found.values()))[1]
+    spacing: dict[str, float] = {}
+    notes: list[str] = []
+    for axis, (number, word) in found.items():
+        if word == unit:
+            spacing[axis] = number
+        elif word in LENGTHS and unit in LENGTHS:
+            spacing[axis] = float(Fraction(number) * LENGTHS[word] / LENGTHS[unit])
+        else:
+            notes.append(f"The spacing of {axis} is left out: {word!r} is not comparable.")
+    if unit not in LENGTHS:
+        if unit != "reference frame":  # OME's word for a unit without a name
+            notes.append(f"The unit {unit!r} is no length this package knows; it is left out.")
+        unit = ""
+    return {axis: spacing[axis] for axis in "ZYX" if axis in spacing}, unit, tuple(notes)

@@ -1,0 +1,152 @@
+"""Words of 64 pixels: what each function means, in Python and in the instructions it becomes."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba import config, njit
+
+from equilabel.kernels.cpu import bits
+
+TYPES = ("u1", "i2", "i4", "u8")  # every width; signs make no difference to bits
+WORDS = st.integers(0, 2**64 - 1)
+STARTS = [(0, 1), (64, 0), (3, 67), (71, 70), (9, 9)]
+
+
+def compare(pixels, start, other, value):
+    return bits.differs(pixels, start, value), bits.agrees(pixels, start, other)
+
+
+def compare_part(pixels, start, other, value, width):
+    differing = bits.differs_within(pixels, start, value, width)
+    return differing, bits.agrees_within(pixels, start, other, width)
+
+
+def write(labels, start, word, label):
+    bits.paint(labels, start, word, label)
+
+
+def write_over(labels, start, word, label):
+    bits.blend(labels, start, word, label)
+
+
+def write_eight(labels, start, word, begins, run, table):
+    bits.spread(labels, start, word, begins, run, table)
+
+
+def count(word):
+    return bits.popcount(word), bits.lowest(word)
+
+
+PLAIN = {f: f for f in (compare, compare_part, write, write_over, write_eight, count)}
+COMPILED = {f: njit(f) for f in PLAIN}
+
+
+@pytest.fixture(scope="session", params=["plain", "compiled"])
+def way(request):
+    """Map functions to themselves, and to what numba makes of them."""
+    if request.param == "compiled" and config.DISABLE_JIT:
+        pytest.skip("numba is switched off: nothing is compiled")
+    return PLAIN if request.param == "plain" else COMPILED
+
+
+def word_of(flags):
+    return sum(1 << k for k, flag in enumerate(flags) if flag)
+
+
+def flags_of(word):
+    return np.array([(word >> k) & 1 for k in range(64)], bool)
+
+
+def some_pixels(dtype, size=135):
+    limits = np.iinfo(dtype)
+    values = np.array([limits.min, limits.max, 0, 1], dtype)
+    return np.random.default_rng(3).choice(values, size, p=[0.1, 0.4, 0.4, 0.1])
+
+
+def random_words(count):
+    words = np.random.default_rng(4).integers(0, 2**64, count, dtype=np.uint64).tolist()
+    return [0, 1, 1 << 63, 2**64 - 1, *words]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("start", "other"), STARTS)
+def test_a_comparison_sets_one_bit_for_each_of_64_pixels(way, dtype, start, other):
+    pixels = some_pixels(dtype)
+    here, there = pixels[start : start + 64], pixels[other : other + 64]
+    for value in np.unique(pixels):
+        differing, agreeing = way[compare](pixels, start, other, value)
+        assert int(differing) == word_of(here != value)
+        assert int(agreeing) == word_of(here == there)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i8"])
+@pytest.mark.parametrize("width", [1, 2, 63, 64])
+@pytest.mark.parametrize(
+    ("start", "shift"), [(0, -1), (0, 1), (5, -1), (-1, 0), (-1, -70), (-1, 1)]
+)
+def test_a_comparison_near_an_end_reads_nothing_beyond_it(way, dtype, width, start, shift):
+    pixels = some_pixels(dtype)
+    start = pixels.size - width if start < 0 else start
+    other = start + shift
+    value = pixels[start]
+    differing, agreeing = way[compare_part](pixels, start, other, value, width)
+    here = pixels[start : start + width]
+    places = np.arange(other, other + width)
+    inside = (places >= 0) & (places < pixels.size)
+    there = pixels[np.clip(places, 0, pixels.size - 1)]
+    assert int(differing) == word_of(here != value)
+    assert int(agreeing) & word_of(inside) == word_of((here == there) & inside)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_painting_writes_the_label_and_zeros_to_64_pixels_alone(way, dtype):
+    label = np.iinfo(dtype).max
+    for word in random_words(4):
+        labels = np.full(80, 7, dtype)
+        way[write](labels, 9, np.uint64(word), labels.dtype.type(label))
+        expected = np.full(80, 7, dtype)
+        expected[9:73] = np.where(flags_of(word), label, 0)
+        np.testing.assert_array_equal(labels, expected)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_blending_writes_the_label_and_leaves_the_other_pixels(way, dtype):
+    label = np.iinfo(dtype).max
+    for word in random_words(4):
+        before = some_pixels(dtype, 80)
+        labels = before.copy()
+        way[write_over](labels, 9, np.uint64(word), labels.dtype.type(label))
+        expected = before.copy()
+        expected[9:73][flags_of(word)] = label
+        np.testing.assert_array_equal(labels, expected)
+
+
+@pytest.mark.parametrize("runs", ["i4", "i8"])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_spreading_counts_up_the_runs_of_eight_pixels(way, dtype, runs):
+    table = np.random.default_rng(5).permutation(120)[:40].astype(runs) + 1
+    for begins in range(256):
+        word, run = (begins * 37 + 11) % 256, begins % 30
+        labels = np.full(12, 125, dtype)
+        way[write_eight](labels, 2, np.uint64(word), np.uint64(begins), run, table)
+        ranks = run + np.cumsum(flags_of(begins)[:8])
+        expected = np.full(12, 125, dtype)
+        expected[2:10] = np.where(flags_of(word)[:8], table[ranks], 0)
+        np.testing.assert_array_equal(labels, expected)
+
+
+@given(word=WORDS)
+def test_the_bits_of_a_word_are_counted(way, word):
+    assert way[count](np.uint64(word or 1))[0] == bin(word or 1).count("1")
+
+
+@given(word=WORDS, shift=st.integers(0, 63))
+def test_the_lowest_bit_of_a_word_is_found(way, word, shift):
+    assert way[count](np.uint64((word << shift) % 2**64 | 1 << 63))[1] == min(
+        k for k in range(64) if ((word << shift) | 1 << 63) >> k & 1
+    )
+
+
+def test_no_bit_is_counted_in_an_empty_word(way):
+    assert way[count](np.uint64(0))[0] == 0

@@ -1,0 +1,229 @@
+"""Laws that hold for every image, whatever the numbers are."""
+
+import os
+from itertools import pairwise
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equilabel import METHODS, label, regionprops_table
+from equilabel.kernels.cpu import measuring, tallying
+from equilabel.neighborhood import offsets
+from references import label_pixel_graph, same_partition
+from strategies import DTYPES, LAYOUTS, images, label_images, questions
+
+
+def label_of(question, **options):
+    image, background, connectivity = question
+    return label(image, background, connectivity=connectivity, **options)
+
+
+@given(question=questions())
+def test_the_method_does_not_matter(question):
+    labels = label_of(question, method="runs")
+    for method in METHODS:
+        np.testing.assert_array_equal(label_of(question, method=method), labels)
+
+
+@given(
+    question=questions(), layout=st.sampled_from([name for name in LAYOUTS if "cast" not in name])
+)
+def test_the_layout_does_not_matter(question, layout):
+    labels = label_of(question)
+    other = question._replace(image=LAYOUTS[layout](question.image))
+    np.testing.assert_array_equal(label_of(other), labels)
+
+
+@given(question=questions(), threads=st.integers(2, 5))
+def test_the_number_of_threads_does_not_matter(question, threads):
+    with patch.dict(os.environ, EQUILABEL_NUM_THREADS="1"):
+        labels = label_of(question)
+    with (
+        patch.dict(os.environ, EQUILABEL_NUM_THREADS=str(threads)),
+        patch("equilabel.kernels.cpu.threads.WEIGHT", 1),
+    ):
+        np.testing.assert_array_equal(label_of(question), labels)
+
+
+@given(question=questions())
+def test_a_grid_equals_its_pixel_graph(question):
+    image, background, connectivity = question
+    expected = label_pixel_graph(image, 0 if background is None else background, connectivity)
+    assert same_partition(label_of(question), expected)
+
+
+@given(question=questions(), data=st.data())
+def test_flips_keep_the_partition(question, data):
+    axes = data.draw(st.sets(st.sampled_from(range(question.image.ndim)), min_size=1))
+    flipped = label_of(question._replace(image=np.flip(question.image, tuple(axes))))
+    assert same_partition(np.flip(flipped, tuple(axes)), label_of(question))
+
+
+@given(question=questions(), data=st.data())
+def test_transposes_keep_the_partition(question, data):
+    axes = data.draw(st.permutations(range(question.image.ndim)))
+    turned = label_of(question._replace(image=question.image.transpose(axes)))
+    assert same_partition(turned.transpose(np.argsort(axes)), label_of(question))
+
+
+@given(question=questions())
+def test_counts_fall_as_connectivity_rises(question):
+    every = range(1, question.image.ndim + 1)
+    counts = [label_of(question._replace(connectivity=hops)).max() for hops in every]
+    assert counts == sorted(counts, reverse=True)
+
+
+@given(question=questions())
+def test_regions_grow_together_as_connectivity_rises(question):
+    fine = label_of(question._replace(connectivity=1))
+    coarse = label_of(question)
+    pairs = np.unique(np.stack([fine.ravel(), coarse.ravel()]), axis=1)
+    assert len(np.unique(pairs[0])) == pairs.shape[1]  # a fine label has one coarse label
+
+
+@given(question=questions())
+def test_labeling_twice_changes_nothing(question):
+    labels = label_of(question)
+    again = label(labels, connectivity=question.connectivity)
+    np.testing.assert_array_equal(again, labels)
+
+
+@given(question=questions())
+def test_labels_are_numbered_from_one_without_gaps(question):
+    labels = label_of(question)
+    present = np.unique(labels[labels > 0])
+    np.testing.assert_array_equal(present, np.arange(1, len(present) + 1))
+
+
+@given(question=questions(dtypes=DTYPES[1:]))
+def test_foreground_is_what_is_not_background(question):
+    background = question.background or 0
+    np.testing.assert_array_equal(label_of(question) > 0, question.image != background)
+
+
+@given(question=questions())
+def test_a_region_has_one_value(question):
+    labels = label_of(question).ravel()
+    first = np.unique(labels, return_index=True)[1]
+    values = question.image.ravel()
+    foreground = labels > 0
+    np.testing.assert_array_equal(
+        values[first[labels - labels.min()]][foreground], values[foreground]
+    )
+
+
+@given(question=questions(dtypes=DTYPES[1:]))
+def test_neighbors_of_one_value_share_a_label_and_others_do_not(question):
+    image, background, connectivity = question
+    labels = label_of(question)
+    for step in offsets(image.ndim, connectivity):
+        here = tuple(slice(max(-s, 0), min(-s, 0) or None) for s in step.tolist())
+        there = tuple(slice(max(s, 0), min(s, 0) or None) for s in step.tolist())
+        equal = (image[here] == image[there]) & (image[here] != (background or 0))
+        joined = (labels[here] == labels[there]) & (labels[here] > 0)
+        np.testing.assert_array_equal(joined, equal)
+
+
+# ---------------------------------------------------------------- statistics
+
+
+@given(question=questions())
+def test_areas_sum_to_the_foreground(question):
+    labels = label_of(question)
+    table = regionprops_table(labels, properties=("num_pixels", "area"), spacing=0.5)
+    assert table["num_pixels"].sum() == np.count_nonzero(labels)
+    assert table["area"].sum() == np.count_nonzero(labels) * 0.5**labels.ndim
+
+
+@given(labels=label_images())
+def test_exposed_faces_fall_by_two_for_each_pair_of_neighbors(labels):
+    lines = [np.moveaxis(labels, axis, 0) for axis in range(labels.ndim)]
+    pairs = sum(np.count_nonzero((line[1:] == line[:-1]) & (line[1:] > 0)) for line in lines)
+    name = {2: "perimeter_edges", 3: "surface_area_faces"}[labels.ndim]
+    found = regionprops_table(labels, properties=(name,))[name].sum()
+    assert found == 2 * (labels.ndim * np.count_nonzero(labels) - pairs)
+
+
+@given(labels=label_images(1, 5), cuts=st.lists(st.floats(0, 1), max_size=4), data=st.data())
+def test_merged_statistics_of_pieces_equal_direct_statistics(labels, cuts, data):
+    labels = np.ascontiguousarray(labels)
+    outline = data.draw(st.booleans()) and labels.ndim > 1
+    axes, columns = labels.ndim - 1, labels.shape[-1]
+    size = int(labels.max()) + 1
+    rows = labels.size // columns
+    shape = np.array((1,) * (5 - axes) + labels.shape[:-1])
+    direct = measuring.open_table(size, axes, outline)
+    arguments = (labels.reshape(-1), columns, shape, axes, outline)
+    assert tallying.accumulate(*arguments, 0, rows, direct)
+    merged = measuring.open_table(size, axes, outline)
+    ends = [0, *sorted(int(cut * rows) for cut in cuts), rows]
+    for first, last in pairwise(ends):
+        part = measuring.open_table(size, axes, outline)
+        assert tallying.accumulate(*arguments, first, last, part)
+        measuring.add_table(merged, part, axes)
+    np.testing.assert_array_equal(merged, direct)
+
+
+@given(labels=label_images(2, 2), seed=st.integers(0, 2**16), threads=st.integers(2, 5))
+def test_statistics_in_threads_equal_those_in_one(labels, seed, threads):
+    values = np.random.default_rng(seed).integers(-1000, 1000, labels.shape)
+    names = ("label", "bbox", "centroid", "perimeter", "perimeter_edges", "num_pixels")
+    names += ("intensity_mean", "intensity_min", "intensity_max", "intensity_std")
+    with patch.dict(os.environ, EQUILABEL_NUM_THREADS="1"):
+        direct = regionprops_table(labels, values, names)
+    with (
+        patch.dict(os.environ, EQUILABEL_NUM_THREADS=str(threads)),
+        patch("equilabel.kernels.cpu.threads.WEIGHT", 1),
+        patch("equilabel.kernels.cpu.measuring.PIXELS_PER_LABEL", 0),
+    ):
+        threaded = regionprops_table(labels, values, names)
+    assert list(threaded) == list(direct)
+    for name, column in direct.items():
+        exact = "std" not in name
+        np.testing.assert_allclose(threaded[name], column, rtol=0 if exact else 1e-12, atol=0)
+
+
+@given(labels=label_images(), data=st.data())
+def test_flips_keep_what_does_not_depend_on_place(labels, data):
+    axis = data.draw(st.integers(0, labels.ndim - 1))
+    names = ["label", "num_pixels", "area_bbox", "extent"]
+    names += ["perimeter", "perimeter_edges"] if labels.ndim == 2 else ["surface_area_faces"]
+    one = regionprops_table(labels, properties=names)
+    other = regionprops_table(np.flip(labels, axis), properties=names)
+    for name in names:
+        np.testing.assert_allclose(other[name], one[name], rtol=1e-12)
+
+
+@given(labels=label_images(2, 2))
+def test_transposes_exchange_coordinates(labels):
+    names = ("label", "bbox", "centroid", "perimeter", "perimeter_edges")
+    one = regionprops_table(labels, properties=names)
+    other = regionprops_table(labels.T, properties=names)
+    for name, twin in {"bbox-0": "bbox-1", "bbox-2": "bbox-3", "centroid-0": "centroid-1"}.items():
+        np.testing.assert_array_equal(other[name], one[twin])
+    for name in ("perimeter", "perimeter_edges"):
+        np.testing.assert_allclose(other[name], one[name], rtol=1e-12)
+
+
+@given(labels=label_images(), factor=st.floats(0.01, 100))
+def test_lengths_grow_with_the_spacing_and_areas_with_its_power(labels, factor):
+    powers = {"area": labels.ndim, "area_bbox": labels.ndim, "equivalent_diameter_area": 1}
+    powers |= (
+        {"perimeter": 1, "perimeter_edges": 1} if labels.ndim == 2 else {"surface_area_faces": 2}
+    )
+    one = regionprops_table(labels, properties=powers)
+    other = regionprops_table(labels, properties=powers, spacing=factor)
+    for name, power in powers.items():
+        np.testing.assert_allclose(other[name], one[name] * factor**power, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["intensity_mean", "intensity_min", "intensity_max"])
+@given(image=images(dtypes=("u1", "i4"), min_axes=2, max_axes=3))
+def test_a_region_measures_its_own_value(image, name):
+    labels = label(image)
+    table = regionprops_table(labels, image, ("label", "bbox", name))
+    for number, value in zip(table["label"], table[name], strict=True):
+        assert value == image[labels == number][0]

@@ -1,0 +1,625 @@
+"""Tables equal scikit-image's column by column, and what can be counted by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from skimage import measure
+
+from equilabel import label, regionprops_table
+from references import count_faces, measure_by_hand
+from strategies import INTEGERS, LAYOUTS, WORDS, blobs, label_images, noise
+
+SHAPED = (
+    *("label", "num_pixels", "area", "bbox", "area_bbox", "centroid", "centroid_local", "extent"),
+    "equivalent_diameter_area",
+)
+INTENSITIES = ("intensity_min", "intensity_max", "intensity_mean", "intensity_std")
+VALUES = ("?", *INTEGERS, "f2", "f4", "f8", "g")
+SQUARE = np.array([[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]])
+
+
+def check(labels, values=None, properties=SHAPED, rtol=1e-6, **options):
+    """Compare a table with scikit-image's: names, order, types and numbers."""
+    theirs = measure.regionprops_table(labels, values, properties, **options)
+    ours = regionprops_table(labels, values, properties, **options)
+    assert list(ours) == list(theirs)
+    for name, column in theirs.items():
+        assert ours[name].dtype == column.dtype, name
+        exact = column.dtype.kind in "iu"
+        np.testing.assert_allclose(ours[name], column, rtol=0 if exact else rtol, atol=1e-9)
+    return ours
+
+
+def some_labels(shape, dtype="i4", seed=0, sides=2):
+    """Make labels with gaps that touch, and need not be connected."""
+    return np.array([0, 3, 4, 9, 120], dtype)[blobs(shape, "i8", 5, seed, sides)]
+
+
+def square(size, value=1):
+    return np.pad(np.full((size, size), value), 2)
+
+
+def columns_of(rank):
+    """Name what is measured of a shape in so many axes."""
+    return (*SHAPED, *{2: ("perimeter",)}.get(rank, ()))
+
+
+# ----------------------------------------------------- equal to scikit-image
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("shape", [(9, 11), (12, 70), (4, 5, 6)])
+def test_columns_equal_those_of_skimage(shape, dtype):
+    for seed in range(3):
+        check(some_labels(shape, dtype, seed), properties=columns_of(len(shape)))
+
+
+@given(labels=label_images())
+def test_columns_equal_those_of_skimage_whatever_the_labels(labels):
+    check(labels, properties=columns_of(labels.ndim))
+
+
+@pytest.mark.parametrize("columns", [1, 2, *WORDS])
+def test_columns_around_the_ends_of_words_make_no_difference(columns):
+    for seed, sides in enumerate((1, 2, 9, 30)):
+        check(some_labels((6, columns), seed=seed, sides=sides), properties=columns_of(2))
+        check(label(noise((6, columns), seed=seed)), properties=columns_of(2))
+
+
+@pytest.mark.parametrize("spacing", [0.3, 2, (0.5, 3), [1e-3, 20.0], np.array([2, 5])])
+def test_spacing_scales_as_skimage_does(spacing):
+    check(some_labels((9, 11)), spacing=spacing)
+
+
+@pytest.mark.parametrize("spacing", [2.5, (4, 0.5, 0.25)])
+def test_spacing_scales_three_axes_as_skimage_does(spacing):
+    check(some_labels((4, 5, 6)), spacing=spacing)
+
+
+@pytest.mark.parametrize("spacing", [0.3, (2, 2), np.float32(0.5)])
+def test_the_perimeter_scales_with_equal_spacings(spacing):
+    check(some_labels((9, 11), sides=3), properties=("label", "perimeter"), spacing=spacing)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_layout_of_labels_and_values_makes_no_difference(layout):
+    labels = LAYOUTS[layout](some_labels((9, 11), "i2"))
+    values = LAYOUTS[layout](noise((9, 11), "f4", 100))
+    plain = np.ascontiguousarray(labels).astype("i4"), np.ascontiguousarray(values).astype("f4")
+    expected = measure.regionprops_table(*plain, (*SHAPED, "perimeter", *INTENSITIES))
+    table = regionprops_table(labels, values, (*SHAPED, "perimeter", *INTENSITIES))
+    for name, column in expected.items():
+        np.testing.assert_allclose(table[name], column, rtol=1e-6, atol=1e-12)
+
+
+def test_one_pixel_objects_in_every_corner_and_on_every_border_are_measured():
+    labels = np.zeros((5, 67), int)
+    places = [(0, 0), (0, 66), (4, 0), (4, 66), (0, 33), (2, 0), (2, 66), (4, 33), (2, 63), (2, 64)]
+    for number, place in enumerate(places):
+        labels[place] = number + 1
+    table = check(labels, properties=columns_of(2))
+    assert table["perimeter"].tolist() == [0] * 10
+    assert table["num_pixels"].tolist() == [1] * 10
+
+
+@pytest.mark.parametrize("border", range(4))
+def test_objects_on_a_border_are_measured(border):
+    labels = np.zeros((70, 70), int)
+    labels[:3, 2:9] = 1
+    labels[:5, 30:68] = 2
+    check(np.ascontiguousarray(np.rot90(labels, border)), properties=columns_of(2))
+
+
+def test_an_object_that_fills_the_image_is_measured():
+    for shape in ((1, 1), (1, 70), (70, 1), (3, 64), (3, 65), (2, 2)):
+        check(np.full(shape, 7), properties=columns_of(2))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_touching_and_nested_objects_are_kept_apart(turned):
+    labels = np.full((20, 70), 1)
+    labels[2:-2, 2:-2] = 2
+    labels[4:-4, 4:-4] = 3
+    labels[9:11, 60:66] = 1
+    labels[:, 35:] += 3
+    check(np.ascontiguousarray(labels.T) if turned else labels, properties=columns_of(2))
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 63, 64, 65, 130])
+def test_lines_one_pixel_wide_are_measured(length):
+    labels = np.zeros((length + 2, length + 2), int)
+    labels[0, :length] = 1
+    labels[2 : length + 2, -1] = 2
+    labels[np.arange(1, length + 1), np.arange(length)] = 3
+    check(labels, properties=columns_of(2))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ragged_outlines_are_measured(seed):
+    filled = np.random.default_rng(seed).random((30, 131)) < (0.5, 0.9)[seed % 2]
+    check(filled.astype(int), properties=columns_of(2))
+    check(some_labels((30, 131), sides=1, seed=seed), properties=columns_of(2))
+
+
+@pytest.mark.parametrize("most", [5000, 10**6, 2**31 - 1, 2**40, 2**63 - 1])
+def test_labels_far_above_the_number_of_pixels_are_measured(most):
+    labels = np.zeros((6, 8), np.int64)
+    labels[0, :3], labels[2:4, 4:], labels[5, 0], labels[5, 7] = 1, most, most - 1, 17
+    values = noise((6, 8), "f8", 100)
+    for image in (labels, labels[::-1], labels[:, ::-1]):
+        table = regionprops_table(image, values, ("label", "num_pixels", *INTENSITIES))
+        assert table["label"].tolist() == [1, 17, most - 1, most]
+        assert table["num_pixels"].tolist() == [3, 1, 1, 8]
+        means = [values[image == number].mean() for number in table["label"]]
+        np.testing.assert_allclose(table["intensity_mean"], means)
+
+
+def test_labels_beyond_int64_are_refused_or_kept():
+    labels = np.array([[2**63 + 5, 0, 1]], np.uint64)
+    try:
+        found = regionprops_table(labels, properties=("label",))["label"].tolist()
+    except ValueError as error:
+        assert "label_image must" in str(error)  # noqa: PT017
+    else:
+        assert found == [1, 2**63 + 5]
+
+
+def test_every_pixel_may_be_a_label_of_its_own():
+    labels = np.arange(1, 13 * 70 + 1).reshape(13, 70)
+    check(labels, properties=columns_of(2))
+    check(labels[::-1] * 3, properties=columns_of(2))
+
+
+def test_gaps_in_labels_get_no_row():
+    labels = np.array([[7, 7, 0], [0, 0, 3]])
+    assert regionprops_table(labels)["label"].tolist() == [3, 7]
+
+
+# -------------------------------------------------------------- intensities
+
+
+def some_values(shape, dtype):
+    values = noise(shape, "i8", 200, seed=9)
+    return values.astype(dtype) if dtype != "?" else values % 3 == 0
+
+
+@pytest.mark.parametrize("dtype", VALUES)
+def test_intensities_of_every_type_equal_those_of_skimage(dtype):
+    labels = some_labels((9, 11))
+    values = some_values((9, 11), dtype)
+    table = regionprops_table(labels, values, ("label", *INTENSITIES))
+    wide = values.astype("f8")  # in which scikit-image is exact
+    expected = measure.regionprops_table(labels, wide, ("label", *INTENSITIES))
+    for name, column in expected.items():
+        assert table[name].dtype == column.dtype
+        np.testing.assert_allclose(table[name], column, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(12, 70), (4, 5, 6)])
+@pytest.mark.parametrize("channels", [1, 2, 5])
+def test_intensities_are_measured_in_every_channel(shape, channels):
+    values = some_values((*shape, channels), "f4")
+    check(some_labels(shape), values, ("label", *INTENSITIES, "area"))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u4", "i8", "u8"])
+def test_sums_of_the_greatest_integers_do_not_overflow(dtype):
+    limits = np.iinfo(dtype)
+    labels = np.repeat([[1], [2]], 300, axis=1)
+    values = np.where(labels == 1, limits.max, limits.min).astype(dtype)
+    table = regionprops_table(labels, values, INTENSITIES)
+    for name in ("intensity_min", "intensity_max", "intensity_mean"):
+        assert table[name].tolist() == [float(limits.max), float(limits.min)]
+    assert table["intensity_std"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_nan_stays_in_its_own_object(dtype):
+    labels = some_labels((9, 11))
+    values = some_values((9, 11), dtype)
+    values[tuple(np.argwhere(labels == 4)[2])] = np.nan
+    table = regionprops_table(labels, values, ("label", *INTENSITIES))
+    for name in INTENSITIES:
+        assert np.isnan(table[name]).tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_values_are_measured(value):
+    values = np.array([[1, value, 2]])
+    table = regionprops_table(np.array([[1, 1, 2]]), values, INTENSITIES[:3])
+    assert table["intensity_mean"].tolist() == [value, 2]
+    assert table["intensity_min"].tolist() == [min(1, value), 2]
+    assert table["intensity_max"].tolist() == [max(1, value), 2]
+
+
+def test_small_spreads_around_large_means_are_not_lost():
+    values = 1e9 + np.arange(1000).reshape(10, 100) % 7
+    table = regionprops_table(np.ones((10, 100), int), values, ("intensity_std",))
+    np.testing.assert_allclose(table["intensity_std"], values.std(), rtol=1e-9)
+
+
+def test_values_under_the_background_do_not_count():
+    labels = np.array([[0, 1, 0]])
+    table = regionprops_table(labels, np.array([[1e300, 2, -1e300]]), INTENSITIES)
+    assert [column.tolist() for column in table.values()] == [[2], [2], [2], [0]]
+
+
+# ---------------------------------------------------------- known by hand
+
+
+@pytest.mark.parametrize(("size", "length"), [(1, 0), (2, 4), (3, 8), (4, 12), (70, 276)])
+def test_the_perimeter_of_a_square_runs_through_the_centers_of_its_border(size, length):
+    assert regionprops_table(square(size), properties=("perimeter",))["perimeter"] == [length]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 70])
+def test_the_edges_of_a_square_are_its_four_sides(size):
+    table = regionprops_table(square(size), properties=("perimeter_edges",), spacing=(2, 3))
+    assert table["perimeter_edges"] == [2 * size * 2 + 2 * size * 3]
+
+
+def test_the_faces_of_a_box_are_its_six_sides():
+    labels = np.pad(np.full((2, 3, 4), 5), 1)
+    table = regionprops_table(labels, properties=("surface_area_faces",), spacing=(7, 1, 10))
+    assert table["surface_area_faces"] == [2 * (2 * 3 * 7 + 2 * 4 * 70 + 3 * 4 * 10)]
+
+
+def test_a_square_is_measured():
+    table = regionprops_table(SQUARE, SQUARE * 3, (*SHAPED, *INTENSITIES), spacing=(2, 3))
+    assert {name: column.tolist() for name, column in table.items()} == {
+        **{"label": [1], "num_pixels": [4], "area": [24]},
+        **{"bbox-0": [1], "bbox-1": [1], "bbox-2": [3], "bbox-3": [3], "area_bbox": [24]},
+        **{"centroid-0": [3], "centroid-1": [4.5]},
+        **{"centroid_local-0": [1], "centroid_local-1": [1.5], "extent": [1]},
+        "equivalent_diameter_area": [(4 * 24 / np.pi) ** 0.5],
+        **{"intensity_min": [3], "intensity_max": [3], "intensity_mean": [3], "intensity_std": [0]},
+    }
+
+
+@given(labels=label_images(2, 3), spacing=st.lists(st.floats(0.1, 9), min_size=3, max_size=3))
+def test_exposed_edges_and_faces_equal_a_count_of_them(labels, spacing):
+    spacing = spacing[: labels.ndim]
+    name = {2: "perimeter_edges", 3: "surface_area_faces"}[labels.ndim]
+    table = regionprops_table(labels, properties=("label", name), spacing=spacing)
+    expected = [count_faces(labels == number, spacing) for number in table["label"]]
+    np.testing.assert_allclose(table[name], expected)
+
+
+@given(labels=label_images(1, 6), step=st.floats(0.1, 9))
+def test_one_to_six_axes_are_measured(labels, step):
+    spacing = [step + axis for axis in range(labels.ndim)]
+    table = regionprops_table(labels, properties=SHAPED, spacing=spacing)
+    for name, column in measure_by_hand(labels, spacing).items():
+        if name != "exposed":
+            np.testing.assert_allclose(table[name], column, err_msg=name)
+
+
+# ------------------------------------------------------------------- stacks
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i4"])
+@pytest.mark.parametrize("shape", [(4, 9, 11), (3, 6, 70), (3, 4, 5, 6), (1, 5, 6), (5, 1, 6)])
+def test_a_stack_is_measured_image_by_image(shape, dtype):
+    rank = len(shape) - 1
+    labels = label(noise(shape, values=3), stacked=True).astype(dtype)
+    values = noise((*shape, 2), "f4", 100)
+    spacing = (0.5,) * rank
+    exposed = {2: "perimeter_edges", 3: "surface_area_faces"}[rank]
+    names = (*columns_of(rank), *INTENSITIES)
+    table = regionprops_table(
+        labels, values, ("frame", *names, exposed), spacing=spacing, stacked=True
+    )
+    rows = 0
+    for frame, image in enumerate(labels):
+        here = table["frame"] == frame
+        theirs = measure.regionprops_table(image, values[frame], names, spacing=spacing)
+        ours = regionprops_table(image, values[frame], (exposed,), spacing=spacing)
+        for name, column in {**theirs, **ours}.items():
+            np.testing.assert_allclose(table[name][here], column, rtol=1e-6, atol=1e-9)
+        rows += here.sum()
+    assert rows == len(table["label"]) == labels.max()
+
+
+def test_images_of_a_stack_do_not_touch():
+    labels = np.stack([square(3), square(3, 2)])
+    names = ("perimeter", "perimeter_edges", "frame")
+    table = regionprops_table(labels, properties=names, stacked=True)
+    assert [table[name].tolist() for name in names] == [[8, 8], [12, 12], [0, 1]]
+
+
+def test_an_image_of_a_stack_may_hold_nothing():
+    labels = np.stack([SQUARE * 0, SQUARE * 4, SQUARE * 0, SQUARE * 2])
+    names = ("label", "frame", "euler_number", "area")
+    table = regionprops_table(labels, properties=names, stacked=True)
+    assert [table[name].tolist() for name in names] == [[2, 4], [3, 1], [1, 1], [4, 4]]
+
+
+def test_a_label_in_several_images_of_a_stack_is_refused():
+    labels = np.stack([SQUARE, SQUARE * 2, SQUARE])
+    with pytest.raises(
+        ValueError, match=r"one image of the stack; got label 1 in several. Label it"
+    ):
+        regionprops_table(labels, stacked=True)
+
+
+@pytest.mark.parametrize(
+    "names", [("eccentricity",), ("label", "eccentricity"), ("solidity", "frame")]
+)
+def test_a_label_in_several_images_is_refused_whoever_measures_it(names):
+    with pytest.raises(ValueError, match="must hold every label in one image of the stack"):
+        regionprops_table(np.stack([square(3), square(3)]), properties=names, stacked=True)
+
+
+def test_the_spacing_of_a_stack_is_that_of_its_images():
+    labels = np.stack([SQUARE, SQUARE * 2])
+    table = regionprops_table(labels, properties=("area",), spacing=(2, 3), stacked=True)
+    assert table["area"].tolist() == [24, 24]
+    with pytest.raises(ValueError, match=r"spacing must be a number or 2 numbers; got \(1, 2, 3\)"):
+        regionprops_table(labels, spacing=(1, 2, 3), stacked=True)
+
+
+# --------------------------------------------------------------- passing on
+
+
+OTHERS = (
+    *(
+        "eccentricity",
+        "euler_number",
+        "orientation",
+        "solidity",
+        "moments_central",
+        "axis_major_length",
+    ),
+    *("feret_diameter_max", "inertia_tensor_eigvals", "area_filled", "perimeter_crofton"),
+)
+
+
+@pytest.mark.parametrize("spacing", [None, 0.5])
+def test_other_properties_are_those_of_skimage(spacing):
+    check(some_labels((9, 11), sides=4), properties=OTHERS, spacing=spacing)
+
+
+def test_other_properties_of_intensities_are_those_of_skimage():
+    values = some_values((9, 11), "f4")
+    names = ("centroid_weighted", "intensity_median", "moments_weighted")
+    check(some_labels((9, 11)), values, names)
+
+
+@pytest.mark.parametrize("separator", ["-", "_", "", " / "])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("solidity", "bbox", "label", "inertia_tensor", "area"),
+        ("centroid", "eccentricity", "centroid_local", "moments_hu", "extent"),
+        ("moments", "area", "moments_central", "label"),
+        ("inertia_tensor_eigvals", "label", "inertia_tensor"),
+        ("area", "area_filled", "area_bbox", "area_convex"),
+    ],
+)
+def test_columns_come_in_the_order_asked_for(names, separator):
+    check(some_labels((9, 11), sides=4), properties=names, separator=separator)
+
+
+@pytest.mark.parametrize("names", [("MeanIntensity",), ("major_axis_length", "label"), ("Area",)])
+def test_older_names_are_passed_on(names):
+    check(some_labels((9, 11)), some_values((9, 11), "f4"), names)
+
+
+@pytest.mark.parametrize("name", ["image", "coords", "slice"])
+def test_columns_of_objects_are_passed_on(name):
+    table = regionprops_table(SQUARE, properties=("label", name))
+    assert table[name].dtype == object
+    expected = measure.regionprops_table(SQUARE, properties=(name,))[name][0]
+    np.testing.assert_array_equal(table[name][0], expected)
+
+
+def test_the_order_of_labels_is_one_for_all_columns():
+    labels = np.array([[9, 9, 9, 0, 2, 2], [9, 9, 9, 0, 2, 0]])
+    table = regionprops_table(labels, properties=("num_pixels", "area_filled", "label"))
+    assert [column.tolist() for column in table.values()] == [[3, 6], [3, 6], [2, 9]]
+
+
+def pixels_counted(mask):
+    return mask.sum()
+
+
+def quartiles(mask, values):
+    return np.percentile(values[mask], (25, 75))
+
+
+@pytest.mark.parametrize("names", [("label",), ("area", "eccentricity"), ()])
+@pytest.mark.parametrize("many", [tuple, list, iter])
+def test_functions_measure_too_and_come_last(names, many):
+    labels, values = some_labels((9, 11)), some_values((9, 11), "f8")
+    functions = (pixels_counted, quartiles)
+    table = regionprops_table(labels, values, names, extra_properties=many(functions))
+    expected = measure.regionprops_table(labels, values, names, extra_properties=functions)
+    assert list(table) == list(expected)
+    for name, column in expected.items():
+        np.testing.assert_allclose(table[name], column)
+
+
+def test_functions_measure_each_image_of_a_stack():
+    labels = np.stack([SQUARE, SQUARE * 2])
+    table = regionprops_table(
+        labels, properties=("frame",), extra_properties=(pixels_counted,), stacked=True
+    )
+    assert {name: column.tolist() for name, column in table.items()} == {
+        "frame": [0, 1],
+        "pixels_counted": [4, 4],
+    }
+
+
+@pytest.mark.parametrize("properties", ["label", ["label"], iter(["label"]), {"label": 0}.keys()])
+def test_properties_may_be_anything_that_lists_names(properties):
+    assert list(regionprops_table(SQUARE, properties=properties)) == ["label"]
+
+
+def test_no_properties_are_no_columns():
+    assert regionprops_table(SQUARE, properties=()) == {}
+
+
+def test_the_default_is_label_and_bbox():
+    check(SQUARE, properties=("label", "bbox"))
+    assert list(regionprops_table(SQUARE)) == ["label", *(f"bbox-{k}" for k in range(4))]
+
+
+# -------------------------------------------------------------------- empty
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (3, 4, 5), (1, 1)])
+def test_labels_without_objects_give_columns_without_rows(shape):
+    names = (*columns_of(len(shape)), *INTENSITIES, "area_filled")
+    table = check(np.zeros(shape, int), np.zeros((*shape, 2)), names)
+    assert {len(column) for column in table.values()} == {0}
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (4, 0), (2, 0, 3)])
+def test_an_empty_image_gives_columns_without_rows(shape):
+    names = (*SHAPED, *INTENSITIES)
+    table = regionprops_table(np.zeros(shape, int), np.zeros(shape), names)
+    assert {len(column) for column in table.values()} == {0}
+    assert "intensity_std" in table
+
+
+def test_a_stack_without_objects_gives_columns_without_rows():
+    for shape in ((3, 4, 5), (1, 4, 5)):
+        table = regionprops_table(
+            np.zeros(shape, int), properties=("label", "frame", "bbox"), stacked=True
+        )
+        assert [len(column) for column in table.values()] == [0] * 6
+
+
+@pytest.mark.parametrize("names", [("area",), ("frame", "eccentricity")])
+def test_a_stack_of_no_images_gives_columns_without_rows(names):
+    table = regionprops_table(np.zeros((0, 4, 5), int), properties=names, stacked=True)
+    assert [(name, len(column)) for name, column in table.items()] == [(name, 0) for name in names]
+
+
+# ------------------------------------------------------------------ refusals
+
+
+@pytest.mark.parametrize("dtype", ["?", "f4", "f8", "c16", "O"])
+def test_labels_that_are_not_integers_are_refused_as_skimage_does(dtype):
+    labels = SQUARE.astype(dtype)
+    with pytest.raises(TypeError, match=r"^label_image must be .*; got .*\. Label it first"):
+        regionprops_table(labels)
+    with pytest.raises(TypeError):
+        measure.regionprops_table(labels)
+
+
+@pytest.mark.parametrize("place", [(0, 0), (1, 2), (2, 67)])
+@pytest.mark.parametrize("least", [-1, -128])
+def test_negative_labels_are_refused(place, least):
+    labels = noise((3, 68), "i1")
+    labels[place] = least
+    with pytest.raises(
+        ValueError, match=f"^label_image must hold no negative .*; got {least}. 0 is"
+    ):
+        regionprops_table(labels, properties=("area",))
+
+
+@pytest.mark.parametrize("names", [("eccentricity",), ("label", "solidity")])
+def test_negative_labels_are_refused_whoever_measures_them(names):
+    with pytest.raises(ValueError, match=r"^label_image must hold no negative labels; got -3"):
+        regionprops_table(np.array([[1, 1, 0], [0, 0, -3]]), properties=names)
+
+
+@pytest.mark.parametrize("shape", [(), (1,) * 7])
+def test_too_few_or_too_many_axes_are_refused(shape):
+    with pytest.raises(ValueError, match=rf"label_image must have 1 to 6 axes; got {len(shape)}\."):
+        regionprops_table(np.ones(shape, int))
+
+
+def test_a_stack_of_no_axes_is_refused():
+    with pytest.raises(ValueError, match="2 or more axes with stacked=True; got 1"):
+        regionprops_table(np.ones(3, int), stacked=True)
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 5), (5, 4), (2, 4, 4), (4, 4, 2, 2), ()])
+def test_values_of_another_shape_are_refused(shape):
+    with pytest.raises(ValueError, match=r"^intensity_image must have the shape .*; got \("):
+        regionprops_table(SQUARE, np.ones(shape), ("area",))
+
+
+@pytest.mark.parametrize("dtype", ["c8", "O", "U1", "M8[s]"])
+def test_values_that_are_not_real_are_refused(dtype):
+    with pytest.raises(TypeError, match=r"^intensity_image must be of a real type; got "):
+        regionprops_table(SQUARE, np.zeros((4, 4), dtype), ("intensity_mean",))
+
+
+@pytest.mark.parametrize("name", INTENSITIES)
+def test_intensities_need_an_image(name):
+    with pytest.raises(ValueError, match=f"property '{name}' needs an intensity_image; got None"):
+        regionprops_table(SQUARE, properties=("label", name))
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("perimter", "perimeter"), ("lable", "label"), ("centroids", "centroid"), ("frames", "frame")],
+)
+def test_an_unknown_property_is_refused_with_a_near_one(name, near):
+    with pytest.raises(
+        ValueError, match=f"^properties must be .*; got '{name}'. Did you mean .*'{near}'"
+    ):
+        regionprops_table(SQUARE, properties=("label", name))
+
+
+@pytest.mark.parametrize("name", ["xyzzy", "", None, 3])
+def test_a_property_like_no_other_is_refused(name):
+    with pytest.raises(ValueError, match=r"^properties must be .*; got "):
+        regionprops_table(SQUARE, properties=("label", name))
+
+
+@pytest.mark.parametrize("name", ["_label_image", "__init__", "_slice"])
+def test_what_is_private_to_skimage_is_no_property(name):
+    with pytest.raises(ValueError, match=r"^properties must be names .*; got "):
+        regionprops_table(SQUARE, properties=(name,))
+
+
+@pytest.mark.parametrize("spacing", [(1, 2, 3), (1,), [], [[1, 2], [3, 4]]])
+def test_a_spacing_of_another_length_is_refused(spacing):
+    with pytest.raises(ValueError, match=r"^spacing must be a number or 2 numbers; got "):
+        regionprops_table(SQUARE, spacing=spacing)
+
+
+@pytest.mark.parametrize("spacing", [0, -1, (1, 0), (np.nan, 1), np.inf, (1, -np.inf)])
+def test_a_spacing_that_is_no_length_is_refused(spacing):
+    with pytest.raises(ValueError, match=r"^spacing must be positive and finite; got "):
+        regionprops_table(SQUARE, spacing=spacing)
+
+
+@pytest.mark.parametrize("spacing", ["1", ("a", "b"), 1j])
+def test_a_spacing_that_is_no_number_is_refused(spacing):
+    with pytest.raises((TypeError, ValueError), match=r"^spacing must be "):
+        regionprops_table(SQUARE, spacing=spacing)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "remedy"),
+    [
+        ("perimeter", (2, 3, 4), "In 3D, ask for 'surface_area_faces'."),
+        ("perimeter_edges", (2, 3, 4), "In 3D, ask for 'surface_area_faces'."),
+        ("surface_area_faces", (3, 4), "In 2D, ask for 'perimeter_edges'."),
+        ("frame", (3, 4), "Pass stacked=True."),
+    ],
+)
+def test_a_property_that_is_not_defined_for_the_image_is_refused(name, shape, remedy):
+    with pytest.raises(ValueError, match=f"^property '{name}' is defined .*; got ") as caught:
+        regionprops_table(np.ones(shape, int), properties=(name,))
+    assert str(caught.value).endswith(remedy)
+
+
+def test_the_perimeter_needs_one_spacing():
+    with pytest.raises(
+        ValueError, match=r"'perimeter' .*; got \(1.0, 2.0\). Ask for 'perimeter_edges'"
+    ):
+        regionprops_table(SQUARE, properties=("perimeter",), spacing=(1, 2))
+
+
+@pytest.mark.parametrize("names", [("eccentricity",), ("label", "moments_hu")])
+@pytest.mark.parametrize("shape", [(5,), (2, 3, 4, 5)])
+def test_what_skimage_refuses_is_refused(names, shape):
+    with pytest.raises((TypeError, NotImplementedError, ValueError)):
+        regionprops_table(np.ones(shape, int), properties=names)

@@ -1,0 +1,466 @@
+"""Images come back as they were written: pixels, axes, sizes, units, names."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+
+from equilabel.storage import tiff
+from equilabel.storage.axes import canonical
+from equilabel.storage.tiff import UnreadableImageError, read_tiff, write_labels
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+GRAY = {"photometric": "minisblack"}
+
+
+def pixels(*shape, dtype="uint16"):
+    """Values that tell every position apart."""
+    return (np.arange(np.prod(shape)) * 7 % 251).astype(dtype).reshape(shape)
+
+
+def written(path, data, **options):
+    tifffile.imwrite(path, data, **options)
+    return read_tiff(path)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "image.tif"
+
+
+def assert_same(image, data, axes):
+    assert (image.axes, image.pixels.dtype) == (axes, data.dtype)
+    assert image.pixels.flags.c_contiguous
+    np.testing.assert_array_equal(image.pixels, data)
+
+
+# ---------------------------------------------------------------- kinds of file
+
+
+@pytest.mark.parametrize("byteorder", ["<", ">"])
+@pytest.mark.parametrize("bigtiff", [False, True])
+@pytest.mark.parametrize("compression", [None, "zlib", "lzw", "zstd", "packbits", "lzma"])
+@pytest.mark.parametrize("tile", [None, (16, 32)])
+def test_pixels_come_back(file, byteorder, bigtiff, compression, tile):
+    data = pixels(5, 20, 37)
+    options = {"compression": compression, "tile": tile, "metadata": None, **GRAY}
+    image = written(file, data, byteorder=byteorder, bigtiff=bigtiff, **options)
+    assert_same(image, data, "ZYX")
+    assert image.pixels.dtype.isnative
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "uint64", "float32", "float64"])
+def test_types_come_back(file, dtype):
+    assert_same(written(file, pixels(9, 11, dtype=dtype)), pixels(9, 11, dtype=dtype), "YX")
+
+
+@pytest.mark.parametrize("compression", [None, "zlib"])
+def test_one_bit_images_are_bool(file, compression):
+    data = pixels(9, 11) > 100
+    assert_same(written(file, data, compression=compression), data, "YX")
+
+
+def test_packed_12_bit_images_are_uint16(file):
+    data = pixels(9, 12)
+    assert_same(written(file, data, bitspersample=12, **GRAY), data, "YX")
+
+
+def test_half_precision_becomes_single(file):
+    data = pixels(9, 11, dtype="float16") / np.float16(8)
+    assert_same(written(file, data), data.astype("float32"), "YX")
+
+
+def test_complex_numbers_are_refused(file):
+    with pytest.raises(UnreadableImageError, match=r"real numbers.*; got complex64"):
+        written(file, pixels(9, 11, dtype="complex64"))
+
+
+@pytest.mark.parametrize("predictor", [False, True])
+def test_predictors_are_undone(file, predictor):
+    data = pixels(20, 30)
+    assert_same(written(file, data, compression="zlib", predictor=predictor), data, "YX")
+
+
+def test_a_jpeg_has_its_shape(file):
+    image = written(file, pixels(40, 51, dtype="uint8"), compression="jpeg", tile=(16, 16))
+    assert image.pixels.shape == (40, 51)
+
+
+# ------------------------------------------------------------------------ axes
+
+
+@pytest.mark.parametrize("kind", ["ome", "imagej", "plain"])
+@pytest.mark.parametrize("axes", ["YX", "ZYX", "TYX", "CYX", "TZYX", "TCYX", "TZCYX"])
+def test_axes_come_back_in_the_order_tczyx(file, kind, axes):
+    sizes = {"T": 2, "Z": 5, "C": 6, "Y": 8, "X": 9}
+    data = pixels(*(sizes[axis] for axis in axes))
+    options = {} if kind == "plain" else {kind: True}
+    image = written(file, data, metadata={"axes": axes}, **options, **GRAY)
+    order = sorted(axes, key="TCZYX".index)
+    assert_same(image, data.transpose([axes.index(axis) for axis in order]), "".join(order))
+
+
+def test_axes_of_length_1_are_dropped_but_for_y_and_x(file):
+    image = written(file, pixels(1, 1, 1, 1, 9), ome=True, metadata={"axes": "TZCYX"}, **GRAY)
+    assert (image.axes, image.pixels.shape) == ("YX", (1, 9))
+
+
+def test_a_line_is_an_image_of_one_row(file):
+    image = written(file, pixels(50))
+    assert (image.axes, image.pixels.shape) == ("YX", (1, 50))
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((7, 8, 9), "ZYX"), ((6, 7, 8, 9), "TZYX"), ((5, 6, 7, 8, 9), "CTZYX")]
+)
+def test_unknown_axes_become_z_then_t_then_c_and_are_noted(file, shape, axes):
+    image = written(file, pixels(*shape), **GRAY)
+    assert sorted(image.axes) == sorted(axes)
+    order = [axes.index(axis) for axis in image.axes]
+    np.testing.assert_array_equal(image.pixels, pixels(*shape).transpose(order))
+    assert len(image.notes) == len(shape) - 2
+    assert "has no known meaning; it was read as" in image.notes[0]
+
+
+def test_more_unknown_axes_than_letters_are_refused(file):
+    with pytest.raises(UnreadableImageError, match="no axes beside"):
+        written(file, pixels(2, 2, 2, 2, 8, 9), **GRAY)
+
+
+@pytest.mark.parametrize("axes", ["ZY", "QX", "XX"])
+def test_what_has_no_image_plane_is_refused(axes):
+    with pytest.raises(UnreadableImageError, match=f"an axis [XY]; got axes '{axes}'"):
+        canonical(np.zeros((2, 3)), axes)
+
+
+@pytest.mark.parametrize("axis", "TCZ")
+def test_lines_over_time_are_images_of_one_row(axis):
+    values, axes, _ = canonical(np.zeros((2, 3)), f"{axis}X")
+    assert (values.shape, axes) == ((2, 1, 3), f"{axis}YX")
+
+
+@pytest.mark.parametrize("planar", ["contig", "separate"])
+def test_samples_become_channels(file, planar):
+    data = pixels(3, 8, 9, dtype="uint8")
+    stored = np.moveaxis(data, 0, -1) if planar == "contig" else data
+    image = written(file, stored, photometric="rgb", planarconfig=planar)
+    assert_same(image, data, "CYX")
+    assert image.channels == ("red", "green", "blue")
+
+
+def test_samples_of_several_channels_are_all_channels(file):
+    data = pixels(2, 8, 9, 3, dtype="uint8")
+    image = written(file, data, ome=True, photometric="rgb", metadata={"axes": "CYXS"})
+    assert_same(image, np.moveaxis(data, -1, 1).reshape(6, 8, 9), "CYX")
+
+
+def test_a_palette_is_not_applied_and_noted(file):
+    data = pixels(8, 9, dtype="uint8")
+    colors = np.arange(768, dtype="uint16").reshape(3, 256)
+    image = written(file, data, photometric="palette", colormap=colors)
+    assert_same(image, data, "YX")
+    assert image.notes == ("The palette is not applied; values are its indices.",)
+
+
+def test_white_as_zero_is_not_inverted_and_noted(file):
+    image = written(file, pixels(8, 9), photometric="miniswhite")
+    assert_same(image, pixels(8, 9), "YX")
+    assert image.notes == ("White is zero in this file; values are as stored.",)
+
+
+# ------------------------------------------------------------ several images
+
+
+def test_every_image_of_an_ome_file_can_be_read(file):
+    with tifffile.TiffWriter(file, ome=True) as writer:
+        writer.write(pixels(3, 8, 9), metadata={"axes": "ZYX", "PhysicalSizeX": 0.5}, **GRAY)
+        writer.write(pixels(4, 5), metadata={"axes": "YX", "PhysicalSizeX": 2.0}, **GRAY)
+    first, second = read_tiff(file), read_tiff(file, series=1)
+    assert_same(first, pixels(3, 8, 9), "ZYX")
+    assert_same(second, pixels(4, 5), "YX")
+    assert (first.spacing, second.spacing) == ({"X": 0.5}, {"X": 2.0})
+    assert (second.series, second.series_count) == (1, 2)
+
+
+@pytest.mark.parametrize("series", [1, -1])
+def test_an_image_that_is_not_there_is_an_error(file, series):
+    tifffile.imwrite(file, pixels(4, 5))
+    with pytest.raises(ValueError, match=rf"series must be 0 to 0 .*; got {series}\."):
+        read_tiff(file, series=series)
+
+
+def test_pages_written_one_by_one_are_one_stack(file):
+    with tifffile.TiffWriter(file) as writer:
+        for page in pixels(5, 8, 9):
+            writer.write(page, compression="zlib", **GRAY)
+    image = read_tiff(file)
+    assert_same(image, pixels(5, 8, 9), "ZYX")
+    assert image.series_count == 1
+
+
+def test_of_a_pyramid_the_full_resolution_is_read_and_noted(file):
+    with tifffile.TiffWriter(file, ome=True) as writer:
+        writer.write(pixels(64, 64), subifds=1, metadata={"axes": "YX"}, **GRAY)
+        writer.write(pixels(32, 32), subfiletype=1, **GRAY)
+    image = read_tiff(file)
+    assert_same(image, pixels(64, 64), "YX")
+    assert image.notes == ("The file has 2 resolutions; the full one was read.",)
+
+
+def test_a_pyramid_without_a_description_is_read(file):
+    with tifffile.TiffWriter(file) as writer:
+        writer.write(pixels(64, 64), subifds=1, metadata=None, **GRAY)
+        writer.write(pixels(32, 32), subfiletype=1, metadata=None, **GRAY)
+    assert_same(read_tiff(file), pixels(64, 64), "YX")
+
+
+def test_an_imagej_stack_of_one_directory_is_read_whole(file):
+    """ImageJ keeps only the first directory of stacks above 4 GB."""
+    tifffile.imwrite(file, pixels(5, 8, 9), imagej=True, metadata={"axes": "ZYX"})
+    with tifffile.TiffFile(file, mode="r+b") as opened:
+        tags = opened.pages[0].tags
+        opened.filehandle.seek(opened.pages[0].offset + 2 + 12 * len(tags))
+        opened.filehandle.write(b"\0\0\0\0")
+    assert_same(read_tiff(file), pixels(5, 8, 9), "ZYX")
+
+
+# -------------------------------------------------------------- calibration
+
+IMAGEJ = {"imagej": True, "resolution": (4, 2)}
+
+
+@pytest.mark.parametrize("unit", [b"um", b"micron", b"\xb5m", b"\xc2\xb5m", rb"\u00B5m"])
+def test_imagej_micrometres_have_one_spelling(file, unit):
+    tifffile.imwrite(file, pixels(8, 9), **IMAGEJ, metadata={"unit": "x" * len(unit)})
+    file.write_bytes(file.read_bytes().replace(b"unit=" + b"x" * len(unit), b"unit=" + unit))
+    image = read_tiff(file)
+    assert (image.spacing, image.unit) == ({"Y": 0.5, "X": 0.25}, "µm")
+
+
+def test_imagej_gives_spacing_between_slices_and_seconds_between_frames(file):
+    metadata = {"axes": "TZYX", "unit": "nm", "spacing": 300.0, "finterval": 2.5}
+    image = written(file, pixels(2, 3, 8, 9), **IMAGEJ, metadata=metadata)
+    assert (image.spacing, image.unit) == ({"Z": 300.0, "Y": 0.5, "X": 0.25}, "nm")
+    assert image.interval == 2.5
+
+
+def test_imagej_frames_may_be_timed_in_milliseconds(file):
+    metadata = {"axes": "TYX", "finterval": 250, "tunit": "ms"}
+    assert written(file, pixels(2, 8, 9), **IMAGEJ, metadata=metadata).interval == 0.25
+
+
+def test_the_playback_rate_of_imagej_is_not_an_interval(file):
+    image = written(file, pixels(2, 8, 9), **IMAGEJ, metadata={"axes": "TYX", "fps": 7.0})
+    assert image.interval is None
+
+
+def test_slices_spaced_in_pixels_keep_their_ratio(file):
+    metadata = {"axes": "ZYX", "unit": "pixel", "spacing": 3.0}
+    image = written(file, pixels(3, 8, 9), imagej=True, metadata=metadata)
+    assert (image.spacing, image.unit) == ({"Z": 3.0, "Y": 1.0, "X": 1.0}, "")
+
+
+def test_negative_spacing_is_taken_for_its_size(file):
+    metadata = {"axes": "ZYX", "unit": "um", "spacing": -2.0}
+    image = written(file, pixels(3, 8, 9), **IMAGEJ, metadata=metadata)
+    assert image.spacing["Z"] == 2.0
+    assert "negative" in image.notes[0]
+
+
+def test_ome_sizes_come_in_one_unit(file):
+    metadata = {"axes": "ZYX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
+    metadata |= {"PhysicalSizeZ": 1500, "PhysicalSizeZUnit": "nm"}
+    image = written(file, pixels(3, 8, 9), ome=True, metadata=metadata, **GRAY)
+    assert (image.spacing, image.unit) == ({"Z": 1.5, "Y": 0.5, "X": 0.5}, "µm")
+
+
+def test_ome_gives_names_of_channels_and_time(file):
+    metadata = {"axes": "TCYX", "Channel": {"Name": ["DAPI", "GFP"]}}
+    metadata |= {"TimeIncrement": 2, "TimeIncrementUnit": "min"}
+    image = written(file, pixels(3, 2, 8, 9), ome=True, metadata=metadata, **GRAY)
+    assert (image.channels, image.interval) == (("DAPI", "GFP"), 120.0)
+
+
+def test_an_axis_that_is_not_there_has_no_size(file):
+    metadata = {"axes": "YX", "PhysicalSizeZ": 3.0, "PhysicalSizeX": 1.0, "TimeIncrement": 2.0}
+    image = written(file, pixels(8, 9), ome=True, metadata=metadata, **GRAY)
+    assert (image.spacing, image.interval) == ({"X": 1.0}, None)
+    del metadata["PhysicalSizeX"]
+    image = written(file, pixels(8, 9), ome=True, metadata=metadata, **GRAY)
+    assert (image.spacing, image.unit) == ({}, "")
+
+
+@pytest.mark.parametrize(("unit", "name"), [("CENTIMETER", "cm"), ("INCH", "inch")])
+def test_a_plain_file_gives_pixels_per_length(file, unit, name):
+    image = written(file, pixels(8, 9), resolution=(5000, 2500), resolutionunit=unit)
+    assert (image.spacing, image.unit) == ({"Y": 0.0004, "X": 0.0002}, name)
+
+
+@pytest.mark.parametrize("dpi", [26, 72, 96, 300])
+def test_a_resolution_for_print_is_not_a_pixel_size(file, dpi):
+    image = written(file, pixels(8, 9), resolution=(dpi, dpi), resolutionunit="INCH")
+    assert (image.spacing, image.unit) == ({}, "")
+    assert image.notes == (f"{dpi} pixels per inch is a setting for print, not a pixel size.",)
+
+
+def test_a_resolution_without_a_unit_is_unknown(file):
+    image = written(file, pixels(8, 9), resolution=(4, 4), resolutionunit="NONE")
+    assert (image.spacing, image.unit, image.notes) == ({}, "", ())
+
+
+def test_a_unit_that_is_no_length_is_left_out_and_noted(file):
+    image = written(file, pixels(8, 9), **IMAGEJ, metadata={"unit": "parsec"})
+    assert (image.spacing, image.unit) == ({"Y": 0.5, "X": 0.25}, "")
+    assert "'parsec'" in image.notes[0]
+
+
+@pytest.mark.parametrize("size", [0, -1, "nan", "inf", "wide"])
+def test_sizes_that_are_none_are_left_out(file, size):
+    metadata = {"axes": "YX", "PhysicalSizeX": size, "PhysicalSizeY": 2.0}
+    image = written(file, pixels(8, 9), ome=True, metadata=metadata, **GRAY)
+    assert image.spacing == {"Y": 2.0}
+
+
+# --------------------------------------------------------------- real images
+
+REAL = {
+    "blobs.tif": ("YX", (254, 256), "uint8", {}, ""),
+    "maize_clsm.tif": ("YX", (640, 639), "uint8", {}, ""),
+    "AICS_12_134_C2.tif": ("YX", (1024, 1024), "uint16", {"Y": 0.065, "X": 0.065}, "µm"),
+    "hela-cells.tif": ("CYX", (3, 512, 672), "uint16", {"Y": 0.0515, "X": 0.0515}, "µm"),
+    "mini-t1-head.tif": ("ZYX", (32,) * 3, "uint16", {"Z": 1.5, "Y": 1.5, "X": 1.5}, "mm"),
+    "membrane_2d_timelapse.tif": ("ZYX", (5, 256, 256), "uint16", {}, ""),
+    "BBBC007/A9 p7d.tif": ("YX", (340, 340), "uint16", {}, ""),
+    # 26 pixels per inch is what a paint program left behind.
+    "BBBC007/AS_09125_040701150004_A02f00d0.tif": ("YX", (340, 340), "uint16", {}, ""),
+}
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the real images are not part of the project")
+@pytest.mark.parametrize("name", REAL)
+def test_real_images_are_read_as_they_are(name):
+    axes, shape, dtype, spacing, unit = REAL[name]
+    image = read_tiff(DATA / name)
+    assert (image.axes, image.pixels.shape, image.pixels.dtype) == (axes, shape, dtype)
+    assert (image.spacing, image.unit) == (pytest.approx(spacing, rel=1e-3), unit)
+    expected = tifffile.imread(DATA / name)
+    expected = np.moveaxis(expected, -1, 0) if axes == "CYX" else expected
+    np.testing.assert_array_equal(image.pixels, expected)
+
+
+# ------------------------------------------------------------------- labels
+
+
+@pytest.mark.parametrize(
+    ("largest", "dtype"),
+    [
+        *((0, "uint8"), (1, "uint8"), (255, "uint8"), (256, "uint16"), (65535, "uint16")),
+        *((65536, "uint32"), (2**32 - 1, "uint32")),
+    ],
+)
+@pytest.mark.parametrize("given", ["int64", "uint64"])
+def test_labels_take_the_smallest_type_that_holds_them(file, largest, dtype, given):
+    labels = np.zeros((20, 30), given)
+    labels[3, 4] = largest
+    write_labels(file, labels, axes="YX")
+    image = read_tiff(file)
+    assert image.pixels.dtype == dtype
+    np.testing.assert_array_equal(image.pixels, labels)
+
+
+@pytest.mark.parametrize("axes", ["YX", "ZYX", "TYX", "CYX", "TZYX", "TCZYX", "TZCYX"])
+def test_labels_come_back_with_their_axes(file, axes):
+    sizes = {"T": 2, "Z": 3, "C": 4, "Y": 33, "X": 35}
+    labels = pixels(*(sizes[axis] for axis in axes), dtype="uint8")
+    write_labels(file, labels, axes=axes)
+    image = read_tiff(file)
+    order = [axes.index(axis) for axis in image.axes]
+    assert sorted(image.axes) == sorted(axes)
+    np.testing.assert_array_equal(image.pixels, labels.transpose(order))
+    assert image.notes == ()
+
+
+@pytest.mark.parametrize("unit", ["µm", "nm", "mm", "cm", "m", "inch", "Å", "pm", "ft", ""])
+def test_labels_keep_spacing_and_unit(file, unit):
+    spacing = {"Z": 1 / 3, "Y": 0.06500000162500004, "X": 7e-5}
+    write_labels(file, pixels(2, 8, 9), axes="ZYX", spacing=spacing, unit=unit)
+    image = read_tiff(file)
+    assert (image.spacing, image.unit) == (spacing, unit)
+
+
+def test_labels_without_spacing_come_back_without(file):
+    write_labels(file, pixels(8, 9), axes="YX", unit="nm")
+    assert (read_tiff(file).spacing, read_tiff(file).unit) == ({}, "")
+
+
+def test_labels_keep_the_time_between_frames(file):
+    write_labels(file, pixels(2, 8, 9), axes="TYX", interval=0.1)
+    assert read_tiff(file).interval == 0.1
+
+
+def test_labels_of_bool_are_written(file):
+    write_labels(file, pixels(8, 9) > 100, axes="YX")
+    assert_same(read_tiff(file), (pixels(8, 9) > 100).astype("uint8"), "YX")
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 700), (700, 1), (513, 17)])
+def test_labels_of_any_shape_are_written(file, shape):
+    write_labels(file, pixels(*shape), axes="YX")
+    np.testing.assert_array_equal(read_tiff(file).pixels, pixels(*shape))
+
+
+def test_labels_in_any_memory_order_are_written(file):
+    labels = pixels(4, 20, 30).transpose(0, 2, 1)[:, ::-2]
+    write_labels(file, labels, axes="ZYX")
+    np.testing.assert_array_equal(read_tiff(file).pixels, labels)
+
+
+def test_labels_are_a_tiled_deflated_ome_tiff_with_a_name(file):
+    write_labels(file, pixels(3, 40, 50), axes="ZYX", name="nuclei <1>")
+    with tifffile.TiffFile(file) as opened:
+        page = opened.pages[0]
+        assert (opened.is_ome, opened.is_bigtiff, opened.byteorder) == (True, False, "<")
+        assert (page.is_tiled, page.compression.name) == (True, "ADOBE_DEFLATE")
+        assert opened.series[0].name == "nuclei <1>"
+
+
+def test_labels_too_large_for_a_classic_tiff_become_a_bigtiff(file, monkeypatch):
+    monkeypatch.setattr(tiff, "CLASSIC_BYTES", 8 * 9 * 2 - 1)
+    write_labels(file, pixels(8, 9) + np.uint16(256), axes="YX")
+    with tifffile.TiffFile(file) as opened:
+        assert opened.is_bigtiff
+    np.testing.assert_array_equal(read_tiff(file).pixels, pixels(8, 9) + 256)
+
+
+def test_labels_replace_earlier_ones(file):
+    write_labels(file, pixels(3, 40, 50), axes="ZYX")
+    write_labels(file, pixels(8, 9), axes="YX")
+    assert read_tiff(file).pixels.shape == (8, 9)
+
+
+WRONG = {
+    "large": ({"labels": np.array([[2**32]])}, ValueError, "0 to 4294967295 .*to 4294967296"),
+    "negative": ({"labels": np.array([[-1]])}, ValueError, "got -1 to -1. Number them"),
+    "float": ({"labels": np.zeros((2, 2))}, TypeError, "bool or an integer type; got float64"),
+    "empty": (
+        {"labels": np.zeros((0, 2), int)},
+        ValueError,
+        r"1 pixel or more; got shape \(0, 2\)",
+    ),
+    "rank": ({"axes": "ZYX"}, ValueError, "got 'ZYX' for 2 axes"),
+    "letter": ({"axes": "QX"}, ValueError, "letters of 'TCZYX'"),
+    "order": ({"axes": "XY"}, ValueError, "end in 'YX'; got 'XY'"),
+    "unit": ({"unit": "parsec"}, ValueError, r"unit must be one of \[.*'µm'.*\]; got 'parsec'"),
+    "axis": ({"spacing": {"T": 1.0}}, ValueError, r"spacing must map .*; got {'T': 1.0}"),
+    "size": ({"spacing": {"X": 0.0}}, ValueError, r"positive numbers; got {'X': 0.0}"),
+    "interval": ({"interval": -1}, ValueError, "interval must be a positive .*; got -1"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_written_is_refused_before_a_file_exists(file, case):
+    change, error, message = WRONG[case]
+    with pytest.raises(error, match=message):
+        write_labels(file, **{"labels": np.eye(2, dtype=int), "axes": "YX", **change})
+    assert list(file.parent.iterdir()) == []
