@@ -12,7 +12,7 @@ OUT ?= demo-results
 .DELETE_ON_ERROR:
 
 demo: .venv/package
-	$(BIN)/equilabel batch sample_data --out $(OUT) --overwrite --sigma 1 --fill-holes --min-size 4
+	$(BIN)/equilabel batch sample_data --out $(OUT) --overwrite --threshold li --sigma 0.5 --min-size 4
 
 test: lint unit coverage
 

@@ -1,4 +1,4 @@
-"""How fast is `label` on the CPU, beside scikit-image, SciPy, cc3d and OpenCV?
+"""Time `label` on the CPU, beside scikit-image, SciPy, cc3d and OpenCV.
 
 All run in one process, turn by turn. The yardstick is `image.astype(int32)`, which reads and writes
 the same bytes. Run as ``python benchmarks/label_cpu.py [--quick] [--only WORD]``; results go to
@@ -16,11 +16,11 @@ import cc3d
 import cv2
 import numpy as np
 import skimage.measure
-from harness import describe, interleave, peak_memory, store
 from scipy import ndimage
 
 import equilabel
 from equilabel import samples
+from harness import describe, interleave, peak_memory, store
 
 NEIGHBORS = {(2, 1): 4, (2, 2): 8, (3, 1): 6, (3, 2): 18, (3, 3): 26}
 

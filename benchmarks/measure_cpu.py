@@ -1,4 +1,4 @@
-"""How fast is `regionprops_table` on the CPU, beside scikit-image and cc3d?
+"""Time `regionprops_table` on the CPU, beside scikit-image and cc3d.
 
 Run as ``python benchmarks/measure_cpu.py``; results go to ``benchmarks/results/measure_cpu.json``.
 """
@@ -12,10 +12,10 @@ from typing import Any
 import cc3d
 import numpy as np
 import skimage.measure
-from harness import interleave, peak_memory, store
 
 import equilabel
 from equilabel import samples
+from harness import interleave, peak_memory, store
 
 FLAT = ("label", "bbox", "area", "centroid")
 INTENSITY = ("intensity_min", "intensity_max", "intensity_mean", "intensity_std")

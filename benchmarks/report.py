@@ -1,6 +1,7 @@
 """Write the tables of ``docs/performance.md`` from the stored results, so that none is typed.
 
-Run as ``python benchmarks/report.py``. A table stands between ``<!-- NAME -->`` and ``<!-- end -->``.
+Run as ``python benchmarks/report.py``. A table stands between ``<!-- NAME -->`` and
+``<!-- end -->``.
 """
 
 from __future__ import annotations

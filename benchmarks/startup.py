@@ -1,4 +1,4 @@
-"""How long until the first label: importing, compiling, and loading what was compiled?
+"""Time the way to the first label: importing, compiling, loading what was compiled.
 
 Every figure comes from a fresh process, the best of a few. The cold one has an empty cache of
 numba's. Run as ``python benchmarks/startup.py``; results go to ``benchmarks/results/startup.json``.
@@ -31,9 +31,8 @@ def seconds(code: str, cache: str, repeats: int) -> float:
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     times = []
     for _ in range(repeats):
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-        )
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         times.append(float(done.stdout))
     return min(times)
 

@@ -119,7 +119,8 @@ def test_the_facade_lists_all_its_names():
 def test_importing_loads_no_heavy_library():
     heavy = ["cupy", "numba", "dask", "zarr", "napari", "pandas", "skimage", "tifffile", "scipy"]
     code = f"import sys, equilabel; print([name for name in {heavy} if name in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
 
 

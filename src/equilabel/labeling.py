@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -268,22 +267,28 @@ def _check_out(out: NDArray[Any] | None, shape: tuple[int, ...]) -> None:
         raise ValueError(message)
 
 
-def _foreground(image: NDArray[Any], background: int | None) -> tuple[NDArray[Any], Any]:
+def _foreground(image: NDArray[Any], background: Any) -> tuple[NDArray[Any], Any]:
     """Return the image in native integers, and its background value or None if it has none."""
-    if background is None:
-        background = 0
-    elif isinstance(background, (Real, np.bool_)) and background == background // 1:
-        background = int(background)
-    else:
-        message = f"background must be a whole number; got {background!r}."
-        raise TypeError(message)
+    value = _whole(background)
     if image.dtype.kind == "b":
-        return (~image if background == 1 else image), np.False_
+        return (~image if value == 1 else image), np.False_
     image = image.astype(image.dtype.newbyteorder("="), copy=False)
     limits = np.iinfo(image.dtype)
-    if not limits.min <= background <= limits.max:
+    if not limits.min <= value <= limits.max:
         return image, None
-    return image, image.dtype.type(background)
+    return image, image.dtype.type(value)
+
+
+def _whole(background: object) -> int:
+    """Return the background as an integer; 0 where none is given."""
+    if background is None:
+        return 0
+    if isinstance(background, (int, float, np.integer, np.floating, np.bool_)):
+        value = float(background) if isinstance(background, (float, np.floating)) else background
+        if value == value // 1:
+            return int(value)
+    message = f"background must be a whole number; got {background!r}."
+    raise TypeError(message)
 
 
 def _slim(image: NDArray[Any], stacked: bool) -> NDArray[Any]:

@@ -255,9 +255,7 @@ def _take_channel(
     _check_whole("channel", channel)
     if axis is None:
         if channel is not None:
-            message = (
-                f"channel needs channel_axis, the axis that counts channels; got {channel!r}."
-            )
+            message = f"channel needs channel_axis, the axis that counts channels; got {channel!r}."
             raise ValueError(message)
         return image, image
     if not -image.ndim <= axis < image.ndim:
@@ -274,7 +272,7 @@ def _take_channel(
     return channels[..., channel or 0], channels
 
 
-def _check_whole(name: str, value: int | None) -> None:
+def _check_whole(name: str, value: object) -> None:
     if value is not None and not isinstance(value, Integral):
         message = f"{name} must be a whole number; got {value!r}."
         raise TypeError(message)

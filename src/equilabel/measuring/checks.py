@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,11 +19,11 @@ def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[f
     """Return the distance of pixels along each of `rank` axes, or raise ValueError."""
     if spacing is None:
         return (1.0,) * rank
-    steps = np.asarray(spacing).ravel().tolist() * (rank if np.ndim(spacing) == 0 else 1)
+    steps: list[Any] = np.asarray(spacing).ravel().tolist() * (rank if np.ndim(spacing) == 0 else 1)
     if len(steps) != rank:
         message = f"spacing must be a number or {rank} numbers; got {spacing!r}."
         raise ValueError(message)
-    if not all(isinstance(step, Real) and 0 < step < np.inf for step in steps):
+    if not all(isinstance(step, (int, float)) and 0 < step < np.inf for step in steps):
         message = f"spacing must be positive and finite; got {spacing!r}."
         raise ValueError(message)
     return tuple(float(step) for step in steps)

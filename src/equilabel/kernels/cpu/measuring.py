@@ -114,7 +114,7 @@ def intensities(
             np.full(size, top, values.dtype),
             np.full(size, bottom, values.dtype),
         )
-        for _ in spans or [()]
+        for _ in range(max(1, len(spans)))
     ]
     threads.each(
         tallying.add_values,
@@ -135,7 +135,7 @@ def squares(labels: NDArray[Any], values: NDArray[Any], means: NDArray[Any]) -> 
     values = _plain(values)
     means = np.ascontiguousarray(means)
     spans = threads.ranges(labels.size, _worth(labels.size, len(means)))
-    sums = [np.zeros(len(means)) for _ in spans or [()]]
+    sums = [np.zeros(len(means)) for _ in range(max(1, len(spans)))]
     threads.each(
         tallying.add_squares,
         [(labels, values, *span, means, part) for span, part in zip(spans, sums, strict=False)],
