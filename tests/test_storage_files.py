@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import stat
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -44,13 +45,18 @@ def earlier(request, tmp_path):
     return path, WRITERS[request.param]
 
 
-@pytest.fixture
+@contextmanager
 def full_disk():
-    """No file can grow past 4 KiB: the system itself fails in the middle of a write."""
+    """Let no file grow past 4 KiB: the system itself fails in the middle of a write.
+
+    Within the block only, as the limit holds for a file that takes pytest's output, too.
+    """
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def assert_untouched(path):
@@ -91,16 +97,16 @@ def test_an_exception_in_the_middle_leaves_the_earlier_file_and_nothing_else(tmp
     assert_untouched(path)
 
 
-def test_a_write_that_fails_in_the_middle_leaves_the_earlier_file(earlier, full_disk):
+def test_a_write_that_fails_in_the_middle_leaves_the_earlier_file(earlier):
     path, write = earlier
-    with pytest.raises(OSError, match=r"."):
+    with pytest.raises(OSError, match=r"."), full_disk():
         write(path)
     assert_untouched(path)
 
 
-def test_a_write_that_fails_in_the_middle_names_the_file(tmp_path, full_disk):
+def test_a_write_that_fails_in_the_middle_names_the_file(tmp_path):
     path = tmp_path / "a.tif"
-    with pytest.raises(OSError, match="File too large") as caught:
+    with pytest.raises(OSError, match="File too large") as caught, full_disk():
         write_tiff(path)
     assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(path))
 

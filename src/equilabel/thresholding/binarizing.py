@@ -239,7 +239,7 @@ def _hysteresis(
     labels, count = label(weak, structure)
     kept = np.zeros(count + 1, dtype=np.bool_)
     kept[labels[strong]] = True
-    return kept[labels]
+    return np.asarray(kept[labels])
 
 
 def _local(
