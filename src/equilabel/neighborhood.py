@@ -33,8 +33,8 @@ def offsets(ndim: int, connectivity: int, *, stacked: bool = False) -> NDArray[n
 
     Examples
     --------
-    >>> offsets(2, 1)
-    array([[-1,  0], [ 0, -1], [ 0,  1], [ 1,  0]])
+    >>> offsets(2, 1).tolist()
+    [[-1, 0], [0, -1], [0, 1], [1, 0]]
     >>> [len(offsets(3, connectivity)) for connectivity in (1, 2, 3)]
     [6, 18, 26]
     """
@@ -61,8 +61,8 @@ def earlier(steps: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> earlier(offsets(2, 2))
-    array([[-1, -1], [-1, 0], [-1, 1], [0, -1]])
+    >>> earlier(offsets(2, 2)).tolist()
+    [[-1, -1], [-1, 0], [-1, 1], [0, -1]]
     """
     return steps[: len(steps) // 2]
 
@@ -122,8 +122,8 @@ def block_edges(
 
     Examples
     --------
-    >>> block_edges(2, 2, (1, 2))[:, 4:]
-    array([[-1, 1, 0, 0, 1, 1]])
+    >>> block_edges(2, 2, (1, 2))[:, 4:].tolist()
+    [[-1, 1, 0, 0, 1, 1]]
     """
     axes = 5
     leading = min(ndim - 1 - stacked, axes)
