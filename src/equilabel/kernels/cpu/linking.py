@@ -226,8 +226,10 @@ def link_unknown(bits, v0, v1, u0, u1, way, w0, w1, diagonal, starts, first, blo
                 way, bits[v0 + after], bits[u0 + after], bits[w0 + after], bits[w1 + after]
             )
         both = v & u
-        # A sum carries from a known column to the pixel after its stretch.
-        carried = (both + (both & known)) & ~both
+        # A sum carries from a known column to the pixel after its stretch; without the last bit
+        # it cannot overflow, and stretches that reach that bit are merely followed for nothing.
+        body = both & ~(ONE << LAST)
+        carried = (body + (body & known)) & ~both
         events = both & ~((both >> ONE) | ((v_next & u_next) << LAST)) & ~(carried >> ONE)
         left = NONE
         right = NONE
