@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from .bits import LAST, NONE, ONE, agrees_within, differs_within, lowest, popcount
+from .outlining import classify, find_border
 from .packing import AXES, advance, locate
 
 NOWHERE = np.iinfo(np.int64).max
@@ -63,19 +64,21 @@ def accumulate(labels, columns, shape, axes, outline, first_row, last_row, table
             y = (position[4] + ahead) % shape[4]
             read_row(labels, columns, row + ahead, y, outline, window[(row + ahead) & 3])
         else:
-            window[(row + ahead) & 3] = NONE
+            clear(window[(row + ahead) & 3])
         if outline:
             find_border(window[(row + 1) & 3], window[(row + 2) & 3], border[(row + 1) & 3])
         here = window[row & 3]
         if find_changes(here, changes):
             for axis in range(axes):
                 if leading + axis == AXES - 1:
-                    same[axis] = here[2]
+                    for word in range(words):
+                        same[axis, word] = here[2, word]
                 elif position[leading + axis] > 0:
                     there = row - strides[leading + axis]
                     find_pairs(labels, columns, row, there, here[0], same[axis])
                 else:
-                    same[axis] = NONE
+                    for word in range(words):
+                        same[axis, word] = NONE
             if outline:
                 below = window[(row + 1) & 3]
                 classify(
@@ -92,6 +95,14 @@ def accumulate(labels, columns, shape, axes, outline, first_row, last_row, table
                 return False
         advance(shape, position)
     return True
+
+
+@njit(nogil=True, cache=True)
+def clear(window):
+    """Take all bits out of a row of the window."""
+    for kind in range(window.shape[0]):
+        for word in range(window.shape[1]):
+            window[kind, word] = NONE
 
 
 @njit(nogil=True, cache=True)
@@ -162,78 +173,6 @@ def find_pairs(labels, columns, row, other, foreground, same):
             width = min(64, columns - 64 * word)
             there = other * columns + 64 * word
             same[word] = foreground[word] & agrees_within(labels, start, there, width)
-
-
-@njit(nogil=True, cache=True)
-def find_border(here, below, border):
-    """Set bits where a label has a neighbor across an edge that is another, or outside."""
-    for word in range(border.size):
-        some = here[0, word]
-        right = here[1, word] >> ONE
-        if word + 1 < border.size:
-            right |= here[1, word + 1] << LAST
-        border[word] = some & ~(here[1, word] & right & here[2, word] & below[2, word])
-
-
-@njit(nogil=True, cache=True)
-def classify(here, below, border_above, border, border_below, marks):
-    """Sort border pixels by how many of their neighbors are border pixels of the same label.
-
-    With `a` of them across edges and `b` across corners, ``marks[0]`` is set for a in (2, 3) and
-    b < 3, ``marks[1]`` for (a, b) = (0, 2) or (1, 3), ``marks[2]`` for a = 1 and b in (1, 2):
-    the three weights of Benkrid and Crookes' estimate of the perimeter.
-
-    Parameters
-    ----------
-    here, below : (5, words) arrays of uint64
-        From `read_row`.
-    border_above, border, border_below : (words,) arrays of uint64
-        From `find_border`.
-    """
-    words = border.size
-    for word in range(words):
-        center = border[word]
-        marks[0, word] = NONE
-        marks[1, word] = NONE
-        marks[2, word] = NONE
-        if center == NONE:
-            continue
-        left = center << ONE
-        right = (here[1, word] & center) >> ONE
-        above_left = border_above[word] << ONE
-        above_right = border_above[word] >> ONE
-        below_left = (below[4, word] & border_below[word]) << ONE
-        below_right = (below[3, word] & border_below[word]) >> ONE
-        if word > 0:
-            left |= border[word - 1] >> LAST
-            above_left |= border_above[word - 1] >> LAST
-            below_left |= (below[4, word - 1] & border_below[word - 1]) >> LAST
-        if word + 1 < words:
-            right |= (here[1, word + 1] & border[word + 1]) << LAST
-            above_right |= border_above[word + 1] << LAST
-            below_right |= (below[3, word + 1] & border_below[word + 1]) << LAST
-        a1, a2, a4 = tally(
-            here[2, word] & border_above[word],
-            below[2, word] & border_below[word],
-            here[1, word] & left,
-            right,
-        )
-        b1, b2, b4 = tally(
-            here[3, word] & above_left, here[4, word] & above_right, below_left, below_right
-        )
-        none = center & ~a1 & ~a2 & ~a4
-        one = center & a1 & ~a2
-        marks[0, word] = center & a2 & ~(b1 & b2) & ~b4
-        marks[1, word] = (none & b2 & ~b1) | (one & b1 & b2)
-        marks[2, word] = one & (b1 ^ b2)
-
-
-@njit(nogil=True, cache=True)
-def tally(p, q, r, s):
-    """Add four words bit by bit: the ones, twos and fours of each sum."""
-    pq = p ^ q
-    rs = r ^ s
-    return pq ^ rs, (p & q) ^ (r & s) ^ (pq & rs), p & q & r & s
 
 
 @njit(nogil=True, cache=True)
