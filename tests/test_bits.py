@@ -99,6 +99,32 @@ def test_a_comparison_near_an_end_reads_nothing_beyond_it(way, dtype, width, sta
     assert int(agreeing) & word_of(inside) == word_of((here == there) & inside)
 
 
+class Fenced:
+    """Pixels that cannot be read beyond their ends, not even from behind."""
+
+    def __init__(self, pixels):
+        self.pixels = pixels
+        self.size = pixels.size
+
+    def __getitem__(self, place):
+        assert 0 <= place < self.size
+        return self.pixels[place]
+
+
+@pytest.mark.parametrize("width", [1, 30, 64])
+@pytest.mark.parametrize("function", [bits.agrees_within, bits.differs_within])
+def test_pixels_that_do_not_exist_are_not_read(function, width):
+    plain = getattr(function, "py_func", function)
+    for size in (64, 65, 130):
+        pixels = Fenced(some_pixels("u1", size))
+        for start in {0, 1, size - width}:
+            for other in (start - 70, start - 1, start + 1, start + 70):
+                if function is bits.agrees_within:
+                    plain(pixels, start, other, min(width, size - start))
+                else:
+                    plain(pixels, start, pixels[0], min(width, size - start))
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_painting_writes_the_label_and_zeros_to_64_pixels_alone(way, dtype):
     label = np.iinfo(dtype).max

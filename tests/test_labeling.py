@@ -12,6 +12,7 @@ from skimage import measure
 from equilabel import METHODS, label
 from equilabel.kernels.cpu import runs
 from equilabel.labeling import _Labels
+from equilabel.neighborhood import offsets
 from references import expected_labels, number_in_raster_order
 from strategies import DTYPES, INTEGERS, LAYOUTS, WORDS, blobs, images, noise, questions
 
@@ -105,6 +106,38 @@ def test_corners_join_across_the_ends_of_words(columns, values):
     check(image, None, 1)
     check(image, None, 2)
     check(image[::-1].copy(), None, 2)
+
+
+@pytest.mark.parametrize("values", [1, 2])
+@pytest.mark.parametrize("shape", [(3, 131), (3, 3, 131), (2, 3, 3, 68)])
+def test_two_pixels_alone_are_joined_if_they_are_neighbors(shape, values):
+    middle = [side // 2 for side in shape[:-1]]
+    for step in offsets(len(shape), len(shape))[: (3 ** len(shape) - 1) // 2]:
+        for column in (1, 63, 64):
+            image = np.zeros(shape, "u1")
+            image[*middle, column] = 1
+            image[*middle + step[:-1], column + step[-1]] = 1
+            image[..., -1] = values - 1  # pixels of another value have them told apart by it
+            hops = np.abs(step).sum()
+            for connectivity in range(1, len(shape) + 1):
+                labels = label(image, connectivity=connectivity)[..., :-1]
+                assert len(np.unique(labels)) == 3 - (hops <= connectivity)
+
+
+@pytest.mark.parametrize("values", [1, 2])
+@pytest.mark.parametrize("shift", [-1, 0, 1])
+@pytest.mark.parametrize("shape", [(4, 131), (4, 1, 131), (4, 2, 131)])
+def test_long_lines_are_joined_by_one_touch_anywhere(shape, shift, values):
+    for column in (2, 3, 31, 61, 62, 63, 64, 65, 66, 100, 126, 127, 128, 129):
+        image = np.zeros(shape, "u1")
+        image[0] = image[-1] = 1
+        image[1, ..., column] = image[2, ..., column + shift] = 1
+        image[1:3, ..., 0] = values - 1
+        image[0, ..., 0] = image[-1, ..., 0] = 0
+        for connectivity in range(1, len(shape) + 1):
+            labels = label(image, connectivity=connectivity)[..., 1:]
+            diagonally = connectivity > 1 or shift == 0
+            assert len(np.unique(labels)) == 3 - diagonally
 
 
 @pytest.mark.parametrize("background", BACKGROUNDS)

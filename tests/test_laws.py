@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from equilabel import METHODS, label, regionprops_table
-from equilabel.kernels.cpu import measuring, tallying
+from equilabel.kernels.cpu import forest, measuring, tallying
 from equilabel.neighborhood import offsets
 from references import label_pixel_graph, same_partition
 from strategies import DTYPES, LAYOUTS, images, label_images, questions
@@ -125,6 +127,20 @@ def test_neighbors_of_one_value_share_a_label_and_others_do_not(question):
         equal = (image[here] == image[there]) & (image[here] != (background or 0))
         joined = (labels[here] == labels[there]) & (labels[here] > 0)
         np.testing.assert_array_equal(joined, equal)
+
+
+@given(size=st.integers(1, 12), data=st.data())
+def test_uniting_in_any_order_groups_runs_under_the_first(size, data):
+    runs = st.integers(0, size - 1)
+    pairs = data.draw(st.lists(st.tuples(runs, runs), max_size=20))
+    parents = np.arange(size)
+    for one, other in pairs:
+        forest.unite(parents, one, other)
+        assert (parents <= np.arange(size)).all()
+    graph = coo_array((np.ones(len(pairs)), np.array(pairs, int).reshape(-1, 2).T), (size, size))
+    _, groups = connected_components(graph.tocsr(), directed=False)
+    for run in range(size):
+        assert forest.find(parents, run) == np.flatnonzero(groups == groups[run])[0]
 
 
 # ---------------------------------------------------------------- statistics

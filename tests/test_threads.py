@@ -14,6 +14,7 @@ from numba import config
 
 from equilabel import label, regionprops_table, segment
 from equilabel.kernels.cpu import threads
+from references import measure_by_hand
 from strategies import LAYOUTS, blobs, noise
 
 REPEATS = 1 if config.DISABLE_JIT else 5
@@ -169,6 +170,25 @@ def test_labels_in_threads_equal_those_in_one(many_threads, shape, connectivity,
     for _ in range(REPEATS):
         for image, labels in zip(images, expected, strict=True):
             np.testing.assert_array_equal(label(image, connectivity=connectivity), labels)
+
+
+@pytest.mark.parametrize(("shape", "connectivity"), KINDS)
+def test_the_order_of_pieces_does_not_matter(monkeypatch, many_threads, shape, connectivity):
+    images = [make(shape, values=values) for make in (noise, blobs) for values in (2, 3)]
+    many_threads(1)
+    expected = [label(image, connectivity=connectivity) for image in images]
+    many_threads(3)
+
+    def last_first(kernel, tasks):
+        return [kernel(*task) for task in reversed(tasks)][::-1]
+
+    monkeypatch.setattr(threads, "each", last_first)
+    for image, labels in zip(images, expected, strict=True):
+        np.testing.assert_array_equal(label(image, connectivity=connectivity), labels)
+        table = regionprops_table(labels, image, ("bbox", "centroid", "intensity_max"))
+        theirs = measure_by_hand(labels, (1,) * labels.ndim)
+        for name in theirs.keys() & table.keys():
+            np.testing.assert_allclose(table[name], theirs[name])
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
