@@ -1,0 +1,1 @@
+"""Passes on the GPU, one module per method; nothing here is imported without CuPy."""

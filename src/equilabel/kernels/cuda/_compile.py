@@ -1,0 +1,58 @@
+"""Kernels from the `.cu` files beside this module: compiled once, run on the current stream."""
+
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import cupy
+from cupy.cuda.compiler import CompileException
+
+FOLDER = resources.files(__package__)
+THREADS = 256
+
+
+def source(file: str) -> str:
+    """Return the text of a file; messages of the compiler name its lines."""
+    return f'#line 1 "{file}.cu"\n' + (FOLDER / f"{file}.cu").read_text(encoding="utf-8")
+
+
+def options(folder: Path) -> tuple[str, ...]:
+    """List what NVRTC is told; `folder` holds the headers."""
+    return ("-std=c++17", f"-I{folder}")
+
+
+def kernel(file: str, name: str) -> Any:
+    """Return a kernel, compiled for the current device.
+
+    Parameters
+    ----------
+    file : str
+        A `.cu` file of this folder, without the ending.
+    name : str
+        A C++ name expression: ``"scan<u1>"``.
+    """
+    return _kernel(file, name, cupy.cuda.runtime.getDevice())
+
+
+def launch(function: Any, size: int, *arguments: Any) -> None:
+    """Start a kernel in blocks of `THREADS` threads, at least `size` in all; none for 0."""
+    if size:
+        function((-(-size // THREADS),), (THREADS,), arguments)
+
+
+@cache
+def _kernel(file: str, name: str, device: int) -> Any:
+    with resources.as_file(FOLDER) as folder:
+        module = cupy.RawModule(
+            code=source(file), options=options(folder), name_expressions=(name,)
+        )
+        try:
+            return module.get_function(name)
+        except CompileException as error:
+            message = (
+                f"{file}.cu must compile for device {device}; got an error of NVRTC for {name}. "
+                "Install a CuPy for the CUDA version of this machine, with `nvidia-cuda-runtime` "
+                f"of the same version.\n{error}"
+            )
+            raise RuntimeError(message) from error

@@ -1,0 +1,204 @@
+// Thirty-two pixels at a time: from values to words of bits, and what touches in two rows.
+//
+// All 32 threads of a warp call these together, each for its own word; `Words` neighboring threads hold
+// a segment, and nothing is shifted in from beyond it.
+#pragma once
+#include "plan.cuh"
+
+// The word of the segment before or after this one, 0 where there is none.
+template <int Words>
+__device__ inline unsigned word_before(unsigned word)
+{
+    const unsigned other = __shfl_up_sync(ALL, word, 1, Words);
+    return threadIdx.x % Words ? other : 0;
+}
+
+template <int Words>
+__device__ inline unsigned word_after(unsigned word)
+{
+    const unsigned other = __shfl_down_sync(ALL, word, 1, Words);
+    return threadIdx.x % Words != Words - 1 ? other : 0;
+}
+
+// Bit c of these is pixel c - 1, or c + 1.
+template <int Words>
+__device__ inline unsigned from_left(unsigned word)
+{
+    return word << 1 | word_before<Words>(word) >> 31;
+}
+
+template <int Words>
+__device__ inline unsigned from_right(unsigned word)
+{
+    return word >> 1 | word_after<Words>(word) << 31;
+}
+
+// Runs that begin in the words of the segment before this one; the sum of all in `total`.
+template <int Words>
+__device__ inline unsigned runs_before(unsigned begins, unsigned& total)
+{
+    unsigned sum = __popc(begins);
+#pragma unroll
+    for (int step = 1; step < Words; step *= 2) {
+        const unsigned other = __shfl_up_sync(ALL, sum, step, Words);
+        if (threadIdx.x % Words >= step) sum += other;
+    }
+    total = __shfl_sync(ALL, sum, Words - 1, Words);
+    return sum - __popc(begins);
+}
+
+// Bits 28 to 31 of the result tell which bytes are not 0.
+__device__ inline unsigned bytes_set(unsigned bytes)
+{
+    const unsigned high = (((bytes & 0x7f7f7f7fu) + 0x7f7f7f7fu) | bytes) & 0x80808080u;
+    return high * 0x00204081u;
+}
+
+// Pixels of one byte that differ from a value: a thread reads its 32 itself.
+__device__ inline unsigned differing(const u1* image, Index size, Index begin, int count, u1 value)
+{
+    if (count == 0) return 0;
+    const u1* pixels = image + begin;
+    const unsigned offset = reinterpret_cast<unsigned long long>(pixels) % 16;
+    unsigned quads[12];
+    const uint4* aligned = reinterpret_cast<const uint4*>(pixels - offset);
+    const bool whole = begin >= offset && begin - offset + (offset ? 48 : 32) <= size;
+    if (!whole) {
+        unsigned word = 0;
+        for (int k = 0; k < count; ++k) word |= static_cast<unsigned>(pixels[k] != value) << k;
+        return word;
+    }
+    *reinterpret_cast<uint4*>(quads) = __ldg(aligned);
+    *reinterpret_cast<uint4*>(quads + 4) = __ldg(aligned + 1);
+    if (offset) {
+        *reinterpret_cast<uint4*>(quads + 8) = __ldg(aligned + 2);
+#pragma unroll
+        for (int k = 0; k < 10; ++k) quads[k] = offset & 8 ? quads[k + 2] : quads[k];
+#pragma unroll
+        for (int k = 0; k < 9; ++k) quads[k] = offset & 4 ? quads[k + 1] : quads[k];
+#pragma unroll
+        for (int k = 0; k < 8; ++k)
+            quads[k] = __funnelshift_r(quads[k], quads[k + 1], 8 * (offset & 3));
+    }
+    const unsigned values = value * 0x01010101u;
+    unsigned word = 0;
+#pragma unroll
+    for (int k = 7; k >= 0; --k) word = __funnelshift_l(bytes_set(quads[k] ^ values), word, 4);
+    return word & ALL >> (32 - count);
+}
+
+// Pixels of any type that differ from a value: the warp reads one thread's 32 after the other's.
+template <typename Pixel>
+__device__ inline unsigned differing(const Pixel* image, Index, Index begin, int count, Pixel value)
+{
+    const int lane = threadIdx.x % 32;
+    unsigned word = 0;
+#pragma unroll 8
+    for (int k = 0; k < 32; ++k) {
+        const Index there = __shfl_sync(ALL, begin, k) + lane;
+        const bool exists = lane < __shfl_sync(ALL, count, k);
+        const unsigned found = __ballot_sync(ALL, exists && image[exists ? there : 0] != value);
+        if (lane == k) word = found;
+    }
+    return word;
+}
+
+// Pixels that agree with those `away` from them, the first `skip` and the last `leave` left out.
+template <typename Pixel>
+__device__ inline unsigned agreeing(const Pixel* image, Index begin, int count, Index away, int skip,
+                                    int leave)
+{
+    const int lane = threadIdx.x % 32;
+    unsigned word = 0;
+    const int end = count - leave;
+#pragma unroll 4
+    for (int k = 0; k < 32; ++k) {
+        const Index there = __shfl_sync(ALL, begin, k) + lane;
+        const Index other = there + __shfl_sync(ALL, away, k);
+        const int from = __shfl_sync(ALL, skip, k), to = __shfl_sync(ALL, end, k);
+        const bool exists = lane >= from && lane < to;
+        const bool same = exists && image[there] == image[other];
+        const unsigned found = __ballot_sync(ALL, same);
+        if (lane == k) word = found;
+    }
+    return word;
+}
+
+// Where runs of a row touch runs of another, one bit for each pair, at a pixel of the first row:
+// straight, or to the pixel before or after it where no straight bit joins the two.
+struct Touch {
+    unsigned straight, left, right;
+};
+
+// Rows of one value: by bits alone. In columns that are `known` the two are connected by other edges; a
+// stretch of `both` with such a column in the word where it ends is left out.
+template <int Words>
+__device__ inline Touch touching(unsigned row, unsigned other, bool diagonal, unsigned known = 0)
+{
+    const unsigned both = row & other;
+    // A sum carries from a known column to the pixel after its stretch.
+    const unsigned long long sum = static_cast<unsigned long long>(both) + (both & known);
+    const unsigned carried = static_cast<unsigned>((sum & ~static_cast<unsigned long long>(both)) >> 1);
+    Touch touch = {both & ~from_right<Words>(both) & ~carried, 0, 0};
+    if (__any_sync(ALL, diagonal)) {
+        row &= ~known;
+        other &= ~known;
+        const unsigned alone = diagonal ? row & ~other : 0;
+        touch.left = alone & from_left<Words>(other) & ~from_left<Words>(row);
+        touch.right = alone & from_right<Words>(other) & ~from_right<Words>(row);
+    }
+    return touch;
+}
+
+// Rows of many values: `away` leads from a pixel of the first row to that of the other; `count` is 0
+// where there is no other row. Bits of `joined` and `joined_other` say that a pixel equals the one
+// before it.
+template <int Words, typename Pixel>
+__device__ inline Touch touching(const Pixel* image, Index begin, int count, int segment_end,
+                                 Index away, unsigned row, unsigned begins, unsigned other,
+                                 unsigned other_begins, bool diagonal)
+{
+    const unsigned joined = row & ~begins, joined_other = other & ~other_begins;
+    const unsigned same = agreeing(image, begin, count, away, 0, 0) & row;
+    Touch touch = {same & ~(from_left<Words>(same) & joined), 0, 0};
+    if (__any_sync(ALL, diagonal)) {
+        const int some = diagonal ? count : 0;
+        const int first = threadIdx.x % Words == 0;
+        const unsigned before = agreeing(image, begin, some, away - 1, first, 0) & row;
+        const unsigned after = agreeing(image, begin, some, away + 1, 0, segment_end) & row;
+        touch.left = before & ~joined & ~joined_other;
+        touch.right = after & ~from_right<Words>(joined_other) & ~from_right<Words>(joined);
+    }
+    return touch;
+}
+
+// The run at a pixel of a word, from the runs before the word.
+__device__ inline unsigned run_at(unsigned before, unsigned begins, int bit)
+{
+    return before + __popc(begins & ((2u << bit) - 1)) - 1;
+}
+
+// The run at the pixel before one where no run goes on.
+__device__ inline unsigned run_left_of(unsigned before, unsigned begins, int bit)
+{
+    return before + __popc(begins & ((1u << bit) - 1)) - 1;
+}
+
+// Take one bit out of those left; returns where it was, and which run of the other row it touches.
+__device__ inline int take(Touch& touch, unsigned before, unsigned begins, unsigned& run)
+{
+    const unsigned rest = touch.straight | touch.left | touch.right;
+    const unsigned bit = rest & -rest;
+    const int place = __ffs(rest) - 1;
+    run = run_left_of(before, begins, place);
+    if (touch.straight & bit) {
+        touch.straight ^= bit;
+        run += begins >> place & 1;
+    } else if (touch.left & bit) {
+        touch.left ^= bit;
+    } else {
+        touch.right ^= bit;
+        run += (begins >> place & 1) + 1;
+    }
+    return place;
+}

@@ -1,0 +1,17 @@
+// One thread per element, as in the papers. Indices are numpy.int64: images have no largest size.
+#pragma once
+
+typedef long long Index;
+
+// Types of pixels and numbers, as numpy.dtype.str has them: a launcher asks for scan<u1>.
+typedef unsigned char u1;
+typedef unsigned short u2;
+typedef unsigned int u4;
+typedef unsigned long long u8;
+typedef int i4;
+typedef long long i8;
+
+__device__ inline Index thread_index()
+{
+    return static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
+}

@@ -1,0 +1,122 @@
+// The generalized labeler (Komura 2016) on images: three kernels in four launches, no host loop.
+//
+// Labels are flat indices, -1 for background; a label is at most the index of the element that bears
+// it. The list of neighbors of an element holds its earlier neighbors of equal value, the lowest
+// first; the residual list is the same list without its first entry. Neither is stored.
+#include "grid.cuh"
+
+// Where an element stands, to tell which steps stay inside the image.
+template <int rank>
+struct Place {
+    Index coordinates[rank];
+
+    __device__ Place(Index element, const Index* __restrict__ shape)
+    {
+#pragma unroll
+        for (int axis = rank - 1; axis > 0; --axis) {
+            const Index rest = element / shape[axis];
+            coordinates[axis] = element - rest * shape[axis];
+            element = rest;
+        }
+        coordinates[0] = element;
+    }
+
+    __device__ bool inside(const Index* __restrict__ step, const Index* __restrict__ shape) const
+    {
+        bool inside = true;
+#pragma unroll
+        for (int axis = 0; axis < rank; ++axis) {
+            const Index there = coordinates[axis] + step[axis];
+            inside = inside && 0 <= there && there < shape[axis];
+        }
+        return inside;
+    }
+};
+
+// Step (i): the label is the lowest neighbor, or the element itself.
+template <typename Pixel, int rank>
+__global__ void initialize(const Pixel* __restrict__ values, bool has_background, Pixel background,
+                           Index size, const Index* __restrict__ shape,
+                           const Index* __restrict__ steps, const Index* __restrict__ offsets,
+                           Index count, Index* __restrict__ labels)
+{
+    const Index i = thread_index();
+    if (i >= size) return;
+    const Pixel value = values[i];
+    Index label = i;
+    if (has_background && value == background) {
+        label = -1;
+    } else {
+        const Place<rank> place(i, shape);
+        for (Index k = 0; k < count && label == i; ++k)
+            if (place.inside(steps + k * rank, shape) && values[i + offsets[k]] == value)
+                label = i + offsets[k];
+    }
+    labels[i] = label;
+}
+
+// The end of a chain of labels: the first that is its own. An old value, from a cache or overtaken by
+// another thread, lies on the way to the same end, and chains only go down: the walk ends.
+__device__ inline Index follow(const Index* labels, Index i)
+{
+    Index label = labels[i];
+    for (Index after = labels[label]; after != label; after = labels[label]) label = after;
+    return label;
+}
+
+// Steps (ii) and (iv). A thread writes the end of its own chain, which no thread moves; others that
+// pass by find a shorter chain to the same end.
+__global__ void analyze(Index size, Index* labels)
+{
+    const Index i = thread_index();
+    if (i < size && labels[i] >= 0) labels[i] = follow(labels, i);
+}
+
+// Algorithm 1, for one entry j of the residual list of i.
+//
+// Why the races are safe: ends are lowered by atomicMin alone, which answers with what was there. If
+// that is no longer `high`, another thread has joined a chain there, and the lower of both labels
+// stays; the other is joined to it in the next turn. An end that `follow` took for one too late, or
+// from an old cache line, is found out in the same way. No join is lost, and the end of the chains is
+// the lowest index of the component in whatever order threads come.
+__device__ inline void unite(Index* labels, Index i, Index j)
+{
+    Index high = follow(labels, i);
+    Index low = follow(labels, j);
+    bool done = high == low;
+    if (high < low) {
+        const Index lower = high;
+        high = low;
+        low = lower;
+    }
+    while (!done) {
+        const Index before = atomicMin(labels + high, low);
+        if (before == low) {
+            done = true;
+        } else if (before > low) {
+            high = before;
+        } else {
+            high = low;
+            low = before;
+        }
+    }
+}
+
+// Step (iii): unite every element with its residual list.
+template <typename Pixel, int rank>
+__global__ void reduce_labels(const Pixel* __restrict__ values, Index size,
+                              const Index* __restrict__ shape, const Index* __restrict__ steps,
+                              const Index* __restrict__ offsets, Index count, Index* labels)
+{
+    const Index i = thread_index();
+    if (i >= size || labels[i] < 0) return;
+    const Pixel value = values[i];
+    const Place<rank> place(i, shape);
+    bool residual = false;
+    for (Index k = 0; k < count; ++k) {
+        if (place.inside(steps + k * rank, shape) && values[i + offsets[k]] == value) {
+            if (residual) unite(labels, i, i + offsets[k]);
+            residual = true;
+        }
+    }
+}

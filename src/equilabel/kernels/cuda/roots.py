@@ -1,0 +1,24 @@
+"""Launchers for roots.cu, named and shaped like `equilabel.kernels.cpu.roots`."""
+
+import cupy
+
+from ._compile import kernel, launch
+
+
+def number(roots, labels):
+    """Give components the numbers from 1, in raster order of their first elements.
+
+    Returns
+    -------
+    () array of int
+        Number of components, on the device: to look at it is to wait.
+    """
+    size = roots.size
+    numbers = cupy.empty(size, cupy.int32 if size < 2**31 else cupy.int64)
+    name = numbers.dtype.str[1:]
+    launch(kernel("roots", f"flag<{name}>"), size, roots, size, numbers)
+    cupy.cumsum(numbers, out=numbers)
+    launch(
+        kernel("roots", f"gather<{name}, u{labels.itemsize}>"), size, roots, size, numbers, labels
+    )
+    return numbers[-1]

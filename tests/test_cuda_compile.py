@@ -1,0 +1,134 @@
+"""Every kernel compiles for every generation of cards that is supported; no card is needed.
+
+Of the instances of a template, as many are compiled as it takes to put in every type and number;
+the environment variable EQUILABEL_EVERY_INSTANCE asks for all (ten minutes on two cores).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import equilabel
+
+cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuPy")
+
+from cupy.cuda import nvrtc  # noqa: E402
+
+from equilabel.kernels.cuda import _compile, runs  # noqa: E402
+
+FOLDER = Path(equilabel.__file__).parent / "kernels" / "cuda"
+FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
+ARCHITECTURES = [75, 80, 90, 100, 120]
+
+KERNEL = re.compile(
+    r"(?:template\s*<(?P<parameters>[^<>]*)>\s*)?"
+    r'(?:extern\s+"C"\s+)?__global__\s+void\s+(?:__launch_bounds__\([^()]*\)\s*)?(?P<name>\w+)\s*\('
+)
+TILES = sorted({runs.tile_of(2**k, leading) for k in range(16) for leading in range(6)})
+# What launchers put in for a template parameter: by its name, else by its kind.
+INSTANCES = {
+    "Id": ["u4", "u8"],
+    "Label": ["u4", "u8"],
+    "Sum": ["i4", "i8"],
+    "Tile": [f"Tile<{words}, {tall}, {deep}>" for words, tall, deep in TILES],
+    "typename": ["u1", "u2", "u4", "u8"],
+    "int": ["1", "2", "3", "4", "5", "6"],
+    "bool": ["false", "true"],
+}
+
+
+def comments_removed(text):
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def kernels(file):
+    """Map the kernels of a file to their template parameters, as (kind, name)."""
+    text = comments_removed((FOLDER / f"{file}.cu").read_text(encoding="utf-8"))
+    return {
+        match["name"]: [
+            tuple(part.split()) for part in (match["parameters"] or "").split(",") if part
+        ]
+        for match in KERNEL.finditer(text)
+    }
+
+
+def instances(choices):
+    """Yield one value of each list; every value comes up, and lists of one length not in step."""
+    lengths = [len(values) for values in choices]
+    strides = [n ** lengths[:j].count(n) for j, n in enumerate(lengths)]
+    for k in range(max((n ** lengths.count(n) for n in lengths), default=1)):
+        yield [
+            values[k // stride % len(values)]
+            for values, stride in zip(choices, strides, strict=True)
+        ]
+
+
+def expressions(file, *, every=False):
+    """List each kernel of a file with what its launchers can put in for its parameters."""
+    names = []
+    for kernel, parameters in kernels(file).items():
+        choices = [INSTANCES.get(name, INSTANCES[kind]) for kind, name in parameters]
+        for chosen in product(*choices) if every else instances(choices):
+            names.append(f"{kernel}<{', '.join(chosen)}>" if chosen else kernel)
+    return names
+
+
+def launched(file):
+    """List the kernels of a file that any launcher asks for."""
+    text = "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py"))
+    return set(re.findall(rf'kernel\(\s*"{file}",\s*f?"(\w+)', text))
+
+
+@pytest.fixture(scope="module")
+def architectures():
+    try:
+        return nvrtc.getSupportedArchs()
+    except (RuntimeError, ImportError) as error:
+        pytest.skip(f"NVRTC cannot be loaded: {error}")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("file", FILES)
+def test_every_kernel_compiles(file, architecture, architectures):
+    if architecture not in architectures:
+        pytest.skip(f"NVRTC {nvrtc.getVersion()} does not know sm_{architecture}")
+    names = expressions(file, every=bool(os.environ.get("EQUILABEL_EVERY_INSTANCE")))
+    program = nvrtc.createProgram(_compile.source(file), f"{file}.cu", (), ())
+    try:
+        for name in names:
+            nvrtc.addNameExpression(program, name)
+        options = (*_compile.options(FOLDER), f"--gpu-architecture=sm_{architecture}")
+        try:
+            nvrtc.compileProgram(program, options)
+        except nvrtc.NVRTCError:
+            pytest.fail(nvrtc.getProgramLog(program))
+        assert nvrtc.getProgramLog(program) in ("", "\0")  # no warnings either
+        machine_code = nvrtc.getCUBIN(program)
+        for name in names:
+            assert nvrtc.getLoweredName(program, name).encode() in machine_code
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_kernel_has_a_launcher_and_every_launcher_a_kernel(file):
+    assert launched(file) == set(kernels(file))
+
+
+def test_every_value_of_every_parameter_is_compiled():
+    chosen = list(instances([["a", "b"], ["c", "d"], ["e", "f", "g"]]))
+    assert chosen == [["a", "c", "e"], ["b", "c", "f"], ["a", "d", "g"], ["b", "d", "e"]]
+    assert list(instances([])) == [[]]
+
+
+def test_kernels_of_both_papers_are_among_them():
+    assert set(FILES) >= {"kalentev", "komura", "roots"}
+    assert "scan<u8>" in expressions("kalentev")
+    assert "crop" in expressions("kalentev")
+    assert "reduce_labels<u2, 6>" in expressions("komura", every=True)
+    assert "gather<i8, u1>" in expressions("roots", every=True)

@@ -1,0 +1,348 @@
+"""The published methods on a GPU: passes do what their CPU twins do, roots are the same bits."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from equilabel.devices import passes
+from equilabel.kernels.cpu import kalentev as cpu_kalentev
+from equilabel.kernels.cpu import komura as cpu_komura
+from equilabel.kernels.cpu import roots as cpu_roots
+from equilabel.methods import METHODS, load_recipe
+from equilabel.methods.kalentev import padding
+from equilabel.neighborhood import earlier, offsets
+from equilabel.samples import blobs, hilbert, spiral
+
+cupy = pytest.importorskip("cupy", reason="CUDA kernels need CuPy")
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not cupy.cuda.is_available(), reason="CUDA kernels need a CUDA device"),
+]
+
+ROOTS = [method.name for method in METHODS.values() if method.contract == "roots"]
+DTYPES = [np.dtype(code) for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
+SHAPES = [(2311,), (97, 131), (23, 36, 37), (11, 9, 8, 13), (5, 4, 7, 6, 9), (4, 3, 5, 3, 6, 5)]
+NEIGHBORHOODS = [(shape, c) for shape in SHAPES for c in range(1, len(shape) + 1)]
+RUNS = 8  # of one race
+
+
+def noise(shape, dtype=np.int32, values=3, seed=0):
+    return np.random.default_rng(seed).integers(0, values, shape).astype(dtype)
+
+
+def find_roots(name, image, background, steps, device):
+    return load_recipe(name)(passes(name, device), image, background, steps)
+
+
+def check_roots(name, image, background, connectivity, *, stacked=False):
+    """Compare roots, on the device, with those of the other method on the CPU."""
+    steps = offsets(image.ndim, connectivity, stacked=stacked)
+    roots = find_roots(name, cupy.asarray(image), background, steps, "cuda")
+    assert isinstance(roots, cupy.ndarray)
+    assert roots.dtype == np.int64
+    other = "komura" if name == "kalentev" else "kalentev"
+    expected = find_roots(other, image, background, steps, "cpu")
+    np.testing.assert_array_equal(roots.get(), expected)
+
+
+def on_device(*arrays):
+    return [cupy.asarray(array) for array in arrays]
+
+
+def counted_scans(image, connectivity=1):
+    """Count the rounds of Kalentev's host loop on the device; the last one changes nothing."""
+    answers = []
+
+    def scan(*arguments):
+        answers.append(module.scan(*arguments))
+        return answers[-1]
+
+    module = passes("kalentev", "cuda")
+    counted = SimpleNamespace(
+        init_labels=module.init_labels, scan=scan, analyze=module.analyze, crop=module.crop
+    )
+    steps = offsets(image.ndim, connectivity)
+    load_recipe("kalentev")(counted, cupy.asarray(image), False, steps)
+    assert answers[-1] is False
+    return len(answers)
+
+
+# ---------------------------------------------------------------- contract
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize(("shape", "connectivity"), NEIGHBORHOODS)
+@pytest.mark.parametrize("background", [0, None])
+def test_roots_are_those_of_the_cpu_in_every_neighborhood(name, shape, connectivity, background):
+    check_roots(name, noise(shape), background, connectivity)
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("background", [0, 1, None])
+def test_roots_are_those_of_the_cpu_in_every_dtype(name, dtype, background):
+    image = noise((67, 45), dtype)
+    scalar = None if background is None else dtype.type(background)
+    for connectivity in (1, 2):
+        check_roots(name, image, scalar, connectivity)
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_roots_are_those_of_the_cpu_whatever_the_image(name, data):
+    shape = data.draw(npst.array_shapes(max_dims=6, max_side=6))
+    dtype = data.draw(st.sampled_from(DTYPES))
+    values = [False, True]
+    if dtype.kind != "b":
+        values = [0, 1, 2, int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)]
+    image = data.draw(npst.arrays(dtype, shape, elements=st.sampled_from(values)))
+    background = data.draw(st.none() | st.sampled_from(values).map(dtype.type))
+    connectivity = data.draw(st.integers(1, len(shape)))
+    check_roots(name, image, background, connectivity, stacked=data.draw(st.booleans()))
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 900), (900, 1), (1, 70, 1), (1, 50, 60)])
+def test_axes_of_length_one_join_nothing(name, shape):
+    for connectivity in range(1, len(shape) + 1):
+        check_roots(name, noise(shape), 0, connectivity)
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("shape", [(600,), (30, 80), (30, 50, 60), (3, 1, 60), (14, 13, 12, 15)])
+def test_images_of_a_stack_are_never_joined(name, shape):
+    for image in (np.ones(shape, np.uint8), noise(shape)):
+        for connectivity in range(1, max(len(shape), 2)):
+            check_roots(name, image, 0, connectivity, stacked=True)
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("connectivity", [1, 2])
+@pytest.mark.parametrize(
+    "draw", [lambda: spiral(401), lambda: hilbert(8), lambda: blobs((500, 700))]
+)
+def test_long_chains_end_at_the_smallest_index(name, connectivity, draw):
+    image = draw()
+    for turned in (image, image[::-1].copy(), image.T.copy(), image[:, ::-1].copy()):
+        check_roots(name, turned, False, connectivity)
+
+
+@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize(("occupation", "connectivity"), [(0.593, 1), (0.407, 2), (0.95, 1)])
+def test_every_run_of_a_race_ends_with_the_same_bits(name, occupation, connectivity):
+    image = np.random.default_rng(1).random((2048, 1000)) < occupation
+    steps = offsets(2, connectivity)
+    expected = cupy.asarray(find_roots("komura", image, False, steps, "cpu"))
+    image = cupy.asarray(image)
+    for _ in range(RUNS):
+        assert (find_roots(name, image, False, steps, "cuda") == expected).all()
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_values_that_differ_in_the_last_bit_are_not_joined(name):
+    image = cupy.asarray(np.array([2**63, 2**63 + 1, 2**63 + 1, 2**64 - 1], np.uint64))
+    roots = find_roots(name, image, np.uint64(2**64 - 1), offsets(1, 1), "cuda")
+    assert roots.tolist() == [0, 1, 1, -1]
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_an_image_is_left_alone(name):
+    image = cupy.asarray(noise((60, 70)))
+    before = image.copy()
+    find_roots(name, image, 0, offsets(2, 2), "cuda")
+    assert (image == before).all()
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_work_waits_for_the_current_stream_alone(name):
+    image = noise((700, 900), np.uint8, values=2)
+    steps = offsets(2, 1)
+    expected = find_roots(name, image, 0, steps, "cpu")
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        roots = find_roots(name, cupy.asarray(image), 0, steps, "cuda")
+        stream.synchronize()
+    np.testing.assert_array_equal(roots.get(), expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROOTS)
+def test_more_elements_than_32_bits_can_count(name):
+    height, width = 2**16 + 3, 2**15 + 5
+    needed = 40 * height * width
+    if cupy.cuda.runtime.memGetInfo()[0] < needed:
+        pytest.skip(f"needs {needed / 2**30:.0f} GiB of device memory")
+    image = cupy.zeros((height, width), cupy.uint8)
+    image[:, 5] = 1  # one component across the boundary, one beyond it, one that wraps onto none
+    image[-2, 7:90] = 1
+    image[-2:, -1] = 2
+    roots = find_roots(name, image, np.uint8(0), offsets(2, 2), "cuda")
+    assert (roots[:, 5] == 5).all()
+    assert (roots[-2, 7:90] == (height - 2) * width + 7).all()
+    assert (roots[-2:, -1] == (height - 1) * width - 1).all()
+    assert int((roots >= 0).sum()) == height + 83 + 2
+    labels = cupy.empty(roots.size, cupy.uint8)
+    assert passes("roots", "cuda").number(roots.ravel(), labels) == 3
+    labels = labels.reshape(image.shape)
+    assert [int(labels[0, 5]), int(labels[-2, 8]), int(labels[-1, -1])] == [1, 2, 3]
+    assert int(labels.sum(dtype=cupy.int64)) == height + 2 * 83 + 3 * 2
+    del image, roots, labels
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
+# --------------------------------------------------------- Kalentev's passes
+
+
+@pytest.mark.parametrize("background", [np.uint8(0), None])
+def test_labels_start_as_on_the_cpu(background):
+    image = noise((61, 83), np.uint8)
+    rows, size, _, _ = padding(image.shape, offsets(2, 1))
+    values, device_rows = on_device(image.ravel(), rows)
+    labels = passes("kalentev", "cuda").init_labels(values, background, device_rows, size)
+    expected = cpu_kalentev.init_labels(image.ravel(), background, rows, size)
+    np.testing.assert_array_equal(labels.get(), expected)
+
+
+def test_a_scan_lowers_what_the_label_refers_to():
+    labels, values, rows, jumps = on_device(
+        np.array([0, 0, 0, 0, 4, 0, 6, 6, 0, 0], np.int64),  # 7 refers to 6, and meets 4 below
+        np.ones(4, np.uint8),
+        np.array([4]),
+        np.array([-3], np.int64),
+    )
+    module = passes("kalentev", "cuda")
+    assert module.scan(labels, values, rows, jumps, jumps) is True
+    assert labels.tolist() == [0, 0, 0, 0, 4, 0, 4, 6, 0, 0]
+    module.analyze(labels)
+    assert labels.tolist() == [0, 0, 0, 0, 4, 0, 4, 4, 0, 0]
+    assert module.scan(labels, values, rows, jumps, jumps) is False
+    assert labels.tolist() == [0, 0, 0, 0, 4, 0, 4, 4, 0, 0]
+
+
+def test_a_scan_lowers_labels_in_use_alone_and_leaves_fewer():
+    image = noise((400, 300), np.uint8, values=2)
+    rows, size, jumps, shifts = padding(image.shape, offsets(2, 1))
+    values, rows, jumps, shifts = on_device(image.ravel(), rows, jumps, shifts)
+    module = passes("kalentev", "cuda")
+    labels = module.init_labels(values, np.uint8(0), rows, size)
+    while True:
+        before = labels.get()
+        changed = module.scan(labels, values, rows, jumps, shifts)
+        after = labels.get()
+        assert (after <= before).all()
+        lowered = np.flatnonzero(after < before)
+        np.testing.assert_array_equal(before[lowered], lowered)  # each was its own label
+        assert changed == (lowered.size > 0)
+        if not changed:
+            break
+        module.analyze(labels)
+        assert (labels[labels] == labels).all()
+
+
+def test_chains_of_labels_are_followed_as_on_the_cpu():
+    foreground = np.flatnonzero(np.arange(50_000) % 7)
+    lower = np.random.default_rng(2).integers(0, np.arange(foreground.size) + 1)
+    labels = np.zeros(50_000, np.int64)
+    labels[foreground] = foreground[lower]
+    (device_labels,) = on_device(labels)
+    cpu_kalentev.analyze(labels)
+    passes("kalentev", "cuda").analyze(device_labels)
+    np.testing.assert_array_equal(device_labels.get(), labels)
+
+
+def test_padding_is_taken_off_as_on_the_cpu():
+    image = noise((37, 20, 41), np.uint16)
+    rows, size, jumps, shifts = padding(image.shape, offsets(3, 2))
+    labels = cpu_kalentev.init_labels(image.ravel(), np.uint16(0), rows, size)
+    while cpu_kalentev.scan(labels, image.ravel(), rows, jumps, shifts):
+        cpu_kalentev.analyze(labels)
+    device_labels, device_rows = on_device(labels, rows)
+    roots = passes("kalentev", "cuda").crop(device_labels, device_rows, image.size)
+    np.testing.assert_array_equal(roots.get(), cpu_kalentev.crop(labels, rows, image.size))
+
+
+@pytest.mark.parametrize("size", [9, 33, 100, 401])
+def test_a_spiral_takes_few_rounds_whatever_its_size(size):
+    image = spiral(size)
+    assert max(counted_scans(image), counted_scans(image[::-1].copy())) <= 4
+
+
+@pytest.mark.parametrize(
+    ("occupation", "rounds"),
+    [(0.2, 4), (0.3, 5), (0.4, 5), (0.6, 8), (0.7, 5), (0.8, 4), (0.9, 4), (0.99, 3)],
+)
+def test_noise_takes_about_as_many_rounds_as_in_table_2(occupation, rounds):
+    image = np.random.default_rng(0).random((2048, 2048)) < occupation
+    assert rounds - 1 <= counted_scans(image) <= rounds + 2  # who wins a race differs by card
+
+
+# ----------------------------------------------------------- Komura's passes
+
+
+@pytest.mark.parametrize(("shape", "connectivity"), NEIGHBORHOODS)
+def test_each_pass_of_the_four_does_what_it_does_on_the_cpu(shape, connectivity):
+    image = noise(shape, np.uint16)
+    steps = earlier(offsets(len(shape), connectivity))
+    strides = np.cumprod((1, *shape[:0:-1]), dtype=np.int64)[::-1]
+    grid = np.array(shape), steps, steps @ strides
+    values, *device_grid = on_device(image.ravel(), *grid)
+    module = passes("komura", "cuda")
+    labels = cpu_komura.initialize(image.ravel(), np.uint16(1), *grid)
+    device_labels = module.initialize(values, np.uint16(1), *device_grid)
+    np.testing.assert_array_equal(device_labels.get(), labels)
+    cpu_komura.analyze(labels)
+    module.analyze(device_labels)
+    np.testing.assert_array_equal(device_labels.get(), labels)
+    cpu_komura.reduce_labels(labels, image.ravel(), *grid)
+    module.reduce_labels(device_labels, values, *device_grid)
+    assert (device_labels <= cupy.arange(image.size)).all()
+    cpu_komura.analyze(labels)
+    module.analyze(device_labels)  # chains differ from run to run, their ends do not
+    np.testing.assert_array_equal(device_labels.get(), labels)
+
+
+def test_four_passes_are_enough():
+    called = []
+
+    def recorded(name):
+        def call(*arguments):
+            called.append(name)
+            return getattr(passes("komura", "cuda"), name)(*arguments)
+
+        return call
+
+    names = ("initialize", "analyze", "reduce_labels")
+    counted = SimpleNamespace(**{name: recorded(name) for name in names})
+    load_recipe("komura")(counted, cupy.asarray(noise((90, 90))), 0, offsets(2, 1))
+    assert called == ["initialize", "analyze", "reduce_labels", "analyze"]
+
+
+# ------------------------------------------------------------------- number
+
+
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
+def test_numbers_are_those_of_the_cpu_in_labels_of_any_type(dtype):
+    roots = find_roots("komura", noise((50, 60)), 0, offsets(2, 2), "cpu").ravel()
+    labels, expected = np.full(roots.size, 99, dtype), np.full(roots.size, 77, dtype)
+    device_roots, device_labels = on_device(roots, labels)
+    count = passes("roots", "cuda").number(device_roots, device_labels)
+    assert count == cpu_roots.number(roots, expected)
+    np.testing.assert_array_equal(device_labels.get(), expected)
+
+
+def test_roots_can_be_numbered_in_place():
+    (roots,) = on_device(np.array([-1, 1, 2, 1, 4, 2, -1]))
+    assert passes("roots", "cuda").number(roots, roots) == 3
+    assert roots.tolist() == [0, 1, 2, 1, 3, 2, 0]
+
+
+def test_an_image_of_background_has_no_numbers():
+    (roots,) = on_device(np.full(5000, -1))
+    assert passes("roots", "cuda").number(roots, roots) == 0
+    assert not roots.any()
