@@ -8,7 +8,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 OUT ?= demo-results
 
-.PHONY: demo test lint unit coverage bench samples clean
+.PHONY: demo test test-gpu lint unit coverage bench samples clean
 .DELETE_ON_ERROR:
 
 demo: .venv/package
@@ -27,6 +27,10 @@ unit: .venv/dev
 # The kernels again in plain Python, where coverage can see into them.
 coverage: .venv/dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" --cov --cov-report=term --cov-fail-under=90 -q
+
+# On a machine with an NVIDIA GPU, a CuPy that fits it, and what tests need.
+test-gpu:
+	PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/label_cpu.py

@@ -105,10 +105,33 @@ def startup() -> str:
     return table(["what", "s"], rows)
 
 
+def label_cuda() -> str:
+    """Tabulate the kernels of `runs` on a GPU beside the null kernel and CuPy's label."""
+    about, *measured = load("label_cuda")["rows"]
+    rows = [
+        [
+            row["image"],
+            " x ".join(map(str, row["shape"])),
+            row["type"],
+            str(row["connectivity"]),
+            f"{row['us']:.0f}",
+            f"{row['times null']:.2f}",
+            f"{row['cupy us'] / row['us']:.0f}" if row.get("cupy us") else "-",
+            " / ".join(f"{us:.0f}" for us in row["passes us"].values()),
+            f"{row['temporary bytes per pixel']:.2f}",
+        ]
+        for row in measured
+        if "us" in row
+    ]
+    head = ["image", "shape", "type", "hops", "us", "x null", "CuPy", "passes, us", "B/px"]
+    where = f"Measured on one {about['card']} with CuPy {about['cupy']}."
+    return where + "\n\n" + table(head, rows)
+
+
 def main() -> None:
     """Write every table that has results."""
     page = PAGE.read_text()
-    for make in (label_cpu, measure_cpu, startup):
+    for make in (label_cpu, measure_cpu, startup, label_cuda):
         name = make.__name__
         if (RESULTS / f"{name}.json").exists():
             page = re.sub(

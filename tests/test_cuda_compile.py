@@ -35,7 +35,11 @@ INSTANCES = {
     "Id": ["u4", "u8"],
     "Label": ["u4", "u8"],
     "Sum": ["i4", "i8"],
-    "Tile": [f"Tile<{words}, {tall}, {deep}>" for words, tall, deep in TILES],
+    "Tile": [
+        f"Tile<{many}, {words}, {tall}, {deep}>"
+        for many in ("false", "true")
+        for words, tall, deep in TILES
+    ],
     "typename": ["u1", "u2", "u4", "u8"],
     "int": ["1", "2", "3", "4", "5", "6"],
     "bool": ["false", "true"],

@@ -1,7 +1,5 @@
 """The method `runs` on the GPU: the numbers of the CPU, for every shape, type and connectivity."""
 
-from importlib import resources
-
 import numpy as np
 import pytest
 
@@ -22,20 +20,6 @@ SHAPES = [
     (3, 5, 9, 40),
     (2, 3, 2, 4, 33),
     (2, 2, 3, 2, 3, 20),
-]
-TILES = ["32, 8, 1", "16, 16, 1", "8, 32, 1", "4, 64, 1", "8, 8, 4", "4, 8, 8"]
-KERNELS = [
-    *[("runs_tile", f"find_tiles<u1, u4, Tile<false, {tile}>>") for tile in TILES],
-    *[("runs_join", f"join_tiles<u1, u4, Tile<false, {tile}>>") for tile in TILES],
-    *[("runs_paint", f"paint<u4, u4, Tile<false, {tile}>>") for tile in TILES],
-    ("runs_tile", "find_tiles<u8, u8, Tile<true, 8, 8, 4>>"),
-    ("runs_join", "join_tiles<u8, u8, Tile<true, 8, 8, 4>>"),
-    ("runs_paint", "paint<u8, u4, Tile<true, 8, 8, 4>>"),
-    ("runs_paint", "paint<u8, u8, Tile<true, 32, 8, 1>>"),
-    ("runs_number", "rank_roots<u4>"),
-    ("runs_number", "rank_roots<u8>"),
-    ("runs_number", "spread_labels<u4>"),
-    ("runs_number", "spread_labels<u8>"),
 ]
 
 
@@ -189,25 +173,3 @@ def test_more_than_2_to_the_31_elements_are_right(cupy):
     assert (labels[-1] == count).all()
     assert not labels[1:-1:2].any()
     assert not labels[:-1:2, 1::2].any()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("architecture", [75, 80, 90, 100, 120])
-def test_every_kernel_compiles_without_a_gpu(architecture):
-    nvrtc = pytest.importorskip("cupy").cuda.nvrtc
-    try:
-        nvrtc.getVersion()
-    except Exception as error:  # of any kind: the library is not there
-        pytest.skip(f"no NVRTC: {error}")
-    with resources.as_file(resources.files("equilabel.kernels.cuda")) as folder:
-        for file in sorted({file for file, _ in KERNELS}):
-            text = (folder / f"{file}.cu").read_text()
-            program = nvrtc.createProgram(text, f"{file}.cu", (), ())
-            for _, name in filter(lambda pair: pair[0] == file, KERNELS):
-                nvrtc.addNameExpression(program, name)
-            options = (f"--gpu-architecture=sm_{architecture}", "-std=c++17", f"-I{folder}")
-            try:
-                nvrtc.compileProgram(program, options)
-            except nvrtc.NVRTCError:
-                pytest.fail(nvrtc.getProgramLog(program))
-            assert nvrtc.getCUBIN(program)
