@@ -120,7 +120,7 @@ def _cpu() -> DeviceReport:
 
 def _cuda() -> DeviceReport:
     reason = (
-        "device='cuda' needs CUDA kernels, which this version does not have yet; got 'cuda'. "
-        "Pass device='cpu' or device='auto'."
+        "device='cuda' needs a `label` that reaches the CUDA kernels, which this one does not "
+        "yet; got 'cuda'. Pass device='cpu' or device='auto'."
     )
     return DeviceReport("cuda", False, "NVIDIA GPU", reason)
