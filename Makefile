@@ -8,7 +8,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 OUT ?= demo-results
 
-.PHONY: demo test test-gpu lint unit coverage bench samples clean
+.PHONY: demo test test-gpu sanitize lint unit coverage bench samples clean
 .DELETE_ON_ERROR:
 
 demo: .venv/package
@@ -31,6 +31,12 @@ coverage: .venv/dev
 # On a machine with an NVIDIA GPU, a CuPy that fits it, and what tests need.
 test-gpu:
 	PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider
+
+# Memory errors and races, by NVIDIA's compute-sanitizer, on a small set of images.
+sanitize:
+	for tool in memcheck racecheck; do \
+	    PYTHONPATH=src compute-sanitizer --tool $$tool --error-exitcode 1 $(PYTHON) tests/sanitize.py || exit 1; \
+	done
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/label_cpu.py

@@ -19,7 +19,7 @@ LEVELS = {
     "samples": 0,
     "devices": 1,
     "methods": 1,
-    "thresholding": 2,
+    "thresholding": 3,
     "labeling": 2,
     "measuring": 2,
     "pipeline": 4,

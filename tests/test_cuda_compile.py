@@ -35,6 +35,7 @@ INSTANCES = {
     "Id": ["u4", "u8"],
     "Label": ["u4", "u8"],
     "Sum": ["i4", "i8"],
+    "Real": ["f4", "f8"],
     "Tile": [
         f"Tile<{many}, {words}, {tall}, {deep}>"
         for many in ("false", "true")

@@ -1,13 +1,14 @@
 """Devices: what can be used, and what is said of what cannot."""
 
+import sys
 from dataclasses import FrozenInstanceError
-from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from equilabel import METHODS, DeviceUnavailableError, devices, label, segment
-from equilabel.devices import DeviceReport, passes, resolve
+from equilabel.devices import passes, resolve
 
 UNAVAILABLE = [report.name for report in devices() if not report.available]
 
@@ -19,7 +20,7 @@ def test_the_cpu_comes_first_and_can_always_be_used():
 
 def test_each_device_is_reported_once():
     names = [report.name for report in devices()]
-    assert names == ["cpu", "cuda"]
+    assert names == ["cpu", "cuda", *(f"cuda:{k}" for k in range(1, len(names) - 1))]
 
 
 def test_the_cpu_tells_how_many_cores_this_process_may_use(monkeypatch):
@@ -52,16 +53,89 @@ def test_a_device_asked_for_by_name_is_the_one_used(device):
 def test_an_unknown_device_is_refused_with_those_there_are(word):
     with pytest.raises(ValueError, match="device must be one of") as caught:
         resolve(word)
-    assert str(caught.value) == f"device must be one of ['auto', 'cpu', 'cuda']; got {word!r}."
+    assert str(caught.value) == (
+        f"device must be one of ['auto', 'cpu', 'cuda', 'cuda:<index>']; got {word!r}."
+    )
 
 
-def test_an_unavailable_device_is_refused_with_its_reason_and_a_remedy(monkeypatch):
-    reason = "device='cuda' needs a card; got 'cuda'. Pass device='cpu'."
-    report = DeviceReport("cuda", False, "NVIDIA GPU", reason)
-    monkeypatch.setattr(import_module("equilabel.devices"), "devices", lambda: (report,))
-    with pytest.raises(DeviceUnavailableError) as caught:
+class NoCuda(Exception):
+    """What CuPy raises where the driver does not answer."""
+
+
+def fake_cupy(count=0, driver=13000, runtime=13000, error=None):
+    """Stand in for CuPy on a machine that this one is not."""
+
+    def count_devices():
+        if error:
+            raise NoCuda(error)
+        return count
+
+    return SimpleNamespace(
+        ndarray=type("ndarray", (), {}),
+        __version__="14.2.0",
+        cuda=SimpleNamespace(
+            nvrtc=SimpleNamespace(getVersion=lambda: (13, 0)),
+            runtime=SimpleNamespace(
+                CUDARuntimeError=NoCuda,
+                getDeviceCount=count_devices,
+                getDevice=lambda: 0,
+                driverGetVersion=lambda: driver,
+                runtimeGetVersion=lambda: runtime,
+                getDeviceProperties=lambda index: {"name": b"Card", "totalGlobalMem": 2**33},
+            ),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("cupy", "reason"),
+    [
+        (None, r"needs CuPy; got none installed\. Install it with `pip install"),
+        (fake_cupy(error="no driver", driver=0), r"needs an NVIDIA driver; got none \(no driver"),
+        (
+            fake_cupy(error="insufficient", driver=12040),
+            r"needs a CuPy for CUDA 12\.4, .* got one for CUDA 13\.0\. Install `equilabel\[cuda12",
+        ),
+        (fake_cupy(count=0), r"needs an NVIDIA GPU; got no GPU that this process may use"),
+        (fake_cupy(error="cudaErrorNoDevice"), r"needs an NVIDIA GPU; got cudaErrorNoDevice"),
+    ],
+    ids=["no CuPy", "no driver", "old driver", "hidden", "no card"],
+)
+def test_a_gpu_that_cannot_be_used_is_refused_with_its_reason(monkeypatch, cupy, reason):
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    report = devices()[1]
+    assert (report.name, report.available) == ("cuda", False)
+    with pytest.raises(DeviceUnavailableError, match=f"^device='cuda' {reason}.* Pass ") as caught:
         resolve("cuda")
-    assert str(caught.value) == reason
+    assert str(caught.value) == report.reason
+
+
+def test_a_cupy_without_a_compiler_is_refused(monkeypatch):
+    cupy = fake_cupy(count=1)
+
+    def missing():
+        message = "libnvrtc.so"
+        raise ImportError(message)
+
+    cupy.cuda.nvrtc.getVersion = missing
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    assert "needs NVRTC to compile; got libnvrtc.so. Install" in devices()[1].reason
+
+
+def test_each_gpu_is_reported_and_can_be_asked_for(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(count=2))
+    assert [report.name for report in devices()] == ["cpu", "cuda", "cuda:1"]
+    assert "Card, 8 GiB, driver for CUDA 13.0, CuPy 14.2.0" in devices()[1].description
+    assert [resolve(word) for word in ("cuda", "cuda:0", "cuda:1")] == ["cuda", "cuda", "cuda:1"]
+    with pytest.raises(DeviceUnavailableError, match="'cuda:7' needs 8 GPUs; got 2"):
+        resolve("cuda:7")
+
+
+def test_an_array_of_a_gpu_needs_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    foreign = SimpleNamespace(__dlpack_device__=lambda: (2, 0))
+    with pytest.raises(DeviceUnavailableError, match=r"^an array that a GPU holds needs CuPy"):
+        label(foreign)
 
 
 @pytest.mark.parametrize("name", UNAVAILABLE)
@@ -79,6 +153,8 @@ def test_an_unavailable_device_is_a_runtime_error():
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_has_passes_on_each_of_its_devices(method):
     for name in METHODS[method].devices:
+        if name == "cuda":
+            pytest.importorskip("cupy")
         assert passes(method, name).__name__ == f"equilabel.kernels.{name}.{method}"
 
 

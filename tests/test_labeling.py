@@ -11,7 +11,7 @@ from skimage import measure
 
 from equilabel import METHODS, label
 from equilabel.kernels.cpu import runs
-from equilabel.labeling import _Labels
+from equilabel.labeling.host import Labels as _Labels
 from equilabel.neighborhood import offsets
 from references import expected_labels, number_in_raster_order
 from strategies import DTYPES, INTEGERS, LAYOUTS, WORDS, blobs, images, noise, questions

@@ -483,7 +483,7 @@ def test_an_image_of_too_few_axes_is_refused(shape, stacked):
 
 
 def test_a_device_that_cannot_be_used_is_not_replaced(monkeypatch):
-    def refuse(_):
+    def refuse(*_):
         message = "device='cuda' needs a card; got 'cuda'. Pass device='cpu'."
         raise DeviceUnavailableError(message)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .devices import resolve
-from .labeling import label
+from .devices import fetch, is_on_cuda, library, place, resolve, take, using
+from .labeling import label, label_compared
 from .measuring import check_spacing, regionprops_table
 from .methods import find_method
-from .thresholding import binarize
+from .thresholding import find_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from .devices import Device
-    from .thresholding import Threshold
+    from .thresholding import Cut, Threshold
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,8 @@ class Segmentation:
     Attributes
     ----------
     labels : array of int32 or int64
-        Objects numbered 1 to `num`; the shape of the image without its channels.
+        Objects numbered 1 to `num`; the shape of the image without its channels. Of NumPy or, if
+        the image is held by a GPU, of CuPy.
     table : pandas.DataFrame
         A row for each object, in the order of labels.
     threshold : float, (float, float) or None
@@ -82,7 +83,7 @@ def segment(
     Parameters
     ----------
     image : (M, N[, ...]) array of bool, int or float
-        Image to segment, of 1 to 6 axes.
+        Image to segment, of 1 to 6 axes; of NumPy, or on a GPU as for `label`.
     threshold : str, float or (float, float)
         "otsu", "li", "triangle", "yen", "isodata", "mean", "minimum" or "local"; a number; or low
         and high for hysteresis. See `binarize`.
@@ -97,7 +98,8 @@ def segment(
     fill_holes : bool
         Whether background that does not reach the border of the image becomes object.
     connectivity, method, device
-        As for `label`.
+        As for `label`. On a GPU nothing but the table comes back to the host, and no mask is made
+        unless holes are filled or the threshold is none that a pixel alone can be compared with.
     min_size, max_size : int
         Fewest and most pixels of an object; others are dropped.
     exclude_border : bool
@@ -143,43 +145,41 @@ def segment(
          1   9.0           100.0
          2   6.0            60.0
     """
-    pixels, channels = _take_channel(np.asarray(image), channel_axis, channel)
+    source = take(image)
+    pixels, channels = _take_channel(source, channel_axis, channel)
     rank = pixels.ndim - bool(stacked)
     steps = check_spacing(spacing, rank)
     _check_sizes(min_size, max_size)
-    mask, found = binarize(
-        pixels,
-        threshold,
-        sigma=sigma,
-        spacing=steps,
-        dark=dark,
-        block_size=block_size,
-        offset=offset,
-        stacked=stacked,
-        return_threshold=True,
-    )
-    if fill_holes:
-        mask = fill(mask, stacked=stacked)
-    labels, count = label(
-        mask,
-        return_num=True,
-        connectivity=connectivity,
-        method=method,
-        device=device,
-        stacked=stacked,
-    )
-    if min_size > 1 or max_size is not None or exclude_border:
-        count = _drop(labels, min_size, max_size, exclude_border, stacked)
-    columns = default_properties(rank, steps, stacked) if properties is None else properties
+    where, home = resolve(device, source), resolve("auto", source)
+    with using(home if where == "cpu" else where):
+        pixels, channels = place(pixels, where), place(channels, where)
+        cut, found = find_cut(
+            pixels,
+            threshold,
+            sigma=sigma,
+            spacing=steps,
+            dark=dark,
+            block_size=block_size,
+            offset=offset,
+            stacked=stacked,
+        )
+        if fill_holes:
+            cut = replace(cut, pixels=fill(cut.mask(), stacked=stacked), compare="is")
+        labels, count = _label(cut, connectivity, method, where, stacked)
+        if min_size > 1 or max_size is not None or exclude_border:
+            count = _drop(labels, min_size, max_size, exclude_border, stacked)
+        columns = default_properties(rank, steps, stacked) if properties is None else properties
+        table = _measure(labels, channels, columns, steps, stacked)
+        labels = place(labels, home)
     return Segmentation(
         labels=labels,
-        table=_measure(labels, channels, columns, steps, stacked),
+        table=table,
         threshold=found,
         num=count,
         connectivity=rank if connectivity is None else connectivity,
         spacing=steps,
         method=find_method(method).name,
-        device=resolve(device),
+        device=where,
     )
 
 
@@ -205,12 +205,13 @@ def fill(mask: NDArray[np.bool_], *, stacked: bool = False) -> NDArray[np.bool_]
     True
     """
     gaps, count = label(~mask, return_num=True, connectivity=1, stacked=stacked)
-    hole = np.ones(count + 1, dtype=bool)
+    hole = library(gaps).ones(count + 1, dtype=bool)
     hole[0] = False
     for axis in range(int(stacked), mask.ndim):
         for end in (0, -1):
             hole[np.take(gaps, end, axis=axis) if mask.shape[axis] else 0] = False
-    return np.asarray(mask | hole[gaps])
+    filled: NDArray[np.bool_] = mask | hole[gaps]
+    return filled
 
 
 def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> tuple[str, ...]:
@@ -244,6 +245,22 @@ def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> 
         *("area", "bbox", "centroid", "equivalent_diameter_area"),
         *contour,
         *("intensity_mean", "intensity_min", "intensity_max", "intensity_std"),
+    )
+
+
+def _label(
+    cut: Cut, connectivity: int | None, method: str, device: str, stacked: bool
+) -> tuple[Any, int]:
+    """Label the foreground of a cut; on a GPU pixels are compared while they are packed."""
+    if is_on_cuda(cut.pixels) and cut.compare != "is" and find_method(method).contract == "runs":
+        return label_compared(cut.pixels, cut.level, cut.compare, connectivity, device, stacked)
+    return label(
+        cut.mask(),
+        return_num=True,
+        connectivity=connectivity,
+        method=method,
+        device=device,
+        stacked=stacked,
     )
 
 
@@ -293,7 +310,8 @@ def _drop(
     labels: NDArray[Any], min_size: int, max_size: int | None, exclude_border: bool, stacked: bool
 ) -> int:
     """Drop objects by size and border, number the others consecutively, return how many."""
-    table = regionprops_table(labels, properties=("label", "num_pixels", "bbox"), stacked=stacked)
+    columns = ("label", "num_pixels", "bbox")
+    table = regionprops_table(fetch(labels), properties=columns, stacked=stacked)
     kept = table["num_pixels"] >= min_size
     if max_size is not None:
         kept &= table["num_pixels"] <= max_size
@@ -303,7 +321,10 @@ def _drop(
             kept &= (table[f"bbox-{axis}"] > 0) & (table[f"bbox-{axis + len(sides)}"] < side)
     order = np.zeros(len(kept) + 1, labels.dtype)
     order[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
-    np.take(order, labels, out=labels, mode="clip")
+    if is_on_cuda(labels):
+        labels[...] = library(labels).asarray(order)[labels]
+    else:
+        np.take(order, labels, out=labels, mode="clip")
     return int(np.count_nonzero(kept))
 
 
@@ -317,5 +338,7 @@ def _measure(
     import pandas as pd
 
     return pd.DataFrame(
-        regionprops_table(labels, channels, properties, spacing=spacing, stacked=stacked)
+        regionprops_table(
+            fetch(labels), fetch(channels), properties, spacing=spacing, stacked=stacked
+        )
     )

@@ -38,7 +38,7 @@ class Method:
     paper: str
     contract: Literal["runs", "roots"]
     aliases: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ("cpu",)
+    devices: tuple[str, ...] = ("cpu", "cuda")
 
 
 METHODS: dict[str, Method] = {
@@ -100,6 +100,8 @@ def find_method(name: str) -> Method:
     >>> find_method("label_equivalence").name
     'kalentev'
     """
+    if isinstance(name, str) and name in ("auto", *METHODS):
+        return METHODS["runs" if name == "auto" else name]
     words = {"auto": METHODS["runs"]} | METHODS
     listed = list(words)
     words |= {alias: method for method in METHODS.values() for alias in method.aliases}

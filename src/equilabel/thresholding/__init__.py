@@ -2,7 +2,17 @@
 
 from .binarizing import Threshold, binarize, find_threshold
 from .criteria import NoThresholdError
+from .cutting import Cut, find_cut
 from .levels import METHODS
 from .smoothing import smooth
 
-__all__ = ["METHODS", "NoThresholdError", "Threshold", "binarize", "find_threshold", "smooth"]
+__all__ = [
+    "METHODS",
+    "Cut",
+    "NoThresholdError",
+    "Threshold",
+    "binarize",
+    "find_cut",
+    "find_threshold",
+    "smooth",
+]

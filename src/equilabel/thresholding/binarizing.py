@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from difflib import get_close_matches
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
-import numpy as np
+from equilabel.devices import resolve, using
 
+from .checks import explain_unknown
+from .cutting import comparable, find_cut
 from .levels import METHODS, find_level
-from .smoothing import LARGEST, as_pixels, extremes, gaussian, per_axis, smooth
+from .smoothing import as_pixels
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -119,6 +120,7 @@ def binarize(
 
     Examples
     --------
+    >>> import numpy as np
     >>> image = np.array([[10, 12, 90, 95], [11, 10, 40, 13]])
     >>> binarize(image).astype(int)
     array([[0, 0, 1, 1],
@@ -134,24 +136,18 @@ def binarize(
            [1, 1, 0, 1]])
     """
     pixels = as_pixels(image, stacked=stacked)
-    level = _checked(threshold)
-    if level == "local":
-        block = _checked_block(block_size, pixels.ndim, stacked=stacked)
-        shift = _number("offset", offset)
-    else:
-        _reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
-    pixels = _comparable(smooth(pixels, sigma, spacing=spacing, stacked=stacked))
-
-    found: float | tuple[float, float] | None = None
-    if level == "local":
-        mask = _local(pixels, block, shift, dark=dark, stacked=stacked)
-    elif isinstance(level, tuple):
-        mask, found = _hysteresis(pixels, *level, dark=dark, stacked=stacked), level
-    else:
-        constant = False
-        if isinstance(level, str):
-            level, constant = find_level(pixels, level)
-        mask, found = _split(pixels, level, dark=dark, strict=constant), float(level)
+    with using(resolve("auto", pixels)):
+        cut, found = find_cut(
+            pixels,
+            threshold,
+            sigma=sigma,
+            spacing=spacing,
+            dark=dark,
+            block_size=block_size,
+            offset=offset,
+            stacked=stacked,
+        )
+        mask = cut.mask()
     return (mask, found) if return_threshold else mask
 
 
@@ -189,144 +185,9 @@ def find_threshold(image: ArrayLike, method: str = "otsu") -> float:
     --------
     >>> find_threshold([[1, 2, 2, 9], [1, 8, 9, 9]])
     2.0
-    >>> find_threshold([0.0, 1.0, np.nan, 5.0], "mean")
+    >>> find_threshold([0.0, 1.0, float("nan"), 5.0], "mean")
     2.0
     """
     if method not in METHODS:
-        raise ValueError(_unknown("method", method, METHODS, "one of"))
-    return float(find_level(_comparable(as_pixels(image)), method)[0])
-
-
-# ----------------------------------------------------------------- comparing
-
-
-def _comparable(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Widen float16, in which thresholds would be rounded."""
-    return pixels.astype(np.float32) if pixels.dtype == np.float16 else pixels
-
-
-def _split(
-    pixels: NDArray[Any], level: float, *, dark: bool, strict: bool = False
-) -> NDArray[np.bool_]:
-    """Find the pixels above a level, or if dark those up to it; below it if that is strict."""
-    if pixels.dtype == np.bool_:
-        pixels = pixels.view(np.uint8)
-    if pixels.size == 0 or pixels.dtype.kind == "f":
-        compare = (np.less if strict else np.less_equal) if dark else np.greater
-        with np.errstate(all="ignore"):
-            return np.asarray(compare(pixels, level))
-    # Between integers lies nothing: the level can be one, exact beyond 2^53, and as fast as can be.
-    limits = np.iinfo(pixels.dtype)
-    if level < limits.min or (level == limits.min and dark and strict):
-        return np.full_like(pixels, not dark, dtype=np.bool_)
-    if level >= limits.max and not (dark and strict):
-        return np.full_like(pixels, dark, dtype=np.bool_)
-    whole = pixels.dtype.type(math.floor(level) - (dark and strict))
-    return np.asarray(pixels <= whole if dark else pixels > whole)
-
-
-def _hysteresis(
-    pixels: NDArray[Any], low: float, high: float, *, dark: bool, stacked: bool
-) -> NDArray[np.bool_]:
-    """Keep the weak pixels that touch strong ones by way of weak ones."""
-    from scipy.ndimage import generate_binary_structure, label
-
-    weak = _split(pixels, high if dark else low, dark=dark)
-    strong = _split(pixels, low if dark else high, dark=dark)
-    structure = generate_binary_structure(pixels.ndim, 1)
-    if stacked:
-        structure[[0, 2]] = False
-    labels, count = label(weak, structure)
-    kept = np.zeros(count + 1, dtype=np.bool_)
-    kept[labels[strong]] = True
-    return np.asarray(kept[labels])
-
-
-def _local(
-    pixels: NDArray[Any], block: Sequence[float], shift: float, *, dark: bool, stacked: bool
-) -> NDArray[np.bool_]:
-    """Compare each pixel with the Gaussian mean of its block."""
-    widths = [(side - 1) / 6 for side in block]  # the block holds 99 % of the Gaussian
-    mask = np.zeros(pixels.shape, dtype=np.bool_)
-    for number in range(len(pixels)) if stacked else (...,):
-        part = pixels[number]
-        if part.size == 0:
-            continue
-        lowest, highest, _ = extremes(part)
-        if not lowest < highest:
-            continue
-        values = part.astype(np.float32 if part.dtype == np.float32 else np.float64)
-        values = gaussian(values, widths[stacked:], mode="reflect")
-        np.add(values, shift if dark else -shift, out=values)
-        with np.errstate(all="ignore"):
-            mask[number] = part < values if dark else part > values
-        if part.dtype.kind == "f":
-            mask[number] |= part == (-np.inf if dark else np.inf)
-    return mask
-
-
-# ------------------------------------------------------------------ checking
-
-
-def _checked(threshold: object) -> str | float | tuple[float, float]:
-    if isinstance(threshold, str):
-        if threshold not in (*METHODS, "local"):
-            choices = (*METHODS, "local")
-            raise ValueError(_unknown("threshold", threshold, choices, "a number, (low, high) or"))
-        return threshold
-    if isinstance(threshold, np.ndarray):
-        threshold = threshold.tolist()
-    if isinstance(threshold, Sequence) and len(threshold) == 2:
-        low, high = (_number("threshold", number) for number in threshold)
-        if low > high:
-            message = (
-                f"threshold must be (low, high) with low <= high; got {threshold!r}. Swap them."
-            )
-            raise ValueError(message)
-        return float(low), float(high)
-    return _number("threshold", threshold)
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        kinds = "a number, (low, high) or a method" if name == "threshold" else "a number"
-        message = f"{name} must be {kinds}; got {value!r}."
-        raise TypeError(message)
-    number = int(value) if isinstance(value, Integral) else float(value)
-    if math.isnan(number) or (name != "threshold" and math.isinf(number)):
-        message = f"{name} must be a number that others can be compared with; got {value!r}."
-        raise ValueError(message)
-    return number
-
-
-def _unknown(name: str, word: object, choices: Sequence[str], kinds: str) -> str:
-    near = get_close_matches(str(word).lower(), choices, n=1, cutoff=0.5)
-    remedy = f"Did you mean {near[0]!r}?" if near else "Pass 'otsu' where unsure."
-    return f"{name} must be {kinds} {list(choices)}; got {word!r}. {remedy}"
-
-
-def _checked_block(block_size: object, ndim: int, *, stacked: bool) -> list[float]:
-    if block_size is None:
-        message = (
-            "block_size must be given where threshold='local'; got None. "
-            "Pass an odd number of pixels larger than the objects, such as 51."
-        )
-        raise ValueError(message)
-    sides = per_axis("block_size", block_size, ndim, stacked=stacked)
-    if not all(1 <= side <= 6 * LARGEST + 1 and side % 2 == 1 for side in sides) or max(sides) < 3:
-        message = (
-            f"block_size must be odd, 3 to {6 * LARGEST + 1:.0f} pixels; got {block_size!r}. "
-            "Pass an odd number larger than the objects, such as 51."
-        )
-        raise ValueError(message)
-    return sides
-
-
-def _reject_unused(threshold: object, **given: tuple[object, object]) -> None:
-    for name, (value, default) in given.items():
-        if value != default:
-            message = (
-                f"{name} must be left out unless threshold='local'; "
-                f"got {value!r} and threshold={threshold!r}. Leave it out, or pass 'local'."
-            )
-            raise ValueError(message)
+        raise ValueError(explain_unknown("method", method, METHODS, "one of"))
+    return float(find_level(comparable(as_pixels(image)), method)[0])

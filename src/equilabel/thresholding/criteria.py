@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.devices import fetch
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -224,20 +226,19 @@ def li_of_floats(pixels: NDArray[Any]) -> float:
     -------
     float
     """
-    lowest = pixels.min()
+    lowest = _number(pixels.min())
     pixels -= lowest
-    gaps = np.sort(pixels)
-    np.subtract(gaps[1:], gaps[:-1], out=gaps[:-1])
-    tolerance = np.min(gaps[:-1], where=gaps[:-1] > 0, initial=np.inf) / 2
+    gaps = np.diff(np.sort(pixels))
+    tolerance = _number(gaps[gaps > 0].min()) / 2
     del gaps
 
     def means(threshold: float) -> tuple[Any, Any]:
         above = pixels > threshold
         if not above.any():  # the threshold was rounded up to the brightest pixel
-            return np.mean(pixels), pixels.dtype.type(0)
-        return np.mean(pixels[~above]), np.mean(pixels[above])
+            return _number(np.mean(pixels)), pixels.dtype.type(0)
+        return _number(np.mean(pixels[~above])), _number(np.mean(pixels[above]))
 
-    return _item(descend(np.mean(pixels), tolerance, means) + lowest)
+    return _item(descend(_number(np.mean(pixels)), tolerance, means) + lowest)
 
 
 def descend(start: Any, tolerance: Any, means: Callable[[Any], tuple[Any, Any]]) -> Any:
@@ -283,6 +284,11 @@ def _peaks(heights: NDArray[np.float32]) -> NDArray[np.intp]:
     moves = np.flatnonzero(steps)
     falls = steps[moves] < 0
     return moves[falls & np.concatenate([[True], ~falls[:-1]])] if len(moves) else moves
+
+
+def _number(array: Any) -> Any:
+    """Bring a number to the host, in its type."""
+    return fetch(array)[()]
 
 
 def _item(number: Any) -> float:

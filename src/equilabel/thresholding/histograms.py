@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.devices import fetch, is_on_cuda, library, passes
 from equilabel.kernels.cpu import threads
 
 if TYPE_CHECKING:
@@ -46,14 +47,15 @@ def count_integers(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int, int]:
         return (*_count_narrow(pixels), 1)
     first, last = int(pixels.min()), int(pixels.max())
     step = 1 if last - first < WIDEST else -(-(last - first + 1) // COARSE)
-    counts = np.zeros((last - first) // step + 1, dtype=np.int64)
+    xp = library(pixels)
+    counts = xp.zeros((last - first) // step + 1, dtype=np.int64)
     for piece in _pieces(pixels):
         # The difference is right modulo 2^64, and it is less than that.
         offset = piece.astype(np.uint64) - np.uint64(first % 2**64)
         if step > 1:
             offset //= np.uint64(step)
-        counts += np.bincount(offset.astype(np.intp), minlength=counts.size)
-    return counts, first, step
+        counts += xp.bincount(offset.astype(np.intp), minlength=counts.size)
+    return fetch(counts), first, step
 
 
 def count_floats(
@@ -85,8 +87,6 @@ def count_floats(
     >>> counts[0], centers[:3]
     (np.int64(4), array([0.5, 1.5, 2.5]))
     """
-    from equilabel.kernels.cpu.counting import count_bins
-
     ends = np.array([lowest, highest], dtype=pixels.dtype)
     try:
         edges = np.histogram_bin_edges(ends, BINS)
@@ -94,22 +94,31 @@ def count_floats(
         raise FloatingPointError(*error.args) from None
     if not (edges[1:] > edges[:-1]).all():
         raise FloatingPointError
-    flat = _flat(pixels)
+    flat, centers = _flat(pixels), (edges[:-1] + edges[1:]) / 2
+    if is_on_cuda(pixels):
+        return fetch(passes("counting", "cuda").count_bins(flat, edges)), centers
     tables = np.zeros((len(_cuts(flat)), BINS), dtype=np.int64)
-    tasks = zip(_cuts(flat), tables, strict=True)
-    threads.each(count_bins, [(flat[start:stop], edges, table) for (start, stop), table in tasks])
-    return tables.sum(axis=0), (edges[:-1] + edges[1:]) / 2
+    tasks = [
+        (flat[start:stop], edges, table)
+        for (start, stop), table in zip(_cuts(flat), tables, strict=True)
+    ]
+    threads.each(passes("counting", "cpu").count_bins, tasks)
+    return tables.sum(axis=0), centers
 
 
 def _count_narrow(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
-    from equilabel.kernels.cpu.counting import count_values
-
     bits = 8 * pixels.dtype.itemsize
     flat = _flat(pixels).view(f"u{pixels.dtype.itemsize}")
-    tables = np.zeros((len(_cuts(flat)), 4, 2**bits), dtype=np.int64)
-    tasks = zip(_cuts(flat), tables, strict=True)
-    threads.each(count_values, [(flat[start:stop], table) for (start, stop), table in tasks])
-    counts = tables.sum(axis=(0, 1))
+    if is_on_cuda(flat):
+        counts = fetch(passes("counting", "cuda").count_values(flat, 2**bits))
+    else:
+        tables = np.zeros((len(_cuts(flat)), 4, 2**bits), dtype=np.int64)
+        tasks = [
+            (flat[start:stop], table)
+            for (start, stop), table in zip(_cuts(flat), tables, strict=True)
+        ]
+        threads.each(passes("counting", "cpu").count_values, tasks)
+        counts = tables.sum(axis=(0, 1))
     lowest = 0
     if pixels.dtype.kind == "i":  # seen as unsigned, the negative ones come last
         counts, lowest = np.roll(counts, 2 ** (bits - 1)), -(2 ** (bits - 1))

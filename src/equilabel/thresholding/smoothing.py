@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from equilabel.devices import fetch, filters, is_on_cuda, take
 from equilabel.kernels.cpu import threads
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def gaussian(values: NDArray[Any], widths: Sequence[float], *, mode: Border) -> 
     share = finite.astype(values.dtype)
     known = _filter(np.where(finite, values, 0), widths, mode)
     share = _filter(share, widths, mode)
-    np.divide(known, share, out=values, where=finite)
+    values[finite] = known[finite] / share[finite]
     return values
 
 
@@ -140,7 +141,7 @@ def as_pixels(image: ArrayLike, *, stacked: bool = False) -> NDArray[Any]:
     Returns
     -------
     array of bool, integer or float
-        Not copied where it need not be.
+        Of NumPy, or of CuPy where a GPU holds it. Not copied where it need not be.
 
     Raises
     ------
@@ -149,7 +150,7 @@ def as_pixels(image: ArrayLike, *, stacked: bool = False) -> NDArray[Any]:
     ValueError
         If there are too few axes.
     """
-    pixels = np.asarray(image)
+    pixels: NDArray[Any] = take(image)
     if pixels.dtype.kind not in "buif" or pixels.dtype.itemsize > 8:
         message = (
             f"image must be bool, integer or float of up to 64 bits; got {pixels.dtype}. "
@@ -181,13 +182,14 @@ def extremes(pixels: NDArray[Any]) -> tuple[Any, Any, bool]:
         Whether all are.
     """
     with np.errstate(invalid="ignore"):
-        lowest, highest = pixels.min(), pixels.max()
+        lowest, highest = fetch(pixels.min())[()], fetch(pixels.max())[()]
         if np.isfinite(lowest) and np.isfinite(highest):
             return lowest, highest, True
     finite = np.isfinite(pixels)
+    far = pixels.dtype.type(np.inf)
     return (
-        pixels.min(where=finite, initial=np.inf),
-        pixels.max(where=finite, initial=-np.inf),
+        fetch(np.where(finite, pixels, far).min())[()],
+        fetch(np.where(finite, pixels, -far).max())[()],
         False,
     )
 
@@ -249,13 +251,13 @@ def _filter(values: NDArray[Any], widths: Sequence[float], mode: Border) -> NDAr
 
 def _filter_axis(values: NDArray[Any], axis: int, width: float, mode: Border) -> None:
     """Smooth in place along one axis, in threads that share out another."""
-    from scipy.ndimage import gaussian_filter1d
+    gaussian_filter1d = filters(values).gaussian_filter1d
 
     def work(piece: NDArray[Any]) -> None:
         gaussian_filter1d(piece, width, axis, output=piece, mode=mode)
 
     others = [a for a in range(values.ndim) if a != axis]
-    if not others:
+    if not others or is_on_cuda(values):
         work(values)
         return
     longest = max(others, key=lambda a: values.shape[a])

@@ -54,8 +54,27 @@ __device__ inline unsigned bytes_set(unsigned bytes)
     return high * 0x00204081u;
 }
 
-// Pixels of one byte that differ from a value: a thread reads its 32 itself.
-__device__ inline unsigned differing(const u1* image, Index size, Index begin, int count, u1 value)
+// Which pixels are foreground, next to a value: all, those that differ from it, or by its side.
+enum Compare { EVERY, DIFFERS, ABOVE, UP_TO, BELOW };
+
+template <typename Pixel>
+__device__ inline bool is_foreground(Pixel pixel, Compare compare, Pixel value)
+{
+    if (compare == DIFFERS) return pixel != value;
+    return compare == ABOVE ? pixel > value : compare == UP_TO ? pixel <= value : pixel < value;
+}
+
+// Bits 7, 15, 23 and 31 tell which bytes exceed a value, given 255 less it in every byte: their sum
+// carries.
+__device__ inline unsigned bytes_above(unsigned bytes, unsigned rest)
+{
+    const unsigned low = (bytes & 0x7f7f7f7fu) + (rest & 0x7f7f7f7fu);
+    return ((bytes & rest) | ((bytes | rest) & low)) & 0x80808080u;
+}
+
+// Foreground among pixels of one byte: a thread reads its 32 itself.
+__device__ inline unsigned foreground(const u1* image, Index size, Index begin, int count,
+                                      Compare compare, u1 value)
 {
     if (count == 0) return 0;
     const u1* pixels = image + begin;
@@ -65,7 +84,8 @@ __device__ inline unsigned differing(const u1* image, Index size, Index begin, i
     const bool whole = begin >= offset && begin - offset + (offset ? 48 : 32) <= size;
     if (!whole) {
         unsigned word = 0;
-        for (int k = 0; k < count; ++k) word |= static_cast<unsigned>(pixels[k] != value) << k;
+        for (int k = 0; k < count; ++k)
+            word |= static_cast<unsigned>(is_foreground(pixels[k], compare, value)) << k;
         return word;
     }
     *reinterpret_cast<uint4*>(quads) = __ldg(aligned);
@@ -82,14 +102,25 @@ __device__ inline unsigned differing(const u1* image, Index size, Index begin, i
     }
     const unsigned values = value * 0x01010101u;
     unsigned word = 0;
+    if (compare == DIFFERS) {
 #pragma unroll
-    for (int k = 7; k >= 0; --k) word = __funnelshift_l(bytes_set(quads[k] ^ values), word, 4);
+        for (int k = 7; k >= 0; --k) word = __funnelshift_l(bytes_set(quads[k] ^ values), word, 4);
+    } else {
+        // What is below is what does not exceed the value before.
+        const bool none = compare == BELOW && value == 0;
+        const unsigned rest = ~values + (compare == BELOW ? 0x01010101u : 0);
+#pragma unroll
+        for (int k = 7; k >= 0; --k)
+            word = __funnelshift_l(bytes_above(quads[k], rest) * 0x00204081u, word, 4);
+        if (compare != ABOVE) word = none ? 0 : ~word;
+    }
     return word & ALL >> (32 - count);
 }
 
-// Pixels of any type that differ from a value: the warp reads one thread's 32 after the other's.
+// Foreground among pixels of any type: the warp reads one thread's 32 after the other's.
 template <typename Pixel>
-__device__ inline unsigned differing(const Pixel* image, Index, Index begin, int count, Pixel value)
+__device__ inline unsigned foreground(const Pixel* image, Index, Index begin, int count, Compare compare,
+                                      Pixel value)
 {
     const int lane = threadIdx.x % 32;
     unsigned word = 0;
@@ -97,7 +128,8 @@ __device__ inline unsigned differing(const Pixel* image, Index, Index begin, int
     for (int k = 0; k < 32; ++k) {
         const Index there = __shfl_sync(ALL, begin, k) + lane;
         const bool exists = lane < __shfl_sync(ALL, count, k);
-        const unsigned found = __ballot_sync(ALL, exists && image[exists ? there : 0] != value);
+        const unsigned found = __ballot_sync(
+            ALL, exists && is_foreground(image[exists ? there : 0], compare, value));
         if (lane == k) word = found;
     }
     return word;

@@ -8,8 +8,12 @@ typedef unsigned char u1;
 typedef unsigned short u2;
 typedef unsigned int u4;
 typedef unsigned long long u8;
+typedef signed char i1;
+typedef short i2;
 typedef int i4;
 typedef long long i8;
+typedef float f4;
+typedef double f8;
 
 __device__ inline Index thread_index()
 {

@@ -13,6 +13,7 @@ from ._compile import THREADS, kernel, launch
 
 AXES = 5
 MOST_EDGES = 121
+COMPARES = ("", "!=", ">", "<=", "<")  # as bits.cuh counts them
 GROUPS = THREADS // 4  # segments that a block of the third pass numbers
 PLAN = np.dtype(
     [
@@ -111,20 +112,20 @@ class Table:
 
 def label_runs(
     image: Any,
-    background: int | None,
+    background: Any,
     connectivity: int,
     stacked: bool,
     out: Any,
     *,
-    binary: bool = False,
+    compare: str = "",
 ) -> Any:
     """Label an image that lies on the current device, on the current stream.
 
     Parameters
     ----------
     image : cupy array of bool or integers, 1 to 6 axes
-        C-contiguous, not empty. No memory shared with `out`.
-    background : int or None
+        C-contiguous, not empty. No memory shared with `out`. With `compare` of floats, too.
+    background : number or None
         A value of the image's type; None if no pixel is background.
     connectivity : int
         1 to the number of axes that are not stacked.
@@ -132,15 +133,16 @@ def label_runs(
         Whether the first axis counts independent images.
     out : (image.size,) cupy array of int32 or int64
         Overwritten: 0, and 1 to N in raster order of the first pixels.
-    binary : bool
-        Whether all values but `background` count as one, as they do in a bool image.
+    compare : {"", "!=", ">", "<=", "<"}
+        If given, foreground is what compares so with `background`, and all of it counts as one
+        value, as in a bool image. NaN never compares.
 
     Returns
     -------
     () cupy array of int64
         N, on the device: to look at it is to wait.
     """
-    table = pack(image, background, connectivity, stacked, out, binary=binary)
+    table = pack(image, background, connectivity, stacked, out, compare=compare)
     unite(table)
     count = number(table)
     paint(table, out)
@@ -148,13 +150,15 @@ def label_runs(
 
 
 def pack(
-    image: Any, background: int | None, connectivity: int, stacked: bool, out: Any, *, binary: bool
+    image: Any, background: Any, connectivity: int, stacked: bool, out: Any, *, compare: str = ""
 ) -> Table:
     """Turn pixels into bits, and the runs of every tile into nodes."""
     layout = arrange(image.shape, connectivity, stacked)
     plan = layout.plan
-    many = image.dtype != bool and not binary
-    pixels = image.reshape(-1).view(f"u{image.itemsize}")
+    many = image.dtype != bool and not compare
+    pixels = image.reshape(-1)
+    if compare in ("", "!=") and image.dtype.kind != "f":
+        pixels = pixels.view(f"u{image.itemsize}")  # equality needs the bits alone
     room = layout.room
     bytes_each = 8 if room > 2**31 else out.itemsize
     if room == image.size and bytes_each == out.itemsize:
@@ -180,7 +184,7 @@ def pack(
         layout.tiles * THREADS,
         pixels,
         value,
-        background is not None,
+        COMPARES.index(compare or "!=") if background is not None else 0,
         plan,
         table.bits,
         table.begins,

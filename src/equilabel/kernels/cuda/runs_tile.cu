@@ -42,7 +42,7 @@ __device__ inline void unite_touching(Touch touch, unsigned run, unsigned begins
 // Clears `states` for the pass that numbers.
 template <typename Pixel, typename Id, typename Tile>
 __global__ void __launch_bounds__(THREADS)
-    find_tiles(const Pixel* __restrict__ image, Pixel background, bool bounded, const Plan plan,
+    find_tiles(const Pixel* __restrict__ image, Pixel value, Compare compare, const Plan plan,
                unsigned* __restrict__ bits, unsigned* __restrict__ begins,
                unsigned* __restrict__ counts, Id* __restrict__ nodes, u2* __restrict__ tables,
                unsigned long long* __restrict__ states, Index states_size)
@@ -72,10 +72,10 @@ __global__ void __launch_bounds__(THREADS)
     const int count = inside ? word_size(plan, segment, word) : 0;
 
     unsigned set;
-    if (bounded)
-        set = differing(image, plan.rows * plan.columns, begin, count, background);
-    else
+    if (compare == EVERY)
         set = count ? ALL >> (32 - count) : 0;
+    else
+        set = foreground(image, plan.rows * plan.columns, begin, count, compare, value);
     unsigned start = set & ~from_left<Words>(set);
     if (Many) start = set & ~agreeing(image, begin, count, Index(-1), word == 0, 0);
     const Index place = (line * plan.segments + segment) * Words + word;

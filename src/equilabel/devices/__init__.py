@@ -1,0 +1,28 @@
+"""Which devices can be used here, where an array is, and the passes that run there."""
+
+from .arrays import fetch, filters, is_on_cuda, library, place, shares_memory, take
+from .choosing import DEVICES, Device, passes, resolve
+from .errors import DeviceMemoryError, DeviceUnavailableError
+from .paying import pays
+from .reports import DeviceReport, devices
+from .using import using
+
+__all__ = [
+    "DEVICES",
+    "Device",
+    "DeviceMemoryError",
+    "DeviceReport",
+    "DeviceUnavailableError",
+    "devices",
+    "fetch",
+    "filters",
+    "is_on_cuda",
+    "library",
+    "passes",
+    "pays",
+    "place",
+    "resolve",
+    "shares_memory",
+    "take",
+    "using",
+]

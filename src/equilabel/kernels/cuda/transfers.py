@@ -1,0 +1,104 @@
+"""Copies between the host and the current device, through pinned memory, in pieces that overlap.
+
+The bus copies from and to pinned memory only. Several threads each take a piece, copy it to or from
+a pinned buffer of their own, and let the bus copy another meanwhile.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import cupy
+import numpy as np
+
+PIECE = 1 << 22  # bytes
+THREADS = 8
+SMALL = 1 << 18  # bytes that are not worth a thread
+
+
+def upload(array: np.ndarray) -> Any:
+    """Copy an array to the current device, for work on the current stream.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        Of any type CuPy knows, and any strides.
+
+    Returns
+    -------
+    cupy.ndarray
+        C-contiguous.
+    """
+    array = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
+    copy = cupy.empty(array.shape, array.dtype)
+    if array.nbytes <= SMALL:
+        copy.set(array)
+        return copy
+    source = array.reshape(-1).view(np.uint8)
+
+    def move(buffer: np.ndarray, begin: int, end: int, stream: Any) -> None:
+        buffer[: end - begin] = source[begin:end]
+        where, kind = copy.data.ptr + begin, cupy.cuda.runtime.memcpyHostToDevice
+        cupy.cuda.runtime.memcpyAsync(where, buffer.ctypes.data, end - begin, kind, stream)
+        cupy.cuda.runtime.streamSynchronize(stream)
+
+    _share_out(source.size, move)
+    return copy
+
+
+def download(array: Any, out: np.ndarray | None = None) -> np.ndarray:
+    """Copy an array of the current device to the host, once the current stream is done with it.
+
+    Parameters
+    ----------
+    array : cupy.ndarray
+    out : numpy.ndarray, optional
+        Receives it: same shape, any integer type that can hold it.
+
+    Returns
+    -------
+    numpy.ndarray
+        `out`, or a new C-contiguous array.
+    """
+    array = array.copy(order="C") if not array.flags.c_contiguous else array
+    straight = out is not None and out.flags.c_contiguous and out.dtype == array.dtype
+    host = out if out is not None and straight else np.empty(array.shape, array.dtype)
+    if array.nbytes <= SMALL:
+        array.get(out=host)
+    else:
+        target = host.reshape(-1).view(np.uint8)
+
+        def move(buffer: np.ndarray, begin: int, end: int, stream: Any) -> None:
+            where, kind = array.data.ptr + begin, cupy.cuda.runtime.memcpyDeviceToHost
+            cupy.cuda.runtime.memcpyAsync(buffer.ctypes.data, where, end - begin, kind, stream)
+            cupy.cuda.runtime.streamSynchronize(stream)
+            target[begin:end] = buffer[: end - begin]
+
+        _share_out(target.size, move)
+    if out is None or straight:
+        return host
+    out[...] = host
+    return out
+
+
+def _share_out(size: int, move: Callable[[np.ndarray, int, int, Any], None]) -> None:
+    """Call `move` for every piece, in threads with a pinned buffer and a stream of their own.
+
+    It is to return when the piece is where it belongs.
+    """
+    device = cupy.cuda.runtime.getDevice()
+    cupy.cuda.get_current_stream().synchronize()
+    begins = iter(range(0, size, PIECE))
+
+    def work() -> None:
+        with cupy.cuda.Device(device):
+            memory = cupy.cuda.alloc_pinned_memory(min(PIECE, size))
+            buffer = np.frombuffer(memory, np.uint8, min(PIECE, size))
+            stream = cupy.cuda.Stream(non_blocking=True)
+            for begin in begins:  # a piece for whoever asks next
+                move(buffer, begin, min(begin + PIECE, size), stream.ptr)
+
+    threads = min(THREADS, -(-size // PIECE))
+    with ThreadPoolExecutor(threads, "equilabel") as pool:
+        for task in [pool.submit(work) for _ in range(threads)]:
+            task.result()

@@ -1,0 +1,136 @@
+"""Labels on a GPU: nothing waits unless the type of the labels hangs on their number."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.devices import library, passes, shares_memory, using
+from equilabel.methods import load_recipe
+from equilabel.neighborhood import offsets
+
+from .checks import background_of, check_axes, check_connectivity, check_count, slim
+
+if TYPE_CHECKING:
+    from equilabel.methods import Method
+
+LARGEST = 2**31 - 1  # of int32
+
+
+def label_on_gpu(
+    image: Any,
+    background: int | None,
+    connectivity: int,
+    row: Method,
+    device: str,
+    stacked: bool,
+    out: Any,
+) -> tuple[Any, Any]:
+    """Label an image of CuPy whose arguments are checked; see `equilabel.label`.
+
+    Returns
+    -------
+    labels : cupy.ndarray
+        `out`, or new.
+    count : () cupy.ndarray or int
+        Their number: to look at it is to wait.
+    """
+    xp = library(image)
+    if image.size == 0:
+        return (xp.zeros(image.shape, np.int32) if out is None else out), 0
+    value = background_of(image, background)
+    lean = slim(image, stacked)
+    if not lean.flags.c_contiguous:
+        lean = xp.ascontiguousarray(lean)
+    most = (image.size + 1) // 2 if image.dtype.kind == "b" else image.size
+    narrow = most <= LARGEST
+    straight = out is not None and _is_straight(out, most) and not shares_memory(out, lean)
+    if straight:
+        flat = out.reshape(-1).view(f"i{out.itemsize}")
+    else:
+        flat = xp.empty(image.size, np.int32 if narrow else np.int64)
+    connectivity = min(connectivity, lean.ndim - stacked)
+    count = _label_into(flat, lean, value, connectivity, row, device, stacked)
+    if straight:
+        return out, count
+    if out is not None:
+        if most > np.iinfo(out.dtype).max:
+            check_count(out, int(count))
+        out[...] = flat.reshape(out.shape)
+        return out, count
+    if not narrow and int(count) <= LARGEST:
+        flat = flat.astype(np.int32)
+    return flat.reshape(image.shape), count
+
+
+def label_compared(
+    pixels: Any,
+    level: Any,
+    compare: str,
+    connectivity: int | None,
+    device: str,
+    stacked: bool,
+) -> tuple[Any, int]:
+    """Label the pixels of an image of CuPy that compare with a level, without a mask of them.
+
+    Parameters
+    ----------
+    pixels : cupy.ndarray of integers or floats
+    level : number
+    compare : {">", "<=", "<"}
+        How foreground compares with `level`.
+    connectivity, device, stacked
+        As for `equilabel.label`, with a device that `resolve` returned.
+
+    Returns
+    -------
+    labels : cupy.ndarray of int32 or int64
+    count : int
+    """
+    check_axes(pixels, stacked)
+    hops = check_connectivity(connectivity, pixels.ndim - bool(stacked))
+    if pixels.size == 0:
+        return library(pixels).zeros(pixels.shape, np.int32), 0
+    with using(device, lambda: memory_needed(pixels, None)):
+        lean = library(pixels).ascontiguousarray(slim(pixels, stacked))
+        narrow = (pixels.size + 1) // 2 <= LARGEST
+        flat = library(pixels).empty(pixels.size, np.int32 if narrow else np.int64)
+        hops = min(hops, lean.ndim - stacked)
+        label_runs = passes("runs", device).label_runs
+        count = label_runs(lean, level, hops, stacked, flat, compare=compare)
+        return flat.reshape(pixels.shape), int(count)
+
+
+def memory_needed(image: Any, out: Any) -> int:
+    """Return about how many bytes labels and the tables of the default method take at most."""
+    size = prod(map(int, image.shape))
+    moved: int = image.nbytes if isinstance(image, np.ndarray) else 0
+    tables = size // 4 if image.dtype.kind == "b" else 5 * size // 2
+    return moved + tables + (0 if out is not None else 4 * size)
+
+
+def _label_into(
+    flat: Any,
+    image: Any,
+    value: int | None,
+    connectivity: int,
+    row: Method,
+    device: str,
+    stacked: bool,
+) -> Any:
+    """Write the labels of a C-contiguous image without axes of length 1, and count them."""
+    kernels = passes(row.name, device)
+    if row.contract == "runs":
+        return kernels.label_runs(image, value, connectivity, stacked, flat)
+    background = None if value is None else image.dtype.type(value)
+    steps = offsets(image.ndim, connectivity, stacked=stacked)
+    roots = load_recipe(row.name)(kernels, image, background, steps).reshape(-1)
+    return passes("roots", device).number(roots, flat)
+
+
+def _is_straight(out: Any, most: int) -> bool:
+    """Tell whether kernels can write up to `most` labels to an array as it is."""
+    wide = out.itemsize in (4, 8) and most <= np.iinfo(out.dtype).max
+    return bool(wide and out.flags.c_contiguous)

@@ -1,0 +1,85 @@
+"""What `binarize` accepts, and what it says about the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from .levels import METHODS
+from .smoothing import LARGEST, per_axis
+
+
+def check_threshold(threshold: object) -> str | float | tuple[float, float]:
+    """Return a threshold as a method, a number or two, or raise TypeError or ValueError."""
+    if isinstance(threshold, str):
+        if threshold not in (*METHODS, "local"):
+            choices = (*METHODS, "local")
+            raise ValueError(
+                explain_unknown("threshold", threshold, choices, "a number, (low, high) or")
+            )
+        return threshold
+    if isinstance(threshold, np.ndarray):
+        threshold = threshold.tolist()
+    if isinstance(threshold, Sequence) and len(threshold) == 2:
+        low, high = (check_number("threshold", number) for number in threshold)
+        if low > high:
+            message = (
+                f"threshold must be (low, high) with low <= high; got {threshold!r}. Swap them."
+            )
+            raise ValueError(message)
+        return float(low), float(high)
+    return check_number("threshold", threshold)
+
+
+def check_number(name: str, value: Any) -> float:
+    """Return a number that others can be compared with, or raise TypeError or ValueError."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        kinds = "a number, (low, high) or a method" if name == "threshold" else "a number"
+        message = f"{name} must be {kinds}; got {value!r}."
+        raise TypeError(message)
+    number = int(value) if isinstance(value, Integral) else float(value)
+    if math.isnan(number) or (name != "threshold" and math.isinf(number)):
+        message = f"{name} must be a number that others can be compared with; got {value!r}."
+        raise ValueError(message)
+    return number
+
+
+def explain_unknown(name: str, word: object, choices: Sequence[str], kinds: str) -> str:
+    """Say what a word should have been."""
+    near = get_close_matches(str(word).lower(), choices, n=1, cutoff=0.5)
+    remedy = f"Did you mean {near[0]!r}?" if near else "Pass 'otsu' where unsure."
+    return f"{name} must be {kinds} {list(choices)}; got {word!r}. {remedy}"
+
+
+def check_block(block_size: object, ndim: int, *, stacked: bool) -> list[float]:
+    """Return the sides of the block of a local threshold, or raise ValueError."""
+    if block_size is None:
+        message = (
+            "block_size must be given where threshold='local'; got None. "
+            "Pass an odd number of pixels larger than the objects, such as 51."
+        )
+        raise ValueError(message)
+    sides = per_axis("block_size", block_size, ndim, stacked=stacked)
+    if not all(1 <= side <= 6 * LARGEST + 1 and side % 2 == 1 for side in sides) or max(sides) < 3:
+        message = (
+            f"block_size must be odd, 3 to {6 * LARGEST + 1:.0f} pixels; got {block_size!r}. "
+            "Pass an odd number larger than the objects, such as 51."
+        )
+        raise ValueError(message)
+    return sides
+
+
+def reject_unused(threshold: object, **given: tuple[object, object]) -> None:
+    """Raise ValueError if an option was given that a threshold does not use."""
+    for name, (value, default) in given.items():
+        if value != default:
+            message = (
+                f"{name} must be left out unless threshold='local'; "
+                f"got {value!r} and threshold={threshold!r}. Leave it out, or pass 'local'."
+            )
+            raise ValueError(message)

@@ -1,0 +1,384 @@
+"""`label`, `binarize` and `segment` of arrays that a GPU holds, or that are moved there."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from equilabel import DeviceUnavailableError, binarize, label, segment
+from equilabel.devices import DeviceMemoryError
+from equilabel.samples import blobs, nuclei_2d, percolation
+from strategies import DTYPES, LAYOUTS
+from strategies import blobs as blocks
+
+pytestmark = pytest.mark.gpu
+METHODS = ("runs", "kalentev", "komura")
+SPIN = r"""
+extern "C" __global__ void spin(long long cycles)
+{
+    const long long begin = clock64();
+    while (clock64() - begin < cycles);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def cupy():
+    cupy = pytest.importorskip("cupy")
+    if not cupy.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return cupy
+
+
+def agree(cupy, image, **options):
+    """Compare an array on the GPU, and one moved there, with the CPU."""
+    expected, count = label(image, return_num=True, device="cpu", **options)
+    labels, found = label(cupy.asarray(image), return_num=True, **options)
+    assert isinstance(labels, cupy.ndarray)
+    assert (labels.dtype, labels.shape, found) == (expected.dtype, image.shape, count)
+    np.testing.assert_array_equal(labels.get(), expected)
+    moved = label(image, device="cuda", **options)
+    assert isinstance(moved, np.ndarray)
+    np.testing.assert_array_equal(moved, expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_type_is_labeled_where_it_is(cupy, method, dtype):
+    for shape in [(70,), (9, 11), (4, 5, 6), (4, 5, 1), (1, 1), (0, 3), ()]:
+        image = blocks(shape, "i8", 3, sides=1).astype(dtype)
+        for background in (None, 1, -1):
+            agree(cupy, image, background=background, method=method)
+
+
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "byte-swapped"])
+def test_any_memory_order_will_do(cupy, layout):
+    image = percolation((33, 70), 0.5)
+    on_gpu = {
+        "C": lambda a: a,
+        "F": cupy.asfortranarray,
+        "reversed": lambda a: cupy.flip(cupy.flip(a).copy()),
+        "one axis reversed": lambda a: cupy.flip(cupy.flip(a, -1).copy(), -1),
+        "axes rolled": lambda a: cupy.moveaxis(cupy.moveaxis(a, 0, -1).copy(), -1, 0),
+        "every other": lambda a: cupy.repeat(cupy.repeat(a, 2, 0), 2, 1)[::2, ::2],
+        "inner": lambda a: cupy.pad(a, 1)[1:-1, 1:-1],
+        "read-only": lambda a: a,
+        "broadcast": lambda a: cupy.broadcast_to(a[:1], a.shape),
+    }[layout](cupy.asarray(image))
+    np.testing.assert_array_equal(label(on_gpu).get(), label(on_gpu.get()))
+
+
+def test_images_of_a_stack_stay_apart(cupy):
+    agree(cupy, percolation((7, 40, 50), 0.5), stacked=True, connectivity=1)
+
+
+# ------------------------------------------------------------------------ out
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "i4", "u4", "i8", "u8"])
+def test_labels_go_where_they_are_asked_to(cupy, dtype):
+    image = blobs((60, 90), scale=9.0)
+    expected = label(image)
+    for out in (
+        cupy.full(image.shape, 7, dtype),
+        cupy.full((*image.shape, 2), 7, dtype)[..., 0],
+        cupy.full(image.shape[::-1], 7, dtype).T,
+    ):
+        assert label(cupy.asarray(image), out=out) is out
+        np.testing.assert_array_equal(out.get(), expected)
+    out = np.full(image.shape, 7, dtype)
+    assert label(image, device="cuda", out=out) is out
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u2"])
+def test_labels_may_replace_the_image(cupy, dtype):
+    image = cupy.asarray(percolation((50, 301), 0.6).astype(dtype))
+    expected = label(image.get())
+    assert label(image, out=image) is image
+    np.testing.assert_array_equal(image.get(), expected)
+
+
+def test_an_out_that_cannot_hold_the_labels_is_refused(cupy):
+    image = cupy.zeros((60, 60), bool)
+    image[::2, ::2] = True
+    with pytest.raises(ValueError, match="out must be of a type that holds 900 labels; got uint8"):
+        label(image, out=cupy.empty(image.shape, np.uint8))
+    with pytest.raises(ValueError, match="out must be where label_image is, on device 0; got "):
+        label(image, out=np.empty(image.shape, np.int32))
+    with pytest.raises(ValueError, match="out must be where label_image is, on the host; got "):
+        label(image.get(), out=cupy.empty(image.shape, np.int32))
+    with pytest.raises(ValueError, match="out must have the shape"):
+        label(image, out=cupy.empty((3, 3), np.int32))
+
+
+# -------------------------------------------------------- others' arrays, streams
+
+
+def test_tensors_of_pytorch_are_labeled_where_they_are(cupy):
+    torch = pytest.importorskip("torch")
+    image = percolation((65, 130), 0.55)
+    for kind in (torch.bool, torch.uint8, torch.int32, torch.int64):
+        labels = label(torch.as_tensor(image).to("cuda", kind))
+        assert isinstance(labels, cupy.ndarray)
+        np.testing.assert_array_equal(labels.get(), label(image))
+    turned = torch.as_tensor(image).to("cuda").T
+    np.testing.assert_array_equal(label(turned).get(), label(image.T))
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        large = torch.zeros(1 << 26, dtype=torch.uint8, device="cuda")
+        for _ in range(20):
+            large += 1  # work that the labels have to wait for
+        part = (large[: image.size].reshape(image.shape) == 20) & torch.as_tensor(image).to("cuda")
+        labels = label(part)
+    np.testing.assert_array_equal(labels.get(), label(image))
+    np.testing.assert_array_equal(label(torch.as_tensor(image)), label(image))
+
+
+def test_any_array_with_the_cuda_interface_will_do(cupy):
+    class Foreign:
+        def __init__(self, array):
+            self.__cuda_array_interface__ = array.__cuda_array_interface__
+            self.keep = array
+
+    image = percolation((40, 50), 0.6)
+    np.testing.assert_array_equal(label(Foreign(cupy.asarray(image))).get(), label(image))
+
+
+@pytest.mark.parametrize("method", ["runs", "komura"])
+def test_nothing_waits_unless_the_count_is_asked_for(cupy, method):
+    image = cupy.asarray(percolation((300, 500), 0.5))
+    expected = label(image, method=method).get()
+    spin = cupy.RawKernel(SPIN, "spin")
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        label(image, method=method)
+        stream.synchronize()
+        spin((1,), (1,), (1_000_000_000,))
+        labels = label(image, method=method)
+        assert not stream.done
+        stream.synchronize()
+    np.testing.assert_array_equal(labels.get(), expected)
+
+
+def test_work_stays_on_the_current_stream(cupy):
+    image = cupy.asarray(percolation((300, 500), 0.5))
+    expected = label(image.get())
+    spin = cupy.RawKernel(SPIN, "spin")
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        late = cupy.zeros_like(image)
+        spin((1,), (1,), (200_000_000,))
+        late[...] = image
+        labels = label(late)
+        stream.synchronize()
+    np.testing.assert_array_equal(labels.get(), expected)
+
+
+def test_a_gpu_that_failed_is_refused_in_words(cupy):
+    code = """
+import os, cupy
+from equilabel import DeviceUnavailableError, label
+image = cupy.ones((50, 60), bool)
+label(image)
+source = 'extern "C" __global__ void fail(int* p) { *p = 1; }'
+cupy.RawKernel(source, "fail")((1,), (1,), (16,))
+try:
+    label(image, return_num=True)
+except DeviceUnavailableError as error:
+    print("refused:", error, flush=True)
+os._exit(0)  # nothing can be tidied up on a GPU that failed
+"""
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    rule = "refused: device 'cuda' must run what it is given; got cudaError"
+    assert result.stdout.startswith(rule), result.stdout + result.stderr[-2000:]
+    assert "start a new process; device='cpu' works without the GPU" in result.stdout
+
+
+# ---------------------------------------------------------------- other devices
+
+
+def test_the_cpu_labels_what_a_gpu_holds_if_asked_to(cupy):
+    image = percolation((40, 50), 0.6)
+    labels, count = label(cupy.asarray(image), device="cpu", return_num=True)
+    assert isinstance(labels, cupy.ndarray)
+    np.testing.assert_array_equal(labels.get(), label(image))
+    assert count == label(image).max()
+    out = cupy.empty(image.shape, np.int16)
+    assert label(cupy.asarray(image), device="cpu", out=out) is out
+    np.testing.assert_array_equal(out.get(), label(image))
+
+
+def test_a_gpu_that_is_not_there_is_refused(cupy):
+    count = cupy.cuda.runtime.getDeviceCount()
+    with pytest.raises(DeviceUnavailableError, match=f"needs {count + 1} GPUs; got {count}"):
+        label(np.ones((3, 3), bool), device=f"cuda:{count}")
+    with pytest.raises(ValueError, match="device must be the one that holds the image, 'cuda'"):
+        label(cupy.ones((3, 3), bool), device="cuda:5")
+
+
+@pytest.mark.parametrize(
+    ("image", "kind", "rule"),
+    [
+        (lambda cupy: cupy.ones((3, 3), "f4"), TypeError, "must be of bool or an integer type"),
+        (lambda cupy: cupy.ones((2,) * 7, bool), ValueError, "must have at most 6 axes"),
+    ],
+)
+def test_what_the_cpu_refuses_is_refused(cupy, image, kind, rule):
+    with pytest.raises(kind, match=rule):
+        label(image(cupy))
+
+
+def test_too_little_memory_is_said_in_numbers_and_nothing_leaks(cupy):
+    pool = cupy.get_default_memory_pool()
+    image = cupy.zeros((4096, 4096), bool)
+    image[::2, ::2] = True
+    label(image)
+    pool.free_all_blocks()
+    used = pool.used_bytes()
+    pool.set_limit(size=used + 20 * 2**20)
+    try:
+        rule = r"must have 6\d MiB.*; got .* MiB free.*out="
+        with pytest.raises(DeviceMemoryError, match=rule) as caught:
+            label(image)
+        assert isinstance(caught.value, MemoryError)
+        assert pool.used_bytes() == used
+        del caught
+        with pytest.raises(DeviceUnavailableError, match="MiB of memory for this"):
+            label(image.get(), device="cuda")
+        assert pool.used_bytes() == used
+    finally:
+        pool.set_limit(size=0)
+    assert int(label(image, return_num=True)[1]) == 2048**2
+
+
+# --------------------------------------------------------------------- transfers
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "u4", "f8"])
+@pytest.mark.parametrize("shape", [(), (3,), (1000, 999), (3001, 2003)])
+def test_arrays_arrive_as_they_were(cupy, dtype, shape):
+    from equilabel.kernels.cuda.transfers import download, upload
+
+    image = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
+    np.testing.assert_array_equal(upload(image).get(), image)
+    np.testing.assert_array_equal(upload(image.T).get(), image.T)
+    np.testing.assert_array_equal(download(cupy.asarray(image)), image)
+    out = np.empty(shape, np.float64)
+    assert download(cupy.asarray(image), out) is out
+    np.testing.assert_array_equal(out, image)
+
+
+def test_a_rough_image_is_moved_where_that_pays(cupy, monkeypatch):
+    from equilabel.kernels.cuda import transfers
+
+    moved = []
+    upload = transfers.upload
+    monkeypatch.setattr(transfers, "upload", lambda a: moved.append(a.shape) or upload(a))
+    rough, smooth = percolation((2048, 2048), 0.5), blobs((2048, 2048))
+    for image in (rough, smooth, rough[:500, :500], rough.reshape(64, 256, 256)):
+        np.testing.assert_array_equal(label(image), label(image, device="cpu"))
+    assert moved == [(2048, 2048), (64, 256, 256)]
+
+
+# ---------------------------------------------------------------- gray values
+
+
+def pictures():
+    rng = np.random.default_rng(1)
+    gray = nuclei_2d((120, 150))
+    yield gray
+    for dtype in ("u1", "i1", "u2", "i2", "u4", "i8"):
+        limits = np.iinfo(dtype)
+        scaled = gray / gray.max() * (limits.max / 4)
+        yield (scaled - (limits.max // 16 if limits.min else 0)).astype(dtype)
+    yield (gray / 7).astype(np.float32)
+    noisy = (gray / 7).astype(np.float64)
+    noisy[rng.random(noisy.shape) < 0.01] = np.nan
+    noisy[3, 4] = np.inf
+    yield noisy
+    yield np.full((7, 9), 5, np.uint8)
+    yield (rng.random((30, 40)) < 0.5)
+    yield (gray / 7).astype(np.float16)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(
+    "threshold", ["otsu", "li", "triangle", "yen", "isodata", "mean", 20, -3.5, (10, 30), "local"]
+)
+def test_masks_and_thresholds_are_those_of_the_cpu(cupy, threshold, dark):
+    options = {"block_size": 31} if threshold == "local" else {}
+    for image in pictures():
+        expected, level = binarize(image, threshold, dark=dark, return_threshold=True, **options)
+        mask, found = binarize(
+            cupy.asarray(image), threshold, dark=dark, return_threshold=True, **options
+        )
+        assert isinstance(mask, cupy.ndarray)
+        if level is not None:
+            np.testing.assert_allclose(found, level, rtol=1e-5)
+        different = (mask.get() != expected).mean()
+        assert different < 1e-3, (image.dtype, different)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_smoothing_is_that_of_the_cpu(cupy, stacked):
+    from equilabel.thresholding import smooth
+
+    for image in pictures():
+        if image.ndim == 2 and image.dtype != np.float16:
+            expected = smooth(np.stack([image] * 3), 1.5, stacked=stacked)
+            found = smooth(cupy.asarray(np.stack([image] * 3)), 1.5, stacked=stacked)
+            np.testing.assert_allclose(found.get(), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"threshold": 20, "connectivity": 1},
+        {"threshold": 20, "dark": True},
+        {"threshold": 20.5, "min_size": 20, "exclude_border": True},
+        {"fill_holes": True, "max_size": 500},
+        {"threshold": (15, 30)},
+        {"sigma": 1.0, "threshold": "otsu"},
+        {"method": "komura"},
+    ],
+    ids=str,
+)
+def test_segmenting_finds_what_the_cpu_finds(cupy, options):
+    for image in pictures():
+        expected = segment(image, **options)
+        for place in (cupy.asarray, np.asarray):
+            found = segment(place(image), **{"device": "cuda"} | options)
+            assert found.device == "cuda"
+            labels = found.labels if isinstance(found.labels, np.ndarray) else found.labels.get()
+            if options.get("sigma") or image.dtype.kind == "f":
+                assert ((labels > 0) != (expected.labels > 0)).mean() < 1e-3
+                continue
+            np.testing.assert_array_equal(labels, expected.labels)
+            assert found.num == expected.num
+            for name, column in expected.table.items():
+                np.testing.assert_allclose(found.table[name], column, rtol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i4", "u8", "f4", "f8"])
+@pytest.mark.parametrize("compare", [">", "<=", "<"])
+def test_pixels_are_compared_while_they_are_packed(cupy, dtype, compare):
+    from equilabel.labeling import label_compared
+
+    rng = np.random.default_rng(0)
+    low = 0 if dtype[0] == "u" else -100
+    image = rng.integers(low, low + 200, (45, 333)).astype(dtype)
+    if dtype[0] == "f":
+        image[::7, ::5] = np.nan
+    for level in (low, low + 1, low + 77, low + 199):
+        value = image.dtype.type(level)
+        mask = {">": np.greater, "<=": np.less_equal, "<": np.less}[compare](image, value)
+        labels, count = label_compared(cupy.asarray(image), value, compare, 1, "cuda", False)
+        expected = label(mask, connectivity=1)
+        np.testing.assert_array_equal(labels.get(), expected)
+        assert count == expected.max()
+    shifted = cupy.asarray(image).reshape(-1)[5:-20].reshape(-1, 8)
+    labels, _ = label_compared(shifted, value, compare, None, "cuda", False)
+    mask = {">": np.greater, "<=": np.less_equal, "<": np.less}[compare](shifted.get(), value)
+    np.testing.assert_array_equal(labels.get(), label(mask))
