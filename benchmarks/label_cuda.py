@@ -1,9 +1,10 @@
-"""Time the method `runs` on the GPU, pass by pass, beside the null kernel and CuPy.
+"""Time `label` on the GPU, pass by pass, beside the null kernel and the peers that are installed.
 
-The null kernel reads a byte and writes four for every pixel: less cannot be moved. Times are those
-of the device, medians of `ROUNDS` after two that do not count; a kernel that waits goes first, so
-that launches queue up. Run as ``python benchmarks/label_cuda.py [--only WORD]``; results go to
-``benchmarks/results/label_cuda.json``.
+The null kernel reads a byte (four of an int32 image) and writes four for every pixel: less cannot
+be moved. Times are those of the device, medians of `ROUNDS` after two that do not count; a kernel
+that waits goes first, so that launches queue up. Run as
+``python benchmarks/label_cuda.py [--only WORD] [--no-peers]``; results go to
+``benchmarks/results/label_cuda.json``. Where there is no git, EQUILABEL_COMMIT tells the commit.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import cupy
 import numpy as np
-from cupyx.scipy import ndimage
-from scipy.ndimage import generate_binary_structure
 
-from equilabel import samples
+from equilabel import label, samples
 from equilabel.kernels.cuda import runs
+from equilabel.kernels.cuda.transfers import download, upload
 from harness import store
+from peers_cuda import peers, versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,12 @@ extern "C" __global__ void null_kernel(const unsigned* pixels, int4* labels, lon
     if (i >= quads) return;
     const unsigned four = pixels[i];
     __stcs(labels + i, make_int4(four & 255, four >> 8 & 255, four >> 16 & 255, four >> 24));
+}
+
+extern "C" __global__ void null_wide(const int4* pixels, int4* labels, long long quads)
+{
+    const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < quads) __stcs(labels + i, pixels[i]);
 }
 
 extern "C" __global__ void wait_kernel(long long cycles)
@@ -60,6 +67,7 @@ def images(side: int, depth: int) -> dict[str, tuple[Callable[[], Any], bool]]:
         ),
         "odd blobs": (lambda: samples.blobs(flat)[:, 3:].copy(), False),
         "voronoi int32": (partial(samples.voronoi, flat, cells=side), False),
+        "blobs 16384": (lambda: np.tile(samples.blobs(flat), (2, 2)), False),
         "blobs 4096": (partial(samples.blobs, (4096, 4096)), False),
         "blobs 512": (partial(samples.blobs, (512, 512)), False),
         "stack": (lambda: np.tile(samples.blobs((8, 512, 512)), (125, 1, 1)), True),
@@ -74,10 +82,10 @@ def images(side: int, depth: int) -> dict[str, tuple[Callable[[], Any], bool]]:
     return sets
 
 
-def device_times(steps: list[Callable[[Any], Any]], wait: Any) -> list[float]:
+def device_times(steps: list[Callable[[Any], Any]], wait: Any, rounds: int = ROUNDS) -> list[float]:
     """Return the median time of every step, and of all together, in microseconds."""
     rows = []
-    for turn in range(ROUNDS + 2):
+    for turn in range(rounds + 2):
         events = [cupy.cuda.Event() for _ in range(len(steps) + 1)]
         wait((1,), (1,), (900_000,))
         events[0].record()
@@ -104,34 +112,67 @@ def passes(pixels: Any, connectivity: int, stacked: bool, out: Any) -> list[Call
         return table
 
     return [
-        lambda _: runs.pack(pixels, 0, connectivity, stacked, out, binary=False),
+        lambda _: runs.pack(pixels, 0, connectivity, stacked, out),
         unite,
         number,
         lambda table: runs.paint(table, out),
     ]
 
 
-def rows_of(name: str, image: Any, stacked: bool, module: Any) -> list[dict[str, Any]]:
+def null_time(pixels: Any, out: Any, module: Any) -> float:
+    """Time the null kernel of an image, in microseconds."""
+    wait = module.get_function("wait_kernel")
+    quads = pixels.size // 4
+    wide = pixels.itemsize == 4
+    null = module.get_function("null_wide" if wide else "null_kernel")
+    launch = ((-(-quads // 256),), (256,), (pixels, out, quads))
+    return device_times([lambda _: null(*launch)], wait)[-1]
+
+
+def wall_time(run: Callable[[], Any], times: int = 200) -> float:
+    """Time a call from Python in a row of many, the last of them waited for, in microseconds."""
+    for _ in range(5):
+        run()
+    cupy.cuda.Device().synchronize()
+    began = time.perf_counter()
+    for _ in range(times):
+        run()
+    cupy.cuda.Device().synchronize()
+    return 1e6 * (time.perf_counter() - began) / times
+
+
+def peer_times(pixels: Any, connectivity: int, wait: Any, stacked: bool) -> dict[str, float]:
+    """Time the peers, in microseconds; a stack frame by frame."""
+    if stacked:
+        runs_of = [peers(frame, connectivity) for frame in pixels[:20]]
+        share = len(pixels) / len(runs_of)
+        return {
+            name: share * device_times([lambda _, n=name: [r[n]() for r in runs_of]], wait, 3)[-1]
+            for name in runs_of[0]
+        }
+    return {
+        name: device_times([lambda _, run=run: run()], wait, 3)[-1]
+        for name, run in peers(pixels, connectivity).items()
+    }
+
+
+def rows_of(
+    name: str, image: Any, stacked: bool, module: Any, with_peers: bool
+) -> list[dict[str, Any]]:
     """Measure one image with faces, and with corners too."""
-    null, wait = module.get_function("null_kernel"), module.get_function("wait_kernel")
+    wait = module.get_function("wait_kernel")
     pixels = cupy.asarray(image)
     out = cupy.empty(pixels.size, np.int32)
-    mask = pixels.astype(bool)
-    quads = pixels.size // 4
-    launch = ((-(-quads // 256),), (256,), (mask, out, quads))
-    least = device_times([lambda _: null(*launch)], wait)[-1]
+    least = null_time(pixels, out, module)
     rows = []
     for connectivity in (1, image.ndim - stacked):
         pool = cupy.get_default_memory_pool()
         before = pool.used_bytes()
-        table = runs.pack(pixels, 0, connectivity, stacked, out, binary=False)
+        table = runs.pack(pixels, 0, connectivity, stacked, out)
         extra = pool.used_bytes() - before
         del table
         times = device_times(passes(pixels, connectivity, stacked, out), wait)
-        began = time.perf_counter()
-        for _ in range(20):
-            runs.label_runs(pixels, 0, connectivity, stacked, out)
-        cupy.cuda.get_current_stream().synchronize()
+        options = {"connectivity": connectivity, "stacked": stacked}
         row = {
             "image": name,
             "shape": list(image.shape),
@@ -142,26 +183,75 @@ def rows_of(name: str, image: Any, stacked: bool, module: Any) -> list[dict[str,
             "us": times[-1],
             "times null": times[-1] / least,
             "passes us": dict(zip(("pack", "unite", "number", "paint"), times, strict=False)),
-            "wall us": 1e6 * (time.perf_counter() - began) / 21,
+            "wall us": wall_time(lambda o=options: label(pixels, **o), 20),
             "temporary bytes per pixel": extra / pixels.size,
         }
-        if not stacked and image.dtype == bool:
-            structure = generate_binary_structure(image.ndim, connectivity)
-            theirs, count = ndimage.label(pixels, structure=structure)
-            row["equal to CuPy"] = (
-                bool((theirs.reshape(-1) == out).all()) and count == row["components"]
+        if with_peers:
+            row["peers us"] = peer_times(pixels, connectivity, wait, stacked)
+        if image.dtype == bool and not stacked:
+            row["equal to the CPU"] = bool(
+                (label(image, device="cpu", **options) == out.reshape(image.shape).get()).all()
             )
-            row["cupy us"] = device_times(
-                [lambda _, s=structure: ndimage.label(pixels, structure=s)], wait
-            )[-1]
         rows.append(row)
         steps = " ".join(f"{key} {value:.0f}" for key, value in row["passes us"].items())
+        others = " ".join(f"{k} {v / row['us']:.1f}x" for k, v in row.get("peers us", {}).items())
         print(
             f"{name:>15} {connectivity} {row['us']:8.1f} us {row['times null']:6.2f} x null "
-            f"({steps}) wall {row['wall us']:.0f} cupy {row.get('cupy us', 0):.0f} "
-            f"{row.get('equal to CuPy', '')} {row['temporary bytes per pixel']:.2f} B/px",
+            f"({steps}) wall {row['wall us']:.0f} {row['temporary bytes per pixel']:.2f} B/px "
+            f"{row.get('equal to the CPU', '')} {others}",
             flush=True,
         )
+    return rows
+
+
+def small_rows() -> list[dict[str, Any]]:
+    """Time small images from Python, and images of the host."""
+    rows = []
+    for side in (256, 512, 1024):
+        pixels = cupy.asarray(samples.blobs((side, side)))
+        out = cupy.empty(pixels.shape, np.int32)
+        row = {
+            "wall of": f"blobs {side}",
+            "label us": wall_time(lambda p=pixels: label(p)),
+            "label out= us": wall_time(lambda p=pixels, o=out: label(p, out=o)),
+            "peers us": {k: wall_time(run, 20) for k, run in peers(pixels, 2).items()},
+        }
+        rows.append(row)
+        print(row, flush=True)
+    image = samples.blobs((8192, 8192))
+    pixels, labels = upload(image), label(upload(image))
+    out = np.empty(image.shape, np.int32)
+    row = {
+        "moved": "blobs 8192",
+        "upload us": wall_time(lambda: upload(image), 7),
+        "download us": wall_time(lambda: download(labels, out), 7),
+        "label us": wall_time(lambda: label(image, device="cuda", out=out), 7),
+        "download to a new array us": wall_time(lambda: download(labels), 7),
+        "label to a new array us": wall_time(lambda: label(image, device="cuda"), 7),
+        "label on the CPU us": wall_time(lambda: label(image, device="cpu", out=out), 7),
+    }
+    print(row, flush=True)
+    return [*rows, row]
+
+
+def density_rows(module: Any) -> list[dict[str, Any]]:
+    """Measure the throughput over density and granularity of noise, for the plot."""
+    rows = []
+    wait = module.get_function("wait_kernel")
+    for grain in (1, 2, 4, 8, 16):
+        for percent in range(5, 100, 10):
+            pixels = cupy.asarray(samples.percolation((8192, 8192), percent / 100, grain))
+            out = cupy.empty(pixels.size, np.int32)
+            for connectivity in (1, 2):
+                times = device_times(passes(pixels, connectivity, False, out), wait, 5)
+                rows.append(
+                    {
+                        "grain": grain,
+                        "density": percent / 100,
+                        "connectivity": connectivity,
+                        "Gpx/s": pixels.size / times[-1] / 1e3,
+                    }
+                )
     return rows
 
 
@@ -171,21 +261,27 @@ def main() -> None:
     parser.add_argument("--only", default="", help="images whose name holds this word")
     parser.add_argument("--side", type=int, default=8192)
     parser.add_argument("--depth", type=int, default=512)
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--density", action="store_true", help="measure what the plot shows, too")
     chosen = parser.parse_args()
     module = cupy.RawModule(code=SOURCE)
     device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
     rows: list[dict[str, Any]] = [
         {
             "card": device["name"].decode(),
-            "cupy": cupy.__version__,
+            "versions": versions(),
             "driver": cupy.cuda.runtime.driverGetVersion(),
             "nvrtc": list(cupy.cuda.nvrtc.getVersion()),
         }
     ]
     for name, (make, stacked) in images(chosen.side, chosen.depth).items():
         if chosen.only in name:
-            rows += rows_of(name, make(), stacked, module)
+            rows += rows_of(name, make(), stacked, module, not chosen.no_peers)
+    if not chosen.only:
+        rows += small_rows()
     print(store("label_cuda", rows))
+    if chosen.density:
+        print(store("density_cuda", density_rows(module)))
 
 
 if __name__ == "__main__":
