@@ -20,8 +20,8 @@ LEVELS = {
     "devices": 1,
     "methods": 1,
     "thresholding": 2,
-    "labeling": 2,
     "measuring": 2,
+    "labeling": 3,  # measures while it labels
     "pipeline": 4,
     "": 5,  # the facade
     "cli": 6,

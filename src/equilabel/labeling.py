@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from .devices import passes, resolve
+from .measuring import Request
 from .methods import find_method, load_recipe
 from .neighborhood import block_edges, blocks, offsets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
     from .devices import Device
@@ -61,6 +64,40 @@ def label(
 ) -> tuple[NDArray[Any], int]: ...
 
 
+@overload
+def label(
+    label_image: ArrayLike,
+    background: int | None = None,
+    return_num: Literal[False] = False,
+    connectivity: int | None = None,
+    *,
+    method: str = "auto",
+    device: Device = "auto",
+    stacked: bool = False,
+    out: NDArray[Any] | None = None,
+    properties: Iterable[str],
+    intensity_image: ArrayLike | None = None,
+    spacing: float | Sequence[float] | None = None,
+) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]: ...
+
+
+@overload
+def label(
+    label_image: ArrayLike,
+    background: int | None = None,
+    *,
+    return_num: Literal[True],
+    connectivity: int | None = None,
+    method: str = "auto",
+    device: Device = "auto",
+    stacked: bool = False,
+    out: NDArray[Any] | None = None,
+    properties: Iterable[str],
+    intensity_image: ArrayLike | None = None,
+    spacing: float | Sequence[float] | None = None,
+) -> tuple[NDArray[Any], int, dict[str, NDArray[Any]]]: ...
+
+
 def label(
     label_image: ArrayLike,
     background: int | None = None,
@@ -71,7 +108,10 @@ def label(
     device: Device = "auto",
     stacked: bool = False,
     out: NDArray[Any] | None = None,
-) -> NDArray[Any] | tuple[NDArray[Any], int]:
+    properties: Iterable[str] | None = None,
+    intensity_image: ArrayLike | None = None,
+    spacing: float | Sequence[float] | None = None,
+) -> Any:
     """Label connected regions of equal value.
 
     A drop-in for `skimage.measure.label`: same arguments, same numbers, plus a choice of
@@ -99,6 +139,13 @@ def label(
     out : array of int, optional
         Receives the labels: same shape, any integer type that can hold them. It may be
         `label_image` itself. Writing to an array that exists saves the time of making one.
+    properties : iterable of str, optional
+        Also measure the regions: names of `PROPERTIES`. What follows from runs of pixels is counted
+        while labeling, the rest from the labels; see `measure`.
+    intensity_image : array, optional
+        Image to measure under the labels, as for `regionprops_table`.
+    spacing : float or sequence of float, optional
+        Distance of pixels along each spatial axis, for `properties`. Default 1.
 
     Returns
     -------
@@ -108,6 +155,8 @@ def label(
         scikit-image does.
     num : int
         N, only with ``return_num=True``.
+    table : dict of str to (N,) array
+        The columns of `regionprops_table`, only with `properties`; always last.
 
     Raises
     ------
@@ -135,7 +184,85 @@ def label(
            [2, 0, 1]], dtype=int32)
     >>> label(image, connectivity=1, return_num=True)[1]
     3
+    >>> labels, table = label(image, properties=["label", "area"])
+    >>> table["area"].tolist()
+    [4.0, 1.0]
     """
+    image = _check_image(label_image)
+    row = find_method(method)
+    where = resolve(device)
+    hops = _check_connectivity(connectivity, _count_axes(image, stacked))
+    _check_out(out, image.shape)
+    request = None
+    if properties is not None:
+        request = Request(properties, intensity_image, image.shape, spacing, stacked)
+        if out is not None and request.values is not None and np.shares_memory(out, request.values):
+            message = "out must share no memory with intensity_image; got both. Pass a copy."
+            raise ValueError(message)
+    labels, count = _run(image, background, hops, row, where, stacked, out, request)
+    found = (labels, count) if return_num else (labels,)
+    if request is not None:
+        return (*found, request.answer(labels))
+    return found if return_num else labels
+
+
+def measure(
+    image: ArrayLike,
+    properties: Iterable[str] = ("label", "bbox"),
+    *,
+    intensity_image: ArrayLike | None = None,
+    background: int | None = None,
+    connectivity: int | None = None,
+    spacing: float | Sequence[float] | None = None,
+    stacked: bool = False,
+    separator: str = "-",
+) -> dict[str, NDArray[Any]]:
+    """Measure connected regions without labeling their pixels.
+
+    Gives the table that `regionprops_table` gives of the labels that `label` gives, and writes no
+    image of labels where the columns follow from runs of pixels: sizes, boxes, centroids, moments
+    and intensities always; exposed edges and faces if all foreground has one value; the other
+    lengths, surfaces and Euler numbers if moreover `connectivity` is full. Otherwise, and for what
+    scikit-image computes, labels are made, used and forgotten.
+
+    Parameters
+    ----------
+    image : array of bool or any integer type
+        As `label_image` of `label`.
+    properties : iterable of str
+        Columns to compute, keys of `PROPERTIES`.
+    intensity_image, spacing, separator
+        As for `regionprops_table`.
+    background, connectivity, stacked
+        As for `label`.
+
+    Returns
+    -------
+    dict of str to (N,) array
+        A row for each region, in raster order of its first pixel.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `label` and `regionprops_table` do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mask = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1]], dtype=bool)
+    >>> table = measure(mask, ["label", "area", "euler_number"], connectivity=1)
+    >>> {name: column.tolist() for name, column in table.items()}
+    {'label': [1, 2, 3], 'area': [2.0, 2.0, 1.0], 'euler_number': [1, 1, 1]}
+    """
+    pixels = _check_image(image)
+    hops = _check_connectivity(connectivity, _count_axes(pixels, stacked))
+    request = Request(properties, intensity_image, pixels.shape, spacing, stacked, separator)
+    row = find_method("runs")
+    labels, _ = _run(pixels, background, hops, row, "cpu", stacked, None, request, table_only=True)
+    return request.answer(labels)
+
+
+def _check_image(label_image: ArrayLike) -> NDArray[Any]:
     image = np.asarray(label_image)
     if image.dtype.kind not in "bui":
         message = (
@@ -143,26 +270,46 @@ def label(
             "Binarize it first, as in `label(image > threshold)` or with `binarize`."
         )
         raise TypeError(message)
-    row = find_method(method)
-    where = resolve(device)
-    axes = image.ndim - bool(stacked)
+    return image
+
+
+def _count_axes(image: NDArray[Any], stacked: bool) -> int:
     if stacked and image.ndim < 2:
         message = (
             f"label_image must have 2 or more axes with stacked=True; got {image.ndim}. "
             "Pass stacked=False."
         )
         raise ValueError(message)
-    hops = _check_connectivity(connectivity, axes)
-    _check_out(out, image.shape)
-    if image.dtype.kind != "b" and axes == 3 and image.shape[-1] == 1:
+    return image.ndim - bool(stacked)
+
+
+def _run(
+    image: NDArray[Any],
+    background: int | None,
+    hops: int,
+    row: Any,
+    device: str,
+    stacked: bool,
+    out: NDArray[Any] | None,
+    request: Request | None = None,
+    table_only: bool = False,
+) -> tuple[NDArray[Any], int]:
+    """Label a checked image, and let a request count what it can meanwhile."""
+    if image.dtype.kind != "b" and image.ndim - stacked == 3 and image.shape[-1] == 1:
         # scikit-image numbers integer images of this shape column by column.
         swapped = None if out is None else out.swapaxes(-3, -2)
-        image = image.swapaxes(-3, -2)
-        labels, count = _label(image, background, hops, row, where, stacked, swapped)
-        labels = np.ascontiguousarray(labels.swapaxes(-3, -2)) if out is None else out
-    else:
-        labels, count = _label(image, background, hops, row, where, stacked, out)
-    return (labels, count) if return_num else labels
+        labels, count = _label(
+            image.swapaxes(-3, -2), background, hops, row, device, stacked, swapped
+        )
+        return (np.ascontiguousarray(labels.swapaxes(-3, -2)) if out is None else out), count
+    visit = None
+    if request is not None and device == "cpu":
+        full = hops == image.ndim - stacked
+
+        def visit(table: Any) -> bool:
+            return request.count_runs(table, full) and table_only
+
+    return _label(image, background, hops, row, device, stacked, out, visit)
 
 
 def _label(
@@ -173,6 +320,7 @@ def _label(
     device: str,
     stacked: bool,
     out: NDArray[Any] | None,
+    visit: Callable[[Any], bool] | None = None,
 ) -> tuple[NDArray[Any], int]:
     """Label an image whose arguments are checked."""
     image, value = _foreground(image, background)
@@ -189,7 +337,11 @@ def _label(
             block_edges(slim.ndim, connectivity, block, stacked=stacked),
             block_edges(slim.ndim, connectivity, stacked=stacked),
         )
-        count = recipe(kernels, slim, value, block, edges, labels.room)
+        if slim.shape != image.shape:
+            visit = None  # counts of fewer axes are not those of the image
+        count = recipe(kernels, slim, value, block, edges, labels.room, visit)
+        if labels.flat is None:  # the visitor knows all it wanted
+            return np.empty(0, np.int32), int(count)
     else:
         steps = offsets(slim.ndim, connectivity, stacked=stacked)
         roots = recipe(kernels, np.ascontiguousarray(slim), value, steps).reshape(-1)

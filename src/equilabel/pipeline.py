@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from .devices import resolve
 from .labeling import label
-from .measuring import check_spacing, regionprops_table
+from .measuring import PROPERTIES, check_spacing, regionprops_table
 from .methods import find_method
 from .thresholding import binarize
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
     from .devices import Device
     from .thresholding import Threshold
+
+
+SIZES = ["label", "num_pixels", "bbox"]  # what tells which objects are dropped
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,20 +164,31 @@ def segment(
     )
     if fill_holes:
         mask = fill(mask, stacked=stacked)
-    labels, count = label(
+    columns = default_properties(rank, steps, stacked) if properties is None else properties
+    columns = [columns] if isinstance(columns, str) else list(columns)
+    drops = min_size > 1 or max_size is not None or exclude_border
+    hosted = [name for name in columns if not _counted(name, rank)] if drops else []
+    labels, count, table = label(
         mask,
         return_num=True,
         connectivity=connectivity,
         method=method,
         device=device,
         stacked=stacked,
+        properties=[name for name in columns if name not in hosted] + SIZES * drops,
+        intensity_image=channels,
+        spacing=steps,
     )
-    if min_size > 1 or max_size is not None or exclude_border:
-        count = _drop(labels, min_size, max_size, exclude_border, stacked)
-    columns = default_properties(rank, steps, stacked) if properties is None else properties
+    if drops:
+        kept = _choose(table, pixels.shape[int(stacked) :], min_size, max_size, exclude_border)
+        count = _drop(labels, kept)
+        table = {name: column[kept] for name, column in table.items()}
+        table["label"] = np.arange(1, count + 1)
+    if hosted:
+        table |= regionprops_table(labels, channels, hosted, spacing=steps, stacked=stacked)
     return Segmentation(
         labels=labels,
-        table=_measure(labels, channels, columns, steps, stacked),
+        table=_frame(table, columns),
         threshold=found,
         num=count,
         connectivity=rank if connectivity is None else connectivity,
@@ -289,33 +304,42 @@ def _check_sizes(min_size: int, max_size: int | None) -> None:
         raise ValueError(message)
 
 
-def _drop(
-    labels: NDArray[Any], min_size: int, max_size: int | None, exclude_border: bool, stacked: bool
-) -> int:
-    """Drop objects by size and border, number the others consecutively, return how many."""
-    table = regionprops_table(labels, properties=("label", "num_pixels", "bbox"), stacked=stacked)
+def _counted(name: str, rank: int) -> bool:
+    """Tell whether a property is counted for all objects at once, so that dropping some is free."""
+    return name in PROPERTIES and PROPERTIES[name].by_kernel(rank)
+
+
+def _choose(
+    table: dict[str, NDArray[Any]],
+    sides: tuple[int, ...],
+    min_size: int,
+    max_size: int | None,
+    exclude_border: bool,
+) -> NDArray[np.bool_]:
+    """Tell which objects stay, by size and border."""
     kept = table["num_pixels"] >= min_size
     if max_size is not None:
         kept &= table["num_pixels"] <= max_size
-    sides = labels.shape[int(stacked) :]
     for axis, side in enumerate(sides if exclude_border else ()):
         if side > 1:
             kept &= (table[f"bbox-{axis}"] > 0) & (table[f"bbox-{axis + len(sides)}"] < side)
+    return np.asarray(kept)
+
+
+def _drop(labels: NDArray[Any], kept: NDArray[np.bool_]) -> int:
+    """Drop objects, number the others consecutively, return how many."""
     order = np.zeros(len(kept) + 1, labels.dtype)
     order[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
     np.take(order, labels, out=labels, mode="clip")
     return int(np.count_nonzero(kept))
 
 
-def _measure(
-    labels: NDArray[Any],
-    channels: NDArray[Any],
-    properties: Iterable[str],
-    spacing: tuple[float, ...],
-    stacked: bool,
-) -> pd.DataFrame:
+def _frame(table: dict[str, NDArray[Any]], names: Iterable[str]) -> pd.DataFrame:
+    """Put the columns that were asked for in their order."""
     import pandas as pd
 
-    return pd.DataFrame(
-        regionprops_table(labels, channels, properties, spacing=spacing, stacked=stacked)
-    )
+    columns: dict[str, NDArray[Any]] = {}
+    for name in names:
+        parts = re.compile(rf"{re.escape(name)}(-\d+)*")
+        columns |= {key: column for key, column in table.items() if parts.fullmatch(key)}
+    return pd.DataFrame(columns)

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from equilabel.devices import passes
-
-from .accumulation import Accumulation, plan
-from .checks import check_defined, check_labels, check_spacing, check_values, resolve_names
-from .columns import COLUMNS
-from .laying import lay_out
-from .passing import pass_on
+from .checks import check_labels, check_spacing
 from .properties import PROPERTIES, Property
+from .request import Request
 from .statistics import Statistics, measure_part
 
 if TYPE_CHECKING:
@@ -24,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PROPERTIES",
     "Property",
+    "Request",
     "Statistics",
     "check_spacing",
     "measure_part",
@@ -117,50 +111,14 @@ def regionprops_table(
     if rank < 1:
         message = f"label_image must have 2 or more axes with stacked=True; got {labels.ndim}."
         raise ValueError(message)
-    steps = check_spacing(spacing, rank)
-    values = check_values(intensity_image, labels.shape)
-    wanted = [properties] if isinstance(properties, str) else list(properties)
-    known = resolve_names(wanted)
-    for name in known.values():
-        check_defined(name, rank, stacked, values)
-    ours = {name: kind for name, kind in known.items() if PROPERTIES[kind].by_kernel(rank)}
-    sums = survey(labels, values, ours.values(), steps, stacked)
-    columns = {name: lay_out(name, COLUMNS[kind](sums), separator) for name, kind in ours.items()}
-    others = {name: kind for name, kind in known.items() if name not in ours}
-    if others or extra_properties is not None:
-        functions = list(extra_properties or ())
-        columns |= pass_on(labels, values, others, functions, steps, stacked, separator, cache)
-        wanted += [function.__name__ for function in functions]
-    table: dict[str, NDArray[Any]] = {}
-    for name in wanted:
-        table |= columns[name]
-    return table
-
-
-def survey(
-    labels: NDArray[Any],
-    values: NDArray[Any] | None,
-    names: Iterable[str],
-    spacing: tuple[float, ...],
-    stacked: bool,
-) -> Accumulation:
-    """Count what some properties follow from, for every label of an image.
-
-    Raises
-    ------
-    ValueError
-        If a label is negative or beyond int64.
-    """
-    kernels = passes("measuring", "cpu")
-    layout, again = plan(names, labels.ndim, stacked, spacing)
-    rows = kernels.LabelRows(np.ascontiguousarray(labels))
-    found = kernels.Survey(rows, layout, keep=again)
-    if len(found.labels) and found.labels[0] < 0:
-        if labels.dtype.kind == "u":
-            message = f"label_image must hold labels below 2**63; got {labels.max()}. Relabel it."
-        else:
-            message = (
-                f"label_image must hold no negative labels; got {labels.min()}. 0 is background."
-            )
-        raise ValueError(message)
-    return Accumulation(found.labels, found.table, layout, labels.shape, spacing, found, values)
+    request = Request(
+        properties,
+        intensity_image,
+        labels.shape,
+        spacing,
+        stacked,
+        separator,
+        cache,
+        extra_properties,
+    )
+    return request.answer(labels)
