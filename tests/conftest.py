@@ -43,6 +43,6 @@ def many_threads(monkeypatch):
     def use(count):
         monkeypatch.setenv("EQUILABEL_NUM_THREADS", str(count))
         monkeypatch.setattr("equilabel.kernels.cpu.threads.WEIGHT", 1 if count > 1 else 2**20)
-        monkeypatch.setattr("equilabel.kernels.cpu.measuring.PIXELS_PER_LABEL", 0)
+        monkeypatch.setattr("equilabel.kernels.cpu.measuring.STRIP", 1)
 
     return use

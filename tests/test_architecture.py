@@ -19,13 +19,13 @@ LEVELS = {
     "samples": 0,
     "devices": 1,
     "methods": 1,
-    "thresholding": 3,
-    "labeling": 2,
     "measuring": 2,
-    "pipeline": 4,
-    "": 5,  # the facade
-    "cli": 6,
-    "__main__": 7,
+    "labeling": 3,  # measures while it labels
+    "thresholding": 4,  # hysteresis labels
+    "pipeline": 5,
+    "": 6,  # the facade
+    "cli": 7,
+    "__main__": 8,
 }
 
 # Libraries that only some rooms may know.

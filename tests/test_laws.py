@@ -1,7 +1,7 @@
 """Laws that hold for every image, whatever the numbers are."""
 
 import os
-from itertools import pairwise
+from itertools import pairwise, product
 from unittest.mock import patch
 
 import numpy as np
@@ -12,7 +12,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from equilabel import METHODS, label, regionprops_table
-from equilabel.kernels.cpu import forest, measuring, tallying
+from equilabel.kernels.cpu import forest
+from equilabel.measuring import PROPERTIES, measure_part
 from equilabel.neighborhood import offsets
 from references import label_pixel_graph, same_partition
 from strategies import DTYPES, LAYOUTS, images, label_images, questions
@@ -163,24 +164,52 @@ def test_exposed_faces_fall_by_two_for_each_pair_of_neighbors(labels):
     assert found == 2 * (labels.ndim * np.count_nonzero(labels) - pairs)
 
 
-@given(labels=label_images(1, 5), cuts=st.lists(st.floats(0, 1), max_size=4), data=st.data())
-def test_merged_statistics_of_pieces_equal_direct_statistics(labels, cuts, data):
-    labels = np.ascontiguousarray(labels)
-    outline = data.draw(st.booleans()) and labels.ndim > 1
-    axes, columns = labels.ndim - 1, labels.shape[-1]
-    size = int(labels.max()) + 1
-    rows = labels.size // columns
-    shape = np.array((1,) * (5 - axes) + labels.shape[:-1])
-    direct = measuring.open_table(size, axes, outline)
-    arguments = (labels.reshape(-1), columns, shape, axes, outline)
-    assert tallying.accumulate(*arguments, 0, rows, direct)
-    merged = measuring.open_table(size, axes, outline)
-    ends = [0, *sorted(int(cut * rows) for cut in cuts), rows]
-    for first, last in pairwise(ends):
-        part = measuring.open_table(size, axes, outline)
-        assert tallying.accumulate(*arguments, first, last, part)
-        measuring.add_table(merged, part, axes)
-    np.testing.assert_array_equal(merged, direct)
+@given(labels=label_images(1, 4), stacked=st.booleans(), data=st.data())
+def test_merged_statistics_of_parts_equal_those_of_the_whole(labels, stacked, data):
+    stacked = stacked and labels.ndim > 1
+    if stacked:
+        labels = labels.astype(np.int64)
+        labels += np.arange(len(labels)).reshape(-1, *[1] * (labels.ndim - 1)) * 1000 * (labels > 0)
+    rank = labels.ndim - stacked
+    names = [
+        name
+        for name, row in PROPERTIES.items()
+        if row.by_kernel(rank)
+        and (not row.ranks or rank in row.ranks)
+        and not name.startswith(("moments", "centroid_w"))
+        and (stacked or name != "frame")
+    ]
+    uneven = data.draw(st.booleans())
+    options = {"spacing": 1.0 + uneven * np.arange(rank), "stacked": stacked}
+    values = np.random.default_rng(0).integers(-99, 99, (*labels.shape, 2))
+    ends = [
+        sorted({0, side, *data.draw(st.lists(st.integers(0, side), max_size=2))})
+        for side in labels.shape
+    ]
+    parts = []
+    for part in product(*(pairwise(axis) for axis in ends)):
+        piece = [
+            (max(a - 2, 0), min(b + 2, side))
+            for (a, b), side in zip(part, labels.shape, strict=True)
+        ]
+        where = tuple(slice(*span) for span in piece)
+        box = [(a - p, b - p) for (a, b), (p, _) in zip(part, piece, strict=True)]
+        origin = [p for p, _ in piece]
+        place = {"box": box, "origin": origin, "shape": labels.shape}
+        parts.append(measure_part(labels[where], values[where], names, **place, **options))
+    parts = data.draw(st.permutations(parts))
+    while len(parts) > 1:  # any grouping
+        place = data.draw(st.integers(0, len(parts) - 2))
+        parts[place : place + 2] = [parts[place].merge(parts[place + 1])]
+    whole = measure_part(labels, values, names, **options)
+    np.testing.assert_array_equal(parts[0].labels, whole.labels)
+    np.testing.assert_array_equal(parts[0].counts, whole.counts)
+    for one, other in zip(parts[0].values, whole.values, strict=True):
+        np.testing.assert_array_equal(one, other)
+    merged = parts[0].table(names, spacing=options["spacing"])
+    direct = regionprops_table(labels, values, names, **options)
+    for name, column in direct.items():
+        np.testing.assert_allclose(merged[name], column, rtol=1e-9, err_msg=name)
 
 
 @given(labels=label_images(2, 2), seed=st.integers(0, 2**16), threads=st.integers(2, 5))
@@ -193,7 +222,7 @@ def test_statistics_in_threads_equal_those_in_one(labels, seed, threads):
     with (
         patch.dict(os.environ, EQUILABEL_NUM_THREADS=str(threads)),
         patch("equilabel.kernels.cpu.threads.WEIGHT", 1),
-        patch("equilabel.kernels.cpu.measuring.PIXELS_PER_LABEL", 0),
+        patch("equilabel.kernels.cpu.measuring.STRIP", 1),
     ):
         threaded = regionprops_table(labels, values, names)
     assert list(threaded) == list(direct)

@@ -1,13 +1,14 @@
 """Fast connected-component labeling and measurement for scientific images.
 
-Use `label` and `regionprops_table` in place of scikit-image's, `segment` for the whole way from an
-image to labels and a table, and `devices` to see what the work can run on. Heavy libraries are
-loaded when they are first needed.
+Use `label` and `regionprops_table` in place of scikit-image's, `measure` for a table without an
+image of labels, `segment` for the whole way from an image to labels and a table, and `devices` to
+see what the work can run on; `PROPERTIES` lists what can be measured. Heavy libraries are loaded
+when they are first needed.
 """
 
 from .devices import DeviceUnavailableError, devices
-from .labeling import label
-from .measuring import regionprops_table
+from .labeling import label, measure
+from .measuring import PROPERTIES, regionprops_table
 from .methods import METHODS
 from .pipeline import Segmentation, segment
 from .thresholding import binarize
@@ -16,11 +17,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "PROPERTIES",
     "DeviceUnavailableError",
     "Segmentation",
     "binarize",
     "devices",
     "label",
+    "measure",
     "regionprops_table",
     "segment",
 ]

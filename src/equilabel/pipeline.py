@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .devices import fetch, is_on_cuda, library, place, resolve, take, using
+from .devices import is_on_cuda, library, place, resolve, take, using
 from .labeling import label, label_compared
-from .measuring import check_spacing, regionprops_table
+from .measuring import PROPERTIES, check_spacing, regionprops_table
 from .methods import find_method
 from .thresholding import find_cut
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
     from .devices import Device
     from .thresholding import Cut, Threshold
+
+
+SIZES = ["label", "num_pixels", "bbox"]  # what tells which objects are dropped
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +154,10 @@ def segment(
     rank = pixels.ndim - bool(stacked)
     steps = check_spacing(spacing, rank)
     _check_sizes(min_size, max_size)
+    columns = default_properties(rank, steps, stacked) if properties is None else properties
+    columns = [columns] if isinstance(columns, str) else list(columns)
+    drops = min_size > 1 or max_size is not None or exclude_border
+    hosted = [name for name in columns if not _counted(name, rank)] if drops else []
     where, home = resolve(device, source), resolve("auto", source)
     with using(home if where == "cpu" else where):
         pixels, channels = place(pixels, where), place(channels, where)
@@ -165,15 +173,27 @@ def segment(
         )
         if fill_holes:
             cut = replace(cut, pixels=fill(cut.mask(), stacked=stacked), compare="is")
-        labels, count = _label(cut, connectivity, method, where, stacked)
-        if min_size > 1 or max_size is not None or exclude_border:
-            count = _drop(labels, min_size, max_size, exclude_border, stacked)
-        columns = default_properties(rank, steps, stacked) if properties is None else properties
-        table = _measure(labels, channels, columns, steps, stacked)
+        labels, count, table = _label(
+            cut,
+            connectivity,
+            method,
+            where,
+            stacked,
+            properties=[name for name in columns if name not in hosted] + SIZES * drops,
+            intensity_image=channels,
+            spacing=steps,
+        )
+        if drops:
+            kept = _choose(table, pixels.shape[int(stacked) :], min_size, max_size, exclude_border)
+            count = _drop(labels, kept)
+            table = {name: column[kept] for name, column in table.items()}
+            table["label"] = np.arange(1, count + 1)
+        if hosted:
+            table |= regionprops_table(labels, channels, hosted, spacing=steps, stacked=stacked)
         labels = place(labels, home)
     return Segmentation(
         labels=labels,
-        table=table,
+        table=_frame(table, columns),
         threshold=found,
         num=count,
         connectivity=rank if connectivity is None else connectivity,
@@ -249,11 +269,18 @@ def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> 
 
 
 def _label(
-    cut: Cut, connectivity: int | None, method: str, device: str, stacked: bool
-) -> tuple[Any, int]:
-    """Label the foreground of a cut; on a GPU pixels are compared while they are packed."""
+    cut: Cut,
+    connectivity: int | None,
+    method: str,
+    device: str,
+    stacked: bool,
+    **measured: Any,
+) -> tuple[Any, int, dict[str, NDArray[Any]]]:
+    """Label and measure a cut; on a GPU its pixels are compared while they are packed."""
     if is_on_cuda(cut.pixels) and cut.compare != "is" and find_method(method).contract == "runs":
-        return label_compared(cut.pixels, cut.level, cut.compare, connectivity, device, stacked)
+        return label_compared(
+            cut.pixels, cut.level, cut.compare, connectivity, device, stacked, **measured
+        )
     return label(
         cut.mask(),
         return_num=True,
@@ -261,6 +288,7 @@ def _label(
         method=method,
         device=device,
         stacked=stacked,
+        **measured,
     )
 
 
@@ -306,19 +334,30 @@ def _check_sizes(min_size: int, max_size: int | None) -> None:
         raise ValueError(message)
 
 
-def _drop(
-    labels: NDArray[Any], min_size: int, max_size: int | None, exclude_border: bool, stacked: bool
-) -> int:
-    """Drop objects by size and border, number the others consecutively, return how many."""
-    columns = ("label", "num_pixels", "bbox")
-    table = regionprops_table(fetch(labels), properties=columns, stacked=stacked)
+def _counted(name: str, rank: int) -> bool:
+    """Tell whether a property is counted for all objects at once, so that dropping some is free."""
+    return name in PROPERTIES and PROPERTIES[name].by_kernel(rank)
+
+
+def _choose(
+    table: dict[str, NDArray[Any]],
+    sides: tuple[int, ...],
+    min_size: int,
+    max_size: int | None,
+    exclude_border: bool,
+) -> NDArray[np.bool_]:
+    """Tell which objects stay, by size and border."""
     kept = table["num_pixels"] >= min_size
     if max_size is not None:
         kept &= table["num_pixels"] <= max_size
-    sides = labels.shape[int(stacked) :]
     for axis, side in enumerate(sides if exclude_border else ()):
         if side > 1:
             kept &= (table[f"bbox-{axis}"] > 0) & (table[f"bbox-{axis + len(sides)}"] < side)
+    return np.asarray(kept)
+
+
+def _drop(labels: NDArray[Any], kept: NDArray[np.bool_]) -> int:
+    """Drop objects, number the others consecutively, return how many."""
     order = np.zeros(len(kept) + 1, labels.dtype)
     order[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
     if is_on_cuda(labels):
@@ -328,17 +367,12 @@ def _drop(
     return int(np.count_nonzero(kept))
 
 
-def _measure(
-    labels: NDArray[Any],
-    channels: NDArray[Any],
-    properties: Iterable[str],
-    spacing: tuple[float, ...],
-    stacked: bool,
-) -> pd.DataFrame:
+def _frame(table: dict[str, NDArray[Any]], names: Iterable[str]) -> pd.DataFrame:
+    """Put the columns that were asked for in their order."""
     import pandas as pd
 
-    return pd.DataFrame(
-        regionprops_table(
-            fetch(labels), fetch(channels), properties, spacing=spacing, stacked=stacked
-        )
-    )
+    columns: dict[str, NDArray[Any]] = {}
+    for name in names:
+        parts = re.compile(rf"{re.escape(name)}(-\d+)*")
+        columns |= {key: column for key, column in table.items() if parts.fullmatch(key)}
+    return pd.DataFrame(columns)

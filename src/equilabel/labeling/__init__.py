@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from equilabel.devices import fetch, is_on_cuda, pays, place, resolve, take, using
+from equilabel.devices import pays, resolve, shares_memory, take
+from equilabel.measuring import Request
 from equilabel.methods import find_method
 
-from .checks import check_axes, check_connectivity, check_count, check_out, check_type
-from .cuda import label_compared, label_on_gpu, memory_needed
-from .host import label_on_host
-
-__all__ = ["label", "label_compared"]
+from .checks import check_axes, check_connectivity, check_out, check_type
+from .cuda import label_compared
+from .running import run
+from .tables import measure
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
     from equilabel.devices import Device
-    from equilabel.methods import Method
+
+__all__ = ["label", "label_compared", "measure"]
 
 
 @overload
@@ -62,6 +65,40 @@ def label(
 ) -> tuple[NDArray[Any], int]: ...
 
 
+@overload
+def label(
+    label_image: ArrayLike,
+    background: int | None = None,
+    return_num: Literal[False] = False,
+    connectivity: int | None = None,
+    *,
+    method: str = "auto",
+    device: Device = "auto",
+    stacked: bool = False,
+    out: NDArray[Any] | None = None,
+    properties: Iterable[str],
+    intensity_image: ArrayLike | None = None,
+    spacing: float | Sequence[float] | None = None,
+) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]: ...
+
+
+@overload
+def label(
+    label_image: ArrayLike,
+    background: int | None = None,
+    *,
+    return_num: Literal[True],
+    connectivity: int | None = None,
+    method: str = "auto",
+    device: Device = "auto",
+    stacked: bool = False,
+    out: NDArray[Any] | None = None,
+    properties: Iterable[str],
+    intensity_image: ArrayLike | None = None,
+    spacing: float | Sequence[float] | None = None,
+) -> tuple[NDArray[Any], int, dict[str, NDArray[Any]]]: ...
+
+
 def label(
     label_image: ArrayLike,
     background: int | None = None,
@@ -72,7 +109,10 @@ def label(
     device: Device = "auto",
     stacked: bool = False,
     out: NDArray[Any] | None = None,
-) -> NDArray[Any] | tuple[NDArray[Any], int]:
+    properties: Iterable[str] | None = None,
+    intensity_image: ArrayLike | None = None,
+    spacing: float | Sequence[float] | None = None,
+) -> Any:
     """Label connected regions of equal value.
 
     A drop-in for `skimage.measure.label`: same arguments, same numbers, plus a choice of
@@ -105,6 +145,13 @@ def label(
     out : array of int, optional
         Receives the labels: same shape, any integer type that can hold them. It may be
         `label_image` itself. Writing to an array that exists saves the time of making one.
+    properties : iterable of str, optional
+        Also measure the regions: names of `PROPERTIES`. What follows from runs of pixels is counted
+        while labeling, the rest from the labels; see `measure`.
+    intensity_image : array, optional
+        Image to measure under the labels, as for `regionprops_table`.
+    spacing : float or sequence of float, optional
+        Distance of pixels along each spatial axis, for `properties`. Default 1.
 
     Returns
     -------
@@ -115,6 +162,8 @@ def label(
         scikit-image does.
     num : int
         N, only with ``return_num=True``.
+    table : dict of str to (N,) array
+        The columns of `regionprops_table`, only with `properties`; always last.
 
     Raises
     ------
@@ -146,6 +195,9 @@ def label(
            [2, 0, 1]], dtype=int32)
     >>> label(image, connectivity=1, return_num=True)[1]
     3
+    >>> labels, table = label(image, properties=["label", "area"])
+    >>> table["area"].tolist()
+    [4.0, 1.0]
     """
     image = take(label_image)
     check_type(image)
@@ -153,55 +205,19 @@ def label(
     check_axes(image, stacked)
     hops = check_connectivity(connectivity, image.ndim - bool(stacked))
     check_out(out, image)
+    request = None
+    if properties is not None:
+        request = Request(properties, intensity_image, image.shape, spacing, stacked)
+        if out is not None and request.values is not None and shares_memory(out, request.values):
+            message = "out must share no memory with intensity_image; got both. Pass a copy."
+            raise ValueError(message)
     where = resolve(device, image)
     if device == "auto" and where == "cpu" and pays(image):
         where = resolve("cuda")
-    question = (background, hops, row, where, bool(stacked))
-    if image.dtype.kind != "b" and image.ndim - bool(stacked) == 3 and image.shape[-1] == 1:
-        # scikit-image numbers integer images of this shape column by column.
-        swapped = None if out is None else out.swapaxes(-3, -2)
-        labels, count = _label(image.swapaxes(-3, -2), *question, swapped)
-        labels = labels.swapaxes(-3, -2).copy(order="C") if out is None else out
-    else:
-        labels, count = _label(image, *question, out)
-    found: NDArray[Any] = labels
-    if not return_num:
-        return found
-    with using(where):
-        number = int(count)
-    return found, number
-
-
-def _label(
-    image: Any,
-    background: int | None,
-    connectivity: int,
-    row: Method,
-    device: str,
-    stacked: bool,
-    out: Any,
-) -> tuple[Any, Any]:
-    """Label an image where it is asked for, and bring the labels to where the image is."""
-    question = (background, connectivity, row, device, stacked)
-    home = resolve("auto", image)
-    if device == "cpu" and home == "cpu":
-        return label_on_host(image, *question, out)
-    worker = home if device == "cpu" else device
-    with using(worker, lambda: memory_needed(image, out)):
-        if device == "cpu":
-            labels, count = label_on_host(fetch(image), *question, None)
-            labels = place(labels, home)
-        elif is_on_cuda(image):
-            return label_on_gpu(image, *question, out)
-        else:
-            labels, count = label_on_gpu(place(image, device), *question, None)
-            if out is None:
-                return fetch(labels), count
-        if out is None:
-            return labels, count
-        check_count(out, int(count))
-        if is_on_cuda(out):
-            out[...] = labels
-        else:
-            fetch(labels, out)
-        return out, count
+    labels, count = run(
+        image, background, hops, row, where, stacked, out, request, counted=return_num
+    )
+    found = (labels, count) if return_num else (labels,)
+    if request is not None:
+        return (*found, request.answer(labels))
+    return found if return_num else labels

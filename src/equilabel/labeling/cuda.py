@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices import library, passes, shares_memory, using
+from equilabel.measuring import Request
 from equilabel.methods import load_recipe
 from equilabel.neighborhood import offsets
 
 from .checks import background_of, check_axes, check_connectivity, check_count, slim
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
     from equilabel.methods import Method
 
 LARGEST = 2**31 - 1  # of int32
@@ -27,8 +32,10 @@ def label_on_gpu(
     device: str,
     stacked: bool,
     out: Any,
+    request: Request | None = None,
+    table_only: bool = False,
 ) -> tuple[Any, Any]:
-    """Label an image of CuPy whose arguments are checked; see `equilabel.label`.
+    """Label an image of CuPy whose arguments are checked; see `equilabel.labeling.running.run`.
 
     Returns
     -------
@@ -72,8 +79,11 @@ def label_compared(
     connectivity: int | None,
     device: str,
     stacked: bool,
-) -> tuple[Any, int]:
-    """Label the pixels of an image of CuPy that compare with a level, without a mask of them.
+    properties: Iterable[str] = (),
+    intensity_image: Any = None,
+    spacing: Any = None,
+) -> tuple[Any, int, dict[str, NDArray[Any]]]:
+    """Label and measure the pixels of an image of CuPy that compare with a level: no mask is made.
 
     Parameters
     ----------
@@ -81,26 +91,33 @@ def label_compared(
     level : number
     compare : {">", "<=", "<"}
         How foreground compares with `level`.
-    connectivity, device, stacked
-        As for `equilabel.label`, with a device that `resolve` returned.
+    connectivity, stacked, properties, intensity_image, spacing
+        As for `equilabel.label`.
+    device : str
+        A device that `resolve` returned.
 
     Returns
     -------
     labels : cupy.ndarray of int32 or int64
     count : int
+    table : dict of str to (N,) array
     """
     check_axes(pixels, stacked)
     hops = check_connectivity(connectivity, pixels.ndim - bool(stacked))
-    if pixels.size == 0:
-        return library(pixels).zeros(pixels.shape, np.int32), 0
+    request = Request(properties, intensity_image, pixels.shape, spacing, stacked)
     with using(device, lambda: memory_needed(pixels, None)):
-        lean = library(pixels).ascontiguousarray(slim(pixels, stacked))
-        narrow = (pixels.size + 1) // 2 <= LARGEST
-        flat = library(pixels).empty(pixels.size, np.int32 if narrow else np.int64)
-        hops = min(hops, lean.ndim - stacked)
-        label_runs = passes("runs", device).label_runs
-        count = label_runs(lean, level, hops, stacked, flat, compare=compare)
-        return flat.reshape(pixels.shape), int(count)
+        if pixels.size:
+            lean = library(pixels).ascontiguousarray(slim(pixels, stacked))
+            narrow = (pixels.size + 1) // 2 <= LARGEST
+            flat = library(pixels).empty(pixels.size, np.int32 if narrow else np.int64)
+            hops = min(hops, lean.ndim - stacked)
+            label_runs = passes("runs", device).label_runs
+            count = label_runs(lean, level, hops, stacked, flat, compare=compare)
+            labels = flat.reshape(pixels.shape)
+        else:
+            labels, count = library(pixels).zeros(pixels.shape, np.int32), 0
+        request.count_labels(labels)
+        return labels, int(count), request.answer(labels)
 
 
 def memory_needed(image: Any, out: Any) -> int:

@@ -13,8 +13,11 @@ from equilabel.neighborhood import block_edges, blocks, offsets
 from .checks import background_of, check_count, slim
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from equilabel.measuring import Request
     from equilabel.methods import Method
 
 
@@ -26,12 +29,15 @@ def label_on_host(
     device: str,
     stacked: bool,
     out: NDArray[Any] | None,
+    request: Request | None = None,
+    table_only: bool = False,
 ) -> tuple[NDArray[Any], int]:
-    """Label an image whose arguments are checked; see `equilabel.label`."""
+    """Label an image whose arguments are checked; see `equilabel.labeling.running.run`."""
     image, value = _foreground(image, background)
     labels = Labels(image.shape, out)
     if image.size == 0:
         return labels.finish(), 0
+    visit = _visitor(request, image, stacked, connectivity, table_only)
     image = slim(image, stacked)
     connectivity = min(connectivity, image.ndim - stacked)
     recipe = load_recipe(row.name)
@@ -42,13 +48,33 @@ def label_on_host(
             block_edges(image.ndim, connectivity, block, stacked=stacked),
             block_edges(image.ndim, connectivity, stacked=stacked),
         )
-        count = recipe(kernels, image, value, block, edges, labels.room)
+        count = recipe(kernels, image, value, block, edges, labels.room, visit)
+        if labels.flat is None:  # the request counted all it wants
+            return np.empty(0, np.int32), int(count)
     else:
         steps = offsets(image.ndim, connectivity, stacked=stacked)
         roots = recipe(kernels, np.ascontiguousarray(image), value, steps).reshape(-1)
         count = passes("roots", device).number(roots, roots)
         labels.room(count)[0][:] = roots
     return labels.finish(), int(count)
+
+
+def _visitor(
+    request: Request | None,
+    image: NDArray[Any],
+    stacked: bool,
+    connectivity: int,
+    table_only: bool,
+) -> Callable[[Any], bool] | None:
+    """Return what shows runs to a request, and tells whether labels can be left out."""
+    if request is None or slim(image, stacked).shape != image.shape:
+        return None  # counts of fewer axes are not those of the image
+    full = connectivity == image.ndim - stacked
+
+    def visit(table: Any) -> bool:
+        return request.count_runs(table, full) and table_only
+
+    return visit
 
 
 class Labels:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .accumulation import Accumulation
-from .checks import check_defined, check_known, check_labels, check_spacing, check_values
-from .columns import COLUMNS
-from .passing import pass_on
+from .checks import check_labels, check_spacing
+from .properties import PROPERTIES, Property
+from .request import Request
+from .statistics import Statistics, measure_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["check_spacing", "regionprops_table"]
+__all__ = [
+    "PROPERTIES",
+    "Property",
+    "Request",
+    "Statistics",
+    "check_spacing",
+    "measure_part",
+    "regionprops_table",
+]
 
 
 def regionprops_table(
@@ -30,7 +38,8 @@ def regionprops_table(
 ) -> dict[str, NDArray[Any]]:
     """Measure every label of an image.
 
-    A drop-in for `skimage.measure.regionprops_table`: same arguments, columns and definitions.
+    A drop-in for `skimage.measure.regionprops_table`: same arguments, columns and definitions,
+    answers where it raises, and columns of ours. `PROPERTIES` lists them all.
 
     Parameters
     ----------
@@ -39,18 +48,15 @@ def regionprops_table(
     intensity_image : (M, N[, ...][, C]) array of int or float, optional
         Image to measure under the labels; one axis more holds channels.
     properties : iterable of str
-        Columns to compute. In closed form, over runs of pixels: label, num_pixels, area, bbox,
-        area_bbox, centroid, centroid_local, extent, equivalent_diameter_area, perimeter (2D),
-        intensity_min, intensity_max, intensity_mean and intensity_std. Ours alone:
-        perimeter_edges (2D; length of the exposed pixel edges), surface_area_faces (3D; area of
-        the exposed voxel faces) and, with `stacked`, frame. Any other that scikit-image knows is
-        computed by it, label by label.
+        Columns to compute, keys of `PROPERTIES`. Convex hulls, filled objects, Feret diameters,
+        medians, images, slices and coordinates are computed by scikit-image, object by object, as
+        are moments of other than 2 or 3 spatial axes and `extra_properties`.
     cache : bool
         Passed on to scikit-image.
     separator : str
         Stands between the name of a property and the numbers of its parts: "centroid-0".
     extra_properties : iterable of callable, optional
-        Passed on to scikit-image.
+        Functions of the mask of an object, or of the mask and its values: one column or more each.
     spacing : float or sequence of float, optional
         Distance of pixels along each spatial axis, in any unit. Default 1. Lengths and areas are
         in this unit and its powers; bbox is in pixels.
@@ -62,8 +68,8 @@ def regionprops_table(
     Returns
     -------
     dict of str to (N,) array
-        A row for each label, in ascending order. Counts, labels and bbox are int64, the others
-        float64.
+        A row for each label, in ascending order. Counts, labels, bbox, Euler numbers and sums of
+        integers are int64, touches_border is bool, the others float64.
 
     Raises
     ------
@@ -73,12 +79,24 @@ def regionprops_table(
         If a label is negative, shapes or `spacing` do not fit, or a property is unknown or not
         defined for the number of axes.
 
+    Warns
+    -----
+    RuntimeWarning
+        If scikit-image fails on an object: its row holds NaN, the others are as they should be.
+
+    Notes
+    -----
+    Counts are whole numbers and exact. Sums of floats are added in an order that depends on the
+    shape of the image alone: their bits do not depend on the number of threads.
+
     References
     ----------
     .. [1] K. Benkrid, D. Crookes, A. Benkrid, Design and FPGA implementation of a perimeter
        estimator, Proc. Irish Machine Vision and Image Processing Conf. (2000) 51-57: perimeter.
     .. [2] O. Kalentev et al., J. Parallel Distrib. Comput. 71 (2011) 615-620: exposed edges and
        faces are what its Listing 4 can accumulate while labeling.
+    .. [3] G. Lehmann, D. Legland, Efficient N-dimensional surface estimation using Crofton formula
+       and run-length encoding, Insight Journal (2012): surface_area_crofton.
 
     Examples
     --------
@@ -93,28 +111,14 @@ def regionprops_table(
     if rank < 1:
         message = f"label_image must have 2 or more axes with stacked=True; got {labels.ndim}."
         raise ValueError(message)
-    steps = check_spacing(spacing, rank)
-    values = check_values(intensity_image, labels.shape)
-    wanted = [properties] if isinstance(properties, str) else list(properties)
-    ours = [name for name in wanted if name in COLUMNS]
-    others = [name for name in wanted if name not in COLUMNS]
-    for name in ours:
-        check_defined(name, steps, stacked, values)
-    check_known(others)
-    sums = Accumulation(labels, values, steps, stacked, outline="perimeter" in ours)
-    columns = {name: _parts(name, COLUMNS[name](sums), separator) for name in ours}
-    if others or extra_properties is not None:
-        functions = list(extra_properties or ())
-        columns |= pass_on(labels, values, others, functions, steps, stacked, separator, cache)
-        wanted += [function.__name__ for function in functions]
-    table: dict[str, NDArray[Any]] = {}
-    for name in wanted:
-        table |= columns[name]
-    return table
-
-
-def _parts(name: str, column: NDArray[Any], separator: str) -> dict[str, NDArray[Any]]:
-    """Return a property as one column, or as one for each part."""
-    if column.ndim == 1:
-        return {name: column}
-    return {f"{name}{separator}{part}": column[:, part] for part in range(column.shape[1])}
+    request = Request(
+        properties,
+        intensity_image,
+        labels.shape,
+        spacing,
+        stacked,
+        separator,
+        cache,
+        extra_properties,
+    )
+    return request.answer(labels)

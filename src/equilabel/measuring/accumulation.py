@@ -7,43 +7,43 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.devices import passes
+from .properties import PROPERTIES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
-SAMPLE = 997  # every which pixel is looked at to guess how many labels there are
-ROOM = 4  # rows of a table that each pixel may cost before labels are looked up instead
+    from equilabel.kernels.layout import Layout
 
 
 class Accumulation:
-    """Sums over the runs of every label that occurs, in ascending order.
+    """Counts of every label that occurs, in ascending order, by what they count.
 
     Parameters
     ----------
-    labels : array of int, 1 to 6 axes
-        0 is background; checked to be of an integer type.
-    values : array or None
-        Intensities, of the shape of `labels`, with or without an axis of channels at the end.
+    labels : (N,) array of int64
+    table : (N, layout.width) array of int64
+        As `equilabel.kernels.layout` says.
+    layout : Layout
+    sides : tuple of int
+        Shape of the image.
     spacing : tuple of float
         Distance of pixels along each spatial axis.
-    stacked : bool
-        Whether the first axis counts images and is no spatial axis.
-    outline : bool
-        Whether to count classes of border pixels, for the perimeter.
+    survey : object, optional
+        What made the counts, for sums over pixels: `equilabel.kernels.cpu.measuring.Survey`.
+    values : array, optional
+        Intensities, of the shape of the image, with or without an axis of channels at the end.
 
     Attributes
     ----------
-    labels, pixels : (N,) array of int64
-        Labels and their pixels.
+    pixels : (N,) array of int64
     sums, first, last : (N, rank) arrays of int64
         Sum, least and greatest + 1 of the coordinates along each spatial axis.
-    pairs : (N, rank) array of int64
-        Neighbors of the same label along each spatial axis.
-    outline : (N, 3) array of int64
-        Border pixels by class.
     frames : (N,) array of int64
         Image of a stack in which the label is.
+    sides : (rank,) array of int64
+        Sides of the image along spatial axes.
     spacing : (rank,) array of float64
 
     Raises
@@ -54,91 +54,168 @@ class Accumulation:
 
     def __init__(
         self,
-        labels: NDArray[Any],
-        values: NDArray[Any] | None,
+        labels: NDArray[np.int64],
+        table: NDArray[np.int64],
+        layout: Layout,
+        sides: tuple[int, ...],
         spacing: tuple[float, ...],
-        stacked: bool,
-        outline: bool,
+        survey: Any = None,
+        values: NDArray[Any] | None = None,
     ) -> None:
-        self._kernels = passes("measuring", "cpu")
-        self._flat, ids, table = _tabulate(self._kernels, np.ascontiguousarray(labels), outline)
-        self._slots = len(ids)
-        self._kept = np.flatnonzero(table[:, 0])
+        self.labels = labels
+        self.layout = layout
+        self.spacing = np.array(spacing)
+        self.pixels = table[:, 0]
+        self._table = table
+        self._survey = survey
+        first = np.array(sides, np.int64) - table[:, layout["lows"]]
+        last = table[:, layout["highs"]]
+        self.frames = first[:, 0]
+        axes = slice(int(layout.stacked), None)
+        if layout.stacked:
+            _check_frames(labels, first[:, 0], last[:, 0])
+        self.first, self.last = first[:, axes], last[:, axes]
+        self.sums = table[:, layout["sums"]][:, axes]
+        self.sides = np.array(sides[axes], np.int64)
+        self.single = values is not None and values.ndim == layout.axes
         self._values = None
         if values is not None:
-            self._values = values.reshape(self._flat.size, *values.shape[labels.ndim :])
-        table = table[self._kept]
-        axes = table[:, 1 : 1 + 4 * labels.ndim].reshape(-1, labels.ndim, 4)
-        self.spacing = np.array(spacing)
-        self.labels = ids[self._kept]
-        self.pixels = table[:, 0]
-        self.outline = table[:, 1 + 4 * labels.ndim :]
-        self.frames = axes[:, 0, 1]
-        if stacked:
-            _check_frames(self.labels, axes[:, 0])
-            axes = axes[:, 1:]
-        self.sums, self.first, self.last = axes[:, :, 0], axes[:, :, 1], axes[:, :, 2]
-        self.pairs = axes[:, :, 3].copy()
-        self.pairs[:, -1] = self.pixels - axes[:, -1, 3]  # the last axis counts runs
+            self._values = values.reshape(-1, 1 if self.single else values.shape[-1])
+
+    def group(self, name: str) -> NDArray[np.int64]:
+        """Return the columns of a group of the table."""
+        return self._table[:, self.layout[name]]
 
     @cached_property
-    def intensities(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Mean, least and greatest value of each label, per channel if there are channels."""
-        sums, lows, highs = self._kernels.intensities(self._flat, self._values, self._slots)
-        low, high = lows[self._kept].astype(np.float64), highs[self._kept].astype(np.float64)
-        return sums[self._kept] / self._counts(sums.ndim), low, high
+    def local(self) -> NDArray[np.float64]:
+        """Mean coordinate along each axis from the corner of the bounding box, in pixels."""
+        sums = self.sums - self.first * self.pixels[:, None]  # exact even where sums wrapped
+        return np.asarray(sums / self.pixels[:, None])
 
     @cached_property
-    def variances(self) -> NDArray[Any]:
-        """Mean squared distance of each label's values from their mean."""
-        kept = self.intensities[0]
-        means = np.zeros((self._slots, *kept.shape[1:]))
-        means[self._kept] = kept
-        squares = self._kernels.squares(self._flat, self._values, means)[self._kept]
-        return np.asarray(squares / self._counts(squares.ndim))
+    def seconds(self) -> NDArray[np.float64]:
+        """Sums of products of two distances from the centroid, in pixels: zz, zy, zx, yy, ..."""
+        near = self.first + np.rint(self.local).astype(np.int64)
+        rest = self.sums - near * self.pixels[:, None]
+        rank = len(self.spacing)
+        one, other = np.triu_indices(rank)
+        # Whole numbers around the pixel next to the centroid: exact, as products wrap around.
+        shifted = (
+            self.group("seconds")
+            - near[:, one] * self.sums[:, other]
+            - near[:, other] * rest[:, one]
+        )
+        return np.asarray(shifted - rest[:, one] * (rest[:, other] / self.pixels[:, None]))
 
-    def _counts(self, axes: int) -> NDArray[np.int64]:
-        return self.pixels.reshape(-1, *[1] * (axes - 1))
+    @cached_property
+    def values(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Sum, least and greatest value of each label and channel, (N, C) each."""
+        found: tuple[NDArray[Any], ...] = self._survey.values(self._values)
+        return found[0], found[1], found[2]
+
+    @cached_property
+    def means(self) -> NDArray[np.float64]:
+        """Mean value of each label and channel, (N, C)."""
+        return np.asarray(self.values[0] / self.pixels[:, None])
+
+    @cached_property
+    def variances(self) -> NDArray[np.float64]:
+        """Mean squared distance of values from their mean, (N, C)."""
+        squares = self._survey.squares(self._values, self.means)
+        return np.asarray(squares / self.pixels[:, None])
+
+    def channels(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Drop the last axis, of channels, if the intensity image has none."""
+        return column[..., 0] if self.single else column
+
+    @cached_property
+    def raw(self) -> NDArray[np.float64]:
+        """Moments around the corner of the bounding box, (N, 4, 4[, 4])."""
+        return self._powers(self._survey.powers(self.first.astype(float)))
+
+    @cached_property
+    def central(self) -> NDArray[np.float64]:
+        """Moments around the centroid, (N, 4, 4[, 4])."""
+        return self._powers(self._survey.powers(self.first + self.local))
+
+    @cached_property
+    def weighted(self) -> NDArray[np.float64]:
+        """Moments of values around the corner of the bounding box, (N, 4, 4[, 4], C)."""
+        corner = self.first.astype(float)
+        return self._each_channel(lambda channel: corner)
+
+    @cached_property
+    def weighted_local(self) -> NDArray[np.float64]:
+        """Mean coordinate weighted by values from the corner, (N, rank, C), times the spacing."""
+        rank = len(self.spacing)
+        flat = self.weighted.reshape(len(self.labels), 4**rank, self.weighted.shape[-1])
+        whole = flat[:, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts = [flat[:, 4 ** (rank - 1 - axis)] / whole for axis in range(rank)]
+        return np.stack(parts, axis=1)
+
+    @cached_property
+    def weighted_central(self) -> NDArray[np.float64]:
+        """Moments of values around their centroid, (N, 4, 4[, 4], C)."""
+        local = self.weighted_local / self.spacing[:, None]
+        return self._each_channel(lambda channel: self.first + local[..., channel])
+
+    def _each_channel(self, centers: Any) -> NDArray[np.float64]:
+        count = 0 if self._values is None else self._values.shape[1]
+        parts = [
+            self._powers(self._survey.weighted(self._values, channel, centers(channel)))
+            for channel in range(count)
+        ]
+        shape = (len(self.labels), *(4,) * len(self.spacing), 0)
+        return np.stack(parts, axis=-1) if parts else np.zeros(shape)
+
+    def _powers(self, flat: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give powers an axis for each exponent, and the unit of the spacing."""
+        rank = len(self.spacing)
+        powers = flat.reshape(-1, *(4,) * rank)
+        for axis, step in enumerate(self.spacing):
+            shape = [1] * (rank + 1)
+            shape[1 + axis] = 4
+            powers = powers * (step ** np.arange(4)).reshape(shape)
+        return powers
 
 
-def _tabulate(
-    kernels: Any, labels: NDArray[Any], outline: bool
-) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-    """Accumulate, at first with room for as many labels as a look at some pixels suggests."""
-    flat = labels.reshape(-1)
-    seen = int(labels[-1:].max(initial=0)) + int(flat[::SAMPLE].max(initial=0))
-    size = seen + SAMPLE
-    if size <= ROOM * flat.size + SAMPLE:
-        table = kernels.tabulate(labels, size, outline)
-        if table is not None:
-            return flat, np.arange(size, dtype=np.int64), table
-    flat, ids = _compact(flat, kernels.largest(flat))
-    return flat, ids, kernels.tabulate(flat.reshape(labels.shape), len(ids), outline)
+def plan(
+    names: Iterable[str], axes: int, stacked: bool, spacing: tuple[float, ...]
+) -> tuple[Layout, bool]:
+    """Tell what to count for some properties, and whether sums over pixels follow.
+
+    Examples
+    --------
+    >>> layout, again = plan(["perimeter", "area"], 2, False, (1.0, 1.0))
+    >>> layout.outline, layout.pairs, layout.seconds, again
+    ('equal', 'none', False, False)
+    """
+    from equilabel.kernels.layout import Layout
+
+    rows = [PROPERTIES[name] for name in names]
+    needs = {need for row in rows for need in row.needs}
+    outline = ("equal" if len(set(spacing)) == 1 else "uneven") if "outline" in needs else "none"
+    again = any(row.intensity or row.name.startswith("moments") for row in rows)
+    layout = Layout(
+        axes=axes,
+        stacked=stacked,
+        seconds="seconds" in needs,
+        pairs="all" if "all" in needs else "faces" if "faces" in needs else "none",
+        euler_face="euler_face" in needs,
+        euler_full="euler_full" in needs,
+        outline=outline,  # type: ignore[arg-type]
+    )
+    return layout, again
 
 
-def _compact(flat: NDArray[Any], largest: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return labels that can index a table, and the label that each index stands for."""
-    if largest < 0:
-        message = f"label_image must hold no negative labels; got {largest}. 0 is background."
-        raise ValueError(message)
-    if largest > np.iinfo(np.int64).max:
-        message = f"label_image must hold labels below 2**63; got {largest}. Relabel it."
-        raise ValueError(message)
-    if largest <= ROOM * flat.size:
-        return flat, np.arange(largest + 1, dtype=np.int64)
-    ids, inverse = np.unique(flat, return_inverse=True)
-    if ids[0] != 0:
-        ids = np.insert(ids, 0, 0)
-        inverse = inverse + 1
-    return inverse.reshape(-1), ids.astype(np.int64)
-
-
-def _check_frames(labels: NDArray[Any], frames: NDArray[Any]) -> None:
-    torn = np.flatnonzero(frames[:, 2] - frames[:, 1] > 1)
+def _check_frames(
+    labels: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
+) -> None:
+    torn = np.flatnonzero(last - first > 1)
     if torn.size:
-        first = labels[torn[0]]
         message = (
             "label_image must hold every label in one image of the stack; got label "
-            f"{first} in several. Label it with `label(..., stacked=True)`."
+            f"{labels[torn[0]]} in several. Label it with `label(..., stacked=True)`."
         )
         raise ValueError(message)

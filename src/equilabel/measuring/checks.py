@@ -1,4 +1,4 @@
-"""What `regionprops_table` accepts, and what it says about the rest."""
+"""What `regionprops_table` and `measure` accept, and what they say about the rest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .columns import COLUMNS
+from equilabel.devices import take
+
+from .properties import PROPERTIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +33,7 @@ def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[f
 
 def check_labels(label_image: ArrayLike) -> NDArray[Any]:
     """Return the labels in native integers, or raise TypeError or ValueError."""
-    labels = np.asarray(label_image)
+    labels: NDArray[Any] = take(label_image)
     if labels.dtype.kind not in "ui":
         message = (
             f"label_image must be of an integer type; got {labels.dtype}. "
@@ -48,7 +50,7 @@ def check_values(image: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[Any
     """Return the intensities, or raise TypeError or ValueError."""
     if image is None:
         return None
-    values = np.asarray(image)
+    values: NDArray[Any] = take(image)
     if values.dtype.kind not in "buif":
         message = f"intensity_image must be of a real type; got {values.dtype}."
         raise TypeError(message)
@@ -61,45 +63,63 @@ def check_values(image: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[Any
     return values
 
 
-def check_defined(
-    name: str, spacing: tuple[float, ...], stacked: bool, values: NDArray[Any] | None
-) -> None:
-    """Raise ValueError if one of our properties is not defined for the image."""
-    rank = len(spacing)
-    axes = {"perimeter": 2, "perimeter_edges": 2, "surface_area_faces": 3}.get(name, rank)
-    if rank != axes:
-        remedy = {
-            "perimeter": "In 3D, ask for 'surface_area_faces'.",
-            "perimeter_edges": "In 3D, ask for 'surface_area_faces'.",
-            "surface_area_faces": "In 2D, ask for 'perimeter_edges'.",
-        }[name]
-        message = f"property {name!r} is defined for {axes} spatial axes; got {rank}. {remedy}"
-        raise ValueError(message)
-    if name == "perimeter" and len(set(spacing)) > 1:
-        message = (
-            f"property 'perimeter' is defined for one spacing; got {spacing}. "
-            "Ask for 'perimeter_edges'."
-        )
-        raise ValueError(message)
+REMEDIES = {
+    "perimeter": {3: "surface_area_faces"},
+    "perimeter_edges": {3: "surface_area_faces"},
+    "perimeter_crofton": {3: "surface_area_crofton"},
+    "circularity": {3: "sphericity"},
+    "surface_area_faces": {2: "perimeter_edges"},
+    "surface_area_crofton": {2: "perimeter_crofton"},
+    "sphericity": {2: "circularity"},
+    "volume": {2: "area"},
+    "eccentricity": {3: "zingg_elongation"},
+    "orientation": {3: "inertia_tensor"},
+    "moments_hu": {3: "moments_normalized"},
+    "moments_weighted_hu": {3: "moments_weighted_normalized"},
+    "zingg_elongation": {2: "eccentricity"},
+    "zingg_flatness": {2: "eccentricity"},
+}
+
+
+def check_defined(name: str, rank: int, stacked: bool, values: NDArray[Any] | None) -> None:
+    """Raise ValueError if a property is not defined for the image."""
+    row = PROPERTIES[name]
+    if row.ranks and rank not in row.ranks:
+        defined = " or ".join(map(str, row.ranks))
+        message = f"property {name!r} is defined for {defined} spatial axes; got {rank}."
+        other = REMEDIES.get(name, {}).get(rank)
+        remedy = f" In {rank}D, ask for {other!r}." if other else " Leave it out."
+        raise ValueError(message + remedy)
     if name == "frame" and not stacked:
         message = "property 'frame' is defined for a stack; got stacked=False. Pass stacked=True."
         raise ValueError(message)
-    if name.startswith("intensity_") and values is None:
+    if row.intensity and values is None:
         message = f"property {name!r} needs an intensity_image; got None."
         raise ValueError(message)
 
 
-def check_known(names: Sequence[str]) -> None:
-    """Raise ValueError if scikit-image does not know a property."""
-    if not names:
-        return
-    from skimage.measure._regionprops import PROPS, RegionProperties
+def resolve_names(names: Sequence[str]) -> dict[str, str]:
+    """Find the property that each name stands for, or raise ValueError.
 
-    public = {name for name in dir(RegionProperties) if not name.startswith("_")}
-    known = set(COLUMNS) | set(PROPS) | set(PROPS.values()) | public
+    Parameters
+    ----------
+    names : sequence of str
+        Keys of `PROPERTIES`, or older names that scikit-image still knows.
+    """
+    found = {name: name for name in names if isinstance(name, str) and name in PROPERTIES}
+    if len(found) == len(set(names)):
+        return found
+    from skimage.measure._regionprops import PROPS
+
     for name in names:
-        if name not in known:
-            near = get_close_matches(str(name), sorted(known), n=3)
+        if name not in found and PROPS.get(name) in PROPERTIES:
+            found[name] = PROPS[name]
+        elif name not in found:
+            near = get_close_matches(str(name), [*PROPERTIES, *PROPS], n=3)
             remedy = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-            message = f"properties must be names that scikit-image or equilabel know; got {name!r}."
+            message = (
+                "properties must be names of `equilabel.PROPERTIES`, of scikit-image or ours; "
+                f"got {name!r}."
+            )
             raise ValueError(message + remedy)
+    return found

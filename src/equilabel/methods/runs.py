@@ -1,7 +1,7 @@
 """Runs (this project): unite maximal stretches of equal pixels, and write each label once."""
 
 
-def recipe(passes, image, background, block, edges, room):
+def recipe(passes, image, background, block, edges, room, visit=None):
     """Label an image through the table of its runs.
 
     `pack` turns pixels into bits and bits into runs; `unite` joins runs that touch; `number`
@@ -20,6 +20,9 @@ def recipe(passes, image, background, block, edges, room):
         `block_edges`.
     room : callable
         From the number of components to a flat array for the labels, and whether it holds zeros.
+    visit : callable, optional
+        Is shown the table when its runs have their labels, and tells whether that was all: then
+        no label is painted.
 
     Returns
     -------
@@ -29,5 +32,6 @@ def recipe(passes, image, background, block, edges, room):
     table = passes.pack(image, background, block)
     passes.unite(table, edges[table.pixels is not None])
     components = passes.number(table)
-    passes.paint(table, *room(components))
+    if visit is None or not visit(table):
+        passes.paint(table, *room(components))
     return components

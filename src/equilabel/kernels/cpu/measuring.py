@@ -1,159 +1,415 @@
-"""Passes that measure labels on the CPU: pieces of rows in threads, and their sums."""
+"""Passes that measure labels on the CPU: strips of rows in threads, and their sums in order.
+
+A strip goes from pixels to planes of bits, from these to a list of runs, and from both to a table
+of the labels that it holds. The tables of strips are then added up in order. Strips depend on the
+shape of the image alone, so that sums of floats have the same bits with any number of threads.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import tallying, threads
+from equilabel.kernels.layout import Layout, steps_to
+
+from . import comparing, configuring, listing, outlining, tallying, threads, weighing
 from .packing import AXES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-PIXELS_PER_LABEL = 32  # that a thread must bring along to be worth a table of its own
+    from .runs import RunTable
+
+STRIP = 2**20  # pixels of a strip, but for the rest of a row
+ROOM = 16  # entries of a look-up table that each run may cost before labels are sorted instead
 
 
-def largest(labels: NDArray[Any]) -> int:
-    """Return the greatest label, or a negative one if there is any."""
-    if labels.dtype.kind == "i":
-        least = int(labels.min())
-        if least < 0:
-            return least
-    return int(labels.max())
-
-
-def tabulate(labels: NDArray[Any], size: int, outline: bool) -> NDArray[np.int64] | None:
-    """Accumulate the runs of every label.
+class LabelRows:
+    """The rows of an image of labels.
 
     Parameters
     ----------
     labels : C-contiguous array of int, 1 to 6 axes
-    size : int
-        Number of rows of the table; labels should be from 0 to less than it.
-    outline : bool
-        Whether to count classes of border pixels, which needs two axes or more.
-
-    Returns
-    -------
-    (size, 1 + 4 * ndim [+ 3]) array of int64, or None
-        As `equilabel.kernels.cpu.tallying` describes it; row 0 is empty. None if a label is out
-        of range.
     """
-    axes = labels.ndim - 1
-    columns = labels.shape[-1]
-    shape = np.array((1,) * (AXES - axes) + labels.shape[:-1], dtype=np.int64)
-    rows = prod(labels.shape[:-1])
-    flat = labels.reshape(-1)
-    spans = threads.ranges(rows if columns else 0, min(flat.size, _worth(flat.size, size)))
-    tables = [open_table(size, axes, outline) for _ in spans] or [open_table(size, axes, outline)]
-    fits = threads.each(
-        tallying.accumulate,
-        [
-            (flat, columns, shape, axes, outline, begin, end, table)
-            for (begin, end), table in zip(spans, tables, strict=False)
-        ],
-    )
-    if not all(fits):
-        return None
-    whole = tables[0]
-    for table in tables[1:]:
-        add_table(whole, table, axes)
-    return whole
+
+    def __init__(self, labels: NDArray[Any]) -> None:
+        self.sides = labels.shape
+        self.shape = np.array((1,) * (AXES + 1 - labels.ndim) + labels.shape[:-1], np.int64)
+        self.flat = labels.reshape(-1)
+
+    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
+        """Compare pixels of some rows with earlier neighbors."""
+        kernel: Any = comparing.compare
+        kernel(self.flat, self.sides[-1], self.shape, steps, first, last, planes)
+
+    def list(self, planes: Any, left: int, first: int, skip: int, span: Any, runs: Any) -> Any:
+        """List the runs of some rows, and return their least and greatest label."""
+        columns = self.sides[-1]
+        kernel: Any = listing.list_runs
+        return kernel(self.flat, columns, planes, left, first, skip, *span, runs)
 
 
-def open_table(size: int, axes: int, outline: bool) -> NDArray[np.int64]:
-    """Make a table that nothing was added to."""
-    table = np.zeros((size, 1 + 4 * (axes + 1) + 3 * outline), np.int64)
-    table[:, 2 : 2 + 4 * (axes + 1) : 4] = tallying.NOWHERE
-    return table
+class JoinedRows:
+    """The rows of a run table whose runs have their labels: nothing is read of the image.
 
-
-def add_table(whole: NDArray[np.int64], part: NDArray[np.int64], axes: int) -> None:
-    """Add what another piece of the image accumulated."""
-    lows = whole[:, 2 : 2 + 4 * (axes + 1) : 4]
-    highs = whole[:, 3 : 3 + 4 * (axes + 1) : 4]
-    low = np.minimum(lows, part[:, 2 : 2 + 4 * (axes + 1) : 4])
-    high = np.maximum(highs, part[:, 3 : 3 + 4 * (axes + 1) : 4])
-    whole += part
-    lows[:] = low
-    highs[:] = high
-
-
-def intensities(
-    labels: NDArray[Any], values: NDArray[Any], size: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Sum the values of each label, and find the least and greatest.
+    Neighbors are compared as pixels alone. This tells their labels where any two foreground
+    pixels that are compared have the same: images of one value and faces, or full connectivity.
 
     Parameters
     ----------
-    labels : (P,) array of int
-    values : (P[, C]) array
-    size : int
-        Number of labels, background included.
-
-    Returns
-    -------
-    sums, lows, highs : (size[, C]) arrays
-        Sums are exact for integers of up to 32 bits.
+    table : RunTable
+        After `equilabel.kernels.cpu.runs.number`.
+    sides : tuple of int
+        Shape of the image.
     """
-    if values.ndim == 2:
-        parts = [intensities(labels, values[:, c], size) for c in range(values.shape[1])]
-        sums, lows, highs = (np.stack(part, axis=1) for part in zip(*parts, strict=True))
-        return sums, lows, highs
-    values = _plain(values)
-    exact = values.dtype.kind in "ui" and values.dtype.itemsize <= 4
-    limits = np.iinfo(values.dtype) if values.dtype.kind in "ui" else np.finfo(values.dtype)
-    top, bottom = (limits.max, limits.min) if values.dtype.kind in "ui" else (np.inf, -np.inf)
-    spans = threads.ranges(labels.size, _worth(labels.size, size))
-    pieces = [
-        (
-            np.zeros(size, np.int64 if exact else np.float64),
-            np.full(size, top, values.dtype),
-            np.full(size, bottom, values.dtype),
+
+    def __init__(self, table: RunTable, sides: tuple[int, ...]) -> None:
+        self.sides = sides
+        self.shape = table.shape
+        self.table = table
+
+    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
+        """Compare pixels of some rows with earlier neighbors."""
+        if self.table.pixels is None:
+            comparing.overlay(self.table.bits, self.shape, steps, first, last, planes)
+        else:
+            comparing.divide(self.table.bits, self.table.starts, first, last, planes)
+
+    def list(self, planes: Any, left: int, first: int, skip: int, span: Any, runs: Any) -> Any:
+        """List the runs of some rows, and return their least and greatest label."""
+        table = self.table
+        kernel: Any = listing.list_joined
+        return kernel(
+            table.starts, table.first, table.parents, *table.geometry,
+            planes, left, first, skip, runs,
+        )  # fmt: skip
+
+
+@dataclass
+class Strip:
+    """What one strip of rows adds.
+
+    Attributes
+    ----------
+    ids : (n,) array of int64
+        Its labels, in any order.
+    table : (n, width) array of int64
+    runs : (R, 4) array of int64
+        Row, first column, last column + 1 and line of `table`; kept if they are needed again.
+    """
+
+    ids: NDArray[np.int64]
+    table: NDArray[np.int64]
+    runs: NDArray[np.int64] | None
+
+
+class Survey:
+    """Counts of every label, and further sums over its pixels.
+
+    Parameters
+    ----------
+    rows : LabelRows or JoinedRows
+    layout : Layout
+        What to count.
+    keep : bool
+        Whether to keep the runs for the sums that the methods compute: 32 bytes a run.
+    box : sequence of (int, int), optional
+        First and last + 1 pixel along each axis; pixels outside are neighbors but do not count.
+
+    Attributes
+    ----------
+    labels : (N,) array of int64
+        Labels that occur, ascending; a negative one is reported and not to be used.
+    table : (N, layout.width) array of int64
+        As `equilabel.kernels.layout` says.
+    """
+
+    def __init__(
+        self,
+        rows: LabelRows | JoinedRows,
+        layout: Layout,
+        keep: bool = False,
+        box: Any = None,
+    ) -> None:
+        self.layout = layout
+        self._shape = rows.shape
+        self._columns = rows.sides[-1]
+        size = prod(rows.sides)
+        count = prod(rows.sides[:-1]) if size else 0
+        tall = max(1, STRIP // max(1, self._columns))
+        spans = [(row, min(row + tall, count)) for row in range(0, count, tall)]
+        plan = _plan(layout)
+        kept = _rows_within(rows.sides, box)
+        columns = (0, self._columns) if box is None else box[-1]
+        self._strips: list[Strip] = threads.each(
+            lambda first, last: _measure(rows, plan, first, last, kept, columns, keep), spans
         )
-        for _ in range(max(1, len(spans)))
-    ]
-    threads.each(
-        tallying.add_values,
-        [(labels, values, *span, *part) for span, part in zip(spans, pieces, strict=False)],
-    )
-    return (
-        np.add.reduce([piece[0] for piece in pieces]),
-        np.minimum.reduce([piece[1] for piece in pieces]),
-        np.maximum.reduce([piece[2] for piece in pieces]),
-    )
+        self.labels, self.table, self._lines = _join(self._strips, layout)
+
+    def values(self, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Sum the values of each label, and find the least and greatest.
+
+        Parameters
+        ----------
+        values : (P, C) array
+            Values of every pixel in each channel.
+
+        Returns
+        -------
+        sums, lows, highs : (N, C) arrays
+            Sums are exact int64 for integers of up to 32 bits, float64 otherwise.
+        """
+        flat, channels = _plain(values)
+        whole = flat.dtype.kind in "ui"
+        exact = whole and flat.dtype.itemsize <= 4
+        limits = np.iinfo(flat.dtype) if whole else np.finfo(flat.dtype)
+        top, bottom = (limits.max, limits.min) if whole else (np.inf, -np.inf)
+
+        def add(strip: Strip) -> Any:
+            shape = (channels, len(strip.ids))
+            sums = np.zeros(shape, np.int64 if exact else np.float64)
+            lows, highs = np.full(shape, top, flat.dtype), np.full(shape, bottom, flat.dtype)
+            for channel in range(channels):
+                weighing.add_values(
+                    strip.runs, flat, self._columns, channels, channel,
+                    sums[channel], lows[channel], highs[channel],
+                )  # fmt: skip
+            return sums.T, lows.T, highs.T
+
+        parts = self._each(add)
+        shape = (len(self.labels), channels)
+        sums = np.zeros(shape, np.int64 if exact else np.float64)
+        lows, highs = np.full(shape, top, flat.dtype), np.full(shape, bottom, flat.dtype)
+        for lines, (total, low, high) in zip(self._lines, parts, strict=True):
+            sums[lines] += total
+            lows[lines] = np.minimum(lows[lines], low)
+            highs[lines] = np.maximum(highs[lines], high)
+        return sums, lows, highs
+
+    def squares(self, values: NDArray[Any], centers: NDArray[Any]) -> NDArray[np.float64]:
+        """Sum the squared distances of values from a center for each label and channel."""
+        flat, channels = _plain(values)
+
+        def add(strip: Strip, lines: Any) -> Any:
+            sums = np.zeros((channels, len(strip.ids)))
+            around = np.ascontiguousarray(centers[lines].T)
+            for channel in range(channels):
+                weighing.add_squares(
+                    strip.runs, flat, self._columns, channels, channel,
+                    around[channel], sums[channel],
+                )  # fmt: skip
+            return sums.T
+
+        return self._sum(add, (len(self.labels), channels))
+
+    def powers(self, centers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum the products of powers of coordinates, up to 3 along each spatial axis.
+
+        Parameters
+        ----------
+        centers : (N, rank) array of float64
+            What the coordinates of each label are counted from.
+
+        Returns
+        -------
+        (N, 4 ** rank) array of float64
+            Exponents of the last axis change first.
+        """
+        rank = self.layout.rank
+
+        def add(strip: Strip, lines: Any) -> Any:
+            sums = np.zeros((len(strip.ids), 4**rank))
+            weighing.add_powers(strip.runs, self._shape, rank, centers[lines], sums)
+            return sums
+
+        return self._sum(add, (len(self.labels), 4**rank))
+
+    def weighted(
+        self, values: NDArray[Any], channel: int, centers: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Sum as `powers` does, each pixel weighted by its value in one channel."""
+        rank = self.layout.rank
+        flat, channels = _plain(values)
+
+        def add(strip: Strip, lines: Any) -> Any:
+            sums = np.zeros((len(strip.ids), 4**rank))
+            weighing.add_weighted(
+                strip.runs, flat, self._columns, channels, channel,
+                self._shape, rank, centers[lines], sums,
+            )  # fmt: skip
+            return sums
+
+        return self._sum(add, (len(self.labels), 4**rank))
+
+    def _each(self, add: Callable[..., Any], *more: Any) -> list[Any]:
+        return threads.each(add, list(zip(self._strips, *more, strict=True)))
+
+    def _sum(self, add: Callable[..., Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        sums = np.zeros(shape)
+        for lines, part in zip(self._lines, self._each(add, self._lines), strict=True):
+            sums[lines] += part
+        return sums
 
 
-def squares(labels: NDArray[Any], values: NDArray[Any], means: NDArray[Any]) -> NDArray[Any]:
-    """Sum the squared distances of values from the mean of their label; shapes as `intensities`."""
-    if values.ndim == 2:
-        parts = [squares(labels, values[:, c], means[:, c]) for c in range(values.shape[1])]
-        return np.stack(parts, axis=1)
-    values = _plain(values)
-    means = np.ascontiguousarray(means)
-    spans = threads.ranges(labels.size, _worth(labels.size, len(means)))
-    sums = [np.zeros(len(means)) for _ in range(max(1, len(spans)))]
-    threads.each(
-        tallying.add_squares,
-        [(labels, values, *span, means, part) for span, part in zip(spans, sums, strict=False)],
-    )
-    return np.asarray(np.add.reduce(sums))
+@dataclass
+class _Plan:
+    """What a strip has to do for a layout."""
+
+    layout: Layout
+    steps: NDArray[np.int64]
+    planes: int
+    entries: NDArray[np.int64]
+    fills: list[tuple[Callable[..., Any], int]]
+    outline: int  # plane from which border pixels are sorted, or 0
+
+    @cached_property
+    def left(self) -> int:
+        """Plane of the neighbor to the left."""
+        return len(self.steps)
 
 
-def _worth(pixels: int, size: int) -> int:
-    """Weigh work so that no thread gets a table it can hardly fill."""
-    return pixels if size * PIXELS_PER_LABEL * threads.available() <= pixels else 1
+def _plan(layout: Layout) -> _Plan:
+    steps = steps_to(layout.rank, layout.compared)
+    entries: list[tuple[int, int, int]] = []
+    if layout.pairs != "none":
+        place = {tuple(step): 1 + k for k, step in enumerate(steps.tolist())}
+        first = layout["pairs"].start
+        entries += [(place[tuple(s)], first + k, 1) for k, s in enumerate(layout.steps.tolist())]
+    free = 1 + len(steps)
+    fills: list[tuple[Callable[..., Any], int]] = []
+    deep = layout.rank == 3
+    for group, kernel, count, plus in (
+        ("euler_full", _euler("full", deep), (configuring.FULL_2D, configuring.FULL_3D)[deep],
+         1 + deep),
+        ("euler_face", _euler("face", deep), (configuring.FACE_2D, configuring.FACE_3D)[deep],
+         1 + deep),
+    ):  # fmt: skip
+        if layout.widths[group]:
+            fills.append((kernel, free))
+            column = layout[group].start
+            entries += [(free + k, column, 1 if k < plus else -1) for k in range(count)]
+            free += count
+    outline = 0
+    if layout.outline != "none":
+        outline = free
+        first = layout["outline"].start
+        kinds = {
+            "equal": [((0, 6),), ((1, 2),), ((0, 3), (1, 1))],
+            "uneven": [
+                ((1, 6),), ((0, 6),), ((0, 3), (1, 3)), ((0, 2), (1, 4)), ((0, 4), (1, 2)),
+                ((2, 2),), ((1, 3), (2, 1)), ((0, 3), (2, 1)),
+            ],
+        }[layout.outline]  # fmt: skip
+        for kind in kinds:
+            entries += [(free, first + column, weight) for column, weight in kind]
+            free += 1
+    return _Plan(layout, steps, free, np.array(entries, np.int64).reshape(-1, 3), fills, outline)
 
 
-def _plain(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values in a type that numba computes with."""
+def _euler(kind: str, deep: bool) -> Callable[..., Any]:
+    kernel: Callable[..., Any] = getattr(configuring, f"euler_{kind}_{3 if deep else 2}d")
+    return kernel
+
+
+def _measure(
+    rows: LabelRows | JoinedRows,
+    plan: _Plan,
+    first: int,
+    last: int,
+    kept: NDArray[np.bool_] | None,
+    columns: tuple[int, int],
+    keep: bool,
+) -> Strip:
+    """Measure one strip."""
+    layout = plan.layout
+    top, bottom = first, last
+    if plan.outline:
+        top, bottom = max(first - 1, 0), min(last + 2, prod(rows.sides[:-1]))
+    skip = first - top
+    planes = np.empty((bottom - top, -(-rows.sides[-1] // 64), plan.planes), np.uint64)
+    rows.fill(plan.steps, top, bottom, planes)
+    count = comparing.count_starts(planes, skip, skip + last - first, plan.left, *columns)
+    runs = np.empty((count, 4), np.int64)
+    if count == 0:
+        return Strip(np.empty(0, np.int64), np.empty((0, layout.width), np.int64), runs)
+    least, most = rows.list(planes, plan.left, first, skip, columns, runs)
+    if kept is not None:
+        runs = runs[kept[runs[:, 0]]]
+    if least < 0:  # let it come to the caller's eyes
+        return Strip(np.array([least]), np.zeros((1, layout.width), np.int64), None)
+    if most - least < ROOM * count + STRIP // ROOM:
+        ids = np.empty(len(runs), np.int64)
+        lookup = np.zeros(most - least + 1, np.int32)
+        ids = ids[: listing.place(runs, least, lookup, ids)].copy()
+    else:
+        ids, runs[:, 3] = np.unique(runs[:, 3], return_inverse=True)
+    table = np.zeros((len(ids), layout.width), np.int64)
+    sides = np.array(rows.sides, np.int64)
+    tallying.add_places(runs, rows.shape, sides, layout.axes, table)
+    if layout.seconds:
+        column = layout["seconds"].start
+        tallying.add_products(runs, rows.shape, layout.rank, column, table)
+    for fill, plane in plan.fills:
+        fill(planes, skip, skip + last - first, plane)
+    if plan.outline:
+        border = np.empty(planes.shape[:2], np.uint64)
+        outlining.find_border(planes, border)
+        outlining.classify(
+            planes, border, skip, skip + last - first, layout.outline == "uneven", plan.outline
+        )
+    if len(plan.entries):
+        tallying.add_planes(runs, planes, top, plan.entries, table)
+    return Strip(ids, table, runs if keep else None)
+
+
+def _rows_within(sides: tuple[int, ...], box: Any) -> NDArray[np.bool_] | None:
+    """Tell for each row whether it lies inside a box."""
+    if box is None:
+        return None
+    inside = np.zeros(sides[:-1], bool)
+    inside[tuple(slice(*span) for span in box[:-1])] = True
+    return inside.reshape(-1)
+
+
+def _join(
+    strips: list[Strip], layout: Layout
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Any]]:
+    """Add up the tables of strips; return labels, table, and the lines of each strip in it."""
+    if not strips:
+        return np.empty(0, np.int64), np.zeros((0, layout.width), np.int64), []
+    ids = np.concatenate([strip.ids for strip in strips])
+    if len(strips) == 1 and (len(ids) < 2 or bool((ids[1:] > ids[:-1]).all())):
+        return ids, strips[0].table, [slice(None)]
+    least, most = int(ids.min(initial=0)), int(ids.max(initial=-1))
+    if least >= 0 and most < ROOM * len(ids) + STRIP // ROOM:
+        occurs = np.zeros(most + 1, bool)
+        occurs[ids] = True
+        labels = np.flatnonzero(occurs).astype(np.int64, copy=False)
+        index = np.cumsum(occurs) - 1
+        lines = [index[strip.ids] for strip in strips]
+    else:
+        labels = np.unique(ids)
+        lines = [np.searchsorted(labels, strip.ids) for strip in strips]
+    table = np.zeros((len(labels), layout.width), np.int64)
+    lows, sums = layout["lows"].start, layout["highs"].stop
+    for strip, line in zip(strips, lines, strict=True):
+        tallying.add_table(table, line, strip.table, lows, sums)
+    return labels, table, lines
+
+
+def _plain(values: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """Return values in a type that numba computes with, flat, and the number of channels."""
     if values.dtype == bool:
-        return values.view(np.uint8)
-    if values.dtype == np.float16:
-        return values.astype(np.float32)
-    if values.dtype.itemsize > 8:
-        return values.astype(np.float64)
-    return values.astype(values.dtype.newbyteorder("="), copy=False)
+        values = values.view(np.uint8)
+    elif values.dtype == np.float16:
+        values = values.astype(np.float32)
+    elif values.dtype.itemsize > 8:
+        values = values.astype(np.float64)
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    return np.ascontiguousarray(values).reshape(-1), values.shape[1]

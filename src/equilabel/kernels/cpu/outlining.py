@@ -1,72 +1,122 @@
-"""Border pixels of labels, sorted by their neighbors: what an estimate of the perimeter needs."""
+"""Border pixels of labels, sorted by their neighbors: what an estimate of the perimeter needs.
+
+A border pixel has a neighbor across an edge that is not of its label. Of its neighbors, those that
+are border pixels of the same label count: `a` across edges and `b` across corners. Benkrid and
+Crookes give it the weight 1 for a in (2, 3) and b < 3, sqrt(2) for (a, b) = (0, 2) or (1, 3), and
+their mean for a = 1 and b in (1, 2).
+"""
 
 from numba import njit
 
 from .bits import LAST, NONE, ONE
 
-
-@njit(nogil=True, cache=True)
-def find_border(here, below, border):
-    """Set bits where a label has a neighbor across an edge that is another, or outside."""
-    for word in range(border.size):
-        some = here[0, word]
-        right = here[1, word] >> ONE
-        if word + 1 < border.size:
-            right |= here[1, word + 1] << LAST
-        border[word] = some & ~(here[1, word] & right & here[2, word] & below[2, word])
+EQUAL = 3  # planes filled by `classify`: weight 1, sqrt(2), and the mean of both
+UNEVEN = 8  # straight along x, y, (x y), (x x y), (x y y); diagonal; half diagonal, half x or y
 
 
 @njit(nogil=True, cache=True)
-def classify(here, below, border_above, border, border_below, marks):
-    """Sort border pixels by how many of their neighbors are border pixels of the same label.
-
-    With `a` of them across edges and `b` across corners, ``marks[0]`` is set for a in (2, 3) and
-    b < 3, ``marks[1]`` for (a, b) = (0, 2) or (1, 3), ``marks[2]`` for a = 1 and b in (1, 2):
-    the three weights of Benkrid and Crookes' estimate of the perimeter.
+def find_border(planes, border):
+    """Set bits where a label has a neighbor across an edge that is another, or outside.
 
     Parameters
     ----------
-    here, below : (5, words) arrays of uint64
-        From `read_row`.
-    border_above, border, border_below : (words,) arrays of uint64
-        From `find_border`.
+    planes : (rows, words, >= 5) array of uint64
+        From `comparing.compare` with all steps in 2D.
+    border : (rows, words) array of uint64
+        Overwritten. The last row lacks the one below it.
     """
-    words = border.size
-    for word in range(words):
-        center = border[word]
-        marks[0, word] = NONE
-        marks[1, word] = NONE
-        marks[2, word] = NONE
-        if center == NONE:
-            continue
-        left = center << ONE
-        right = (here[1, word] & center) >> ONE
-        above_left = border_above[word] << ONE
-        above_right = border_above[word] >> ONE
-        below_left = (below[4, word] & border_below[word]) << ONE
-        below_right = (below[3, word] & border_below[word]) >> ONE
-        if word > 0:
-            left |= border[word - 1] >> LAST
-            above_left |= border_above[word - 1] >> LAST
-            below_left |= (below[4, word - 1] & border_below[word - 1]) >> LAST
-        if word + 1 < words:
-            right |= (here[1, word + 1] & border[word + 1]) << LAST
-            above_right |= border_above[word + 1] << LAST
-            below_right |= (below[3, word + 1] & border_below[word + 1]) << LAST
-        a1, a2, a4 = tally(
-            here[2, word] & border_above[word],
-            below[2, word] & border_below[word],
-            here[1, word] & left,
-            right,
-        )
-        b1, b2, b4 = tally(
-            here[3, word] & above_left, here[4, word] & above_right, below_left, below_right
-        )
-        none = center & ~a1 & ~a2 & ~a4
-        one = center & a1 & ~a2
-        marks[0, word] = center & a2 & ~(b1 & b2) & ~b4
-        marks[1, word] = (none & b2 & ~b1) | (one & b1 & b2)
-        marks[2, word] = one & (b1 ^ b2)
+    rows, words = border.shape
+    for row in range(rows):
+        for word in range(words):
+            left = planes[row, word, 4]
+            right = left >> ONE
+            if word + 1 < words:
+                right |= planes[row, word + 1, 4] << LAST
+            below = planes[row + 1, word, 2] if row + 1 < rows else NONE
+            border[row, word] = planes[row, word, 0] & ~(
+                left & right & planes[row, word, 2] & below
+            )
+
+
+@njit(nogil=True, cache=True)
+def classify(planes, border, first, last, uneven, to):
+    """Sort the border pixels of some rows into planes.
+
+    Parameters
+    ----------
+    border : (rows, words) array of uint64
+        From `find_border`; right from the row before `first` to the one after `last`.
+    uneven : bool
+        Whether to tell steps along x and y apart: `UNEVEN` planes instead of `EQUAL`.
+    to : int
+        Planes from here on are overwritten.
+    """
+    rows, words = border.shape
+    for row in range(first, last):
+        for word in range(words):
+            center = border[row, word]
+            for k in range(UNEVEN if uneven else EQUAL):
+                planes[row, word, to + k] = NONE
+            if center == NONE:
+                continue
+            north = NONE
+            northwest = NONE
+            northeast = NONE
+            if row > 0:
+                north = border[row - 1, word]
+                northwest = north << ONE
+                northeast = north >> ONE
+                if word > 0:
+                    northwest |= border[row - 1, word - 1] >> LAST
+                if word + 1 < words:
+                    northeast |= border[row - 1, word + 1] << LAST
+            south = NONE
+            southwest = NONE
+            southeast = NONE
+            if row + 1 < rows:
+                south = planes[row + 1, word, 2] & border[row + 1, word]
+                southwest = (planes[row + 1, word, 3] & border[row + 1, word]) << ONE
+                southeast = (planes[row + 1, word, 1] & border[row + 1, word]) >> ONE
+                if word > 0:
+                    southwest |= (planes[row + 1, word - 1, 3] & border[row + 1, word - 1]) >> LAST
+                if word + 1 < words:
+                    southeast |= (planes[row + 1, word + 1, 1] & border[row + 1, word + 1]) << LAST
+            west = center << ONE
+            east = (planes[row, word, 4] & center) >> ONE
+            if word > 0:
+                west |= border[row, word - 1] >> LAST
+            if word + 1 < words:
+                east |= (planes[row, word + 1, 4] & border[row, word + 1]) << LAST
+            west &= planes[row, word, 4]
+            north &= planes[row, word, 2]
+            a1, a2, a4 = tally(north, south, west, east)
+            b1, b2, b4 = tally(
+                planes[row, word, 1] & northwest,
+                planes[row, word, 3] & northeast,
+                southwest,
+                southeast,
+            )
+            straight = center & a2 & ~(b1 & b2) & ~b4
+            one = center & a1 & ~a2
+            diagonal = (center & ~a1 & ~a2 & ~a4 & b2 & ~b1) | (one & b1 & b2)
+            mixed = one & (b1 ^ b2)
+            if uneven:
+                some_x = west ^ east
+                some_y = north ^ south
+                both_x = west & east
+                both_y = north & south
+                planes[row, word, to] = straight & both_x & ~north & ~south
+                planes[row, word, to + 1] = straight & both_y & ~west & ~east
+                planes[row, word, to + 2] = straight & some_x & some_y
+                planes[row, word, to + 3] = straight & both_x & some_y
+                planes[row, word, to + 4] = straight & both_y & some_x
+                planes[row, word, to + 5] = diagonal
+                planes[row, word, to + 6] = mixed & some_x
+                planes[row, word, to + 7] = mixed & some_y
+            else:
+                planes[row, word, to] = straight
+                planes[row, word, to + 1] = diagonal
+                planes[row, word, to + 2] = mixed
 
 
 @njit(nogil=True, cache=True)

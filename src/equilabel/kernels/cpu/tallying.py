@@ -1,267 +1,130 @@
-"""Passes that measure labels, in closed form over runs.
+"""Passes that add runs to a table of counts, in closed form; `equilabel.kernels.layout` tells how.
 
-Each label has a row of a table of integers: its pixels, then four columns for each axis (sum of
-coordinates, first, last + 1, and pairs of neighbors along it), then three classes of border
-pixels. For the last axis the fourth column counts runs: pairs are pixels less runs. Rows of
-several tables add up, but for first and last, of which the least and greatest hold.
+Sums wrap around at 2**64, so that differences of them are exact wherever these fit.
 """
 
 import numpy as np
 from numba import njit
 
-from .bits import LAST, NONE, ONE, agrees_within, differs_within, lowest, popcount
-from .outlining import classify, find_border
+from .bits import NONE, popcount
+from .comparing import within
 from .packing import AXES, advance, locate
 
-NOWHERE = np.iinfo(np.int64).max
-
 
 @njit(nogil=True, cache=True)
-def accumulate(labels, columns, shape, axes, outline, first_row, last_row, table):
-    """Add the runs of some rows to a table.
+def add_places(runs, shape, sides, axes, table):
+    """Add pixels, sums, lows and highs.
 
     Parameters
     ----------
-    labels : (R * columns,) array of int
-        Any; what the table has no row for is reported.
+    runs : (N, 4) array of int64
+        Row, first column, last column + 1, and line of the table.
     shape : (5,) array of int64
-        Leading axes, padded with ones in front.
+        Leading axes.
+    sides : (axes,) array of int64
+        Sides of the image.
     axes : int
-        How many of the leading axes are measured: the last ones.
-    outline : bool
-        Whether to count classes of border pixels; needs an axis to measure.
-    table : (labels, 1 + 4 * (axes + 1) [+ 3]) array of int64
-        Updated. Rows begin as `open_table` makes them.
-
-    Returns
-    -------
-    bool
-        Whether the table had a row for every label; if not, it is unfinished.
+        Axes of the image, of which all but the last are the last of the leading ones.
+    table : (labels, >= 1 + 3 * axes) array of int64
+        Updated.
     """
-    words = -(-columns // 64)
-    leading = AXES - axes
-    rows = labels.size // columns
-    strides = np.ones(AXES, np.int64)
-    for axis in range(AXES - 2, -1, -1):
-        strides[axis] = strides[axis + 1] * shape[axis + 1]
     position = np.empty(AXES, np.int64)
-    locate(first_row, shape, position)
-    changes = np.empty(words, np.uint64)
-    same = np.zeros((axes, words), np.uint64)
-    marks = np.zeros((3, words), np.uint64)
-    # Four rows of bits at a time: foreground, equal to the left, above, above left, above right.
-    window = np.zeros((4, 5, words), np.uint64)
-    border = np.zeros((4, words), np.uint64)
-    ahead = 0
-    if outline:
-        ahead = 2
-        for row in range(max(first_row - 1, 0), min(first_row + 2, rows)):
-            read_row(labels, columns, row, row % shape[4], True, window[row & 3])
-        for row in range(max(first_row - 1, 0), first_row + 1):
-            find_border(window[row & 3], window[(row + 1) & 3], border[row & 3])
-    for row in range(first_row, last_row):
-        if row + ahead < rows:
-            y = (position[4] + ahead) % shape[4]
-            read_row(labels, columns, row + ahead, y, outline, window[(row + ahead) & 3])
+    leading = AXES + 1 - axes
+    lows = 1 + axes
+    highs = 1 + 2 * axes
+    x = axes - 1
+    at = np.int64(-2)
+    for run in range(runs.shape[0]):
+        if runs[run, 0] == at + 1:
+            advance(shape, position)
+            at += 1
+        elif runs[run, 0] != at:
+            at = runs[run, 0]
+            locate(at, shape, position)
+        begin = runs[run, 1]
+        end = runs[run, 2]
+        line = runs[run, 3]
+        length = end - begin
+        table[line, 0] += length
+        for axis in range(x):
+            here = position[leading + axis]
+            table[line, 1 + axis] += here * length
+            table[line, lows + axis] = max(table[line, lows + axis], sides[axis] - here)
+            table[line, highs + axis] = max(table[line, highs + axis], here + 1)
+        table[line, 1 + x] += (begin + end - 1) * length // 2
+        table[line, lows + x] = max(table[line, lows + x], sides[x] - begin)
+        table[line, highs + x] = max(table[line, highs + x], end)
+
+
+@njit(nogil=True, cache=True)
+def add_products(runs, shape, rank, column, table):
+    """Add the sums of products of two spatial coordinates, from a column of the table on."""
+    position = np.empty(AXES, np.int64)
+    leading = AXES + 1 - rank
+    at = np.int64(-2)
+    for run in range(runs.shape[0]):
+        if runs[run, 0] != at:
+            at = runs[run, 0]
+            locate(at, shape, position)
+        begin = runs[run, 1]
+        line = runs[run, 3]
+        length = runs[run, 2] - begin
+        total = (begin + runs[run, 2] - 1) * length // 2
+        to = column
+        for one in range(rank - 1):
+            here = position[leading + one]
+            for other in range(one, rank - 1):
+                table[line, to] += here * position[leading + other] * length
+                to += 1
+            table[line, to] += here * total
+            to += 1
+        half = (length - 1) * length // 2
+        if half % 3 == 0:  # sum of squares of 0 to length - 1, without dividing what has wrapped
+            squares = half // 3 * (2 * length - 1)
         else:
-            clear(window[(row + ahead) & 3])
-        if outline:
-            find_border(window[(row + 1) & 3], window[(row + 2) & 3], border[(row + 1) & 3])
-        here = window[row & 3]
-        if find_changes(here, changes):
-            for axis in range(axes):
-                if leading + axis == AXES - 1:
-                    for word in range(words):
-                        same[axis, word] = here[2, word]
-                elif position[leading + axis] > 0:
-                    there = row - strides[leading + axis]
-                    find_pairs(labels, columns, row, there, here[0], same[axis])
-                else:
-                    for word in range(words):
-                        same[axis, word] = NONE
-            if outline:
-                below = window[(row + 1) & 3]
-                classify(
-                    here,
-                    below,
-                    border[(row - 1) & 3],
-                    border[row & 3],
-                    border[(row + 1) & 3],
-                    marks,
-                )
-            if not add_runs(
-                labels, columns, row, position, axes, changes, same, outline, marks, table
-            ):
-                return False
-        advance(shape, position)
-    return True
+            squares = half * ((2 * length - 1) // 3)
+        table[line, to] += length * begin * begin + 2 * begin * half + squares
 
 
 @njit(nogil=True, cache=True)
-def clear(window):
-    """Take all bits out of a row of the window."""
-    for kind in range(window.shape[0]):
-        for word in range(window.shape[1]):
-            window[kind, word] = NONE
-
-
-@njit(nogil=True, cache=True)
-def read_row(labels, columns, row, y, outline, window):
-    """Compare the labels of a row with those next to them.
+def add_planes(runs, planes, first_row, entries, table):
+    """Add the bits of planes under each run.
 
     Parameters
     ----------
-    y : int
-        Place of the row along the second axis from the end; the first has none above.
-    outline : bool
-        Whether to compare across corners too.
-    window : (5, words) array of uint64
-        Overwritten: where labels are not 0, and where they are also those to the left, above,
-        above to the left and above to the right.
+    planes : (rows, words, P) array of uint64
+        Planes of the rows from `first_row` on.
+    entries : (E, 3) array of int64
+        Which plane counts in which column of the table, and how much a bit counts there.
     """
-    zero = labels.dtype.type(0)
-    words = window.shape[1]
-    for word in range(words):
-        start = row * columns + 64 * word
-        width = min(64, columns - 64 * word)
-        some = differs_within(labels, start, zero, width)
-        left = NONE
-        above = NONE
-        above_left = NONE
-        above_right = NONE
-        if some != NONE:
-            left = some & agrees_within(labels, start, start - 1, width)
-            if word == 0:
-                left &= ~ONE
-            if y > 0:
-                up = start - columns
-                above = some & agrees_within(labels, start, up, width)
-                if outline:
-                    above_left = some & agrees_within(labels, start, up - 1, width)
-                    above_right = some & agrees_within(labels, start, up + 1, width)
-                    if word == 0:
-                        above_left &= ~ONE
-                    if word + 1 == words:
-                        above_right &= ~(ONE << np.uint64(width - 1))
-        window[0, word] = some
-        window[1, word] = left
-        window[2, word] = above
-        window[3, word] = above_left
-        window[4, word] = above_right
+    for run in range(runs.shape[0]):
+        row = runs[run, 0] - first_row
+        begin = runs[run, 1]
+        end = runs[run, 2]
+        line = runs[run, 3]
+        for word in range(begin >> 6, ((end - 1) >> 6) + 1):
+            inside = within(word, begin, end)
+            for entry in range(entries.shape[0]):
+                bits = planes[row, word, entries[entry, 0]] & inside
+                if bits != NONE:
+                    table[line, entries[entry, 1]] += entries[entry, 2] * popcount(bits)
 
 
 @njit(nogil=True, cache=True)
-def find_changes(window, changes):
-    """Set bits where a run begins, and after the last pixel of one; tell if there is any."""
-    before = NONE
-    filled = NONE
-    for word in range(changes.size):
-        some = window[0, word]
-        changes[word] = (some & ~window[1, word]) | (~some & ((some << ONE) | before))
-        before = some >> LAST
-        filled |= some
-    return filled != NONE
-
-
-@njit(nogil=True, cache=True)
-def find_pairs(labels, columns, row, other, foreground, same):
-    """Set bits where a label stands in another row too."""
-    for word in range(foreground.size):
-        same[word] = NONE
-        if foreground[word] != NONE:
-            start = row * columns + 64 * word
-            width = min(64, columns - 64 * word)
-            there = other * columns + 64 * word
-            same[word] = foreground[word] & agrees_within(labels, start, there, width)
-
-
-@njit(nogil=True, cache=True)
-def count_between(words, begin, end):
-    """Count the bits of a row from one column to before another."""
-    first = begin >> 6
-    last = (end - 1) >> 6
-    head = ~((ONE << np.uint64(begin & 63)) - ONE)
-    tail = ~NONE >> np.uint64(63 - ((end - 1) & 63))
-    if first == last:
-        return popcount(words[first] & head & tail)
-    count = popcount(words[first] & head) + popcount(words[last] & tail)
-    for word in range(first + 1, last):
-        count += popcount(words[word])
-    return count
-
-
-@njit(nogil=True, cache=True)
-def add_runs(labels, columns, row, position, axes, changes, same, outline, marks, table):
-    """Add the runs of one row to the table, and tell if it had a line for each of them."""
-    begin = -1
-    label = 0
-    for word in range(changes.size):
-        change = changes[word]
-        while change != NONE:
-            x = 64 * word + lowest(change)
-            change &= change - ONE
-            if begin >= 0:
-                add_run(table[label], begin, x, position, axes, same, outline, marks)
-            label = np.int64(labels[row * columns + x]) if x < columns else 0
-            begin = x if label else -1
-            if label < 0 or label >= table.shape[0]:
-                return False
-    if begin >= 0:
-        add_run(table[label], begin, columns, position, axes, same, outline, marks)
-    return True
-
-
-@njit(nogil=True, cache=True, forceinline=True)
-def add_run(line, begin, end, position, axes, same, outline, marks):
-    """Add one run to the line of its label."""
-    length = end - begin
-    line[0] += length
-    for axis in range(axes):
-        place = position[AXES - axes + axis]
-        column = 1 + 4 * axis
-        line[column] += place * length
-        line[column + 1] = min(line[column + 1], place)
-        line[column + 2] = max(line[column + 2], place + 1)
-        line[column + 3] += count_between(same[axis], begin, end)
-    column = 1 + 4 * axes
-    line[column] += (begin + end - 1) * length // 2
-    line[column + 1] = min(line[column + 1], begin)
-    line[column + 2] = max(line[column + 2], end)
-    line[column + 3] += 1
-    if outline:
-        for k in range(3):
-            line[column + 4 + k] += count_between(marks[k], begin, end)
-
-
-@njit(nogil=True, cache=True)
-def add_values(labels, values, begin, end, sums, lows, highs):
-    """Add the values of some pixels to sums, and keep the least and greatest of each label.
+def add_table(whole, lines, part, lows, sums):
+    """Add the lines of a table to those of another.
 
     Parameters
     ----------
-    labels : (P,) array of int
-        At least 0 and less than the length of `sums`.
-    values : (P,) array of int or float
-        Measured.
-    sums : (labels,) array of int64 or float64
-        Updated, as are `lows` and `highs`. NaN is kept.
+    lines : (labels,) array of int64
+        Line of `whole` for each of `part`.
+    lows, sums : int
+        Columns from the one to before the other hold greatest values; all others add up.
     """
-    for pixel in range(begin, end):
-        label = labels[pixel]
-        if label:
-            value = values[pixel]
-            sums[label] += value
-            if value < lows[label] or value != value:
-                lows[label] = value
-            if value > highs[label] or value != value:
-                highs[label] = value
-
-
-@njit(nogil=True, cache=True)
-def add_squares(labels, values, begin, end, means, squares):
-    """Add the squared distances of some pixels' values from the mean of their label."""
-    for pixel in range(begin, end):
-        label = labels[pixel]
-        if label:
-            distance = values[pixel] - means[label]
-            squares[label] += distance * distance
+    for line in range(part.shape[0]):
+        to = lines[line]
+        for column in range(part.shape[1]):
+            if lows <= column < sums:
+                whole[to, column] = max(whole[to, column], part[line, column])
+            else:
+                whole[to, column] += part[line, column]

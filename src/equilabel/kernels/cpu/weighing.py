@@ -1,0 +1,145 @@
+"""Passes that sum over the pixels of runs: values, and powers of coordinates.
+
+A run is a line ``(row, begin, end, place)`` of int64, as `listing` makes it; `place` is its label's
+among those of the list.
+"""
+
+import numpy as np
+from numba import njit
+
+from .packing import AXES, locate
+
+# One pass over the runs of a strip, in raster order: the order of float sums is fixed.
+
+
+@njit(nogil=True, cache=True)
+def add_values(runs, values, columns, channels, channel, sums, lows, highs):
+    """Sum the values of each label, and find the least and greatest.
+
+    Parameters
+    ----------
+    values : (pixels * channels,) array of int or float
+    channel : int
+        Which of the channels, which stand side by side.
+    sums, lows, highs : (labels,) arrays
+        Updated. NaN is kept.
+    """
+    for run in range(runs.shape[0]):
+        start = runs[run, 0] * columns
+        line = runs[run, 3]
+        total = sums.dtype.type(0)
+        least = lows[line]
+        most = highs[line]
+        if channels == 1:
+            for pixel in range(start + runs[run, 1], start + runs[run, 2]):
+                value = values[pixel]
+                total += value
+                if value < least or value != value:
+                    least = value
+                if value > most or value != value:
+                    most = value
+        else:
+            for x in range(runs[run, 1], runs[run, 2]):
+                value = values[(start + x) * channels + channel]
+                total += value
+                if value < least or value != value:
+                    least = value
+                if value > most or value != value:
+                    most = value
+        sums[line] += total
+        lows[line] = least
+        highs[line] = most
+
+
+@njit(nogil=True, cache=True)
+def add_squares(runs, values, columns, channels, channel, centers, squares):
+    """Sum the squared distances of values from the center of their label."""
+    for run in range(runs.shape[0]):
+        start = runs[run, 0] * columns
+        line = runs[run, 3]
+        center = centers[line]
+        total = 0.0
+        for x in range(runs[run, 1], runs[run, 2]):
+            distance = values[(start + x) * channels + channel] - center
+            total += distance * distance
+        squares[line] += total
+
+
+@njit(nogil=True, cache=True)
+def add_powers(runs, shape, rank, centers, powers):
+    """Sum the products of powers of coordinates up to 3 along each axis.
+
+    Parameters
+    ----------
+    rank : int
+        Number of spatial axes, 1 to 3.
+    centers : (labels, rank) array of float64
+        What coordinates are counted from.
+    powers : (labels, 4 ** rank) array of float64
+        Updated; exponents of the last axis change first.
+    """
+    position = np.empty(AXES, np.int64)
+    leading = AXES + 1 - rank
+    along = np.empty(4)
+    for run in range(runs.shape[0]):
+        locate(runs[run, 0], shape, position)
+        line = runs[run, 3]
+        length = float(runs[run, 2] - runs[run, 1])
+        middle = 0.5 * (runs[run, 1] + runs[run, 2] - 1) - centers[line, rank - 1]
+        spread = length * (length * length - 1.0) / 12.0
+        along[0] = length
+        along[1] = length * middle
+        along[2] = length * middle * middle + spread
+        along[3] = middle * (length * middle * middle + 3.0 * spread)
+        add_product(along, position, leading, rank, centers, line, powers)
+
+
+@njit(nogil=True, cache=True)
+def add_weighted(runs, values, columns, channels, channel, shape, rank, centers, powers):
+    """Sum as `add_powers` does, each pixel weighted by its value."""
+    position = np.empty(AXES, np.int64)
+    leading = AXES + 1 - rank
+    along = np.empty(4)
+    for run in range(runs.shape[0]):
+        locate(runs[run, 0], shape, position)
+        line = runs[run, 3]
+        start = runs[run, 0] * columns
+        zeroth = 0.0
+        first = 0.0
+        second = 0.0
+        third = 0.0
+        for x in range(runs[run, 1], runs[run, 2]):
+            value = float(values[(start + x) * channels + channel])
+            distance = x - centers[line, rank - 1]
+            zeroth += value
+            value *= distance
+            first += value
+            value *= distance
+            second += value
+            third += value * distance
+        along[0] = zeroth
+        along[1] = first
+        along[2] = second
+        along[3] = third
+        add_product(along, position, leading, rank, centers, line, powers)
+
+
+@njit(nogil=True, cache=True)
+def add_product(along, position, leading, rank, centers, line, powers):
+    """Multiply sums along the last axis by powers along the others, and add them to a line."""
+    y = 0.0
+    z = 0.0
+    if rank > 1:
+        y = position[leading + rank - 2] - centers[line, rank - 2]
+    if rank > 2:
+        z = position[leading] - centers[line, 0]
+    to = 0
+    deep = 1.0
+    for _ in range(4 if rank > 2 else 1):
+        tall = deep
+        for _ in range(4 if rank > 1 else 1):
+            for k in range(4):
+                powers[line, to + k] += tall * along[k]
+            to += 4
+            tall *= y
+        deep *= z

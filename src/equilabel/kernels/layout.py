@@ -1,0 +1,153 @@
+"""The table of integers from which the columns of every label follow: one layout for all devices.
+
+A kernel fills a table of int64 with a row for each label, zeros where nothing was added. Rows of
+several tables combine to that of the whole: all columns add up (modulo 2**64), but for `lows` and
+`highs`, of which the greater holds. In this order, each group only where it is asked for:
+
+=========== ======================= ============================================================
+group       columns                 holds
+=========== ======================= ============================================================
+pixels      1                       number of pixels
+sums        axes                    sum of the coordinates along each axis of the image
+lows        axes                    greatest of ``side - coordinate``: first = side - low
+highs       axes                    greatest of ``coordinate + 1``
+seconds     rank * (rank + 1) / 2   sums of products of two spatial coordinates: in 3D zz, zy, zx,
+                                    yy, yx, xx
+pairs       len(steps)              pixels whose neighbor at each of `steps` has the same label
+euler_face  1                       Euler number if faces connect
+euler_full  1                       Euler number if corners connect too
+outline     2 or 3                  border pixels by what they add to the perimeter: sixths of a
+                                    step along the axes, then halves of a diagonal step; sixths
+                                    along y and along x have columns of their own where the
+                                    spacings differ
+=========== ======================= ============================================================
+
+Coordinates count from the first pixel of the image. The rank is the number of spatial axes: with
+`stacked` one less than those of the image, as the first counts images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, product
+from typing import Literal
+
+import numpy as np
+
+Steps = Literal["none", "faces", "all"]
+Outline = Literal["none", "equal", "uneven"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns a table of counts has, and where.
+
+    Attributes
+    ----------
+    axes : int
+        Axes of the image, 1 to 6.
+    stacked : bool
+        Whether the first counts images and is no spatial axis.
+    seconds : bool
+        Whether products of coordinates are summed.
+    pairs : {"none", "faces", "all"}
+        Which earlier neighbors are compared and counted; "faces" and "all" need rank 2 or 3.
+    euler_face, euler_full : bool
+        Whether Euler numbers are counted; they need rank 2 or 3 and compare all neighbors.
+    outline : {"none", "equal", "uneven"}
+        Whether border pixels are counted, and for which spacings; needs rank 2 and compares all
+        neighbors.
+
+    Examples
+    --------
+    >>> layout = Layout(axes=2, pairs="all", euler_full=True)
+    >>> layout.width, layout["pairs"], layout["euler_full"]
+    (12, slice(7, 11, None), slice(11, 12, None))
+    >>> layout.steps.tolist()
+    [[0, -1, -1], [0, -1, 0], [0, -1, 1], [0, 0, -1]]
+    """
+
+    axes: int
+    stacked: bool = False
+    seconds: bool = False
+    pairs: Steps = "none"
+    euler_face: bool = False
+    euler_full: bool = False
+    outline: Outline = "none"
+
+    @property
+    def rank(self) -> int:
+        """Number of spatial axes."""
+        return self.axes - self.stacked
+
+    @property
+    def compared(self) -> Steps:
+        """Earlier neighbors that have to be compared: more than are counted."""
+        if self.euler_face or self.euler_full or self.outline != "none":
+            return "all"
+        return self.pairs
+
+    @cached_property
+    def steps(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        """Steps (z, y, x) to the earlier neighbors that are counted, in raster order."""
+        return steps_to(self.rank, self.pairs)
+
+    @cached_property
+    def widths(self) -> dict[str, int]:
+        """Number of columns of each group."""
+        return {
+            "pixels": 1,
+            "sums": self.axes,
+            "lows": self.axes,
+            "highs": self.axes,
+            "seconds": self.seconds * self.rank * (self.rank + 1) // 2,
+            "pairs": 0 if self.pairs == "none" else len(self.steps),
+            "euler_face": int(self.euler_face),
+            "euler_full": int(self.euler_full),
+            "outline": {"none": 0, "equal": 2, "uneven": 3}[self.outline],
+        }
+
+    @cached_property
+    def width(self) -> int:
+        """Number of columns in all."""
+        return sum(self.widths.values())
+
+    @cached_property
+    def _slices(self) -> dict[str, slice]:
+        ends = list(accumulate(self.widths.values()))
+        return {
+            group: slice(end - width, end)
+            for (group, width), end in zip(self.widths.items(), ends, strict=True)
+        }
+
+    def __getitem__(self, group: str) -> slice:
+        """Return where the columns of a group are."""
+        return self._slices[group]
+
+
+def steps_to(rank: int, neighbors: Steps) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    """List the steps (z, y, x) to earlier neighbors, in raster order; the last is to the left.
+
+    Parameters
+    ----------
+    rank : int
+        Number of spatial axes; those before the last three are not stepped along.
+    neighbors : {"none", "faces", "all"}
+        "none" compares the pixel to the left alone: without it there are no runs.
+
+    Examples
+    --------
+    >>> steps_to(3, "faces").tolist()
+    [[-1, 0, 0], [0, -1, 0], [0, 0, -1]]
+    >>> [len(steps_to(rank, "all")) for rank in (2, 3)]
+    [4, 13]
+    """
+    most = {"none": 1, "faces": 1, "all": 3}[neighbors]
+    axes = 1 if neighbors == "none" else min(rank, 3)
+    steps = [
+        (0,) * (3 - axes) + step
+        for step in product((-1, 0, 1), repeat=axes)
+        if step < (0,) * axes and sum(map(abs, step)) <= most
+    ]
+    return np.array(steps, dtype=np.int64)

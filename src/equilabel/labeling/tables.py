@@ -1,0 +1,78 @@
+"""Tables of regions whose labels nobody wants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from equilabel.devices import resolve, take
+from equilabel.measuring import Request
+from equilabel.methods import find_method
+
+from .checks import check_axes, check_connectivity, check_type
+from .running import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from equilabel.devices import Device
+
+
+def measure(
+    image: ArrayLike,
+    properties: Iterable[str] = ("label", "bbox"),
+    *,
+    intensity_image: ArrayLike | None = None,
+    background: int | None = None,
+    connectivity: int | None = None,
+    spacing: float | Sequence[float] | None = None,
+    stacked: bool = False,
+    separator: str = "-",
+    device: Device = "auto",
+) -> dict[str, NDArray[Any]]:
+    """Measure connected regions without labeling their pixels.
+
+    Gives the table that `regionprops_table` gives of the labels that `label` gives, and writes no
+    image of labels where the columns follow from runs of pixels: sizes, boxes, centroids, moments
+    and intensities always; exposed edges and faces if all foreground has one value; the other
+    lengths, surfaces and Euler numbers if moreover `connectivity` is full. Otherwise, and for what
+    scikit-image computes, labels are made, used and forgotten.
+
+    Parameters
+    ----------
+    image : array of bool or any integer type
+        As `label_image` of `label`.
+    properties : iterable of str
+        Columns to compute, keys of `PROPERTIES`.
+    intensity_image, spacing, separator
+        As for `regionprops_table`.
+    background, connectivity, stacked, device
+        As for `label`.
+
+    Returns
+    -------
+    dict of str to (N,) array
+        A row for each region, in raster order of its first pixel.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `label` and `regionprops_table` do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mask = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1]], dtype=bool)
+    >>> table = measure(mask, ["label", "area", "euler_number"], connectivity=1)
+    >>> {name: column.tolist() for name, column in table.items()}
+    {'label': [1, 2, 3], 'area': [2.0, 2.0, 1.0], 'euler_number': [1, 1, 1]}
+    """
+    pixels = take(image)
+    check_type(pixels)
+    check_axes(pixels, stacked)
+    hops = check_connectivity(connectivity, pixels.ndim - bool(stacked))
+    request = Request(properties, intensity_image, pixels.shape, spacing, stacked, separator)
+    row, where = find_method("runs"), resolve(device, pixels)
+    labels, _ = run(pixels, background, hops, row, where, stacked, None, request, table_only=True)
+    return request.answer(labels)

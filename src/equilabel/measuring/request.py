@@ -1,0 +1,147 @@
+"""What a caller wants to know of each label: checked first, counted in any way, answered last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from equilabel.devices import fetch, passes
+
+from .accumulation import Accumulation, plan
+from .checks import check_defined, check_spacing, check_values, resolve_names
+from .columns import COLUMNS
+from .laying import lay_out
+from .passing import pass_on
+from .properties import PROPERTIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+
+class Request:
+    """Properties of the labels of an image that need not exist yet.
+
+    Parameters
+    ----------
+    properties, spacing, stacked, separator, cache, extra_properties
+        As for `regionprops_table`.
+    intensity_image : array or None
+    shape : tuple of int
+        Shape of the image of labels.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `regionprops_table` does.
+    """
+
+    def __init__(
+        self,
+        properties: Iterable[str],
+        intensity_image: ArrayLike | None,
+        shape: tuple[int, ...],
+        spacing: float | Sequence[float] | None = None,
+        stacked: bool = False,
+        separator: str = "-",
+        cache: bool = True,
+        extra_properties: Iterable[Callable[..., Any]] | None = None,
+    ) -> None:
+        rank = len(shape) - bool(stacked)
+        self.shape, self.stacked, self.separator, self.cache = shape, stacked, separator, cache
+        self.spacing = check_spacing(spacing, rank)
+        self.values = check_values(intensity_image, shape)
+        self.wanted = [properties] if isinstance(properties, str) else list(properties)
+        known = resolve_names(self.wanted)
+        for kind in known.values():
+            check_defined(kind, rank, stacked, self.values)
+        self.ours = {n: kind for n, kind in known.items() if PROPERTIES[kind].by_kernel(rank)}
+        self.others = {name: kind for name, kind in known.items() if name not in self.ours}
+        self.functions = list(extra_properties or ())
+        self.hosted = bool(self.others) or extra_properties is not None
+        self.layout, self.again = plan(self.ours.values(), len(shape), stacked, self.spacing)
+        self.sums: Accumulation | None = None
+
+    def count_labels(self, labels: NDArray[Any]) -> None:
+        """Count from an image of labels.
+
+        Raises
+        ------
+        ValueError
+            If a label is negative or beyond int64, or lies in several images of a stack.
+        """
+        device = resolve("auto", labels)
+        labels = labels.astype(labels.dtype.newbyteorder("="), order="C", copy=False)
+        with using(device):
+            if self.values is not None:
+                self.values = place(self.values, device)
+            kernels = passes("measuring", device)
+            found = kernels.Survey(kernels.LabelRows(labels), self.layout, keep=self.again)
+        if len(found.labels) and found.labels[0] < 0:
+            kind, most = ("no negative labels", labels.min())
+            remedy = "0 is background."
+            if labels.dtype.kind == "u":
+                kind, most, remedy = "labels below 2**63", labels.max(), "Relabel it."
+            message = f"label_image must hold {kind}; got {most}. {remedy}"
+            raise ValueError(message)
+        self._take(found)
+
+    def count_runs(self, table: Any, full: bool) -> bool:
+        """Count from runs that have their labels, if they tell all that is asked for.
+
+        Parameters
+        ----------
+        table : RunTable
+            Of `equilabel.kernels.cpu.runs`, after `number`.
+        full : bool
+            Whether pixels that share a corner have one label.
+
+        Returns
+        -------
+        bool
+            Whether no image of labels is needed.
+        """
+        told = {"none": True, "faces": table.pixels is None, "all": full and table.pixels is None}
+        if not told[self.layout.compared]:
+            return False
+        kernels = passes("measuring", "cpu")
+        self._take(kernels.Survey(kernels.JoinedRows(table, self.shape), self.layout, self.again))
+        return not self.hosted
+
+    def answer(self, labels: NDArray[Any] | None) -> dict[str, NDArray[Any]]:
+        """Compute the columns.
+
+        Parameters
+        ----------
+        labels : array of int, or None
+            Image of labels; None if runs told all.
+        """
+        if self.sums is None:
+            self.count_labels(labels)  # type: ignore[arg-type]
+        sums: Any = self.sums
+        columns = {
+            name: lay_out(name, COLUMNS[kind](sums), self.separator)
+            for name, kind in self.ours.items()
+        }
+        wanted = list(self.wanted)
+        if self.hosted:
+            columns |= pass_on(
+                fetch(labels),
+                None if self.values is None else fetch(self.values),
+                self.others,
+                self.functions,
+                self.spacing,
+                self.stacked,
+                self.separator,
+                self.cache,
+            )
+            wanted += [function.__name__ for function in self.functions]
+        table: dict[str, NDArray[Any]] = {}
+        for name in wanted:
+            table |= columns[name]
+        return table
+
+    def _take(self, found: Any) -> None:
+        self.sums = Accumulation(
+            found.labels, found.table, self.layout, self.shape, self.spacing, found, self.values
+        )
