@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equilabel.devices import fetch, passes
+from equilabel.devices import fetch, passes, place, resolve, using
 
 from .accumulation import Accumulation, plan
 from .checks import check_defined, check_spacing, check_values, resolve_names
