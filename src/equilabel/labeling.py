@@ -303,11 +303,13 @@ def _run(
         )
         return (np.ascontiguousarray(labels.swapaxes(-3, -2)) if out is None else out), count
     visit = None
-    if request is not None and device == "cpu":
+    if request is not None and row.counts and device == "cpu":
         full = hops == image.ndim - stacked
 
-        def visit(table: Any) -> bool:
-            return request.count_runs(table, full) and table_only
+        def visit(found: Any) -> bool:
+            if row.contract == "roots":
+                return request.count_cells(found)
+            return request.count_runs(found, full) and table_only
 
     return _label(image, background, hops, row, device, stacked, out, visit)
 
@@ -330,6 +332,8 @@ def _label(
     slim = _slim(image, stacked)
     connectivity = min(connectivity, slim.ndim - stacked)
     recipe = load_recipe(row.name)
+    if slim.shape != image.shape:
+        visit = None  # counts of fewer axes are not those of the image
     kernels = passes(row.name, device)
     if row.contract == "runs":
         block = blocks(slim.ndim, connectivity, stacked=stacked)
@@ -337,14 +341,13 @@ def _label(
             block_edges(slim.ndim, connectivity, block, stacked=stacked),
             block_edges(slim.ndim, connectivity, stacked=stacked),
         )
-        if slim.shape != image.shape:
-            visit = None  # counts of fewer axes are not those of the image
         count = recipe(kernels, slim, value, block, edges, labels.room, visit)
         if labels.flat is None:  # the visitor knows all it wanted
             return np.empty(0, np.int32), int(count)
     else:
         steps = offsets(slim.ndim, connectivity, stacked=stacked)
-        roots = recipe(kernels, np.ascontiguousarray(slim), value, steps).reshape(-1)
+        visitor = () if visit is None else (visit,)
+        roots = recipe(kernels, np.ascontiguousarray(slim), value, steps, *visitor).reshape(-1)
         count = passes("roots", device).number(roots, roots)
         labels.room(count)[0][:] = roots
     return labels.finish(), int(count)
