@@ -1,5 +1,7 @@
 """Measuring while labeling, and without: the same tables as from the labels."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from equilabel import METHODS, PROPERTIES, label, measure, regionprops_table, segment
 from equilabel.kernels.cpu import runs
+from equilabel.measuring import Request
 from strategies import blobs, noise, questions
 
 MASK = blobs((20, 70), "?", seed=3)
@@ -139,7 +142,9 @@ def test_an_image_may_become_its_own_labels_and_be_measured():
 
 @pytest.mark.parametrize("call", [label, measure])
 def test_questions_are_checked_before_the_work(call, painted):
-    with pytest.raises(ValueError, match=r"; got 'aera'. Did you mean 'area'"):
+    with pytest.raises(
+        ValueError, match=r"^properties must be .*; got 'aera'. Did you mean 'area'"
+    ):
         call(MASK, properties=["aera"])
     with pytest.raises(ValueError, match=r"^spacing must be a number or 2 numbers; got"):
         call(MASK, properties=["area"], spacing=(1, 2, 3))
@@ -172,3 +177,29 @@ def test_dropped_objects_leave_no_row():
     for name, column in direct.items():
         np.testing.assert_array_equal(found.table[name], column)
     assert found.num == len(found.table) > 3
+
+
+@given(question=questions(min_axes=2, max_axes=3), stacked=st.booleans())
+def test_kalentev_accumulates_size_and_perimeter_in_its_analysis(question, stacked):
+    """Section 4 and Listing 4 of the paper; the same numbers as from the labels."""
+    image, background, connectivity = question
+    rank = image.ndim - stacked
+    connectivity = min(connectivity, max(rank, 1))
+    exposed = {2: ["perimeter_edges"], 3: ["surface_area_faces"]}.get(rank, [])
+    names = ["label", "num_pixels", "area", "equivalent_diameter_area", *exposed]
+    spacing = 0.5 + np.arange(rank)
+    options = {"background": background, "connectivity": connectivity, "stacked": stacked}
+    read = AssertionError("labels were read") if min(image.shape) > 1 else None
+    count = Request.count_labels
+    with patch.object(Request, "count_labels", autospec=True, side_effect=read or count):
+        _, table = label(image, method="kalentev", properties=names, spacing=spacing, **options)
+    labels = label(image, **options)
+    assert_equal_tables(
+        table, regionprops_table(labels, properties=names, spacing=spacing, stacked=stacked)
+    )
+
+
+def test_kalentev_measures_the_rest_from_the_labels():
+    names = ("label", "num_pixels", "centroid", "perimeter")
+    labels, table = label(MASK, method="kalentev", properties=names)
+    assert_equal_tables(table, regionprops_table(labels, properties=names))

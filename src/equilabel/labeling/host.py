@@ -37,7 +37,7 @@ def label_on_host(
     labels = Labels(image.shape, out)
     if image.size == 0:
         return labels.finish(), 0
-    visit = _visitor(request, image, stacked, connectivity, table_only)
+    visit = _visitor(request, row, image, stacked, connectivity, table_only)
     image = slim(image, stacked)
     connectivity = min(connectivity, image.ndim - stacked)
     recipe = load_recipe(row.name)
@@ -53,7 +53,8 @@ def label_on_host(
             return np.empty(0, np.int32), int(count)
     else:
         steps = offsets(image.ndim, connectivity, stacked=stacked)
-        roots = recipe(kernels, np.ascontiguousarray(image), value, steps).reshape(-1)
+        more = () if visit is None else (visit,)
+        roots = recipe(kernels, np.ascontiguousarray(image), value, steps, *more).reshape(-1)
         count = passes("roots", device).number(roots, roots)
         labels.room(count)[0][:] = roots
     return labels.finish(), int(count)
@@ -61,17 +62,20 @@ def label_on_host(
 
 def _visitor(
     request: Request | None,
+    row: Method,
     image: NDArray[Any],
     stacked: bool,
     connectivity: int,
     table_only: bool,
 ) -> Callable[[Any], bool] | None:
-    """Return what shows runs to a request, and tells whether labels can be left out."""
-    if request is None or slim(image, stacked).shape != image.shape:
+    """Return what shows a request what a method counts, and tells if labels can be left out."""
+    if request is None or not row.counts or slim(image, stacked).shape != image.shape:
         return None  # counts of fewer axes are not those of the image
     full = connectivity == image.ndim - stacked
 
     def visit(table: Any) -> bool:
+        if row.contract == "roots":
+            return request.count_cells(table)
         return request.count_runs(table, full) and table_only
 
     return visit

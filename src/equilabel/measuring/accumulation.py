@@ -108,10 +108,13 @@ class Accumulation:
         return np.asarray(shifted - rest[:, one] * (rest[:, other] / self.pixels[:, None]))
 
     @cached_property
-    def values(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Sum, least and greatest value of each label and channel, (N, C) each."""
+    def values(self) -> tuple[NDArray[Any], ...]:
+        """Sum, least and greatest value of each label and channel, (N, C) each.
+
+        For small integers the sum of squares too.
+        """
         found: tuple[NDArray[Any], ...] = self._survey.values(self._values)
-        return found[0], found[1], found[2]
+        return found
 
     @cached_property
     def means(self) -> NDArray[np.float64]:
@@ -121,8 +124,15 @@ class Accumulation:
     @cached_property
     def variances(self) -> NDArray[np.float64]:
         """Mean squared distance of values from their mean, (N, C)."""
-        squares = self._survey.squares(self._values, self.means)
-        return np.asarray(squares / self.pixels[:, None])
+        pixels = self.pixels[:, None]
+        if len(self.values) < 4:
+            return np.asarray(self._survey.squares(self._values, self.means) / pixels)
+        # Whole numbers around the one next to the mean: exact, as products wrap around.
+        near = np.rint(self.means).astype(np.int64)
+        sums, squares = self.values[0], self.values[3]
+        rest = sums - near * pixels
+        around = squares - near * (sums + rest)
+        return np.asarray((around - rest * (rest / pixels)) / pixels)
 
     def channels(self, column: NDArray[Any]) -> NDArray[Any]:
         """Drop the last axis, of channels, if the intensity image has none."""

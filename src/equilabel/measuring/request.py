@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+CELLS = {  # follow from counts of elements and exposed faces
+    *("label", "num_pixels", "area", "volume", "equivalent_diameter_area"),
+    *("perimeter_edges", "surface_area_faces"),
+}
+
+
 class Request:
     """Properties of the labels of an image that need not exist yet.
 
@@ -107,6 +113,31 @@ class Request:
         kernels = passes("measuring", "cpu")
         self._take(kernels.Survey(kernels.JoinedRows(table, self.shape), self.layout, self.again))
         return not self.hosted
+
+    def count_cells(self, counts: NDArray[np.int64]) -> bool:
+        """Take the elements and exposed faces of each component, if they tell all.
+
+        Parameters
+        ----------
+        counts : (N, 1 + axes) array of int64
+            Elements, and faces along each axis, of components 1 to N.
+
+        Returns
+        -------
+        bool
+            Whether no image of labels is needed.
+        """
+        if not set(self.ours.values()) <= CELLS or len(self.ours) < len(self.wanted):
+            return False
+        layout = self.layout
+        table = np.zeros((len(counts), layout.width), np.int64)
+        table[:, 0] = counts[:, 0]
+        if layout.pairs != "none":
+            faces = counts[:, 1 + int(self.stacked) :]
+            table[:, layout["pairs"]] = counts[:, :1] - faces // 2
+        labels = np.arange(1, len(counts) + 1, dtype=np.int64)
+        self.sums = Accumulation(labels, table, layout, self.shape, self.spacing)
+        return True
 
     def answer(self, labels: NDArray[Any] | None) -> dict[str, NDArray[Any]]:
         """Compute the columns.

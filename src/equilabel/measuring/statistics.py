@@ -51,7 +51,7 @@ class Statistics:
     counts: NDArray[np.int64]
     layout: Layout
     shape: tuple[int, ...]
-    values: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None = None
+    values: tuple[NDArray[Any], ...] | None = None
     squares: NDArray[np.float64] | None = None
     single: bool = True
 
@@ -182,7 +182,7 @@ def measure_part(
     sums = squares = None
     if values is not None:
         flat = values.reshape(labels.size, -1 if values.ndim > labels.ndim else 1)
-        sums = found.values(flat)
+        sums = found.values(flat)[:3]
         squares = found.squares(flat, sums[0] / counts[:, :1])
     return Statistics(
         found.labels,

@@ -31,6 +31,9 @@ class Method:
         Other words for it.
     devices : tuple of str
         Devices that have its passes.
+    counts : bool
+        Whether its recipe shows a visitor what it counted: `runs` the table of runs, the others
+        elements and exposed faces of each component.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Method:
     contract: Literal["runs", "roots"]
     aliases: tuple[str, ...] = ()
     devices: tuple[str, ...] = ("cpu", "cuda")
+    counts: bool = False
 
 
 METHODS: dict[str, Method] = {
@@ -49,6 +53,7 @@ METHODS: dict[str, Method] = {
             summary="Unite maximal stretches of equal value, then paint each label once.",
             paper="",
             contract="runs",
+            counts=True,
         ),
         Method(
             name="kalentev",
@@ -60,6 +65,7 @@ METHODS: dict[str, Method] = {
             ),
             contract="roots",
             aliases=("label_equivalence",),
+            counts=True,
         ),
         Method(
             name="komura",
@@ -125,7 +131,7 @@ def load_recipe(name: str) -> Callable[..., Any]:
     -------
     callable
         ``recipe`` of the method's module. Under the contract "roots" it is called as
-        ``recipe(passes, image, background, steps)``.
+        ``recipe(passes, image, background, steps)``, with a visitor if it counts.
 
     Raises
     ------

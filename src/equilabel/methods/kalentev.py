@@ -2,7 +2,7 @@
 
 O. Kalentev, A. Rai, S. Kemnitz, R. Schneider, Connected component labeling on a 2D grid using
 CUDA, J. Parallel Distrib. Comput. 71 (2011) 615-620, doi:10.1016/j.jpdc.2010.10.012,
-Listings 1 to 3, for any number of axes and any neighborhood.
+Listings 1 to 3, for any number of axes and any neighborhood; Listing 4 for sizes and perimeters.
 """
 
 from __future__ import annotations
@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from numpy.typing import NDArray
 
 
 def recipe(
-    passes: ModuleType, image: NDArray[Any], background: Any, steps: NDArray[np.int64]
+    passes: ModuleType,
+    image: NDArray[Any],
+    background: Any,
+    steps: NDArray[np.int64],
+    visit: Callable[[NDArray[np.int64]], object] | None = None,
 ) -> NDArray[np.int64]:
     """Find the root of every element.
 
@@ -37,6 +42,9 @@ def recipe(
         Value of the elements that belong to nothing; None if there are none.
     steps : (K, ndim) array of int64
         To the neighbors of an element, in raster order, each with its opposite.
+    visit : callable, optional
+        Is shown, for each component in raster order, its number of elements and of exposed faces
+        along each axis, (N, 1 + ndim), which the analysis then accumulates.
 
     Returns
     -------
@@ -47,11 +55,21 @@ def recipe(
     if background is not None:
         background = np.asarray(background, image.dtype).view(values.dtype)[()]
     rows, size, jumps, shifts = padding(image.shape, steps)
+    across = beside(image.shape, steps)
+    sides = np.append(jumps, 0)[across], np.append(shifts, 0)[across]
     rows, jumps, shifts = (np.asarray(part, like=image) for part in (rows, jumps, shifts))
 
     labels = passes.init_labels(values, background, rows, size)
-    while passes.scan(labels, values, rows, jumps, shifts):
-        passes.analyze(labels)
+    if visit is None:
+        while passes.scan(labels, values, rows, jumps, shifts):
+            passes.analyze(labels)
+    else:
+        counts = np.zeros((size, 1 + image.ndim), np.int64, like=image)
+        sides = np.asarray(sides[0], like=image), np.asarray(sides[1], like=image)
+        passes.init_counts(labels, values, rows, *sides, counts)
+        while passes.scan(labels, values, rows, jumps, shifts):
+            passes.analyze_counts(labels, counts)
+        visit(counts[counts[:, 0] > 0])
     roots: NDArray[np.int64] = passes.crop(labels, rows, values.size)
     return roots.reshape(image.shape)
 
@@ -96,6 +114,31 @@ def padding(
     corners = np.indices(shape[:-1], dtype=np.int64).reshape(len(shape) - 1, prod(shape[:-1]))
     rows = strides[:-1] @ corners + strides @ margin
     return rows, int(outer.prod()), steps @ strides, steps @ _strides(inner)
+
+
+def beside(shape: tuple[int, ...], steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Find the two steps along each axis among those that `padding` keeps.
+
+    Returns
+    -------
+    (ndim, 2) array of int64
+        Places in `jumps` and `shifts`; -1 where no step goes along the axis.
+
+    Examples
+    --------
+    >>> beside((2, 3), np.array([[-1, 0], [0, -1], [0, 1], [1, 0]])).tolist()
+    [[0, 3], [1, 2]]
+    """
+    inner = np.array(shape, dtype=np.int64)
+    kept = steps[~(steps[:, inner == 1] != 0).any(axis=1)].tolist()
+    found = np.full((len(shape), 2), -1, dtype=np.int64)
+    for axis in range(len(shape)):
+        for side, step in enumerate((-1, 1)):
+            unit = [0] * len(shape)
+            unit[axis] = step
+            if unit in kept:
+                found[axis, side] = kept.index(unit)
+    return found
 
 
 def _strides(shape: NDArray[np.int64]) -> NDArray[np.int64]:

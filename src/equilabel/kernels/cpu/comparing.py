@@ -92,7 +92,8 @@ def count_starts(planes, first, last, left, begin, end):
     runs = 0
     for row in range(first, last):
         for word in range(begin >> 6, ((end - 1) >> 6) + 1):
-            runs += popcount(find_starts(planes, row, word, left, begin, end))
+            if planes[row, word, 0] != NONE:
+                runs += popcount(find_starts(planes, row, word, left, begin, end))
     return runs
 
 

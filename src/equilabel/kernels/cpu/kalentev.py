@@ -103,6 +103,68 @@ def analyze(labels):
 
 
 @njit(nogil=True, cache=True)
+def init_counts(labels, values, rows, jumps, shifts, counts):
+    """Count every foreground element and its exposed faces as its own component (Section 4).
+
+    Parameters
+    ----------
+    labels : (size,) array of int64
+        After `init_labels`.
+    values, rows
+        As for `scan`.
+    jumps, shifts : (axes, 2) arrays of int64
+        Distances to the two neighbors along each axis; 0 where the axis has but one element.
+    counts : (size, 1 + axes) array of int64
+        Zeros; overwritten with 1 and the number of faces along each axis behind which there is
+        another value, background or nothing.
+    """
+    width = values.size // rows.size
+    for row in range(rows.size):
+        for column in range(width):
+            position = rows[row] + column
+            if labels[position] == 0:
+                continue
+            element = row * width + column
+            counts[position, 0] = 1
+            for axis in range(jumps.shape[0]):
+                exposed = 0
+                for side in range(2):
+                    jump = jumps[axis, side]
+                    if jump == 0 or labels[position + jump] == 0:
+                        exposed += 1
+                    elif values[element + shifts[axis, side]] != values[element]:
+                        exposed += 1
+                counts[position, 1 + axis] = exposed
+
+
+@njit(nogil=True, cache=True)
+def analyze_counts(labels, counts):
+    """Do as `analyze`, and move the counts of each element to what it refers to (Listing 4).
+
+    In the end the element with the smallest index of a component holds its size and faces, all
+    others zeros. The listing's atomic addition is a plain one here: elements come one by one.
+
+    Parameters
+    ----------
+    labels : (size,) array of int64
+    counts : (size, 1 + axes) array of int64
+        Overwritten.
+    """
+    for position in range(labels.size):
+        label = labels[position]
+        if label != 0:
+            after = labels[label]
+            while after != label:
+                label = labels[after]
+                after = labels[label]
+            labels[position] = label
+            if counts[position, 0] != 0 and label != position:
+                for kind in range(counts.shape[1]):
+                    counts[label, kind] += counts[position, kind]
+                    counts[position, kind] = 0
+
+
+@njit(nogil=True, cache=True)
 def crop(labels, rows, size):
     """Take the padding off: labels become roots.
 

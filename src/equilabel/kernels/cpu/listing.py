@@ -33,6 +33,8 @@ def list_runs(labels, columns, planes, left, first_row, skip, begin, end, runs):
     row = 0
     while run < runs.shape[0]:
         for word in range(begin >> 6, ((end - 1) >> 6) + 1):
+            if planes[skip + row, word, 0] == NONE:
+                continue
             here = find_starts(planes, skip + row, word, left, begin, end)
             while here != NONE:
                 x = 64 * word + lowest(here)
@@ -81,6 +83,8 @@ def list_joined(
         z = at // shape[4] % shape[3] // deep
         block = (at // (shape[4] * shape[3]) * grid[3] + z) * grid[4] + y
         for word in range(words):
+            if planes[skip + row, word, 0] == NONE:
+                continue
             here = find_starts(planes, skip + row, word, left, 0, columns)
             while here != NONE:
                 bit = here & (~here + ONE)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .runs import RunTable
 
 STRIP = 2**20  # pixels of a strip, but for the rest of a row
+DENSE = 4  # entries of tables for each label and thread that each pixel may cost
 ROOM = 16  # entries of a look-up table that each run may cost before labels are sorted instead
 
 
@@ -140,6 +141,13 @@ class Survey:
         self.layout = layout
         self._shape = rows.shape
         self._columns = rows.sides[-1]
+        if (
+            isinstance(rows, JoinedRows)
+            and not keep
+            and layout == Layout(layout.axes, layout.stacked)
+        ):
+            self.labels, self.table = _add_joined(rows, layout)
+            return
         size = prod(rows.sides)
         count = prod(rows.sides[:-1]) if size else 0
         tall = max(1, STRIP // max(1, self._columns))
@@ -152,7 +160,7 @@ class Survey:
         )
         self.labels, self.table, self._lines = _join(self._strips, layout)
 
-    def values(self, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def values(self, values: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """Sum the values of each label, and find the least and greatest.
 
         Parameters
@@ -164,33 +172,38 @@ class Survey:
         -------
         sums, lows, highs : (N, C) arrays
             Sums are exact int64 for integers of up to 32 bits, float64 otherwise.
+        squares : (N, C) array of int64, only for integers of up to 16 bits
+            Sums of squared values, exact.
         """
         flat, channels = _plain(values)
         whole = flat.dtype.kind in "ui"
-        exact = whole and flat.dtype.itemsize <= 4
-        limits = np.iinfo(flat.dtype) if whole else np.finfo(flat.dtype)
+        kind: Any = np.int64 if whole and flat.dtype.itemsize <= 4 else np.float64
+        limits: Any = np.iinfo(flat.dtype) if whole else None
         top, bottom = (limits.max, limits.min) if whole else (np.inf, -np.inf)
+        small = whole and flat.dtype.itemsize <= 2
+        kernel: Any = weighing.add_small_values if small else weighing.add_values
 
-        def add(strip: Strip) -> Any:
-            shape = (channels, len(strip.ids))
-            sums = np.zeros(shape, np.int64 if exact else np.float64)
+        def room(labels: int) -> list[NDArray[Any]]:
+            shape = (channels, labels)
             lows, highs = np.full(shape, top, flat.dtype), np.full(shape, bottom, flat.dtype)
-            for channel in range(channels):
-                weighing.add_values(
-                    strip.runs, flat, self._columns, channels, channel,
-                    sums[channel], lows[channel], highs[channel],
-                )  # fmt: skip
-            return sums.T, lows.T, highs.T
+            squares = [np.zeros(shape, kind)] if small else []
+            return [np.zeros(shape, kind), lows, highs, *squares]
 
-        parts = self._each(add)
-        shape = (len(self.labels), channels)
-        sums = np.zeros(shape, np.int64 if exact else np.float64)
-        lows, highs = np.full(shape, top, flat.dtype), np.full(shape, bottom, flat.dtype)
-        for lines, (total, low, high) in zip(self._lines, parts, strict=True):
-            sums[lines] += total
-            lows[lines] = np.minimum(lows[lines], low)
-            highs[lines] = np.maximum(highs[lines], high)
-        return sums, lows, highs
+        def add(strip: Strip) -> list[NDArray[Any]]:
+            found = room(len(strip.ids))
+            for channel in range(channels):
+                parts = [part[channel] for part in found]
+                kernel(strip.runs, flat, self._columns, channels, channel, *parts)
+            return found
+
+        sums, lows, highs, *squares = room(len(self.labels))
+        for lines, part in zip(self._lines, self._each(add), strict=True):
+            sums[:, lines] += part[0]
+            lows[:, lines] = np.minimum(lows[:, lines], part[1])
+            highs[:, lines] = np.maximum(highs[:, lines], part[2])
+            for square in squares:
+                square[:, lines] += part[3]
+        return tuple(found.T for found in (sums, lows, highs, *squares))
 
     def squares(self, values: NDArray[Any], centers: NDArray[Any]) -> NDArray[np.float64]:
         """Sum the squared distances of values from a center for each label and channel."""
@@ -255,6 +268,33 @@ class Survey:
         for lines, part in zip(self._lines, self._each(add, self._lines), strict=True):
             sums[lines] += part
         return sums
+
+
+def _add_joined(rows: JoinedRows, layout: Layout) -> tuple[Any, Any]:
+    """Count places alone, in a table for each thread: nothing else is held."""
+    table = rows.table
+    count = int(table.parents[: table.counts[-1]].max(initial=0))
+    size = prod(rows.sides)
+    worth = max(1, DENSE * size // ((count + 1) * layout.width))
+    pieces = max(1, min(threads.available(), size // threads.WEIGHT, worth))
+    ends = [table.rows * piece // pieces for piece in range(pieces + 1)]
+    sides = np.array(rows.sides, np.int64)
+    divided = table.pixels is not None
+    parts = [np.zeros((count + 1, layout.width), np.int64) for _ in range(pieces)]
+    kernel: Any = tallying.add_joined
+    spans = threads.each(
+        lambda piece: kernel(
+            table.bits, table.starts, divided, table.starts, table.first, table.parents,
+            *table.geometry, ends[piece], ends[piece + 1], sides, layout.axes, parts[piece],
+        ),
+        [(piece,) for piece in range(pieces)],
+    )  # fmt: skip
+    whole = parts[0]
+    lows, sums = layout["lows"].start, layout["highs"].stop
+    for (least, most), part in zip(spans[1:], parts[1:], strict=True):
+        lines = np.arange(least, most + 1)
+        tallying.add_table(whole, lines, part[least : most + 1], lows, sums)
+    return np.arange(1, count + 1, dtype=np.int64), whole[1:]
 
 
 @dataclass

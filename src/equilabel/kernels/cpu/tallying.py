@@ -6,7 +6,7 @@ Sums wrap around at 2**64, so that differences of them are exact wherever these 
 import numpy as np
 from numba import njit
 
-from .bits import NONE, popcount
+from .bits import LAST, NONE, ONE, lowest, popcount
 from .comparing import within
 from .packing import AXES, advance, locate
 
@@ -54,6 +54,96 @@ def add_places(runs, shape, sides, axes, table):
         table[line, 1 + x] += (begin + end - 1) * length // 2
         table[line, lows + x] = max(table[line, lows + x], sides[x] - begin)
         table[line, highs + x] = max(table[line, highs + x], end)
+
+
+@njit(nogil=True, cache=True)
+def add_joined(
+    bits,
+    begins,
+    divided,
+    starts,
+    first,
+    labels,
+    shape,
+    grid,
+    deep,
+    tall,
+    first_row,
+    last_row,
+    sides,
+    axes,
+    table,
+):
+    """Do as `add_places` for the runs of some rows of a run table, without a list of them.
+
+    Parameters
+    ----------
+    bits : (>= R, words) array of uint64
+        Foreground.
+    begins : (>= R, words) array of uint64
+        Where runs begin, if they are `divided` by values; else not read.
+    starts, first, labels, shape, grid, deep, tall
+        As for `listing.list_joined`.
+    table : (N + 1, 1 + 3 * axes) array of int64
+        Updated: a line for each label.
+
+    Returns
+    -------
+    least, most : int
+        Range of the labels met; 1 and 0 if there are none.
+    """
+    words = bits.shape[1]
+    position = np.empty(AXES, np.int64)
+    leading = AXES + 1 - axes
+    x = axes - 1
+    lows = 1 + axes
+    highs = 1 + 2 * axes
+    side = sides[x]
+    least = np.int64(labels.size)
+    most = np.int64(0)
+    locate(first_row, shape, position)
+    for row in range(first_row, last_row):
+        block = (position[0] * shape[1] + position[1]) * shape[2] + position[2]
+        block = (block * grid[3] + position[3] // deep) * grid[4] + position[4] // tall
+        label = np.int64(0)
+        begin = -1
+        carry = NONE
+        for word in range(words):
+            pixels = bits[row, word]
+            shifted = (pixels << ONE) | carry
+            carry = pixels >> LAST
+            opens = begins[row, word] if divided else pixels & ~shifted
+            change = opens | (shifted & ~pixels)
+            while change != NONE or (word + 1 == words and begin >= 0):
+                at = 64 * words
+                bit = NONE
+                if change != NONE:
+                    at = 64 * word + lowest(change)
+                    bit = change & (~change + ONE)
+                    change ^= bit
+                if begin >= 0:
+                    end = min(at, side)
+                    length = end - begin
+                    table[label, 0] += length
+                    for axis in range(x):
+                        here = position[leading + axis]
+                        table[label, 1 + axis] += here * length
+                        table[label, lows + axis] = max(
+                            table[label, lows + axis], sides[axis] - here
+                        )
+                        table[label, highs + axis] = max(table[label, highs + axis], here + 1)
+                    table[label, 1 + x] += (begin + end - 1) * length // 2
+                    table[label, lows + x] = max(table[label, lows + x], side - begin)
+                    table[label, highs + x] = max(table[label, highs + x], end)
+                    begin = -1
+                if (opens & bit) != NONE:
+                    begin = at
+                    before = popcount(starts[block, word] & (bit | (bit - ONE)))
+                    label = np.int64(labels[first[block, word] + before - 1])
+                    least = min(least, label)
+                    most = max(most, label)
+        advance(shape, position)
+    return (least, most) if most > 0 else (np.int64(1), np.int64(0))
 
 
 @njit(nogil=True, cache=True)

@@ -9,8 +9,6 @@ from numba import njit
 
 from .packing import AXES, locate
 
-# One pass over the runs of a strip, in raster order: the order of float sums is fixed.
-
 
 @njit(nogil=True, cache=True)
 def add_values(runs, values, columns, channels, channel, sums, lows, highs):
@@ -25,28 +23,59 @@ def add_values(runs, values, columns, channels, channel, sums, lows, highs):
         Updated. NaN is kept.
     """
     for run in range(runs.shape[0]):
-        start = runs[run, 0] * columns
+        first = (runs[run, 0] * columns + runs[run, 1]) * channels + channel
+        last = (runs[run, 0] * columns + runs[run, 2]) * channels
         line = runs[run, 3]
         total = sums.dtype.type(0)
         least = lows[line]
         most = highs[line]
-        if channels == 1:
-            for pixel in range(start + runs[run, 1], start + runs[run, 2]):
-                value = values[pixel]
+        odd = least
+        if channels == 1:  # a loop of steps of 1 takes several values at once
+            for place in range(first, last):
+                value = values[place]
                 total += value
-                if value < least or value != value:
-                    least = value
-                if value > most or value != value:
-                    most = value
+                least = min(least, value)
+                most = max(most, value)
+                odd = value if value != value else odd
         else:
-            for x in range(runs[run, 1], runs[run, 2]):
-                value = values[(start + x) * channels + channel]
+            for place in range(first, last, channels):
+                value = values[place]
                 total += value
-                if value < least or value != value:
-                    least = value
-                if value > most or value != value:
-                    most = value
+                least = min(least, value)
+                most = max(most, value)
+                odd = value if value != value else odd
         sums[line] += total
+        lows[line] = least if odd == odd else odd
+        highs[line] = most if odd == odd else odd
+
+
+@njit(nogil=True, cache=True)
+def add_small_values(runs, values, columns, channels, channel, sums, lows, highs, squares):
+    """Do as `add_values` for integers of up to 16 bits, and sum their squares exactly too."""
+    for run in range(runs.shape[0]):
+        first = (runs[run, 0] * columns + runs[run, 1]) * channels + channel
+        last = (runs[run, 0] * columns + runs[run, 2]) * channels
+        line = runs[run, 3]
+        total = np.int64(0)
+        square = np.int64(0)
+        least = lows[line]
+        most = highs[line]
+        if channels == 1:
+            for place in range(first, last):
+                value = values[place]
+                total += value
+                square += np.int64(value) * np.int64(value)
+                least = min(least, value)
+                most = max(most, value)
+        else:
+            for place in range(first, last, channels):
+                value = values[place]
+                total += value
+                square += np.int64(value) * np.int64(value)
+                least = min(least, value)
+                most = max(most, value)
+        sums[line] += total
+        squares[line] += square
         lows[line] = least
         highs[line] = most
 
