@@ -36,6 +36,10 @@ INSTANCES = {
     "Label": ["u4", "u8"],
     "Sum": ["i4", "i8"],
     "Real": ["f4", "f8"],
+    "Value": ["u1", "i2", "u4", "i8", "f4", "f8"],
+    "Gray": ["u1", "i1", "u2", "i4", "u8", "f4", "f8"],
+    "Pairs": ["0", "2", "4", "3", "13"],
+    "Rank": ["2", "3"],
     "Tile": [
         f"Tile<{many}, {words}, {tall}, {deep}>"
         for many in ("false", "true")

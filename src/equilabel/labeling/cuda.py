@@ -59,7 +59,8 @@ def label_on_gpu(
     else:
         flat = xp.empty(image.size, np.int32 if narrow else np.int64)
     connectivity = min(connectivity, lean.ndim - stacked)
-    count = _label_into(flat, lean, value, connectivity, row, device, stacked)
+    told = request if request is not None and lean.shape == image.shape else None
+    count = _label_into(flat, lean, value, connectivity, row, device, stacked, told)
     if straight:
         return out, count
     if out is not None:
@@ -136,6 +137,7 @@ def _label_into(
     row: Method,
     device: str,
     stacked: bool,
+    request: Request | None,
 ) -> Any:
     """Write the labels of a C-contiguous image without axes of length 1, and count them."""
     kernels = passes(row.name, device)
@@ -143,7 +145,8 @@ def _label_into(
         return kernels.label_runs(image, value, connectivity, stacked, flat)
     background = None if value is None else image.dtype.type(value)
     steps = offsets(image.ndim, connectivity, stacked=stacked)
-    roots = load_recipe(row.name)(kernels, image, background, steps).reshape(-1)
+    more = () if request is None or not row.counts else (request.count_cells,)
+    roots = load_recipe(row.name)(kernels, image, background, steps, *more).reshape(-1)
     return passes("roots", device).number(roots, flat)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from equilabel.devices import fetch, passes, place, resolve, using
 
 from .accumulation import Accumulation, plan
@@ -129,7 +131,7 @@ class Request:
         """
         if not set(self.ours.values()) <= CELLS or len(self.ours) < len(self.wanted):
             return False
-        layout = self.layout
+        layout, counts = self.layout, fetch(counts)
         table = np.zeros((len(counts), layout.width), np.int64)
         table[:, 0] = counts[:, 0]
         if layout.pairs != "none":

@@ -1,4 +1,4 @@
-// Label equivalence (Kalentev et al. 2011), Listings 1 to 3, for any number of axes.
+// Label equivalence (Kalentev et al. 2011), Listings 1 to 4, for any number of axes.
 //
 // Labels are indices into the padded image; 0 stands for background and padding; a label is at most
 // the index of the element that bears it. `values` is the image without padding, flat; `rows` holds
@@ -7,7 +7,7 @@
 // The passes race on `labels` and need no atomic operation. A word of 64 bits is read and written
 // whole, and a value that another thread has replaced meanwhile, or that an old cache line still
 // holds, is a label of the same component all the same: it is only higher than it could be.
-#include "grid.cuh"
+#include "lanes.cuh"
 
 __device__ inline Index padded(const Index* __restrict__ rows, Index width, Index element)
 {
@@ -70,6 +70,80 @@ __global__ void analyze(Index size, Index* labels)
         after = labels[label];
     }
     labels[position] = label;
+}
+
+// Section 4: count every foreground element and its exposed faces as its own component. `counts` holds
+// `kinds` numbers for each element of the padded image, 0 at first; `sides` of both lists are the
+// distances to the two neighbors along each axis, 0 where the axis has but one element.
+template <typename Pixel>
+__global__ void init_counts(const Pixel* __restrict__ values, const Index* __restrict__ rows,
+                            Index width, Index size, const Index* __restrict__ jumps,
+                            const Index* __restrict__ shifts, int kinds, const Index* labels, u8* counts)
+{
+    const Index element = thread_index();
+    if (element >= size) return;
+    const Index position = padded(rows, width, element);
+    if (labels[position] == 0) return;
+    const Pixel value = values[element];
+    counts[position * kinds] = 1;
+    for (int axis = 0; axis < kinds - 1; ++axis) {
+        u8 exposed = 0;
+        for (int side = 2 * axis; side < 2 * axis + 2; ++side) {
+            const Index jump = jumps[side];
+            exposed += jump == 0 || labels[position + jump] == 0 ||
+                       values[element + shifts[side]] != value;
+        }
+        counts[position * kinds + 1 + axis] = exposed;
+    }
+}
+
+// Listing 4: as `analyze`, and what an element counted moves to the end of its chain. The listing adds
+// atomically for every element, and all wait where one component is large; here the lanes that move to
+// the same end add up first, and then the block for the end that is lowest in it.
+//
+// Why this is safe: counts move from elements that are not their own ends to elements that are, and no
+// pass changes which is which. A thread clears its own only.
+__global__ void analyze_counts(Index size, int kinds, Index* labels, u8* counts)
+{
+    __shared__ unsigned long long lowest, sums[7];
+    if (threadIdx.x == 0) lowest = ~0ull;
+    if (threadIdx.x < 7) sums[threadIdx.x] = 0;
+    __syncthreads();
+    const Index position = thread_index();
+    Index label = position < size ? labels[position] : 0;
+    bool moves = false;
+    if (label != 0) {
+        Index after = labels[label];
+        while (after != label) {
+            label = labels[after];
+            after = labels[label];
+        }
+        labels[position] = label;
+        moves = label != position && counts[position * kinds] != 0;
+    }
+    const unsigned moving = __ballot_sync(ALL, moves);
+    unsigned lanes = 0;
+    bool leads = false;
+    if (moves) {
+        lanes = lanes_alike(moving, label);
+        leads = threadIdx.x % 32 == __ffs(lanes) - 1;
+        if (leads) atomicMin(&lowest, static_cast<unsigned long long>(label));
+    }
+    __syncthreads();
+    if (moves) {
+        const bool shared = static_cast<unsigned long long>(label) == lowest;
+        for (int kind = 0; kind < kinds; ++kind) {
+            u8& mine = counts[position * kinds + kind];
+            const u8 value = mine;
+            mine = 0;
+            const bool small = !__any_sync(lanes, value >> 26 != 0);
+            const u8 sum = small ? sum_over(lanes, static_cast<unsigned>(value)) : sum_over(lanes, value);
+            if (leads) atomicAdd(shared ? sums + kind : counts + label * kinds + kind, sum);
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < kinds && lowest != ~0ull && sums[threadIdx.x])
+        atomicAdd(counts + lowest * kinds + threadIdx.x, sums[threadIdx.x]);
 }
 
 // Leave with each element that bears its own index where it lies in the image, as -1 - element.

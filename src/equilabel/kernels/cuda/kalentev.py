@@ -50,6 +50,31 @@ def analyze(labels):
     launch(kernel("kalentev", "analyze"), labels.size, labels.size, labels)
 
 
+def init_counts(labels, values, rows, jumps, shifts, counts):
+    """Count every foreground element and its exposed faces as its own component (Section 4)."""
+    launch(
+        kernel("kalentev", f"init_counts<{values.dtype.str[1:]}>"),
+        values.size,
+        values,
+        rows,
+        values.size // rows.size,
+        values.size,
+        jumps.reshape(-1),
+        shifts.reshape(-1),
+        counts.shape[1],
+        labels,
+        counts,
+    )
+
+
+def analyze_counts(labels, counts):
+    """Do as `analyze`, and move the counts of each element to what it refers to (Listing 4)."""
+    launch(
+        kernel("kalentev", "analyze_counts"), labels.size, labels.size, counts.shape[1],
+        labels, counts,
+    )  # fmt: skip
+
+
 def crop(labels, rows, size):
     """Take the padding off: labels become roots."""
     roots = cupy.empty(size, cupy.int64)

@@ -1,0 +1,315 @@
+"""Passes that measure labels on the GPU, named and shaped like those of the CPU.
+
+Tables are filled on the device and come to the host once, without the lines of labels that do not
+occur. Floats are added as whole numbers, see weighing.cu: the same bits every time.
+"""
+
+from math import ceil, log2, prod
+
+import cupy
+import numpy as np
+
+from equilabel.kernels.layout import Layout
+
+from ._compile import kernel, launch
+from .transfers import download
+
+AXES = 6
+WIDE, INNER = 30, 28  # columns that a warp counts, as measuring.cu has them
+WARPS = 1 << 14  # that keep a card busy
+TALLEST = 256
+BITS = 62  # of a sum
+ROOM = 4  # lines of a table that each pixel may cost before labels are looked up instead
+SCENE = np.dtype(
+    [
+        ("sides", "i8", AXES),
+        *((name, "i4") for name in ("axes", "rank", "tall", "width")),
+        *((name, "i4") for name in ("sums", "lows", "highs", "seconds", "pairs")),
+        *((name, "i4") for name in ("euler_face", "euler_full", "outline")),
+    ],
+    align=True,
+)
+PAIRS = {(2, "faces"): 2, (2, "all"): 4, (3, "faces"): 3, (3, "all"): 13}
+
+
+class LabelRows:
+    """The rows of an image of labels.
+
+    Parameters
+    ----------
+    labels : C-contiguous cupy array of int, 1 to 6 axes
+    """
+
+    def __init__(self, labels):
+        self.sides = labels.shape
+        self.flat = labels.reshape(-1)
+
+
+class Survey:
+    """Counts of every label, and further sums over its pixels.
+
+    Parameters
+    ----------
+    rows : LabelRows
+    layout : Layout
+        What to count.
+    keep : bool
+        As on the CPU; pixels are looked at again anyway.
+
+    Attributes
+    ----------
+    labels : (N,) array of int64
+        Labels that occur, ascending; a negative one is reported and not to be used.
+    table : (N, layout.width) array of int64
+        As `equilabel.kernels.layout` says.
+    """
+
+    def __init__(self, rows: LabelRows, layout: Layout, keep: bool = False):
+        self.layout = layout
+        self._sides = rows.sides
+        self._flat, self._lines, ids = _place(rows.flat)
+        if ids is not None and len(ids) and ids[0] < 0:
+            self.labels, self.table = ids[:1], np.zeros((1, layout.width), np.int64)
+            return
+        table = cupy.zeros((self._lines, layout.width), np.uint64)
+        if self._flat.size:
+            _count(self._flat, self._sides, layout, table)
+        self._kept = cupy.flatnonzero(table[:, 0])
+        self.table = download(table[self._kept].view(np.int64))
+        self.labels = download(self._kept) if ids is None else ids[download(self._kept)]
+        self._most = int(self.table[:, 0].max(initial=1))
+
+    def values(self, values):
+        """Sum the values of each label, and find the least and greatest.
+
+        Parameters
+        ----------
+        values : (P, C) cupy array
+            Values of every pixel in each channel.
+
+        Returns
+        -------
+        sums, lows, highs : (N, C) arrays
+            Sums are exact int64 for integers of up to 32 bits, float64 otherwise.
+        """
+        values = _plain(values)
+        exact = values.dtype.kind in "ui" and values.itemsize <= 4
+        scale = 0 if exact else self._scale(_greatest(values))
+        parts = [self._values(values, channel, exact, scale) for channel in range(values.shape[1])]
+        shape = (len(self.labels), 0)
+        empty = np.zeros(shape), np.zeros(shape, values.dtype), np.zeros(shape, values.dtype)
+        return tuple(
+            np.stack([part[k] for part in parts], axis=1) if parts else empty[k] for k in range(3)
+        )
+
+    def squares(self, values, centers):
+        """Sum the squared distances of values from a center for each label and channel."""
+        values = _plain(values)
+        scale = self._scale((2 * _greatest(values)) ** 2)
+        sums = np.zeros((len(self.labels), values.shape[1]))
+        for channel in range(values.shape[1]):
+            table = cupy.zeros(self._lines, np.uint64)
+            around = self._spread(centers[:, channel])
+            self._launch(
+                kernel("weighing", f"add_squares<{_name(self._flat)}, {_name(values)}>"),
+                values[:, channel], values.shape[1], around, scale, table,
+            )  # fmt: skip
+            sums[:, channel] = self._fetch(table) * 2.0**-scale
+            sums[~np.isfinite(centers[:, channel]), channel] = np.nan
+        return sums
+
+    def powers(self, centers):
+        """Sum the products of powers of coordinates, up to 3 along each spatial axis.
+
+        Parameters
+        ----------
+        centers : (N, rank) array of float64
+            What the coordinates of each label are counted from.
+
+        Returns
+        -------
+        (N, 4 ** rank) array of float64
+            Exponents of the last axis change first.
+        """
+        return self._powers(None, 0, centers, 1.0)
+
+    def weighted(self, values, channel, centers):
+        """Sum as `powers` does, each pixel weighted by its value in one channel."""
+        values = _plain(values)
+        sums = self._powers(values, channel, centers, _greatest(values))
+        flags = self._values(values, channel, False, self._scale(_greatest(values)))[3]
+        sums[flags != 0] = np.nan
+        return sums
+
+    def _powers(self, values, channel, centers, greatest):
+        rank = self.layout.rank
+        scales = self._scales(centers, greatest)
+        table = cupy.zeros((self._lines, 4**rank), np.uint64)
+        finite = np.isfinite(centers).all(axis=1)
+        around = self._spread(np.where(finite[:, None], centers, 0.0))
+        shifts = cupy.zeros((self._lines, 4**rank), np.int32)
+        shifts[self._kept] = cupy.asarray(scales)
+        weights = self._flat if values is None else values[:, channel]
+        types = f"{_name(self._flat)}, {_name(weights)}, {rank}"
+        weighted = "false" if values is None else "true"
+        self._launch(
+            kernel("weighing", f"add_powers<{types}, {weighted}>"),
+            weights, 1 if values is None else values.shape[1], around, shifts, table,
+        )  # fmt: skip
+        sums = np.ldexp(self._fetch(table).astype(np.float64), -scales)
+        sums[~finite] = np.nan
+        return sums
+
+    def _scales(self, centers, greatest):
+        """Choose what products of powers are multiples of, so that their sums stay in bounds."""
+        rank = self.layout.rank
+        sides = np.array(self._sides[-rank:], np.int64)
+        first = sides - self.table[:, self.layout["lows"]][:, -rank:]
+        last = self.table[:, self.layout["highs"]][:, -rank:] - 1
+        centers = np.where(np.isfinite(centers), centers, first)
+        reach = np.maximum(np.abs(first - centers), np.abs(last - centers)).clip(1.0)
+        logs = np.log2(reach)
+        exponents = np.stack(np.meshgrid(*[np.arange(4)] * rank, indexing="ij"), -1)
+        most = logs @ exponents.reshape(-1, rank).T + np.log2(self.table[:, :1])
+        return (BITS - 1 - np.ceil(most) - _log(greatest)).clip(-1000, 1000).astype(np.int32)
+
+    def _values(self, values, channel, exact, scale):
+        table = cupy.zeros((self._lines, 4), np.uint64)
+        self._launch(
+            kernel("weighing", f"add_values<{_name(self._flat)}, {_name(values)}>"),
+            values[:, channel], values.shape[1], scale, table,
+        )  # fmt: skip
+        found = download(table[self._kept])
+        whole, flags = found[:, 0].view(np.int64), found[:, 3]
+        low, high = (_from_key(key, values.dtype) for key in (~found[:, 1], found[:, 2]))
+        if exact:
+            return whole, low, high, flags
+        sums = np.ldexp(whole.astype(np.float64), -scale)
+        sums[flags == 2], sums[flags == 4] = np.inf, -np.inf
+        torn = (flags & 1 > 0) | (flags == 6)
+        sums[torn] = np.nan
+        if values.dtype.kind == "f":
+            low[flags & 1 > 0] = high[flags & 1 > 0] = np.nan
+        return sums, low, high, flags
+
+    def _scale(self, greatest):
+        """Choose what values are multiples of, so that their sums stay in bounds."""
+        return max(-1000, min(1000, BITS - 1 - ceil(log2(self._most)) - _log(greatest)))
+
+    def _spread(self, rows):
+        """Give each line of the tables what belongs to its label."""
+        spread = cupy.zeros((self._lines, *rows.shape[1:]), np.float64)
+        spread[self._kept] = cupy.asarray(rows)
+        return spread
+
+    def _fetch(self, table):
+        return download(table[self._kept].view(np.int64))
+
+    def _launch(self, function, values, channels, *arguments):
+        """Let warps go through pixels and values."""
+        if self._flat.size:
+            scene = _scene(self._sides, self.layout, 32)
+            size = 32 * _warps(self._sides, scene, 32)
+            launch(function, size, self._flat, values, channels, scene, *arguments)
+
+
+def _place(flat):
+    """Return labels that can index a table, its lines, and the labels if they are others."""
+    if flat.size == 0:
+        return flat, 1, None
+    most = int(flat.max())
+    least = int(flat.min()) if flat.dtype.kind == "i" else 0
+    if least < 0 or most > np.iinfo(np.int64).max:
+        return flat, 0, np.array([-1], np.int64)
+    unsigned = flat.view(f"u{flat.itemsize}")
+    if most <= ROOM * flat.size:
+        return unsigned, most + 1, None
+    ids, inverse = cupy.unique(flat, return_inverse=True)
+    if int(ids[0]) != 0:
+        ids = cupy.concatenate([cupy.zeros(1, ids.dtype), ids])
+        inverse = inverse + 1
+    return inverse.astype(np.uint32).reshape(-1), ids.size, download(ids).astype(np.int64)
+
+
+def _count(flat, sides, layout, table):
+    """Fill a table of counts."""
+    euler = layout.euler_face or layout.euler_full
+    compared = "all" if euler else layout.pairs
+    pairs = PAIRS.get((layout.rank, compared), 0)
+    scene = _scene(sides, layout, WIDE)
+    launch(
+        kernel("measuring", f"count_labels<{_name(flat)}, {pairs}>"),
+        32 * _warps(sides, scene, WIDE),
+        flat,
+        scene,
+        table,
+    )
+    if layout.outline != "none":
+        scene = _scene(sides, layout, INNER)
+        uneven = "true" if layout.outline == "uneven" else "false"
+        launch(
+            kernel("measuring", f"count_outlines<{_name(flat)}, {uneven}>"),
+            32 * _warps(sides, scene, INNER),
+            flat,
+            scene,
+            table,
+        )
+
+
+def _scene(sides, layout, wide):
+    """Describe how warps go through an image."""
+    scene = np.zeros((), SCENE)
+    scene["sides"] = (1,) * (AXES - len(sides)) + tuple(sides)
+    scene["axes"], scene["rank"], scene["width"] = layout.axes, layout.rank, layout.width
+    columns, rows = int(scene["sides"][5]), int(scene["sides"][4])
+    beside = -(-columns // wide) * max(1, prod(sides[:-2]))
+    scene["tall"] = min(TALLEST, max(8, -(-rows * beside // WARPS)))
+    for group in ("sums", "lows", "highs", "seconds", "pairs", "euler_face", "euler_full"):
+        scene[group] = layout[group].start if layout.widths[group] else -1
+    scene["outline"] = layout["outline"].start if layout.widths["outline"] else -1
+    return scene.view(f"V{SCENE.itemsize}")  # without names, which are slow to pass
+
+
+def _warps(sides, scene, wide):
+    scene = scene.view(SCENE)
+    shape = scene["sides"].tolist()
+    return prod(shape[:4]) * -(-shape[4] // int(scene["tall"])) * -(-shape[5] // wide)
+
+
+def _plain(values):
+    """Return values in a type that kernels know."""
+    if values.dtype == bool:
+        values = values.view(np.uint8)
+    elif values.dtype == np.float16:
+        values = values.astype(np.float32)
+    return cupy.ascontiguousarray(values)
+
+
+def _greatest(values):
+    """Return the greatest absolute value that is finite."""
+    if values.size == 0:
+        return 0.0
+    if values.dtype.kind == "f":
+        finite = cupy.where(cupy.isfinite(values), cupy.abs(values), 0)
+        return float(finite.max())
+    return max(abs(float(values.min())), abs(float(values.max())))
+
+
+def _log(greatest):
+    """Return how many bits a number takes before the point; negative for small ones."""
+    return ceil(log2(greatest)) if greatest > 0 else 0
+
+
+def _name(array):
+    return array.dtype.str[1:]
+
+
+def _from_key(keys, dtype):
+    """Turn places in the order of a type into its numbers."""
+    if dtype.kind == "u":
+        return keys.astype(dtype)
+    if dtype.kind == "i":
+        return (keys ^ np.uint64(1 << 63)).view(np.int64).astype(dtype)
+    negative = keys < np.uint64(1 << 63)
+    bits = np.where(negative, ~keys, keys & np.uint64((1 << 63) - 1))
+    return bits.view(np.float64).astype(dtype)

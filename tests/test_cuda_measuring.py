@@ -1,0 +1,193 @@
+"""Measuring on a GPU: the columns of the CPU, integers equal and floats nearly so."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from equilabel import PROPERTIES, label, measure, regionprops_table, segment
+from equilabel.samples import blobs, nuclei_mask, percolation, voronoi
+from strategies import noise
+
+pytestmark = pytest.mark.gpu
+COUNTED = [name for name, row in PROPERTIES.items() if row.place == "kernel"]
+
+
+@pytest.fixture(scope="module")
+def cupy():
+    cupy = pytest.importorskip("cupy")
+    if not cupy.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return cupy
+
+
+def names(rank, *, stacked=False, intensity=False, unequal=False):
+    """List the properties that a kernel counts for images of some kind."""
+    return [
+        name
+        for name in COUNTED
+        if (not PROPERTIES[name].ranks or rank in PROPERTIES[name].ranks)
+        and PROPERTIES[name].by_kernel(rank)
+        and (stacked or name != "frame")
+        and (intensity or not PROPERTIES[name].intensity)
+    ]
+
+
+def same(table, expected, rtol=1e-6):
+    """Compare tables: whole numbers exactly, floats relative to the greatest of their column."""
+    assert list(table) == list(expected)
+    for name, column in expected.items():
+        found = table[name]
+        assert isinstance(found, np.ndarray), name
+        assert found.dtype == column.dtype, name
+        if column.dtype.kind in "iub":
+            np.testing.assert_array_equal(found, column, err_msg=name)
+        else:
+            scale = np.abs(column[np.isfinite(column)]).max(initial=0)
+            np.testing.assert_allclose(
+                found, column, rtol=rtol, atol=1e-9 * scale, err_msg=name, equal_nan=True
+            )
+
+
+def agree(cupy, labels, values=None, **options):
+    stacked = options.get("stacked", False)
+    wanted = names(labels.ndim - stacked, stacked=stacked, intensity=values is not None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        expected = regionprops_table(labels, values, wanted, **options)
+        on_gpu = None if values is None else cupy.asarray(values)
+        table = regionprops_table(cupy.asarray(labels), on_gpu, wanted, **options)
+    same(table, expected)
+
+
+IMAGES = {
+    "nuclei": lambda: label(nuclei_mask((300, 411))),
+    "blobs": lambda: label(blobs((257, 300))),
+    "noise": lambda: label(percolation((90, 333), 0.6)),
+    "touching": lambda: voronoi((150, 170), 60),
+    "gaps": lambda: (noise((70, 65), values=6) * 37).astype(np.uint16),
+    "one": lambda: np.ones((513, 300), np.int64),
+    "zeros": lambda: np.zeros((20, 30), np.int32),
+    "a pixel": lambda: np.array([[3]], np.uint8),
+    "row": lambda: label(percolation((1, 500), 0.5)),
+    "column": lambda: label(percolation((500, 1), 0.5)),
+    "3D": lambda: label(blobs((30, 45, 70), scale=4.0)),
+    "3D noise": lambda: label(percolation((12, 31, 64), 0.4)),
+    "3D touching": lambda: noise((9, 14, 35), values=5),
+}
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_columns_are_those_of_the_cpu(cupy, image):
+    agree(cupy, IMAGES[image]())
+
+
+@pytest.mark.parametrize("image", ["nuclei", "gaps", "3D"])
+@pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8", "f4", "f8"])
+def test_columns_of_intensities_are_those_of_the_cpu(cupy, image, dtype):
+    labels = IMAGES[image]()
+    values = np.random.default_rng(0).normal(90, 25, labels.shape).clip(1, 120).astype(dtype)
+    agree(cupy, labels, values)
+    agree(cupy, labels, np.stack([values, values[::-1]], -1))
+
+
+@pytest.mark.parametrize("image", ["nuclei", "touching", "3D"])
+def test_spacing_counts(cupy, image):
+    labels = IMAGES[image]()
+    values = np.random.default_rng(0).integers(0, 255, labels.shape).astype(np.uint8)
+    agree(cupy, labels, values, spacing=0.5)
+    agree(cupy, labels, values, spacing=(3.0, 0.5, 0.7)[: labels.ndim])
+
+
+@pytest.mark.parametrize("shape", [(70,), (5, 40, 50), (4, 6, 20, 33), (3, 4, 5, 6, 7)])
+def test_any_number_of_axes_and_stacks(cupy, shape):
+    image = percolation(shape, 0.45)
+    agree(cupy, label(image))
+    if len(shape) > 2:
+        agree(cupy, label(image, stacked=True), stacked=True)
+
+
+def test_nan_stays_in_its_row(cupy):
+    labels = np.array([[1, 1, 0, 2, 2], [1, 1, 0, 2, 2], [3, 3, 0, 4, 4]])
+    values = np.arange(15.0).reshape(3, 5)
+    values[0, 0], values[2, 1], values[2, 3] = np.nan, np.inf, -np.inf
+    agree(cupy, labels, values)
+    agree(cupy, labels, values.astype(np.float32))
+
+
+def test_labels_that_no_table_has_room_for(cupy):
+    labels = np.array([[0, 7, 2**40], [2**62, 7, 2**40], [0, 0, 1]])
+    agree(cupy, labels)
+    table = regionprops_table(cupy.asarray(labels), properties=("label", "num_pixels"))
+    assert table["label"].tolist() == [1, 7, 2**40, 2**62]
+    assert table["num_pixels"].tolist() == [1, 2, 2, 1]
+    with pytest.raises(ValueError, match="must hold no negative labels; got -3"):
+        regionprops_table(cupy.asarray([[1, -3]]))
+    with pytest.raises(TypeError, match="must be of an integer type"):
+        regionprops_table(cupy.ones((3, 3)))
+
+
+def test_small_values_beside_large_ones_keep_their_mean(cupy):
+    labels = np.array([[1, 1, 2, 2]])
+    values = np.array([[1.25e6, 2e6, 3.1e-3, 4.7e-3]])
+    table = regionprops_table(cupy.asarray(labels), cupy.asarray(values), ["intensity_mean"])
+    np.testing.assert_allclose(table["intensity_mean"], [1.625e6, 3.9e-3], rtol=1e-9)
+
+
+def test_the_same_bits_come_every_time(cupy):
+    labels = cupy.asarray(label(percolation((700, 900), 0.6)))
+    values = cupy.random.default_rng(0).normal(size=labels.shape)
+    wanted = ["intensity_mean", "intensity_std", "moments_weighted_central", "moments_central"]
+    first = regionprops_table(labels, values, wanted)
+    for _ in range(5):
+        again = regionprops_table(labels, values, wanted)
+        assert all((again[name] == first[name]).all() for name in first)
+
+
+@pytest.mark.parametrize("method", ["runs", "kalentev", "komura"])
+@pytest.mark.parametrize("shape", [(90, 130), (12, 20, 35)])
+def test_measuring_while_labeling(cupy, method, shape):
+    image = percolation(shape, 0.5)
+    values = np.random.default_rng(0).integers(0, 99, shape).astype(np.uint16)
+    for wanted in (["label", "area", "bbox", "centroid"], names(len(shape), intensity=True)):
+        for connectivity in (1, len(shape)):
+            options = {"connectivity": connectivity, "method": method, "properties": wanted}
+            labels, table = label(image, intensity_image=values, device="cpu", **options)
+            for place in (cupy.asarray, np.asarray):
+                found, columns = label(
+                    place(image), intensity_image=place(values), device="cuda", **options
+                )
+                np.testing.assert_array_equal(cupy.asnumpy(found), labels)
+                same(columns, table)
+    edges = "perimeter_edges" if len(shape) == 2 else "surface_area_faces"
+    wanted = ["label", "num_pixels", edges]
+    same(
+        label(cupy.asarray(image), properties=wanted, method=method)[1],
+        label(image, properties=wanted, method=method)[1],
+    )
+
+
+def test_measuring_without_labels(cupy):
+    for shape in [(90, 130), (12, 20, 35)]:
+        image = percolation(shape, 0.5)
+        wanted = names(len(shape))
+        same(measure(cupy.asarray(image), wanted), measure(image, wanted))
+
+
+def test_what_scikit_image_computes_comes_from_the_host(cupy):
+    labels = label(nuclei_mask((90, 90)))
+    wanted = ["label", "area_convex", "feret_diameter_max", "solidity"]
+    same(
+        regionprops_table(cupy.asarray(labels), None, wanted),
+        regionprops_table(labels, None, wanted),
+    )
+
+
+def test_segments_are_measured_where_they_are(cupy):
+    rng = np.random.default_rng(0)
+    image = (blobs((200, 300)) * 90 + rng.integers(0, 30, (200, 300))).astype(np.uint8)
+    expected = segment(image, min_size=5, exclude_border=True)
+    found = segment(cupy.asarray(image), min_size=5, exclude_border=True)
+    np.testing.assert_array_equal(found.labels.get(), expected.labels)
+    for name, column in expected.table.items():
+        np.testing.assert_allclose(found.table[name], column, rtol=1e-9, err_msg=name)
