@@ -75,10 +75,11 @@ __global__ void analyze(Index size, Index* labels)
 // Section 4: count every foreground element and its exposed faces as its own component. `counts` holds
 // `kinds` numbers for each element of the padded image, 0 at first; `sides` of both lists are the
 // distances to the two neighbors along each axis, 0 where the axis has but one element.
-template <typename Pixel>
+template <typename Pixel, typename Count>
 __global__ void init_counts(const Pixel* __restrict__ values, const Index* __restrict__ rows,
                             Index width, Index size, const Index* __restrict__ jumps,
-                            const Index* __restrict__ shifts, int kinds, const Index* labels, u8* counts)
+                            const Index* __restrict__ shifts, int kinds, const Index* labels,
+                            Count* counts)
 {
     const Index element = thread_index();
     if (element >= size) return;
@@ -87,7 +88,7 @@ __global__ void init_counts(const Pixel* __restrict__ values, const Index* __res
     const Pixel value = values[element];
     counts[position * kinds] = 1;
     for (int axis = 0; axis < kinds - 1; ++axis) {
-        u8 exposed = 0;
+        Count exposed = 0;
         for (int side = 2 * axis; side < 2 * axis + 2; ++side) {
             const Index jump = jumps[side];
             exposed += jump == 0 || labels[position + jump] == 0 ||
@@ -103,9 +104,11 @@ __global__ void init_counts(const Pixel* __restrict__ values, const Index* __res
 //
 // Why this is safe: counts move from elements that are not their own ends to elements that are, and no
 // pass changes which is which. A thread clears its own only.
-__global__ void analyze_counts(Index size, int kinds, Index* labels, u8* counts)
+template <typename Count>
+__global__ void analyze_counts(Index size, int kinds, Index* labels, Count* counts)
 {
-    __shared__ unsigned long long lowest, sums[7];
+    __shared__ unsigned long long lowest;
+    __shared__ Count sums[7];
     if (threadIdx.x == 0) lowest = ~0ull;
     if (threadIdx.x < 7) sums[threadIdx.x] = 0;
     __syncthreads();
@@ -133,11 +136,10 @@ __global__ void analyze_counts(Index size, int kinds, Index* labels, u8* counts)
     if (moves) {
         const bool shared = static_cast<unsigned long long>(label) == lowest;
         for (int kind = 0; kind < kinds; ++kind) {
-            u8& mine = counts[position * kinds + kind];
-            const u8 value = mine;
+            Count& mine = counts[position * kinds + kind];
+            const Count value = mine;
             mine = 0;
-            const bool small = !__any_sync(lanes, value >> 26 != 0);
-            const u8 sum = small ? sum_over(lanes, static_cast<unsigned>(value)) : sum_over(lanes, value);
+            const Count sum = sum_over(lanes, value);
             if (leads) atomicAdd(shared ? sums + kind : counts + label * kinds + kind, sum);
         }
     }

@@ -53,7 +53,7 @@ def analyze(labels):
 def init_counts(labels, values, rows, jumps, shifts, counts):
     """Count every foreground element and its exposed faces as its own component (Section 4)."""
     launch(
-        kernel("kalentev", f"init_counts<{values.dtype.str[1:]}>"),
+        kernel("kalentev", f"init_counts<{values.dtype.str[1:]}, u{counts.itemsize}>"),
         values.size,
         values,
         rows,
@@ -70,9 +70,13 @@ def init_counts(labels, values, rows, jumps, shifts, counts):
 def analyze_counts(labels, counts):
     """Do as `analyze`, and move the counts of each element to what it refers to (Listing 4)."""
     launch(
-        kernel("kalentev", "analyze_counts"), labels.size, labels.size, counts.shape[1],
-        labels, counts,
-    )  # fmt: skip
+        kernel("kalentev", f"analyze_counts<u{counts.itemsize}>"),
+        labels.size,
+        labels.size,
+        counts.shape[1],
+        labels,
+        counts,
+    )
 
 
 def crop(labels, rows, size):

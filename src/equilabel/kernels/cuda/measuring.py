@@ -12,13 +12,14 @@ import numpy as np
 from equilabel.kernels.layout import Layout
 
 from ._compile import kernel, launch
-from .transfers import download
+from .transfers import download, upload
 
 AXES = 6
 WIDE, INNER = 30, 28  # columns that a warp counts, as measuring.cu has them
 WARPS = 1 << 14  # that keep a card busy
 TALLEST = 256
 BITS = 62  # of a sum
+SMALL = 1 << 23  # bytes of a table that come to the host with all their lines
 ROOM = 4  # lines of a table that each pixel may cost before labels are looked up instead
 SCENE = np.dtype(
     [
@@ -74,9 +75,17 @@ class Survey:
         table = cupy.zeros((self._lines, layout.width), np.uint64)
         if self._flat.size:
             _count(self._flat, self._sides, layout, table)
-        self._kept = cupy.flatnonzero(table[:, 0])
-        self.table = download(table[self._kept].view(np.int64))
-        self.labels = download(self._kept) if ids is None else ids[download(self._kept)]
+        self._shortcut = table.nbytes <= SMALL
+        if self._shortcut:
+            whole = download(table).view(np.int64)
+            self._kept = np.flatnonzero(whole[:, 0])
+            self.table, self.labels = whole[self._kept], self._kept
+        else:
+            self._kept = cupy.flatnonzero(table[:, 0])
+            self.table = download(table[self._kept].view(np.int64))
+            self.labels = download(self._kept)
+        if ids is not None:
+            self.labels = ids[self.labels]
         self._most = int(self.table[:, 0].max(initial=1))
 
     def values(self, values):
@@ -147,8 +156,7 @@ class Survey:
         table = cupy.zeros((self._lines, 4**rank), np.uint64)
         finite = np.isfinite(centers).all(axis=1)
         around = self._spread(np.where(finite[:, None], centers, 0.0))
-        shifts = cupy.zeros((self._lines, 4**rank), np.int32)
-        shifts[self._kept] = cupy.asarray(scales)
+        shifts = self._spread(scales)
         weights = self._flat if values is None else values[:, channel]
         types = f"{_name(self._flat)}, {_name(weights)}, {rank}"
         weighted = "false" if values is None else "true"
@@ -179,9 +187,10 @@ class Survey:
             kernel("weighing", f"add_values<{_name(self._flat)}, {_name(values)}>"),
             values[:, channel], values.shape[1], scale, table,
         )  # fmt: skip
-        found = download(table[self._kept])
-        whole, flags = found[:, 0].view(np.int64), found[:, 3]
-        low, high = (_from_key(key, values.dtype) for key in (~found[:, 1], found[:, 2]))
+        found = self._fetch(table)
+        whole, flags = found[:, 0], found[:, 3]
+        keys = found.view(np.uint64)
+        low, high = (_from_key(key, values.dtype) for key in (~keys[:, 1], keys[:, 2]))
         if exact:
             return whole, low, high, flags
         sums = np.ldexp(whole.astype(np.float64), -scale)
@@ -198,11 +207,17 @@ class Survey:
 
     def _spread(self, rows):
         """Give each line of the tables what belongs to its label."""
-        spread = cupy.zeros((self._lines, *rows.shape[1:]), np.float64)
-        spread[self._kept] = cupy.asarray(rows)
+        if self._shortcut:
+            whole = np.zeros((self._lines, *rows.shape[1:]), rows.dtype)
+            whole[self._kept] = rows
+            return upload(whole)
+        spread = cupy.zeros((self._lines, *rows.shape[1:]), rows.dtype)
+        spread[self._kept] = upload(rows)
         return spread
 
     def _fetch(self, table):
+        if self._shortcut:
+            return download(table).view(np.int64)[self._kept]
         return download(table[self._kept].view(np.int64))
 
     def _launch(self, function, values, channels, *arguments):
@@ -217,11 +232,10 @@ def _place(flat):
     """Return labels that can index a table, its lines, and the labels if they are others."""
     if flat.size == 0:
         return flat, 1, None
-    most = int(flat.max())
-    least = int(flat.min()) if flat.dtype.kind == "i" else 0
-    if least < 0 or most > np.iinfo(np.int64).max:
-        return flat, 0, np.array([-1], np.int64)
     unsigned = flat.view(f"u{flat.itemsize}")
+    most = int(unsigned.max())  # negative labels come last
+    if most > np.iinfo(np.int64 if flat.dtype.kind == "u" else flat.dtype).max:
+        return flat, 0, np.array([-1], np.int64)
     if most <= ROOM * flat.size:
         return unsigned, most + 1, None
     ids, inverse = cupy.unique(flat, return_inverse=True)

@@ -6,6 +6,7 @@ a pinned buffer of their own, and let the bus copy another meanwhile.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import cupy
@@ -13,7 +14,7 @@ import numpy as np
 
 PIECE = 1 << 22  # bytes
 THREADS = 8
-SMALL = 1 << 18  # bytes that are not worth a thread
+SMALL = 1 << 15  # bytes that are not worth a buffer
 
 
 def upload(array: np.ndarray) -> Any:
@@ -31,7 +32,7 @@ def upload(array: np.ndarray) -> Any:
     """
     array = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
     copy = cupy.empty(array.shape, array.dtype)
-    if array.nbytes <= SMALL:
+    if array.nbytes <= PIECE // 4:
         copy.set(array)
         return copy
     source = array.reshape(-1).view(np.uint8)
@@ -65,6 +66,11 @@ def download(array: Any, out: np.ndarray | None = None) -> np.ndarray:
     host = out if out is not None and straight else np.empty(array.shape, array.dtype)
     if array.nbytes <= SMALL:
         array.get(out=host)
+    elif array.nbytes <= PIECE:
+        buffer = _buffer(array.nbytes)
+        pinned = buffer[: array.nbytes].view(array.dtype).reshape(array.shape)
+        array.get(out=pinned)
+        host[...] = pinned
     else:
         target = host.reshape(-1).view(np.uint8)
 
@@ -92,13 +98,21 @@ def _share_out(size: int, move: Callable[[np.ndarray, int, int, Any], None]) -> 
 
     def work() -> None:
         with cupy.cuda.Device(device):
-            memory = cupy.cuda.alloc_pinned_memory(min(PIECE, size))
-            buffer = np.frombuffer(memory, np.uint8, min(PIECE, size))
+            buffer = _buffer(min(PIECE, size))
             stream = cupy.cuda.Stream(non_blocking=True)
             for begin in begins:  # a piece for whoever asks next
                 move(buffer, begin, min(begin + PIECE, size), stream.ptr)
 
     threads = min(THREADS, -(-size // PIECE))
-    with ThreadPoolExecutor(threads, "equilabel") as pool:
-        for task in [pool.submit(work) for _ in range(threads)]:
-            task.result()
+    for task in [_pool().submit(work) for _ in range(threads)]:
+        task.result()
+
+
+def _buffer(size: int) -> np.ndarray:
+    """Return pinned memory, of a pool that keeps it."""
+    return np.frombuffer(cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, "equilabel")
