@@ -47,11 +47,75 @@ __device__ inline unsigned runs_before(unsigned begins, unsigned& total)
     return sum - __popc(begins);
 }
 
+// The same for `Each` words of a thread at once: two sums are shifted from thread to thread together.
+template <int Words, int Each>
+__device__ inline void runs_before(const unsigned (&begins)[Each], unsigned (&before)[Each],
+                                   unsigned (&total)[Each])
+{
+#pragma unroll
+    for (int k = 0; k < Each; k += 2) {
+        const unsigned own = __popc(begins[k]) | (k + 1 < Each ? __popc(begins[k + 1]) << 16 : 0);
+        unsigned sum = own;
+#pragma unroll
+        for (int step = 1; step < Words; step *= 2) {
+            const unsigned other = __shfl_up_sync(ALL, sum, step, Words);
+            if (threadIdx.x % Words >= step) sum += other;
+        }
+        const unsigned all = __shfl_sync(ALL, sum, Words - 1, Words);
+        sum -= own;
+        before[k] = sum & 0xffff;
+        total[k] = all & 0xffff;
+        if (k + 1 < Each) {
+            before[k + 1] = sum >> 16;
+            total[k + 1] = all >> 16;
+        }
+    }
+}
+
 // Bits 28 to 31 of the result tell which bytes are not 0.
 __device__ inline unsigned bytes_set(unsigned bytes)
 {
     const unsigned high = (((bytes & 0x7f7f7f7fu) + 0x7f7f7f7fu) | bytes) & 0x80808080u;
     return high * 0x00204081u;
+}
+
+// Bits of 16 pixels that differ from a value, which is given four times.
+__device__ inline unsigned differing(uint4 pixels, unsigned values)
+{
+    unsigned word = __funnelshift_l(bytes_set(pixels.w ^ values), 0, 4);
+    word = __funnelshift_l(bytes_set(pixels.z ^ values), word, 4);
+    word = __funnelshift_l(bytes_set(pixels.y ^ values), word, 4);
+    return __funnelshift_l(bytes_set(pixels.x ^ values), word, 4);
+}
+
+// Words of whole segments of bytes, `Each` a thread, `away` bytes from one to the next: neighboring
+// threads read neighboring 16 bytes, then hand on the bits. `segment` begins at a multiple of 16 bytes.
+template <int Words, int Each>
+__device__ inline void differing_whole(const u1* segment, Index away, u1 value, unsigned (&set)[Each])
+{
+    const int word = threadIdx.x % Words;
+    const unsigned values = value * 0x01010101u;
+    const unsigned halves = word < Words / 2 ? 0x5410 : 0x7632;
+    uint4 low[Each], high[Each];
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const uint4* pixels = reinterpret_cast<const uint4*>(segment + k * away) + word;
+        low[k] = __ldcs(pixels);
+        high[k] = __ldcs(pixels + Words);
+    }
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const unsigned two = differing(low[k], values) | differing(high[k], values) << 16;
+        const unsigned even = __shfl_sync(ALL, two, 2 * word, Words);
+        const unsigned odd = __shfl_sync(ALL, two, 2 * word + 1, Words);
+        set[k] = __byte_perm(even, odd, halves);
+    }
+}
+
+// Other types of pixels are not read that way.
+template <int Words, int Each, typename Pixel>
+__device__ inline void differing_whole(const Pixel*, Index, Pixel, unsigned (&)[Each])
+{
 }
 
 // Pixels of one byte that differ from a value: a thread reads its 32 itself.
@@ -130,7 +194,20 @@ struct Touch {
     unsigned straight, left, right;
 };
 
-// Rows of one value: by bits alone. In columns that are `known` the two are connected by other edges; a
+// Rows of one value: by bits alone. Wherever both are set and one begins, a pair of runs begins to touch.
+template <int Words>
+__device__ inline Touch touching(unsigned row, unsigned begins, unsigned other, unsigned other_begins,
+                                 bool diagonal)
+{
+    Touch touch = {row & other & (begins | other_begins), 0, 0};
+    if (diagonal) {
+        touch.left = begins & ~other & from_left<Words>(other);
+        touch.right = row & ~other & from_right<Words>(other_begins) & ~from_right<Words>(row);
+    }
+    return touch;
+}
+
+// The same, by where they end to touch. In columns that are `known` the two are connected by other edges; a
 // stretch of `both` with such a column in the word where it ends is left out.
 template <int Words>
 __device__ inline Touch touching(unsigned row, unsigned other, bool diagonal, unsigned known = 0)

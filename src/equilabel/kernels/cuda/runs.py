@@ -9,26 +9,31 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ._compile import THREADS, kernel, launch
+from ._compile import THREADS, kernel
 
 AXES = 5
+INNER = 4
 MOST_EDGES = 121
-GROUPS = THREADS // 4  # segments that a block of the third pass numbers
+NUMBER_THREADS = 1024
+SEGMENTS = NUMBER_THREADS // 4  # segments that a block of the third pass numbers
+EVERY_ROW, FIRST_ROWS, FACES = range(3)
 PLAN = np.dtype(
     [
         ("columns", "i8"),
         ("pitch", "i8"),
         ("rows", "i8"),
-        ("back", "i8", MOST_EDGES),
+        ("back", "i8", INNER),
         ("shape", "i4", AXES),
         ("tiles", "i4", AXES),
+        ("inverse", "u4", 3),
         ("segments", "i4"),
         ("width", "i4"),
         ("edges", "i4"),
         ("inner", "i4"),
-        ("planar", "i4"),
-        ("step", "i1", (MOST_EDGES, AXES)),
-        ("diagonal", "i1", MOST_EDGES),
+        ("border", "i4"),
+        ("dz", "i1", INNER),
+        ("dy", "i1", INNER),
+        ("diagonal", "i1", INNER),
     ],
     align=True,
 )
@@ -40,24 +45,29 @@ class Layout:
 
     Attributes
     ----------
-    plan : () array of PLAN
+    plan, edges : () structured arrays
         What kernels know of it, see plan.cuh.
-    room : int
-        Nodes for which there has to be room.
-    aligned : bool
-        Whether four pixels at once never go beyond the end of a row.
+    most : int
+        Edges that `edges` has room for.
+    rows, columns, pitch, width : int
+        As in the plan.
     tile : (int, int, int)
         Words of a segment, and rows of a tile along the two axes before the last.
-    tiles, segments, seams, groups : int
-        Tiles; segments of all rows; places where two segments of a row meet; segments with edges
-        that leave their tile.
+    tiles, across, segments, seams, groups : int
+        Tiles; segments of a row, and of all rows; places where two segments of a row meet; segments
+        with edges that leave their tile.
     """
 
     plan: Any
-    room: int
-    aligned: bool
+    edges: Any
+    most: int
+    rows: int
+    columns: int
+    pitch: int
+    width: int
     tile: tuple[int, int, int]
     tiles: int
+    across: int
     segments: int
     seams: int
     groups: int
@@ -70,24 +80,24 @@ class Table:
     Attributes
     ----------
     layout : Layout
-    image : (P,) array
-        Unsigned integers.
-    many : bool
-        Whether runs have to be told apart by their values.
-    memory : array of uint64
+    kernels : tuple
+        The four passes, compiled for these types.
+    image : cupy array
+    nodes : cupy array
+        Room for nodes; may be the labels to come.
+    memory : array of uint8
         What the next five point into; it lives as long as they do.
     bits, begins, tables, counts, states : int
         Addresses: foreground; where runs begin, and their nodes, in images of many values; runs
         and nodes of each segment; what the blocks of the third pass tell each other.
     blocks : int
         Blocks of the third pass.
-    nodes : (>= P,) array of uint32 or uint64
-        May be the labels to come.
     """
 
     layout: Layout
+    kernels: tuple[Any, ...]
     image: Any
-    many: bool
+    nodes: Any
     memory: Any
     bits: int
     begins: int
@@ -95,18 +105,6 @@ class Table:
     counts: int
     states: int
     blocks: int
-    nodes: Any
-
-    @property
-    def tile(self) -> str:
-        """C++ type of a tile."""
-        many = "true" if self.many else "false"
-        return f"Tile<{many}, {', '.join(map(str, self.layout.tile))}>"
-
-    @property
-    def types(self) -> str:
-        """Template arguments of the first two passes."""
-        return f"{name(self.image)}, {name(self.nodes)}, {self.tile}"
 
 
 def label_runs(
@@ -151,17 +149,15 @@ def pack(
     image: Any, background: int | None, connectivity: int, stacked: bool, out: Any, *, binary: bool
 ) -> Table:
     """Turn pixels into bits, and the runs of every tile into nodes."""
-    layout = arrange(image.shape, connectivity, stacked)
-    plan = layout.plan
-    many = image.dtype != bool and not binary
-    pixels = image.reshape(-1).view(f"u{image.itemsize}")
-    room = layout.room
+    dtype = image.dtype
+    many = dtype != bool and not binary
+    layout = arrange(image.shape, connectivity, stacked, many)
+    room = layout.rows * layout.pitch
     bytes_each = 8 if room > 2**31 else out.itemsize
-    if room == image.size and bytes_each == out.itemsize:
-        nodes = out.view(f"u{bytes_each}")
-    else:
+    nodes = out
+    if room != out.size or bytes_each != out.itemsize:
         nodes = cupy.empty(room, f"u{bytes_each}")
-    blocks = -(-layout.segments // GROUPS)
+    blocks = -(-layout.segments // SEGMENTS)
     plane = layout.segments * layout.tile[0] * 4
     sizes = (
         plane,
@@ -172,22 +168,33 @@ def pack(
     )
     begins = list(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
     memory = cupy.empty(begins.pop(), np.uint8)
-    bits, starts, tables, counts, states = (memory.data.ptr + begin for begin in begins)
-    table = Table(layout, pixels, many, memory, bits, starts, tables, counts, states, blocks, nodes)
-    value = np.array(background or 0, image.dtype).view(pixels.dtype)[()]
+    start = memory.data.ptr
+    addresses = [start + begin for begin in begins]
+    kernels = compiled(
+        dtype.itemsize,
+        bytes_each,
+        out.itemsize,
+        many,
+        layout.tile,
+        layout.most,
+        cupy.cuda.runtime.getDevice(),
+    )
+    table = Table(layout, kernels, image, nodes, memory, *addresses, blocks)
+    bits, starts, tables, counts, states = addresses
     launch(
-        kernel("runs_tile", f"find_tiles<{table.types}>"),
-        layout.tiles * THREADS,
-        pixels,
-        value,
+        kernels[0],
+        layout.tiles,
+        image,
+        pixel(background or 0, dtype),
         background is not None,
-        plan,
-        table.bits,
-        table.begins,
-        table.counts,
+        layout.columns % 16 == 0 and image.data.ptr % 16 == 0,
+        layout.plan,
+        bits,
+        starts,
+        counts,
         nodes,
-        table.tables,
-        table.states,
+        tables,
+        states,
         blocks + 1,
     )
     return table
@@ -199,10 +206,11 @@ def unite(table: Table) -> None:
     seam_blocks = -(-layout.seams // THREADS)
     row_blocks = -(-layout.groups * layout.tile[0] // THREADS)
     launch(
-        kernel("runs_join", f"join_tiles<{table.types}>"),
-        (seam_blocks + row_blocks) * THREADS,
+        table.kernels[1],
+        seam_blocks + row_blocks,
         table.image,
         layout.plan,
+        layout.edges,
         table.bits,
         table.begins,
         table.counts,
@@ -219,21 +227,18 @@ def number(table: Table) -> Any:
     layout = table.layout
     count = cupy.empty((), np.int64)
     launch(
-        kernel("runs_number", f"rank_roots<{name(table.nodes)}>"),
-        table.blocks * THREADS,
-        layout.plan,
+        table.kernels[2],
+        table.blocks,
+        layout.rows,
+        layout.across,
+        layout.pitch,
+        layout.width,
         table.counts,
         table.nodes,
         table.states,
         table.blocks,
         count,
-    )
-    launch(
-        kernel("runs_number", f"spread_labels<{name(table.nodes)}>"),
-        table.blocks * THREADS,
-        layout.plan,
-        table.counts,
-        table.nodes,
+        threads=NUMBER_THREADS,
     )
     return count
 
@@ -241,79 +246,130 @@ def number(table: Table) -> Any:
 def paint(table: Table, out: Any) -> None:
     """Write the label of every pixel."""
     layout = table.layout
-    labels = out.view(f"u{out.itemsize}")
-    types = f"{name(table.nodes)}, {name(labels)}, {table.tile}"
     launch(
-        kernel("runs_paint", f"paint<{types}>"),
-        layout.tiles * THREADS,
+        table.kernels[3],
+        layout.tiles,
         layout.plan,
         table.bits,
         table.begins,
         table.nodes,
         table.tables,
-        layout.aligned and out.data.ptr % 16 == 0,
-        labels,
+        layout.columns % 4 == 0 and out.data.ptr % 16 == 0,
+        out,
     )
 
 
-def name(array: Any) -> str:
-    """Name a type of pixels as grid.cuh does."""
-    return str(array.dtype.str[1:])
+def launch(function: Any, blocks: int, *arguments: Any, threads: int = THREADS) -> None:
+    """Start a kernel, if it has any blocks."""
+    if blocks:
+        function((blocks,), (threads,), arguments)
 
 
 @lru_cache(64)
-def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool) -> Layout:
+def compiled(
+    pixel: int,
+    node: int,
+    label: int,
+    many: bool,
+    tile: tuple[int, int, int],
+    most: int,
+    device: int,  # noqa: ARG001
+) -> tuple[Any, ...]:
+    """Return the kernels of the four passes for types of so many bytes, on the current device."""
+    shape = f"Tile<{'true' if many else 'false'}, {', '.join(map(str, tile))}>"
+    types = f"u{pixel}, u{node}, {shape}"
+    return (
+        kernel("runs_tile", f"find_tiles<{types}>"),
+        kernel("runs_join", f"join_tiles<{types}, Edges<{most}>>"),
+        kernel("runs_number", f"number_nodes<u{node}>"),
+        kernel("runs_paint", f"paint<u{node}, u{label}, {shape}>"),
+    )
+
+
+@lru_cache(64)
+def pixel(value: int, dtype: Any) -> Any:
+    """Return a value as the kernels take it: the unsigned integer of the same bits."""
+    return np.array(value, dtype).view(f"u{dtype.itemsize}")[()]
+
+
+@lru_cache(64)
+def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool) -> Layout:
     """Cut an image into tiles."""
     columns = shape[-1]
     lines = (1,) * (AXES + 1 - len(shape)) + shape[:-1]
     leading = len(shape) - 1 - stacked
-    words, tall, deep = tile_of(columns, leading)
+    words, tall, deep = tile_of(columns, leading, many)
     width = 32 * words
     while width > 32 and columns > width and columns % width == 1:
         width -= 32  # a segment of one pixel has no room for its tables
     # A tile spans one axis before the last, or two, where edges lead along them.
-    plan = np.zeros((), PLAN)
     tiles = [*lines[:3], -(-lines[3] // deep), -(-lines[4] // tall)]
-    edges = edges_of(leading, connectivity)
     strides = [prod(lines[axis + 1 :]) for axis in range(AXES)]
+    steps = edges_of(leading, connectivity)
+    most = INNER if len(steps) <= INNER else MOST_EDGES
+    edges = np.zeros(
+        (), np.dtype([("back", "i8", most), ("step", "i1", (most, AXES)), ("diagonal", "i1", most)], align=True)
+    )
+    for k, (step, diagonal) in enumerate(steps):
+        edges["step"][k] = step
+        edges["diagonal"][k] = diagonal
+        edges["back"][k] = -sum(a * b for a, b in zip(step, strides, strict=True))
+    rows = prod(lines)
+    segments = -(-columns // width)
+    inner = sum(step[:3] == (0, 0, 0) for step, _ in steps)
+    plan = np.zeros((), PLAN)
     plan["columns"] = columns
-    plan["pitch"] = columns + (columns % width == 1)
-    plan["rows"] = prod(lines)
+    plan["pitch"] = pitch = columns + (columns % width == 1)
+    plan["rows"] = rows
     plan["shape"] = lines
     plan["tiles"] = tiles
-    plan["segments"] = segments = -(-columns // width)
+    plan["inverse"] = [(2**32 - 1) // count for count in (segments, tiles[4], tiles[3])]
+    plan["segments"] = segments
     plan["width"] = width
-    plan["edges"] = len(edges)
-    plan["inner"] = sum(step[:3] == (0, 0, 0) for step, _ in edges)
-    plan["planar"] = planar = leading < 2
-    for k, (step, diagonal) in enumerate(edges):
-        plan["step"][k] = step
-        plan["diagonal"][k] = diagonal
-        plan["back"][k] = -sum(a * b for a, b in zip(step, strides, strict=True))
-    rows = prod(lines)
-    bordering = (prod(tiles) if planar else rows) if edges else 0
-    if planar and lines[4] <= tall:
-        bordering = 0
+    plan["edges"] = len(steps)
+    plan["inner"] = inner
+    plan["dz"][:inner] = edges["step"][:inner, 3]
+    plan["dy"][:inner] = edges["step"][:inner, 4]
+    plan["diagonal"][:inner] = edges["diagonal"][:inner]
+    plan["back"][:inner] = edges["back"][:inner]
+    bordering = rows
+    plan["border"] = EVERY_ROW
+    if leading < 2:  # only the first rows of tiles have edges that leave them
+        plan["border"] = FIRST_ROWS
+        bordering = prod(tiles) if steps and lines[4] > tall else 0
+    elif inner == len(steps):
+        plan["border"] = FACES
+        faces = tiles[4] * (2 if inner > 2 else 1)
+        bordering = prod(lines[:3]) * (tiles[3] * lines[4] + (lines[3] - tiles[3]) * faces)
     return Layout(
         plan,
-        rows * int(plan["pitch"]),
-        columns % 4 == 0,
+        edges,
+        most,
+        rows,
+        columns,
+        pitch,
+        width,
         (words, tall, deep),
         prod(tiles) * segments,
+        segments,
         rows * segments,
         rows * (segments - 1),
         bordering * segments,
     )
 
 
-def tile_of(columns: int, leading: int) -> tuple[int, int, int]:
-    """Return the words of a tile along the last axis, and its rows along the two before."""
+def tile_of(columns: int, leading: int, many: bool) -> tuple[int, int, int]:
+    """Return the words of a tile along the last axis, and its rows along the two before.
+
+    Where values tell runs apart there may be twice as many: such tiles have half the rows.
+    """
+    each = 1 if many else 2
     if leading >= 2:
-        return (4, 8, 8) if columns <= 128 else (8, 8, 4)
+        return (4, 8, 8 * each) if columns <= 128 else (8, 8, 4 * each)
     for words in (4, 8, 16):
         if columns <= 32 * words:
-            return words, THREADS // words, 1
-    return 32, 8, 1
+            return words, THREADS // words * each, 1
+    return 32, 8 * each, 1
 
 
 def edges_of(leading: int, connectivity: int) -> list[tuple[tuple[int, ...], bool]]:

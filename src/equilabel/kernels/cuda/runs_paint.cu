@@ -1,14 +1,25 @@
 // Last pass of `runs`: every label is written once.
 #include "bits.cuh"
 
-template <bool First, typename One, typename Two>
-struct Choice {
-    using type = One;
-};
+// Labels of runs, in 4 or 5 bytes: shared memory is small, and no image has 2^40 components. Entry 0 is
+// that of no run, and the last are looked at by those who then find that they need them not.
+template <typename Label, int Runs>
+struct LabelTable {
+    static constexpr bool Wide = sizeof(Label) > 4;
+    u4 low[Runs + 3];
+    u1 high[Wide ? Runs + 3 : 1];
 
-template <typename One, typename Two>
-struct Choice<false, One, Two> {
-    using type = Two;
+    __device__ void set(unsigned run, u8 label)
+    {
+        low[run + 1] = static_cast<u4>(label);
+        if (Wide) high[run + 1] = static_cast<u1>(label >> 32);
+    }
+
+    // That of the run before.
+    __device__ Label operator[](unsigned run) const
+    {
+        return Wide ? static_cast<Label>(low[run] | static_cast<u8>(high[run]) << 32) : low[run];
+    }
 };
 
 template <typename Label>
@@ -30,88 +41,123 @@ __device__ inline void store(u8* labels, const Four<u8>& four)
     __stcs(pairs + 1, make_ulonglong2(four.value[2], four.value[3]));
 }
 
+// The labels of four pixels: what is set, and where runs begin, in bits 0 to 3; `run` counts the runs
+// that begin before them.
+template <bool Many, typename Label, typename Table>
+__device__ inline Four<Label> four_labels(const Table& label_of, unsigned set, unsigned start, unsigned run)
+{
+    Four<Label> four;
+    Label label[4];
+    if (Many) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) label[j] = label_of[run += start >> j & 1];
+    } else {  // no two begin side by side
+        const Label old = label_of[run], first = label_of[run + 1], second = label_of[run + 2];
+        const Label next = start & 3 ? second : first;
+        label[0] = start & 1 ? first : old;
+        label[1] = start & 2 ? first : label[0];
+        label[2] = start & 4 ? next : label[1];
+        label[3] = start & 8 ? next : label[2];
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) four.value[j] = set >> j & 1 ? label[j] : 0;
+    return four;
+}
+
+// The warp's 32 words, four at once, four pixels a thread. `labels` are those of the first of its rows,
+// `across` pixels of which are left from the thread's first, and of which there are `rows`.
+template <typename Tile, typename Table, typename Label>
+__device__ inline void paint_quads(const Table& label_of, unsigned set, unsigned start, unsigned run,
+                                   Index columns, int across, int rows, Label* labels)
+{
+    constexpr int Words = Tile::Words;
+    const int lane = threadIdx.x % 32, shift = 4 * (lane % 8);
+#pragma unroll
+    for (int k = 0; k < 32; k += 4) {
+        const unsigned word = __shfl_sync(ALL, set, k + lane / 8);
+        Four<Label> four = {{0, 0, 0, 0}};
+        if (__any_sync(ALL, word)) {
+            const unsigned starts = __shfl_sync(ALL, start, k + lane / 8);
+            const unsigned before = __shfl_sync(ALL, run, k + lane / 8);
+            four = four_labels<Tile::Many, Label>(label_of, word >> shift & 15, starts >> shift & 15,
+                                                  before + __popc(starts & ((1u << shift) - 1)));
+        }
+        if (k / Words < rows && k % Words * 32 < across)
+            store(labels + (k / Words * columns + k % Words * 32), four);
+    }
+}
+
+// The warp's 32 words, one after the other, a pixel a thread.
+template <typename Table, typename Label>
+__device__ inline void paint_pixels(const Table& label_of, unsigned set, unsigned start, unsigned run,
+                                    Index begin, int count, Label* labels)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll 4
+    for (int k = 0; k < 32; ++k) {
+        const Index pixel = __shfl_sync(ALL, begin, k) + lane;
+        const bool exists = lane < __shfl_sync(ALL, count, k);
+        const unsigned starts = __shfl_sync(ALL, start, k);
+        const unsigned at = __shfl_sync(ALL, run, k) + __popc(starts & ((2u << lane) - 1));
+        const bool foreground = __shfl_sync(ALL, set, k) >> lane & 1;
+        if (exists) __stcs(labels + pixel, foreground ? static_cast<Label>(label_of[at]) : Label(0));
+    }
+}
+
 // One block per tile. `nodes` may be `labels`: a block reads its own segments only, and all of them
 // before it writes. `aligned` says that rows of labels begin at multiples of 16 bytes.
 template <typename Id, typename Label, typename Tile>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, Tile::Blocks)
     paint(const Plan plan, const unsigned* __restrict__ bits, const unsigned* __restrict__ begins,
           Id* nodes, u2* tables, bool aligned, Label* labels)
 {
-    constexpr int Words = Tile::Words;
-    constexpr bool Many = Tile::Many;
-    using Kept = typename Choice<Many, u4, Label>::type;  // shared memory is small: 2^32 components
-    __shared__ Kept label_of[Tile::Rows * Tile::Capacity];
+    constexpr int Words = Tile::Words, Each = Tile::Each, Abreast = Tile::Abreast;
+    __shared__ LabelTable<Label, Tile::Rows * Tile::Capacity> label_of;
+    const Corner corner = corner_of<Tile>(plan, blockIdx.x);
+    const Lines<Tile> lines(plan, corner);
+    const int row = threadIdx.x / Words, word = threadIdx.x % Words, lane = threadIdx.x % 32;
 
-    unsigned index = blockIdx.x;
-    const int segment = index % plan.segments;
-    index /= plan.segments;
-    const int y0 = index % plan.tiles[4] * Tile::Tall;
-    index /= plan.tiles[4];
-    const int z0 = index % plan.tiles[3] * Tile::Deep;
-    const Index slab = index / plan.tiles[3];
-    const Index corner = (slab * plan.shape[3] + z0) * plan.shape[4] + y0;
-    const int thread = threadIdx.x, row = thread / Words, word = thread % Words, lane = thread % 32;
-    const int z = row / Tile::Tall, y = row % Tile::Tall;
-    const bool inside = z0 + z < plan.shape[3] && y0 + y < plan.shape[4];
-    const Index line = corner + static_cast<Index>(z) * plan.shape[4] + y;
-    const Index begin = first_pixel(plan, line, segment) + 32 * word;
-    const int count = inside ? word_size(plan, segment, word) : 0;
-
-    const Index place = (line * plan.segments + segment) * Words + word;
-    const unsigned set = inside ? bits[place] : 0;
-    unsigned start = set & ~from_left<Words>(set);
-    if (Many) start = inside ? begins[place] : 0;
-    unsigned total;
-    // The run that comes in from the left; where there is none, it is not looked up.
-    const unsigned run = row * Tile::Capacity + runs_before<Words>(start, total) - 1;
-    constexpr int Each = 32 / Words;
+    unsigned set[Each], start[Each], run[Each], total[Each];
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
-        const unsigned runs = __shfl_sync(ALL, total, k * Words);
-        const int r = thread / 32 * Each + k;
-        const Index there = corner + static_cast<Index>(r / Tile::Tall) * plan.shape[4] + r % Tile::Tall;
+        const Index place = (lines[k] * plan.segments + corner.segment) * Words + word;
+        set[k] = lines.inside(k) ? bits[place] : 0;
+        if (Tile::Many) start[k] = lines.inside(k) ? begins[place] : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < Each; ++k)
+        if (!Tile::Many) start[k] = set[k] & ~from_left<Words>(set[k]);
+    runs_before<Words>(start, run, total);
+    constexpr int Beside = 32 / Words;  // rows of a warp at once
+    const Lines<Tile> first(plan, corner, threadIdx.x / 32 * Beside);
+#pragma unroll
+    for (int k = 0; k < Each * Beside; ++k) {
+        const unsigned runs = __shfl_sync(ALL, total[k / Beside], k % Beside * Words);
         if (runs == 0) continue;
-        const u2* table = run_table<Tile>(plan, nodes, tables, there, segment);
+        const unsigned r = k / Beside * Abreast + threadIdx.x / 32 * Beside + k % Beside;
+        const u2* table =
+            run_table<Tile>(plan, nodes, tables, first[k / Beside] + k % Beside, corner.segment);
         for (unsigned j = lane; j < runs; j += 32) {
-            const Id label = nodes[node_index<Tile>(plan, corner, segment, table[j])];
-            label_of[r * Tile::Capacity + j] = static_cast<Kept>(label & ~(Id(1) << (8 * sizeof(Id) - 1)));
+            const Id label = nodes[node_index<Tile>(plan, corner.row, corner.segment, table[j])];
+            label_of.set(r * Tile::Capacity + j, label & ~(Id(1) << (8 * sizeof(Id) - 1)));
         }
     }
     __syncthreads();
 
-    if (aligned) {
-        // Four words at once, four pixels a thread.
-        const int shift = 4 * (lane % 8);
 #pragma unroll
-        for (int k = 0; k < 32; k += 4) {
-            const int from = k + lane / 8;
-            const Index pixel = __shfl_sync(ALL, begin, from) + shift;
-            const bool exists = shift < __shfl_sync(ALL, count, from);
-            const unsigned set4 = __shfl_sync(ALL, set, from) >> shift & 15;
-            const unsigned starts = __shfl_sync(ALL, start, from);
-            unsigned at = __shfl_sync(ALL, run, from) + __popc(starts & ((1u << shift) - 1));
-            const unsigned start4 = starts >> shift & 15;
-            Four<Label> four = {{0, 0, 0, 0}};
-            if (set4) {
-                Label label = 0;
-                if (set4 & 1 & ~start4) label = label_of[at];
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    if (start4 >> j & 1) label = label_of[++at];
-                    four.value[j] = set4 >> j & 1 ? label : 0;
-                }
-            }
-            if (exists) store(labels + pixel, four);
-        }
-    } else {
-#pragma unroll 4
-        for (int k = 0; k < 32; ++k) {
-            const Index pixel = __shfl_sync(ALL, begin, k) + lane;
-            const bool exists = lane < __shfl_sync(ALL, count, k);
-            const unsigned starts = __shfl_sync(ALL, start, k);
-            const unsigned at = __shfl_sync(ALL, run, k) + __popc(starts & ((2u << lane) - 1));
-            const bool foreground = __shfl_sync(ALL, set, k) >> lane & 1;
-            if (exists) __stcs(labels + pixel, foreground ? static_cast<Label>(label_of[at]) : Label(0));
+    for (int k = 0; k < Each; ++k) {
+        const unsigned before = (k * Abreast + row) * Tile::Capacity + run[k];
+        if (aligned) {
+            const Index pixel = first_pixel(plan, first[k], corner.segment) + 4 * lane;
+            const Index left = plan.columns - static_cast<Index>(corner.segment) * plan.width;
+            const int across = left < plan.width ? static_cast<int>(left) : plan.width;
+            const int rows = first.inside(k) ? first.below - (Tile::Deep == 1 ? k * Abreast : 0) : 0;
+            paint_quads<Tile>(label_of, set[k], start[k], before, plan.columns, across - 4 * lane, rows,
+                              labels + pixel);
+        } else {
+            const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
+            const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
+            paint_pixels(label_of, set[k], start[k], before, begin, count, labels);
         }
     }
 }
