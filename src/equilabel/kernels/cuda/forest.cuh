@@ -7,6 +7,13 @@
 #pragma once
 #include "grid.cuh"
 
+#ifndef LIMIT
+#define LIMIT 8
+#endif
+#ifndef LIMIT_SHARED
+#define LIMIT_SHARED 2
+#endif
+
 // Past the first-level caches, which do not see what other multiprocessors store; volatile, or the
 // compiler may take an earlier value for granted.
 template <typename Id>
@@ -21,15 +28,19 @@ template <typename Id>
 __device__ inline void unite(Id* parents, Id one, Id two)
 {
     Id parent = parent_of(parents, one), other = parent_of(parents, two);
-    while (parent != other) {
-        if (parent == one && other == two) {
-            const Id high = max(one, two), low = min(one, two);
-            const Id seen = atomicCAS(parents + high, high, low);
-            if (seen == high) return;
-            one = seen;
-            two = low;
-            parent = parent_of(parents, one);
-            other = parent_of(parents, two);
+    for (int hops = 0; parent != other; ++hops) {
+        if (parent < other) {
+            Id swap = one;
+            one = two;
+            two = swap;
+            swap = parent;
+            parent = other;
+            other = swap;
+        }
+        if (parent == one && (other == two || hops >= LIMIT)) {
+            const Id seen = atomicCAS(parents + one, one, other);
+            if (seen == one) return;
+            parent = seen;
         } else {
             const Id next = parent_of(parents, parent), beyond = parent_of(parents, other);
             if (next != parent) __stcg(parents + one, next);
@@ -47,23 +58,30 @@ __device__ inline void unite(Id* parents, Id one, Id two)
 __device__ inline void unite_shared(unsigned* parents, unsigned one, unsigned two)
 {
     unsigned parent = parent_of(parents, one), other = parent_of(parents, two);
-    while (parent != other) {
-        if (parent == one && other == two) {
-            const unsigned high = max(one, two), low = min(one, two);
-            const unsigned seen = atomicCAS(parents + high, high, low);
-            if (seen == high) return;
-            one = seen;
-            two = low;
-            parent = parent_of(parents, one);
-            other = parent_of(parents, two);
+    for (int hops = 0; parent != other; ++hops) {
+        if (parent < other) {
+            unsigned swap = one;
+            one = two;
+            two = swap;
+            swap = parent;
+            parent = other;
+            other = swap;
+        }
+        if (parent == one && (other == two || hops >= LIMIT_SHARED)) {
+            const unsigned seen = atomicCAS(parents + one, one, other);
+            if (seen == one) return;
+            parent = seen;
         } else {
-            const unsigned next = parent_of(parents, parent), beyond = parent_of(parents, other);
+            const unsigned next = parent_of(parents, parent);
             if (next != parent) atomicMin(parents + one, next);
-            if (beyond != other) atomicMin(parents + two, beyond);
             one = parent;
-            two = other;
             parent = next;
-            other = beyond;
+            if (hops < LIMIT_SHARED) {
+                const unsigned beyond = parent_of(parents, other);
+                if (beyond != other) atomicMin(parents + two, beyond);
+                two = other;
+                other = beyond;
+            }
         }
     }
 }

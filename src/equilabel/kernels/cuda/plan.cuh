@@ -2,18 +2,18 @@
 //
 // A row is a line of pixels along the last axis. Rows are cut into segments of `width` pixels, `Words`
 // words of 32 bits, and a tile is Deep x Tall segments that lie side by side along the two axes before.
-// A tile is worked on by one block of 256 threads, `Each` words a thread: the k-th word of thread t is
-// word 256 k + t of the tile.
+// A tile is worked on by one block of 256 threads, a thread for the same word of
+// `Each` rows, one below the other.
 //
 // A run is a stretch of pixels of one value in a segment; a node is a part of a component in a tile.
 // A node belongs to the segment of its first pixel. `nodes` has room for `pitch` nodes in a row, as many
 // as pixels or more; those of a segment begin where its pixels do. Node indices grow in raster order of
 // the nodes' first pixels.
 //
-// A run table has 16 bits for every run of a segment: the row in the tile where its node is, times
-// `Capacity`, plus the node's place in that row. In images of one value a segment has runs for half its
-// pixels at most, and the table lies in the second half of its nodes. In images of many values it has
-// as many as pixels: tables have a memory of their own.
+// A run table has an entry for every run of a segment: its node, then its label. In images of one value
+// a segment has runs for half its pixels at most, and the table lies in the second half of its nodes; if
+// the pixels are odd in number, the last entry lies in `tables`, which has one for each segment. In
+// images of many values there are as many as pixels, and the table lies in `tables`.
 #pragma once
 #include "grid.cuh"
 
@@ -27,7 +27,7 @@ constexpr unsigned ALL = 0xffffffffu;
 enum { EVERY_ROW, FIRST_ROWS, FACES };
 
 struct Plan {
-    Index columns, pitch, rows;
+    Index columns, rows;
     Index back[INNER];             // rows back to a neighboring row, along the last two leading axes
     int shape[AXES], tiles[AXES];  // rows, and tiles, along the leading axes
     unsigned inverse[3];           // (2^32 - 1) / segments, / tiles[4], / tiles[3]
@@ -45,6 +45,21 @@ struct Edges {
     signed char diagonal[Most];
 };
 
+// What every pass is told. Addresses are of the types that its template parameters name.
+struct Job {
+    Plan plan;
+    const void* image;  // pixels
+    unsigned *bits, *begins, *counts;  // foreground; where runs begin, of many values; runs, nodes
+    void *nodes, *tables, *labels;
+    unsigned long long* states;  // what the blocks that number tell each other
+    long long* found;
+    Index blocks, seam_blocks, seams, groups;  // of the pass that numbers, of the one that unites
+    u8 background;
+    int bounded;   // whether there is a background
+    int aligned;   // whether rows of bytes begin at multiples of 16
+    int quads;     // whether rows of labels do
+};
+
 template <bool MANY, int WORDS, int TALL, int DEEP>
 struct Tile {
     static constexpr bool Many = MANY;  // whether values tell runs apart
@@ -53,6 +68,9 @@ struct Tile {
     static constexpr int Abreast = THREADS / WORDS;  // rows that a block works on at once
     static constexpr int Each = Rows / Abreast;
     static constexpr int Capacity = (MANY ? 32 : 16) * WORDS;  // runs of a segment at most
+    // Entries for the runs of a row in shared memory: after 32 of them one is left out, so that threads
+    // which look at each other's neighbors do not ask the same bank.
+    static constexpr int Pitch = Capacity + Capacity / 32;
     static constexpr int Blocks = MANY ? 1 : Each == 1 ? 8 : 6;  // that a multiprocessor has memory for
     static_assert(Rows % Abreast == 0 && Rows * Capacity <= 1 << 13, "tables have to fit");
 };
@@ -93,29 +111,24 @@ __device__ inline Corner corner_of(const Plan& plan, unsigned tile)
     return corner;
 }
 
-// The rows of a tile that a thread works on.
+// The rows of a tile that a thread works on: one below the other.
 template <typename Tile>
 struct Lines {
-    static_assert(Tile::Deep == 1 || Tile::Abreast % Tile::Tall == 0, "evenly spaced");
-    static constexpr int Layers = Tile::Deep == 1 ? 1 : Tile::Abreast / Tile::Tall;
+    static_assert(Tile::Tall % Tile::Each == 0, "in one layer");
     Index first;
-    int step, below, layers;  // rows from one to the next; what the image has from the first on
+    int below;  // rows from the first on
 
-    __device__ Lines(const Plan& plan, const Corner& corner, int row = threadIdx.x / Tile::Words)
+    __device__ Lines(const Plan& plan, const Corner& corner)
     {
-        const int z = Tile::Deep == 1 ? 0 : row / Tile::Tall, y = row - z * Tile::Tall;
+        const int row = threadIdx.x / Tile::Words * Tile::Each;
+        const int z = row / Tile::Tall, y = row % Tile::Tall;
         first = corner.row + static_cast<Index>(z) * plan.shape[4] + y;
-        step = Tile::Deep == 1 ? Tile::Abreast : Layers * plan.shape[4];
-        below = plan.shape[4] - corner.y - y;
-        layers = plan.shape[3] - corner.z - z;
+        below = corner.z + z < plan.shape[3] ? plan.shape[4] - corner.y - y : 0;
     }
 
-    __device__ Index operator[](int k) const { return first + static_cast<Index>(k) * step; }
+    __device__ Index operator[](int k) const { return first + k; }
 
-    __device__ bool inside(int k) const
-    {
-        return Tile::Deep == 1 ? k * Tile::Abreast < below : 0 < below && k * Layers < layers;
-    }
+    __device__ bool inside(int k) const { return k < below; }
 };
 
 __device__ inline Index first_pixel(const Plan& plan, Index row, int segment)
@@ -123,28 +136,25 @@ __device__ inline Index first_pixel(const Plan& plan, Index row, int segment)
     return row * plan.columns + static_cast<Index>(segment) * plan.width;
 }
 
-__device__ inline Index first_node(const Plan& plan, Index row, int segment)
-{
-    return row * plan.pitch + static_cast<Index>(segment) * plan.width;
-}
+template <typename Id>
+struct RunTable {
+    Id *entries, *last;
+    int room;
 
-// The run table of a segment. `tables` is used in images of many values only.
-template <typename Tile, typename Id>
-__device__ inline u2* run_table(const Plan& plan, Id* nodes, u2* tables, Index row, int segment)
+    __device__ Id& operator[](unsigned run) const
+    {
+        return static_cast<int>(run) < room ? entries[run] : *last;
+    }
+};
+
+template <bool Many, typename Id>
+__device__ inline RunTable<Id> run_table(const Plan& plan, Id* nodes, Id* tables, Index row, int segment)
 {
-    if (Tile::Many) return tables + first_pixel(plan, row, segment);
-    const Index left = plan.pitch - static_cast<Index>(segment) * plan.width;
+    if (Many) return {tables + first_pixel(plan, row, segment), nullptr, plan.width};
+    const Index left = plan.columns - static_cast<Index>(segment) * plan.width;
     const int room = left < plan.width ? static_cast<int>(left) : plan.width;
-    return reinterpret_cast<u2*>(nodes + first_node(plan, row, segment) + (room + 1) / 2);
-}
-
-// The index of a node from its number in a tile whose first row is `corner`.
-template <typename Tile>
-__device__ inline Index node_index(const Plan& plan, Index corner, int segment, unsigned number)
-{
-    const int row = number / Tile::Capacity, place = number % Tile::Capacity;
-    const Index line = corner + static_cast<Index>(row / Tile::Tall) * plan.shape[4] + row % Tile::Tall;
-    return first_node(plan, line, segment) + place;
+    return {nodes + first_pixel(plan, row, segment) + (room + 1) / 2,
+            tables + row * plan.segments + segment, room / 2};
 }
 
 // Pixels that a word of a segment holds, 0 to 32.

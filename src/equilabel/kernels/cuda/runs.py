@@ -1,5 +1,6 @@
 """Passes of the method `runs` on the GPU: tiles to nodes, nodes to labels; nothing waits."""
 
+import struct
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, product
@@ -15,12 +16,10 @@ AXES = 5
 INNER = 4
 MOST_EDGES = 121
 NUMBER_THREADS = 1024
-SEGMENTS = NUMBER_THREADS // 4  # segments that a block of the third pass numbers
 EVERY_ROW, FIRST_ROWS, FACES = range(3)
 PLAN = np.dtype(
     [
         ("columns", "i8"),
-        ("pitch", "i8"),
         ("rows", "i8"),
         ("back", "i8", INNER),
         ("shape", "i4", AXES),
@@ -37,6 +36,7 @@ PLAN = np.dtype(
     ],
     align=True,
 )
+JOB = struct.Struct("14Q3i4x")  # a Job after its plan
 
 
 @dataclass(frozen=True)
@@ -45,66 +45,60 @@ class Layout:
 
     Attributes
     ----------
-    plan, edges : () structured arrays
+    plan : bytes
         What kernels know of it, see plan.cuh.
-    most : int
-        Edges that `edges` has room for.
-    rows, columns, pitch, width : int
-        As in the plan.
+    edges : () array of bytes
+        Likewise, with room for `most`.
+    columns : int
+        Pixels of a row.
     tile : (int, int, int)
         Words of a segment, and rows of a tile along the two axes before the last.
-    tiles, across, segments, seams, groups : int
-        Tiles; segments of a row, and of all rows; places where two segments of a row meet; segments
-        with edges that leave their tile.
+    tiles, segments, seams, groups : int
+        Tiles; segments of all rows; places where two segments of a row meet; segments with edges
+        that leave their tile.
+    seam_blocks, row_blocks, word_blocks : int
+        Blocks with a thread for each seam, for each word of a group, and for each word.
     """
 
-    plan: Any
+    plan: bytes
     edges: Any
     most: int
-    rows: int
     columns: int
-    pitch: int
-    width: int
     tile: tuple[int, int, int]
     tiles: int
-    across: int
     segments: int
     seams: int
     groups: int
+    seam_blocks: int
+    row_blocks: int
+    word_blocks: int
 
 
 @dataclass
 class Table:
-    """The tables of one image, on the device.
+    """The tables of one image, on the device; they live as long as this does.
 
     Attributes
     ----------
     layout : Layout
     kernels : tuple
-        The four passes, compiled for these types.
-    image : cupy array
-    nodes : cupy array
-        Room for nodes; may be the labels to come.
-    memory : array of uint8
-        What the next five point into; it lives as long as they do.
-    bits, begins, tables, counts, states : int
-        Addresses: foreground; where runs begin, and their nodes, in images of many values; runs
-        and nodes of each segment; what the blocks of the third pass tell each other.
+        The passes, compiled for these types.
+    job : () array of bytes
+        What every pass is told, see plan.cuh.
     blocks : int
         Blocks of the third pass.
+    count : () cupy array of int64
+        Components, once they are numbered.
+    memory : tuple
+        What addresses in the job point to.
     """
 
     layout: Layout
     kernels: tuple[Any, ...]
-    image: Any
-    nodes: Any
-    memory: Any
-    bits: int
-    begins: int
-    tables: int
-    counts: int
-    states: int
+    job: Any
     blocks: int
+    count: Any
+    memory: tuple[Any, ...]
 
 
 def label_runs(
@@ -140,9 +134,9 @@ def label_runs(
     """
     table = pack(image, background, connectivity, stacked, out, binary=binary)
     unite(table)
-    count = number(table)
-    paint(table, out)
-    return count
+    number(table)
+    paint(table)
+    return table.count
 
 
 def pack(
@@ -152,24 +146,24 @@ def pack(
     dtype = image.dtype
     many = dtype != bool and not binary
     layout = arrange(image.shape, connectivity, stacked, many)
-    room = layout.rows * layout.pitch
-    bytes_each = 8 if room > 2**31 else out.itemsize
+    bytes_each = 8 if out.size > 2**31 else out.itemsize
     nodes = out
-    if room != out.size or bytes_each != out.itemsize:
-        nodes = cupy.empty(room, f"u{bytes_each}")
-    blocks = -(-layout.segments // SEGMENTS)
-    plane = layout.segments * layout.tile[0] * 4
+    if bytes_each != out.itemsize:
+        nodes = cupy.empty(out.size, np.uint64)
+    words = layout.tile[0]
+    blocks = -(-layout.segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
+    plane = layout.segments * words * 4
     sizes = (
         plane,
         plane * many,
-        2 * image.size * many,
         4 * layout.segments,
         8 * (blocks + 1),
+        bytes_each * (image.size if many else layout.segments),
     )
-    begins = list(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
-    memory = cupy.empty(begins.pop(), np.uint8)
-    start = memory.data.ptr
-    addresses = [start + begin for begin in begins]
+    begins = tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
+    memory = cupy.empty(begins[-1], np.uint8)
+    count = cupy.empty((), np.int64)
+    start, pixels, labels = memory.data.ptr, image.data.ptr, out.data.ptr
     kernels = compiled(
         dtype.itemsize,
         bytes_each,
@@ -179,84 +173,46 @@ def pack(
         layout.most,
         cupy.cuda.runtime.getDevice(),
     )
-    table = Table(layout, kernels, image, nodes, memory, *addresses, blocks)
-    bits, starts, tables, counts, states = addresses
-    launch(
-        kernels[0],
-        layout.tiles,
-        image,
+    job = layout.plan + JOB.pack(
+        pixels,
+        start,
+        start + begins[1],
+        start + begins[2],
+        nodes.data.ptr,
+        start + begins[4],
+        labels,
+        start + begins[3],
+        count.data.ptr,
+        blocks,
+        layout.seam_blocks,
+        layout.seams,
+        layout.groups,
         pixel(background or 0, dtype),
         background is not None,
-        layout.columns % 16 == 0 and image.data.ptr % 16 == 0,
-        layout.plan,
-        bits,
-        starts,
-        counts,
-        nodes,
-        tables,
-        states,
-        blocks + 1,
+        layout.columns % 16 == 0 and pixels % 16 == 0,
+        layout.columns % 4 == 0 and labels % 16 == 0,
     )
+    job = np.frombuffer(bytearray(job), f"V{len(job)}").reshape(())
+    table = Table(layout, kernels, job, blocks, count, (image, out, nodes, memory))
+    launch(kernels[0], layout.tiles, job)
     return table
 
 
 def unite(table: Table) -> None:
     """Unite nodes where tiles meet."""
     layout = table.layout
-    seam_blocks = -(-layout.seams // THREADS)
-    row_blocks = -(-layout.groups * layout.tile[0] // THREADS)
-    launch(
-        table.kernels[1],
-        seam_blocks + row_blocks,
-        table.image,
-        layout.plan,
-        layout.edges,
-        table.bits,
-        table.begins,
-        table.counts,
-        table.nodes,
-        table.tables,
-        seam_blocks,
-        layout.seams,
-        layout.groups,
-    )
+    launch(table.kernels[1], layout.seam_blocks + layout.row_blocks, table.job, layout.edges)
 
 
-def number(table: Table) -> Any:
-    """Turn nodes into labels 1 to N in raster order, and return N."""
-    layout = table.layout
-    count = cupy.empty((), np.int64)
-    launch(
-        table.kernels[2],
-        table.blocks,
-        layout.rows,
-        layout.across,
-        layout.pitch,
-        layout.width,
-        table.counts,
-        table.nodes,
-        table.states,
-        table.blocks,
-        count,
-        threads=NUMBER_THREADS,
-    )
-    return count
+def number(table: Table) -> None:
+    """Give labels 1 to N, in raster order, to all nodes, then to all runs."""
+    launch(table.kernels[2], table.blocks, table.job, threads=NUMBER_THREADS)
+    launch(table.kernels[3], table.layout.word_blocks, table.job)
 
 
-def paint(table: Table, out: Any) -> None:
+def paint(table: Table) -> None:
     """Write the label of every pixel."""
-    layout = table.layout
-    launch(
-        table.kernels[3],
-        layout.tiles,
-        layout.plan,
-        table.bits,
-        table.begins,
-        table.nodes,
-        table.tables,
-        layout.columns % 4 == 0 and out.data.ptr % 16 == 0,
-        out,
-    )
+    launch(table.kernels[4], table.layout.word_blocks, table.job)
 
 
 def launch(function: Any, blocks: int, *arguments: Any, threads: int = THREADS) -> None:
@@ -275,21 +231,23 @@ def compiled(
     most: int,
     device: int,  # noqa: ARG001
 ) -> tuple[Any, ...]:
-    """Return the kernels of the four passes for types of so many bytes, on the current device."""
-    shape = f"Tile<{'true' if many else 'false'}, {', '.join(map(str, tile))}>"
+    """Return the kernels of the passes for types of so many bytes, on the current device."""
+    values = "true" if many else "false"
+    shape = f"Tile<{values}, {', '.join(map(str, tile))}>"
     types = f"u{pixel}, u{node}, {shape}"
     return (
         kernel("runs_tile", f"find_tiles<{types}>"),
         kernel("runs_join", f"join_tiles<{types}, Edges<{most}>>"),
-        kernel("runs_number", f"number_nodes<u{node}>"),
-        kernel("runs_paint", f"paint<u{node}, u{label}, {shape}>"),
+        kernel("runs_number", f"number_nodes<u{node}, {tile[0]}>"),
+        kernel("runs_number", f"label_entries<u{node}, {tile[0]}, {values}>"),
+        kernel("runs_paint", f"paint<u{node}, u{label}, {tile[0]}, {values}>"),
     )
 
 
 @lru_cache(64)
-def pixel(value: int, dtype: Any) -> Any:
-    """Return a value as the kernels take it: the unsigned integer of the same bits."""
-    return np.array(value, dtype).view(f"u{dtype.itemsize}")[()]
+def pixel(value: int, dtype: Any) -> int:
+    """Return the unsigned integer of the same bits."""
+    return int(np.array(value, dtype).view(f"u{dtype.itemsize}")[()])
 
 
 @lru_cache(64)
@@ -300,8 +258,6 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
     leading = len(shape) - 1 - stacked
     words, tall, deep = tile_of(columns, leading, many)
     width = 32 * words
-    while width > 32 and columns > width and columns % width == 1:
-        width -= 32  # a segment of one pixel has no room for its tables
     # A tile spans one axis before the last, or two, where edges lead along them.
     tiles = [*lines[:3], -(-lines[3] // deep), -(-lines[4] // tall)]
     strides = [prod(lines[axis + 1 :]) for axis in range(AXES)]
@@ -319,7 +275,6 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
     inner = sum(step[:3] == (0, 0, 0) for step, _ in steps)
     plan = np.zeros((), PLAN)
     plan["columns"] = columns
-    plan["pitch"] = pitch = columns + (columns % width == 1)
     plan["rows"] = rows
     plan["shape"] = lines
     plan["tiles"] = tiles
@@ -341,20 +296,21 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
         plan["border"] = FACES
         faces = tiles[4] * (2 if inner > 2 else 1)
         bordering = prod(lines[:3]) * (tiles[3] * lines[4] + (lines[3] - tiles[3]) * faces)
+    seams = rows * (segments - 1)
+    groups = bordering * segments
     return Layout(
-        plan,
-        edges,
+        plan.tobytes(),
+        np.frombuffer(bytearray(edges.tobytes()), f"V{edges.nbytes}").reshape(()),
         most,
-        rows,
         columns,
-        pitch,
-        width,
         (words, tall, deep),
         prod(tiles) * segments,
-        segments,
         rows * segments,
-        rows * (segments - 1),
-        bordering * segments,
+        seams,
+        groups,
+        -(-seams // THREADS),
+        -(-groups * words // THREADS),
+        -(-rows * segments * words // THREADS),
     )
 
 

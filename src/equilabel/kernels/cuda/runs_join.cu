@@ -2,16 +2,6 @@
 #include "bits.cuh"
 #include "forest.cuh"
 
-// The node of a run of a segment.
-template <typename Tile, typename Id>
-__device__ inline Id node_of(const Plan& plan, Id* nodes, u2* tables, const Place& place, unsigned run)
-{
-    const unsigned number = run_table<Tile>(plan, nodes, tables, place.row, place.segment)[run];
-    const Index corner = place.row - static_cast<Index>(place.z % Tile::Deep) * plan.shape[4] -
-                         place.y % Tile::Tall;
-    return static_cast<Id>(node_index<Tile>(plan, corner, place.segment, number));
-}
-
 // Where an edge leads from a row; false if there is no such row.
 template <int Most>
 __device__ inline bool follow(const Plan& plan, const Edges<Most>& edges, const Place& from, int edge,
@@ -80,7 +70,7 @@ __device__ inline bool border_row(const Plan& plan, Index item, Place& place)
 template <typename Pixel, typename Id, typename Tile, typename Edges>
 __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
                                  const unsigned* __restrict__ bits,
-                                 const unsigned* __restrict__ begins, Id* nodes, u2* tables, Index group,
+                                 const unsigned* __restrict__ begins, Id* nodes, Id* tables, Index group,
                                  Index groups)
 {
     constexpr int Words = Tile::Words;
@@ -104,6 +94,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
     if (!__any_sync(ALL, set)) return;
     const Index begin = first_pixel(plan, here.row, here.segment) + 32 * word;
     const int count = word_size(plan, here.segment, word);
+    const RunTable<Id> own = run_table<Many>(plan, nodes, tables, here.row, here.segment);
     for (int edge = 0; edge < plan.edges; ++edge) {
         Place there;
         const bool exists = real && follow(plan, edges, here, edge, there) &&
@@ -133,11 +124,12 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
         }
         const unsigned other_run = runs_before<Words>(other_start, total);
         if (!exists) continue;
+        const RunTable<Id> table =
+            run_table<Many>(plan, nodes, tables, there.row, there.segment);
         while (touch.straight | touch.left | touch.right) {
             unsigned touched;
             const int bit = take(touch, other_run, other_start, touched);
-            unite(nodes, node_of<Tile>(plan, nodes, tables, here, run_at(run, start, bit)),
-                  node_of<Tile>(plan, nodes, tables, there, touched));
+            unite(nodes, own[run_at(run, start, bit)], table[touched]);
         }
     }
 }
@@ -146,7 +138,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
 template <typename Pixel, typename Id, typename Tile, typename Edges>
 __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
                                  const unsigned* __restrict__ bits,
-                                 const unsigned* __restrict__ counts, Id* nodes, u2* tables, Index seam)
+                                 const unsigned* __restrict__ counts, Id* nodes, Id* tables, Index seam)
 {
     constexpr int Words = Tile::Words;
     constexpr bool Many = Tile::Many;
@@ -169,6 +161,9 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
         return !Many || image[first_pixel(plan, one, segment + 1) - back_one] ==
                             image[first_pixel(plan, two, segment + 1) - back_two];
     };
+    const auto node_of = [&](const Place& place, unsigned run) {
+        return run_table<Many>(plan, nodes, tables, place.row, place.segment)[run];
+    };
     bool before, after;
     pair(row, before, after);
     if (!before && !after) return;
@@ -181,8 +176,8 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
             known = above && beside && same(row - 1, 1, row, 1) && same(row - 1, 0, row, 0);
         }
         if (!known)
-            unite(nodes, node_of<Tile>(plan, nodes, tables, left, final_run(row)),
-                  node_of<Tile>(plan, nodes, tables, right, 0));
+            unite(nodes, node_of(left, final_run(row)),
+                  node_of(right, 0));
     }
     for (int edge = 0; edge < plan.edges; ++edge) {
         Place there;
@@ -192,13 +187,13 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
         // Of one value, a third pixel of the square joins the two as well.
         if (after && other_before && (Many || (!before && !other_after)) &&
             same(row, 0, there.row, 1))
-            unite(nodes, node_of<Tile>(plan, nodes, tables, right, 0),
-                  node_of<Tile>(plan, nodes, tables, there, final_run(there.row)));
+            unite(nodes, node_of(right, 0),
+                  node_of(there, final_run(there.row)));
         if (before && other_after && (Many || (!after && !other_before)) &&
             same(row, 1, there.row, 0)) {
             ++there.segment;
-            unite(nodes, node_of<Tile>(plan, nodes, tables, left, final_run(row)),
-                  node_of<Tile>(plan, nodes, tables, there, 0));
+            unite(nodes, node_of(left, final_run(row)),
+                  node_of(there, 0));
         }
     }
 }
@@ -206,16 +201,19 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
 // The first `seam_blocks` blocks take a seam per thread, the others rows.
 template <typename Pixel, typename Id, typename Tile, typename Edges>
 __global__ void __launch_bounds__(THREADS)
-    join_tiles(const Pixel* __restrict__ image, const Plan plan, const Edges edges,
-               const unsigned* __restrict__ bits, const unsigned* __restrict__ begins,
-               const unsigned* __restrict__ counts, Id* nodes, u2* tables, Index seam_blocks, Index seams,
-               Index groups)
+    join_tiles(const Job job, const Edges edges)
 {
-    if (blockIdx.x < seam_blocks) {
+    const Plan& plan = job.plan;
+    const Pixel* const image = static_cast<const Pixel*>(job.image);
+    Id* const nodes = static_cast<Id*>(job.nodes);
+    Id* const tables = static_cast<Id*>(job.tables);
+    if (blockIdx.x < job.seam_blocks) {
         const Index seam = thread_index();
-        if (seam < seams) join_seam<Pixel, Id, Tile>(image, plan, edges, bits, counts, nodes, tables, seam);
+        if (seam < job.seams)
+            join_seam<Pixel, Id, Tile>(image, plan, edges, job.bits, job.counts, nodes, tables, seam);
     } else {
-        const Index group = (thread_index() - seam_blocks * THREADS) / Tile::Words;
-        join_rows<Pixel, Id, Tile>(image, plan, edges, bits, begins, nodes, tables, group, groups);
+        const Index group = (thread_index() - job.seam_blocks * THREADS) / Tile::Words;
+        join_rows<Pixel, Id, Tile>(image, plan, edges, job.bits, job.begins, nodes, tables, group,
+                                   job.groups);
     }
 }

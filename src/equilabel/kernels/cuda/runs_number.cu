@@ -1,10 +1,9 @@
-// Third pass of `runs`: nodes to labels, 1 to N in raster order of the first pixels.
+// Third pass of `runs`: nodes, then runs, get labels: 1 to N in raster order of the first pixels.
 #include "forest.cuh"
 #include "plan.cuh"
 
 constexpr int MANY_THREADS = 1024;                 // few blocks have to wait for few
 constexpr int WARPS = MANY_THREADS / 32;
-constexpr int SEGMENTS = 8;                         // of a warp
 constexpr unsigned long long PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
 
 // The highest bit of an entry says that it is a label, no parent.
@@ -47,98 +46,134 @@ __device__ inline unsigned long long sum_before(const volatile unsigned long lon
     return sum;
 }
 
-// The nodes of a warp's segments, one after the other.
+// The label of a node, once it has one.
 template <typename Id>
-struct Nodes {
-    Id first[SEGMENTS];        // index of the first node of a segment, less the nodes before
-    unsigned begin[SEGMENTS];  // nodes before
-    unsigned count;
+__device__ inline Id label_of(const Id* nodes, Id node)
+{
+    Id entry = parent_of(nodes, node);
+    while (!(entry & LABEL<Id>)) entry = parent_of(nodes, entry);
+    return entry;
+}
 
-    __device__ Id operator[](unsigned k) const
+// The nodes of a warp's segments, one after the other; a thread knows of the segment of its number.
+template <typename Id>
+struct Items {
+    unsigned before, count;  // nodes before the segment; of all
+    Id first;                // the first node, less those before
+
+    __device__ Items(unsigned of_segment, Id node)
     {
-        Id start = first[0];
+        const int lane = threadIdx.x % 32;
+        unsigned sum = of_segment;
 #pragma unroll
-        for (int j = 1; j < SEGMENTS; ++j)
-            if (k >= begin[j]) start = first[j];
-        return start + k;
+        for (int step = 1; step < 32; step *= 2) {
+            const unsigned other = __shfl_up_sync(ALL, sum, step);
+            if (lane >= step) sum += other;
+        }
+        count = __shfl_sync(ALL, sum, 31);
+        before = sum - of_segment;
+        first = node - before;
+    }
+
+    __device__ Id operator[](unsigned item) const
+    {
+        int segment = 0;  // the last one before which there are no more
+#pragma unroll
+        for (int step = 16; step; step /= 2)
+            if (item >= __shfl_sync(ALL, before, segment + step)) segment += step;
+        return __shfl_sync(ALL, first, segment) + item;
     }
 };
 
-template <typename Id>
-__device__ inline Nodes<Id> nodes_of(Index rows, int segments, Index pitch, int width,
-                                     const unsigned* counts, Index segment)
-{
-    const int lane = threadIdx.x % 32;
-    const Index mine = segment + lane % SEGMENTS;
-    const unsigned count = mine < rows * segments ? counts[mine] & 0xffff : 0;
-    const Index row = mine / segments;
-    const Id first = row * pitch + (mine - row * segments) * width;
-    Nodes<Id> nodes;
-    nodes.count = 0;
-#pragma unroll
-    for (int j = 0; j < SEGMENTS; ++j) {
-        nodes.begin[j] = nodes.count;
-        nodes.first[j] = __shfl_sync(ALL, first, j) - nodes.count;
-        nodes.count += __shfl_sync(ALL, count, j);
-    }
-    return nodes;
-}
-
 // Label the roots of a forest, then all nodes. `states` holds zeros: one for each block, one to draw
-// numbers.
+// numbers. A warp takes 256 words, in up to 32 segments.
 //
 // Why the races are safe: a thread stores to its own entries only, a label and nothing else, to roots
 // first. Who comes by finds a parent or a label that is final. A thread that waits for the label of a
 // root waits for a smaller index: for its own block, whose roots are all labeled by then, or for one that
 // drew a smaller number, which runs and waits for none but smaller ones.
-template <typename Id>
+template <typename Id, int WORDS>
 __global__ void __launch_bounds__(MANY_THREADS)
-    number_nodes(Index rows, int segments, Index pitch, int width, const unsigned* __restrict__ counts,
-                 Id* nodes, unsigned long long* states, Index blocks, long long* found)
+    number_nodes(const Job job)
 {
+    constexpr int Segments = WORDS < 8 ? 32 : 256 / WORDS;
     __shared__ Index drawn;
     __shared__ unsigned roots_of[WARPS];
-    if (threadIdx.x == 0) drawn = atomicAdd(states + blocks, 1ull);
+    const Plan& plan = job.plan;
+    Id* const nodes = static_cast<Id*>(job.nodes);
+    if (threadIdx.x == 0) drawn = atomicAdd(job.states + job.blocks, 1ull);
     __syncthreads();
     const Index block = drawn;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const Nodes<Id> mine = nodes_of<Id>(rows, segments, pitch, width, counts,
-                                        (block * WARPS + warp) * SEGMENTS);
+    const Index mine = (block * WARPS + warp) * Segments + lane;
+    const bool real = lane < Segments && mine < plan.rows * plan.segments;
+    const Index line = mine / plan.segments;
+    const int segment = static_cast<int>(mine - line * plan.segments);
+    const Items<Id> own(real ? job.counts[mine] & 0xffff : 0, first_pixel(plan, line, segment));
+
     unsigned roots = 0;
 #pragma unroll 4
-    for (unsigned from = 0; from < mine.count; from += 32) {
-        const Id node = mine[from + lane];
-        const bool root = from + lane < mine.count && parent_of(nodes, node) == node;
+    for (unsigned from = 0; from < own.count; from += 32) {
+        const Id node = own[from + lane];
+        const bool root = from + lane < own.count && parent_of(nodes, node) == node;
         roots += __popc(__ballot_sync(ALL, root));
     }
     if (lane == 0) roots_of[warp] = roots;
     __syncthreads();
     const unsigned part = roots_of[lane];
     const unsigned total = sum_of_warp(part), here = sum_of_warp(lane < warp ? part : 0);
-    if (threadIdx.x == 0) __stcg(states + block, PART | total);
-    const unsigned long long before = sum_before(states, block);
+    if (threadIdx.x == 0) __stcg(job.states + block, PART | total);
+    const unsigned long long before = sum_before(job.states, block);
     if (threadIdx.x == 0) {
-        __stcg(states + block, WHOLE | (before + total));
-        if (block == blocks - 1) *found = before + total;
+        __stcg(job.states + block, WHOLE | (before + total));
+        if (block == job.blocks - 1) *job.found = before + total;
     }
 
     if (roots) {
         Id label = before + here;
 #pragma unroll 4
-        for (unsigned from = 0; from < mine.count; from += 32) {
-            const Id node = mine[from + lane];
-            const bool root = from + lane < mine.count && parent_of(nodes, node) == node;
+        for (unsigned from = 0; from < own.count; from += 32) {
+            const Id node = own[from + lane];
+            const bool root = from + lane < own.count && parent_of(nodes, node) == node;
             const unsigned set = __ballot_sync(ALL, root);
             if (root) __stcg(nodes + node, LABEL<Id> | (label + __popc(set & ((2u << lane) - 1))));
             label += __popc(set);
         }
     }
     __syncthreads();
-    for (unsigned k = lane; k < mine.count; k += 32) {
-        const Id node = mine[k];
-        Id parent = parent_of(nodes, node);
-        if (parent & LABEL<Id>) continue;
-        while (!(parent & LABEL<Id>)) parent = parent_of(nodes, parent);
-        __stcg(nodes + node, parent);
+    for (unsigned from = 0; from < own.count; from += 32) {
+        const Id node = own[from + lane];
+        if (from + lane >= own.count) continue;
+        const Id entry = parent_of(nodes, node);
+        if (!(entry & LABEL<Id>)) __stcg(nodes + node, label_of(nodes, entry));
+    }
+}
+
+// In the run tables, put labels in place of nodes. Nodes are not stored to.
+template <typename Id, int WORDS, bool MANY>
+__global__ void __launch_bounds__(THREADS)
+    label_entries(const Job job)
+{
+    const Plan& plan = job.plan;
+    const Id* const nodes = static_cast<const Id*>(job.nodes);
+    const Index mine = thread_index() / WORDS;
+    if (mine >= plan.rows * plan.segments) return;
+    const unsigned runs = job.counts[mine] >> 16;
+    if (runs == 0) return;
+    const Index line = mine / plan.segments;
+    const RunTable<Id> table =
+        run_table<MANY>(plan, static_cast<Id*>(job.nodes), static_cast<Id*>(job.tables), line,
+                        static_cast<int>(mine - line * plan.segments));
+    for (unsigned run = threadIdx.x % WORDS; run < runs; run += 4 * WORDS) {
+        Id entry[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (run + k * WORDS < runs) entry[k] = table[run + k * WORDS];
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (run + k * WORDS < runs) entry[k] = nodes[entry[k]];
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (run + k * WORDS < runs) table[run + k * WORDS] = entry[k] & ~LABEL<Id>;
     }
 }

@@ -1,8 +1,11 @@
 // Last pass of `runs`: every label is written once.
+//
+// A warp paints the segments of 32 words. Their tables may lie in what it overwrites, but in nobody else's
+// part: it reads them, then it writes.
 #include "bits.cuh"
 
-// Labels of runs, in 4 or 5 bytes: shared memory is small, and no image has 2^40 components. Entry 0 is
-// that of no run, and the last are looked at by those who then find that they need them not.
+// Labels of a warp's runs, in 4 or 5 bytes: no image has 2^40 components. Entry 0 is that of no run, and
+// the last are looked at by those who then find that they need them not.
 template <typename Label, int Runs>
 struct LabelTable {
     static constexpr bool Wide = sizeof(Label) > 4;
@@ -64,26 +67,25 @@ __device__ inline Four<Label> four_labels(const Table& label_of, unsigned set, u
     return four;
 }
 
-// The warp's 32 words, four at once, four pixels a thread. `labels` are those of the first of its rows,
-// `across` pixels of which are left from the thread's first, and of which there are `rows`.
-template <typename Tile, typename Table, typename Label>
+// The warp's 32 words, four at once, four pixels a thread.
+template <bool Many, typename Table, typename Label>
 __device__ inline void paint_quads(const Table& label_of, unsigned set, unsigned start, unsigned run,
-                                   Index columns, int across, int rows, Label* labels)
+                                   Index begin, int count, Label* labels)
 {
-    constexpr int Words = Tile::Words;
     const int lane = threadIdx.x % 32, shift = 4 * (lane % 8);
 #pragma unroll
     for (int k = 0; k < 32; k += 4) {
-        const unsigned word = __shfl_sync(ALL, set, k + lane / 8);
+        const int from = k + lane / 8;
+        const unsigned word = __shfl_sync(ALL, set, from);
         Four<Label> four = {{0, 0, 0, 0}};
         if (__any_sync(ALL, word)) {
-            const unsigned starts = __shfl_sync(ALL, start, k + lane / 8);
-            const unsigned before = __shfl_sync(ALL, run, k + lane / 8);
-            four = four_labels<Tile::Many, Label>(label_of, word >> shift & 15, starts >> shift & 15,
-                                                  before + __popc(starts & ((1u << shift) - 1)));
+            const unsigned starts = __shfl_sync(ALL, start, from);
+            const unsigned before = __shfl_sync(ALL, run, from);
+            four = four_labels<Many, Label>(label_of, word >> shift & 15, starts >> shift & 15,
+                                            before + __popc(starts & ((1u << shift) - 1)));
         }
-        if (k / Words < rows && k % Words * 32 < across)
-            store(labels + (k / Words * columns + k % Words * 32), four);
+        const Index pixel = __shfl_sync(ALL, begin, k) + 4 * lane;
+        if (shift < __shfl_sync(ALL, count, from)) store(labels + pixel, four);
     }
 }
 
@@ -104,60 +106,44 @@ __device__ inline void paint_pixels(const Table& label_of, unsigned set, unsigne
     }
 }
 
-// One block per tile. `nodes` may be `labels`: a block reads its own segments only, and all of them
-// before it writes. `aligned` says that rows of labels begin at multiples of 16 bytes.
-template <typename Id, typename Label, typename Tile>
-__global__ void __launch_bounds__(THREADS, Tile::Blocks)
-    paint(const Plan plan, const unsigned* __restrict__ bits, const unsigned* __restrict__ begins,
-          Id* nodes, u2* tables, bool aligned, Label* labels)
+// One word a thread.
+template <typename Id, typename Label, int WORDS, bool MANY>
+__global__ void __launch_bounds__(THREADS)
+    paint(const Job job)
 {
-    constexpr int Words = Tile::Words, Each = Tile::Each, Abreast = Tile::Abreast;
-    __shared__ LabelTable<Label, Tile::Rows * Tile::Capacity> label_of;
-    const Corner corner = corner_of<Tile>(plan, blockIdx.x);
-    const Lines<Tile> lines(plan, corner);
-    const int row = threadIdx.x / Words, word = threadIdx.x % Words, lane = threadIdx.x % 32;
-
-    unsigned set[Each], start[Each], run[Each], total[Each];
-#pragma unroll
-    for (int k = 0; k < Each; ++k) {
-        const Index place = (lines[k] * plan.segments + corner.segment) * Words + word;
-        set[k] = lines.inside(k) ? bits[place] : 0;
-        if (Tile::Many) start[k] = lines.inside(k) ? begins[place] : 0;
+    const Plan& plan = job.plan;
+    Label* const labels = static_cast<Label*>(job.labels);
+    constexpr int Beside = 32 / WORDS, Capacity = (MANY ? 32 : 16) * WORDS;
+    __shared__ LabelTable<Label, Beside * Capacity> label_of_warp[THREADS / 32];
+    auto& label_of = label_of_warp[threadIdx.x / 32];
+    const int word = threadIdx.x % WORDS, lane = threadIdx.x % 32;
+    const Index place = thread_index(), segments = plan.rows * plan.segments;
+    const bool real = place / WORDS < segments;
+    const Index mine = real ? place / WORDS : segments - 1;
+    unsigned low = static_cast<unsigned>(mine);
+    Index line = 0;
+    int segment = 0;
+    if (segments >> 32 == 0) {
+        segment = split(low, plan.segments, plan.inverse[0]);
+        line = low;
+    } else {
+        line = mine / plan.segments;
+        segment = static_cast<int>(mine - line * plan.segments);
     }
-#pragma unroll
-    for (int k = 0; k < Each; ++k)
-        if (!Tile::Many) start[k] = set[k] & ~from_left<Words>(set[k]);
-    runs_before<Words>(start, run, total);
-    constexpr int Beside = 32 / Words;  // rows of a warp at once
-    const Lines<Tile> first(plan, corner, threadIdx.x / 32 * Beside);
-#pragma unroll
-    for (int k = 0; k < Each * Beside; ++k) {
-        const unsigned runs = __shfl_sync(ALL, total[k / Beside], k % Beside * Words);
-        if (runs == 0) continue;
-        const unsigned r = k / Beside * Abreast + threadIdx.x / 32 * Beside + k % Beside;
-        const u2* table =
-            run_table<Tile>(plan, nodes, tables, first[k / Beside] + k % Beside, corner.segment);
-        for (unsigned j = lane; j < runs; j += 32) {
-            const Id label = nodes[node_index<Tile>(plan, corner.row, corner.segment, table[j])];
-            label_of.set(r * Tile::Capacity + j, label & ~(Id(1) << (8 * sizeof(Id) - 1)));
-        }
-    }
-    __syncthreads();
-
-#pragma unroll
-    for (int k = 0; k < Each; ++k) {
-        const unsigned before = (k * Abreast + row) * Tile::Capacity + run[k];
-        if (aligned) {
-            const Index pixel = first_pixel(plan, first[k], corner.segment) + 4 * lane;
-            const Index left = plan.columns - static_cast<Index>(corner.segment) * plan.width;
-            const int across = left < plan.width ? static_cast<int>(left) : plan.width;
-            const int rows = first.inside(k) ? first.below - (Tile::Deep == 1 ? k * Abreast : 0) : 0;
-            paint_quads<Tile>(label_of, set[k], start[k], before, plan.columns, across - 4 * lane, rows,
-                              labels + pixel);
-        } else {
-            const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
-            const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
-            paint_pixels(label_of, set[k], start[k], before, begin, count, labels);
-        }
-    }
+    const Index begin = first_pixel(plan, line, segment) + 32 * word;
+    const int count = real ? word_size(plan, segment, word) : 0;
+    const unsigned set = real ? job.bits[place] : 0, runs = real ? job.counts[mine] >> 16 : 0;
+    unsigned start = MANY && real ? job.begins[place] : 0;
+    if (!MANY) start = set & ~from_left<WORDS>(set);
+    unsigned total;
+    const unsigned run = runs_before<WORDS>(start, total) + lane / WORDS * Capacity;
+    const RunTable<Id> table = run_table<MANY>(plan, static_cast<Id*>(job.nodes),
+                                                 static_cast<Id*>(job.tables), line, segment);
+    for (unsigned j = word; j < runs; j += WORDS)
+        label_of.set(lane / WORDS * Capacity + j, table[j]);
+    __syncwarp();
+    if (job.quads)
+        paint_quads<MANY>(label_of, set, start, run, begin, count, labels);
+    else
+        paint_pixels(label_of, set, start, run, begin, count, labels);
 }
