@@ -115,7 +115,7 @@ def passes(pixels: Any, connectivity: int, stacked: bool, out: Any) -> list[Call
         lambda _: runs.pack(pixels, 0, connectivity, stacked, out),
         unite,
         number,
-        lambda table: runs.paint(table, out),
+        runs.paint,
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,14 @@ KERNEL = re.compile(
     r"(?:template\s*<(?P<parameters>[^<>]*)>\s*)?"
     r'(?:extern\s+"C"\s+)?__global__\s+void\s+(?:__launch_bounds__\([^()]*\)\s*)?(?P<name>\w+)\s*\('
 )
-TILES = sorted({runs.tile_of(2**k, leading) for k in range(16) for leading in range(6)})
+TILES = sorted(
+    {
+        (many, *runs.tile_of(2**k, leading, many))
+        for many in (False, True)
+        for k in range(16)
+        for leading in range(6)
+    }
+)
 # What launchers put in for a template parameter: by its name, else by its kind.
 INSTANCES = {
     "Id": ["u4", "u8"],
@@ -38,18 +45,18 @@ INSTANCES = {
     "Real": ["f4", "f8"],
     "Count": ["u4", "u8"],
     "Value": ["u1", "i2", "u4", "i8", "f4", "f8"],
-    "Gray": ["u1", "i1", "u2", "i4", "u8", "f4", "f8"],
     "Pairs": ["0", "2", "4", "3", "13"],
     "Rank": ["2", "3"],
     "Tile": [
-        f"Tile<{many}, {words}, {tall}, {deep}>"
-        for many in ("false", "true")
-        for words, tall, deep in TILES
+        f"Tile<{str(many).lower()}, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES
     ],
+    "Edges": [f"Edges<{runs.INNER}>", f"Edges<{runs.MOST_EDGES}>"],
+    "WORDS": [str(words) for words in sorted({words for _, words, _, _ in TILES})],
     "typename": ["u1", "u2", "u4", "u8"],
     "int": ["1", "2", "3", "4", "5", "6"],
     "bool": ["false", "true"],
 }
+GRAYS = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"]
 
 
 def comments_removed(text):
@@ -81,6 +88,10 @@ def instances(choices):
 def expressions(file, *, every=False):
     """List each kernel of a file with what its launchers can put in for its parameters."""
     names = []
+    if file == "runs_tile":  # pixels may be compared by size, where all foreground is one
+        tiles = [tile for tile in INSTANCES["Tile"] if "false" in tile]
+        grays = zip(GRAYS, cycle(tiles), cycle(["u4", "u8"]), strict=False)
+        names += [f"find_tiles<Gray<{gray}>, {node}, {tile}>" for gray, tile, node in grays]
     for kernel, parameters in kernels(file).items():
         choices = [INSTANCES.get(name, INSTANCES[kind]) for kind, name in parameters]
         for chosen in product(*choices) if every else instances(choices):

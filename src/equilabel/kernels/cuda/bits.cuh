@@ -47,21 +47,36 @@ __device__ inline unsigned runs_before(unsigned begins, unsigned& total)
     return sum - __popc(begins);
 }
 
+// The same for `Each` words of a thread at once: two sums are shifted from thread to thread together.
+template <int Words, int Each>
+__device__ inline void runs_before(const unsigned (&begins)[Each], unsigned (&before)[Each],
+                                   unsigned (&total)[Each])
+{
+#pragma unroll
+    for (int k = 0; k < Each; k += 2) {
+        const unsigned own = __popc(begins[k]) | (k + 1 < Each ? __popc(begins[k + 1]) << 16 : 0);
+        unsigned sum = own;
+#pragma unroll
+        for (int step = 1; step < Words; step *= 2) {
+            const unsigned other = __shfl_up_sync(ALL, sum, step, Words);
+            if (threadIdx.x % Words >= step) sum += other;
+        }
+        const unsigned all = __shfl_sync(ALL, sum, Words - 1, Words);
+        sum -= own;
+        before[k] = sum & 0xffff;
+        total[k] = all & 0xffff;
+        if (k + 1 < Each) {
+            before[k + 1] = sum >> 16;
+            total[k + 1] = all >> 16;
+        }
+    }
+}
+
 // Bits 28 to 31 of the result tell which bytes are not 0.
 __device__ inline unsigned bytes_set(unsigned bytes)
 {
     const unsigned high = (((bytes & 0x7f7f7f7fu) + 0x7f7f7f7fu) | bytes) & 0x80808080u;
     return high * 0x00204081u;
-}
-
-// Which pixels are foreground, next to a value: all, those that differ from it, or by its side.
-enum Compare { EVERY, DIFFERS, ABOVE, UP_TO, BELOW };
-
-template <typename Pixel>
-__device__ inline bool is_foreground(Pixel pixel, Compare compare, Pixel value)
-{
-    if (compare == DIFFERS) return pixel != value;
-    return compare == ABOVE ? pixel > value : compare == UP_TO ? pixel <= value : pixel < value;
 }
 
 // Bits 7, 15, 23 and 31 tell which bytes exceed a value, given 255 less it in every byte: their sum
@@ -72,20 +87,109 @@ __device__ inline unsigned bytes_above(unsigned bytes, unsigned rest)
     return ((bytes & rest) | ((bytes | rest) & low)) & 0x80808080u;
 }
 
+// Which pixels are foreground: all, or those that differ from a value, or compare with it.
+enum Compare { EVERY, DIFFERS, ABOVE, UP_TO, BELOW };
+
+// Pixels whose values are compared by size, not by their bits.
+template <typename Value>
+struct Gray {
+    Value value;
+    __device__ bool operator==(Gray other) const { return value == other.value; }
+};
+
+// What tells foreground, from the bits of a value: here, that pixels differ from it.
+template <typename Pixel>
+struct Test {
+    Pixel value;
+    __device__ Test(u8 bits, int) : value(static_cast<Pixel>(bits)) {}
+    __device__ bool operator()(Pixel pixel) const { return pixel != value; }
+    // The same of four bytes, as bits 28 to 31.
+    __device__ unsigned four(unsigned bytes) const
+    {
+        return bytes_set(bytes ^ static_cast<unsigned>(value) * 0x01010101u);
+    }
+};
+
+template <typename Value>
+struct Test<Gray<Value>> {
+    Value value;
+    int compare;
+    unsigned sign = 0, rest = 0, turn = 0, keep = ~0u;  // for four bytes at once
+
+    __device__ Test(u8 bits, int compare) : compare(compare)
+    {
+        memcpy(&value, &bits, sizeof(Value));
+        if constexpr (sizeof(Value) == 1) {
+            // Signed bytes have the order of unsigned ones with their highest bit turned. What is below
+            // a value is what does not exceed the one before.
+            if (Value(-1) < Value(0)) sign = 0x80808080u;
+            const unsigned byte = (static_cast<unsigned char>(value) ^ (sign & 0x80)) - (compare == BELOW);
+            if (byte > 255) keep = 0;  // nothing is below the least
+            rest = ~(byte * 0x01010101u);
+            if (compare != ABOVE) turn = 0x80808080u;
+        }
+    }
+
+    __device__ bool operator()(Gray<Value> pixel) const
+    {
+        if (compare == ABOVE) return pixel.value > value;
+        return compare == UP_TO ? pixel.value <= value : pixel.value < value;
+    }
+
+    __device__ unsigned four(unsigned bytes) const
+    {
+        return ((bytes_above(bytes ^ sign, rest) ^ turn) & keep) * 0x00204081u;
+    }
+};
+
+// Bits of 16 bytes.
+template <typename Test>
+__device__ inline unsigned foreground(uint4 pixels, const Test& test)
+{
+    unsigned word = __funnelshift_l(test.four(pixels.w), 0, 4);
+    word = __funnelshift_l(test.four(pixels.z), word, 4);
+    word = __funnelshift_l(test.four(pixels.y), word, 4);
+    return __funnelshift_l(test.four(pixels.x), word, 4);
+}
+
+// Words of whole segments of bytes, `Each` a thread, `away` bytes from one to the next: neighboring
+// threads read neighboring 16 bytes, then hand on the bits. `segment` begins at a multiple of 16 bytes.
+template <int Words, int Each, typename Pixel>
+__device__ inline void read_whole(const Pixel* segment, Index away, const Test<Pixel>& test,
+                                  unsigned (&set)[Each])
+{
+    const int word = threadIdx.x % Words;
+    const unsigned halves = word < Words / 2 ? 0x5410 : 0x7632;
+    uint4 low[Each], high[Each];
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const uint4* pixels = reinterpret_cast<const uint4*>(segment + k * away) + word;
+        low[k] = __ldcs(pixels);
+        high[k] = __ldcs(pixels + Words);
+    }
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const unsigned two = foreground(low[k], test) | foreground(high[k], test) << 16;
+        const unsigned even = __shfl_sync(ALL, two, 2 * word, Words);
+        const unsigned odd = __shfl_sync(ALL, two, 2 * word + 1, Words);
+        set[k] = __byte_perm(even, odd, halves);
+    }
+}
+
 // Foreground among pixels of one byte: a thread reads its 32 itself.
-__device__ inline unsigned foreground(const u1* image, Index size, Index begin, int count,
-                                      Compare compare, u1 value)
+template <typename Pixel>
+__device__ inline unsigned read_bytes(const Pixel* image, Index size, Index begin, int count,
+                                      const Test<Pixel>& test)
 {
     if (count == 0) return 0;
-    const u1* pixels = image + begin;
+    const Pixel* pixels = image + begin;
     const unsigned offset = reinterpret_cast<unsigned long long>(pixels) % 16;
     unsigned quads[12];
     const uint4* aligned = reinterpret_cast<const uint4*>(pixels - offset);
     const bool whole = begin >= offset && begin - offset + (offset ? 48 : 32) <= size;
     if (!whole) {
         unsigned word = 0;
-        for (int k = 0; k < count; ++k)
-            word |= static_cast<unsigned>(is_foreground(pixels[k], compare, value)) << k;
+        for (int k = 0; k < count; ++k) word |= static_cast<unsigned>(test(pixels[k])) << k;
         return word;
     }
     *reinterpret_cast<uint4*>(quads) = __ldg(aligned);
@@ -100,27 +204,16 @@ __device__ inline unsigned foreground(const u1* image, Index size, Index begin, 
         for (int k = 0; k < 8; ++k)
             quads[k] = __funnelshift_r(quads[k], quads[k + 1], 8 * (offset & 3));
     }
-    const unsigned values = value * 0x01010101u;
     unsigned word = 0;
-    if (compare == DIFFERS) {
 #pragma unroll
-        for (int k = 7; k >= 0; --k) word = __funnelshift_l(bytes_set(quads[k] ^ values), word, 4);
-    } else {
-        // What is below is what does not exceed the value before.
-        const bool none = compare == BELOW && value == 0;
-        const unsigned rest = ~values + (compare == BELOW ? 0x01010101u : 0);
-#pragma unroll
-        for (int k = 7; k >= 0; --k)
-            word = __funnelshift_l(bytes_above(quads[k], rest) * 0x00204081u, word, 4);
-        if (compare != ABOVE) word = none ? 0 : ~word;
-    }
+    for (int k = 7; k >= 0; --k) word = __funnelshift_l(test.four(quads[k]), word, 4);
     return word & ALL >> (32 - count);
 }
 
 // Foreground among pixels of any type: the warp reads one thread's 32 after the other's.
 template <typename Pixel>
-__device__ inline unsigned foreground(const Pixel* image, Index, Index begin, int count, Compare compare,
-                                      Pixel value)
+__device__ inline unsigned read_values(const Pixel* image, Index begin, int count,
+                                       const Test<Pixel>& test)
 {
     const int lane = threadIdx.x % 32;
     unsigned word = 0;
@@ -128,8 +221,7 @@ __device__ inline unsigned foreground(const Pixel* image, Index, Index begin, in
     for (int k = 0; k < 32; ++k) {
         const Index there = __shfl_sync(ALL, begin, k) + lane;
         const bool exists = lane < __shfl_sync(ALL, count, k);
-        const unsigned found = __ballot_sync(
-            ALL, exists && is_foreground(image[exists ? there : 0], compare, value));
+        const unsigned found = __ballot_sync(ALL, exists && test(image[exists ? there : 0]));
         if (lane == k) word = found;
     }
     return word;
@@ -162,7 +254,20 @@ struct Touch {
     unsigned straight, left, right;
 };
 
-// Rows of one value: by bits alone. In columns that are `known` the two are connected by other edges; a
+// Rows of one value: by bits alone. Wherever both are set and one begins, a pair of runs begins to touch.
+template <int Words>
+__device__ inline Touch touching(unsigned row, unsigned begins, unsigned other, unsigned other_begins,
+                                 bool diagonal)
+{
+    Touch touch = {row & other & (begins | other_begins), 0, 0};
+    if (diagonal) {
+        touch.left = begins & ~other & from_left<Words>(other);
+        touch.right = row & ~other & from_right<Words>(other_begins) & ~from_right<Words>(row);
+    }
+    return touch;
+}
+
+// The same, by where they end to touch. In columns that are `known` the two are connected by other edges; a
 // stretch of `both` with such a column in the word where it ends is left out.
 template <int Words>
 __device__ inline Touch touching(unsigned row, unsigned other, bool diagonal, unsigned known = 0)

@@ -1,11 +1,18 @@
 // Forests of indices: parents[i] <= i, and roots are their own parents.
 //
 // Why the races are safe: an entry changes in two ways only. `unite` turns a root into a child of a
-// smaller root, by compare-and-swap, which fails if it is no root any more. `find` lets an entry that is
-// no root point to its grandparent, by a plain store: an old value that comes late is an ancestor still,
-// and a root is never stored to. So chains end, in the root of the set, whoever wins.
+// smaller root, by compare-and-swap, which fails if it is no root any more. On its way it lets entries
+// that are no roots point to their grandparents, by a plain store: an old value that comes late is an
+// ancestor still, and a root is never stored to. So chains end, in the root of the set, whoever wins.
 #pragma once
 #include "grid.cuh"
+
+#ifndef LIMIT
+#define LIMIT 8
+#endif
+#ifndef LIMIT_SHARED
+#define LIMIT_SHARED 2
+#endif
 
 // Past the first-level caches, which do not see what other multiprocessors store; volatile, or the
 // compiler may take an earlier value for granted.
@@ -15,62 +22,66 @@ __device__ inline Id parent_of(const volatile Id* parents, Id index)
     return parents[index];
 }
 
-template <typename Id>
-__device__ inline Id find(Id* parents, Id index)
-{
-    Id parent = parent_of(parents, index);
-    while (parent != index) {
-        const Id next = parent_of(parents, parent);
-        if (next == parent) return parent;
-        __stcg(parents + index, next);
-        index = next;
-        parent = parent_of(parents, index);
-    }
-    return index;
-}
-
+// Climb from both at once until both are roots, and let the entries passed skip one; then the larger
+// root goes below the smaller, unless another thread was first.
 template <typename Id>
 __device__ inline void unite(Id* parents, Id one, Id two)
 {
-    while (one != two) {
-        one = find(parents, one);
-        two = find(parents, two);
-        if (one == two) return;
-        if (one < two) {
-            const Id swap = one;
+    Id parent = parent_of(parents, one), other = parent_of(parents, two);
+    for (int hops = 0; parent != other; ++hops) {
+        if (parent < other) {
+            Id swap = one;
             one = two;
             two = swap;
+            swap = parent;
+            parent = other;
+            other = swap;
         }
-        const Id seen = atomicCAS(parents + one, one, two);
-        if (seen == one) return;
-        one = seen;
+        if (parent == one && (other == two || hops >= LIMIT)) {
+            const Id seen = atomicCAS(parents + one, one, other);
+            if (seen == one) return;
+            parent = seen;
+        } else {
+            const Id next = parent_of(parents, parent), beyond = parent_of(parents, other);
+            if (next != parent) __stcg(parents + one, next);
+            if (beyond != other) __stcg(parents + two, beyond);
+            one = parent;
+            two = other;
+            parent = next;
+            other = beyond;
+        }
     }
 }
 
 // The same in shared memory. Chains are shortened by an atomic operation there, which costs little:
 // entries only get smaller, and compute-sanitizer can tell that no two threads are in each other's way.
-__device__ inline unsigned find_shared(volatile unsigned* parents, unsigned index)
-{
-    unsigned parent = parents[index];
-    while (parent != index) {
-        const unsigned next = parents[parent];
-        if (next == parent) return parent;
-        atomicMin(const_cast<unsigned*>(parents) + index, next);
-        index = next;
-        parent = parents[index];
-    }
-    return index;
-}
-
 __device__ inline void unite_shared(unsigned* parents, unsigned one, unsigned two)
 {
-    while (one != two) {
-        one = find_shared(parents, one);
-        two = find_shared(parents, two);
-        if (one == two) return;
-        const unsigned high = max(one, two);
-        two = min(one, two);
-        one = atomicCAS(parents + high, high, two);
-        if (one == high) return;
+    unsigned parent = parent_of(parents, one), other = parent_of(parents, two);
+    for (int hops = 0; parent != other; ++hops) {
+        if (parent < other) {
+            unsigned swap = one;
+            one = two;
+            two = swap;
+            swap = parent;
+            parent = other;
+            other = swap;
+        }
+        if (parent == one && (other == two || hops >= LIMIT_SHARED)) {
+            const unsigned seen = atomicCAS(parents + one, one, other);
+            if (seen == one) return;
+            parent = seen;
+        } else {
+            const unsigned next = parent_of(parents, parent);
+            if (next != parent) atomicMin(parents + one, next);
+            one = parent;
+            parent = next;
+            if (hops < LIMIT_SHARED) {
+                const unsigned beyond = parent_of(parents, other);
+                if (beyond != other) atomicMin(parents + two, beyond);
+                two = other;
+                other = beyond;
+            }
+        }
     }
 }

@@ -165,7 +165,7 @@ class Survey:
             weights, 1 if values is None else values.shape[1], around, shifts, table,
         )  # fmt: skip
         sums = np.ldexp(self._fetch(table).astype(np.float64), -scales)
-        sums[~finite] = np.nan
+        sums[~finite, 1:] = np.nan  # the sum of values needs no center
         return sums
 
     def _scales(self, centers, greatest):

@@ -2,42 +2,77 @@
 //
 // A row is a line of pixels along the last axis. Rows are cut into segments of `width` pixels, `Words`
 // words of 32 bits, and a tile is Deep x Tall segments that lie side by side along the two axes before.
-// A tile is worked on by one block of 256 threads, a thread for each word.
+// A tile is worked on by one block of 256 threads, a thread for the same word of
+// `Each` rows, one below the other.
 //
 // A run is a stretch of pixels of one value in a segment; a node is a part of a component in a tile.
 // A node belongs to the segment of its first pixel. `nodes` has room for `pitch` nodes in a row, as many
 // as pixels or more; those of a segment begin where its pixels do. Node indices grow in raster order of
 // the nodes' first pixels.
 //
-// A run table has 16 bits for every run of a segment: the row in the tile where its node is, times
-// `Capacity`, plus the node's place in that row. In images of one value a segment has runs for half its
-// pixels at most, and the table lies in the second half of its nodes. In images of many values it has
-// as many as pixels: tables have a memory of their own.
+// A run table has an entry for every run of a segment: its node, then its label. In images of one value
+// a segment has runs for half its pixels at most, and the table lies in the second half of its nodes; if
+// the pixels are odd in number, the last entry lies in `tables`, which has one for each segment. In
+// images of many values there are as many as pixels, and the table lies in `tables`.
 #pragma once
 #include "grid.cuh"
 
 constexpr int THREADS = 256;
 constexpr int AXES = 5;
+constexpr int INNER = 4;         // (3^2 - 1) / 2
 constexpr int MOST_EDGES = 121;  // (3^5 - 1) / 2
 constexpr unsigned ALL = 0xffffffffu;
 
+// Which rows have edges that leave their tile: any; the first of a tile; those on its faces.
+enum { EVERY_ROW, FIRST_ROWS, FACES };
+
 struct Plan {
-    Index columns, pitch, rows;
-    Index back[MOST_EDGES];            // rows back to a neighboring row
-    int shape[AXES], tiles[AXES];      // rows, and tiles, along the leading axes
+    Index columns, rows;
+    Index back[INNER];             // rows back to a neighboring row, along the last two leading axes
+    int shape[AXES], tiles[AXES];  // rows, and tiles, along the leading axes
+    unsigned inverse[3];           // (2^32 - 1) / segments, / tiles[4], / tiles[3]
     int segments, width;
-    int edges, inner, planar;          // edges, those along the last two leading axes, all along one
-    signed char step[MOST_EDGES][AXES];
-    signed char diagonal[MOST_EDGES];  // whether rows overlap diagonally too
+    int edges, inner, border;      // edges in all, and along the last two leading axes
+    signed char dz[INNER], dy[INNER];
+    signed char diagonal[INNER];   // whether rows overlap diagonally too
+};
+
+// Edges along any axes.
+template <int Most>
+struct Edges {
+    Index back[Most];
+    signed char step[Most][AXES];
+    signed char diagonal[Most];
+};
+
+// What every pass is told. Addresses are of the types that its template parameters name.
+struct Job {
+    Plan plan;
+    const void* image;  // pixels
+    unsigned *bits, *begins, *counts;  // foreground; where runs begin, of many values; runs, nodes
+    void *nodes, *tables, *labels;
+    unsigned long long* states;  // what the blocks that number tell each other
+    long long* found;
+    Index blocks, seam_blocks, seams, groups;  // of the pass that numbers, of the one that unites
+    u8 background;  // bits of a value
+    int compare;    // how foreground compares with it, see bits.cuh
+    int aligned;    // whether rows of bytes begin at multiples of 16
+    int quads;      // whether rows of labels do
 };
 
 template <bool MANY, int WORDS, int TALL, int DEEP>
 struct Tile {
     static constexpr bool Many = MANY;  // whether values tell runs apart
     static constexpr int Words = WORDS, Tall = TALL, Deep = DEEP;
-    static constexpr int Rows = THREADS / WORDS;
+    static constexpr int Rows = TALL * DEEP;
+    static constexpr int Abreast = THREADS / WORDS;  // rows that a block works on at once
+    static constexpr int Each = Rows / Abreast;
     static constexpr int Capacity = (MANY ? 32 : 16) * WORDS;  // runs of a segment at most
-    static_assert(TALL * DEEP == Rows, "a thread for each word");
+    // Entries for the runs of a row in shared memory: after 32 of them one is left out, so that threads
+    // which look at each other's neighbors do not ask the same bank.
+    static constexpr int Pitch = Capacity + Capacity / 32;
+    static constexpr int Blocks = MANY ? 1 : Each == 1 ? 8 : 6;  // that a multiprocessor has memory for
+    static_assert(Rows % Abreast == 0 && Rows * Capacity <= 1 << 13, "tables have to fit");
 };
 
 // A segment and where its row is.
@@ -46,33 +81,80 @@ struct Place {
     int segment, z, y;
 };
 
+// A tile: the first of its rows, and where that is.
+struct Corner {
+    Index row;
+    int segment, z, y;
+};
+
+// Divide by `divisor`, in place; returns the rest. `inverse` is (2^32 - 1) / divisor.
+__device__ inline unsigned split(unsigned& index, unsigned divisor, unsigned inverse)
+{
+    unsigned quotient = __umulhi(index, inverse);
+    unsigned rest = index - quotient * divisor;
+    if (rest >= divisor) {
+        rest -= divisor;
+        ++quotient;
+    }
+    index = quotient;
+    return rest;
+}
+
+template <typename Tile>
+__device__ inline Corner corner_of(const Plan& plan, unsigned tile)
+{
+    Corner corner;
+    corner.segment = split(tile, plan.segments, plan.inverse[0]);
+    corner.y = split(tile, plan.tiles[4], plan.inverse[1]) * Tile::Tall;
+    corner.z = split(tile, plan.tiles[3], plan.inverse[2]) * Tile::Deep;
+    corner.row = (static_cast<Index>(tile) * plan.shape[3] + corner.z) * plan.shape[4] + corner.y;
+    return corner;
+}
+
+// The rows of a tile that a thread works on: one below the other.
+template <typename Tile>
+struct Lines {
+    static_assert(Tile::Tall % Tile::Each == 0, "in one layer");
+    Index first;
+    int below;  // rows from the first on
+
+    __device__ Lines(const Plan& plan, const Corner& corner)
+    {
+        const int row = threadIdx.x / Tile::Words * Tile::Each;
+        const int z = row / Tile::Tall, y = row % Tile::Tall;
+        first = corner.row + static_cast<Index>(z) * plan.shape[4] + y;
+        below = corner.z + z < plan.shape[3] ? plan.shape[4] - corner.y - y : 0;
+    }
+
+    __device__ Index operator[](int k) const { return first + k; }
+
+    __device__ bool inside(int k) const { return k < below; }
+};
+
 __device__ inline Index first_pixel(const Plan& plan, Index row, int segment)
 {
     return row * plan.columns + static_cast<Index>(segment) * plan.width;
 }
 
-__device__ inline Index first_node(const Plan& plan, Index row, int segment)
-{
-    return row * plan.pitch + static_cast<Index>(segment) * plan.width;
-}
+template <typename Id>
+struct RunTable {
+    Id *entries, *last;
+    int room;
 
-// The run table of a segment. `tables` is used in images of many values only.
-template <typename Tile, typename Id>
-__device__ inline u2* run_table(const Plan& plan, Id* nodes, u2* tables, Index row, int segment)
+    __device__ Id& operator[](unsigned run) const
+    {
+        return static_cast<int>(run) < room ? entries[run] : *last;
+    }
+};
+
+template <bool Many, typename Id>
+__device__ inline RunTable<Id> run_table(const Plan& plan, Id* nodes, Id* tables, Index row, int segment)
 {
-    if (Tile::Many) return tables + first_pixel(plan, row, segment);
-    const Index left = plan.pitch - static_cast<Index>(segment) * plan.width;
+    if (Many) return {tables + first_pixel(plan, row, segment), nullptr, plan.width};
+    const Index left = plan.columns - static_cast<Index>(segment) * plan.width;
     const int room = left < plan.width ? static_cast<int>(left) : plan.width;
-    return reinterpret_cast<u2*>(nodes + first_node(plan, row, segment) + (room + 1) / 2);
-}
-
-// The index of a node from its number in a tile whose first row is `corner`.
-template <typename Tile>
-__device__ inline Index node_index(const Plan& plan, Index corner, int segment, unsigned number)
-{
-    const int row = number / Tile::Capacity, place = number % Tile::Capacity;
-    const Index line = corner + static_cast<Index>(row / Tile::Tall) * plan.shape[4] + row % Tile::Tall;
-    return first_node(plan, line, segment) + place;
+    return {nodes + first_pixel(plan, row, segment) + (room + 1) / 2,
+            tables + row * plan.segments + segment, room / 2};
 }
 
 // Pixels that a word of a segment holds, 0 to 32.

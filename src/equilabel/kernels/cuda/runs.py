@@ -1,5 +1,6 @@
 """Passes of the method `runs` on the GPU: tiles to nodes, nodes to labels; nothing waits."""
 
+import struct
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, product
@@ -9,30 +10,34 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ._compile import THREADS, kernel, launch
+from ._compile import THREADS, kernel
 
 AXES = 5
+INNER = 4
 MOST_EDGES = 121
+NUMBER_THREADS = 1024
 COMPARES = ("", "!=", ">", "<=", "<")  # as bits.cuh counts them
-GROUPS = THREADS // 4  # segments that a block of the third pass numbers
+EVERY_ROW, FIRST_ROWS, FACES = range(3)
 PLAN = np.dtype(
     [
         ("columns", "i8"),
-        ("pitch", "i8"),
         ("rows", "i8"),
-        ("back", "i8", MOST_EDGES),
+        ("back", "i8", INNER),
         ("shape", "i4", AXES),
         ("tiles", "i4", AXES),
+        ("inverse", "u4", 3),
         ("segments", "i4"),
         ("width", "i4"),
         ("edges", "i4"),
         ("inner", "i4"),
-        ("planar", "i4"),
-        ("step", "i1", (MOST_EDGES, AXES)),
-        ("diagonal", "i1", MOST_EDGES),
+        ("border", "i4"),
+        ("dz", "i1", INNER),
+        ("dy", "i1", INNER),
+        ("diagonal", "i1", INNER),
     ],
     align=True,
 )
+JOB = struct.Struct("14Q3i4x")  # a Job after its plan
 
 
 @dataclass(frozen=True)
@@ -41,73 +46,60 @@ class Layout:
 
     Attributes
     ----------
-    plan : () array of PLAN
+    plan : bytes
         What kernels know of it, see plan.cuh.
-    room : int
-        Nodes for which there has to be room.
-    aligned : bool
-        Whether four pixels at once never go beyond the end of a row.
+    edges : () array of bytes
+        Likewise, with room for `most`.
+    columns : int
+        Pixels of a row.
     tile : (int, int, int)
         Words of a segment, and rows of a tile along the two axes before the last.
     tiles, segments, seams, groups : int
         Tiles; segments of all rows; places where two segments of a row meet; segments with edges
         that leave their tile.
+    seam_blocks, row_blocks, word_blocks : int
+        Blocks with a thread for each seam, for each word of a group, and for each word.
     """
 
-    plan: Any
-    room: int
-    aligned: bool
+    plan: bytes
+    edges: Any
+    most: int
+    columns: int
     tile: tuple[int, int, int]
     tiles: int
     segments: int
     seams: int
     groups: int
+    seam_blocks: int
+    row_blocks: int
+    word_blocks: int
 
 
 @dataclass
 class Table:
-    """The tables of one image, on the device.
+    """The tables of one image, on the device; they live as long as this does.
 
     Attributes
     ----------
     layout : Layout
-    image : (P,) array
-        Unsigned integers.
-    many : bool
-        Whether runs have to be told apart by their values.
-    memory : array of uint64
-        What the next five point into; it lives as long as they do.
-    bits, begins, tables, counts, states : int
-        Addresses: foreground; where runs begin, and their nodes, in images of many values; runs
-        and nodes of each segment; what the blocks of the third pass tell each other.
+    kernels : tuple
+        The passes, compiled for these types.
+    job : () array of bytes
+        What every pass is told, see plan.cuh.
     blocks : int
         Blocks of the third pass.
-    nodes : (>= P,) array of uint32 or uint64
-        May be the labels to come.
+    count : () cupy array of int64
+        Components, once they are numbered.
+    memory : tuple
+        What addresses in the job point to.
     """
 
     layout: Layout
-    image: Any
-    many: bool
-    memory: Any
-    bits: int
-    begins: int
-    tables: int
-    counts: int
-    states: int
+    kernels: tuple[Any, ...]
+    job: Any
     blocks: int
-    nodes: Any
-
-    @property
-    def tile(self) -> str:
-        """C++ type of a tile."""
-        many = "true" if self.many else "false"
-        return f"Tile<{many}, {', '.join(map(str, self.layout.tile))}>"
-
-    @property
-    def types(self) -> str:
-        """Template arguments of the first two passes."""
-        return f"{name(self.image)}, {name(self.nodes)}, {self.tile}"
+    count: Any
+    memory: tuple[Any, ...]
 
 
 def label_runs(
@@ -144,180 +136,203 @@ def label_runs(
     """
     table = pack(image, background, connectivity, stacked, out, compare=compare)
     unite(table)
-    count = number(table)
-    paint(table, out)
-    return count
+    number(table)
+    paint(table)
+    return table.count
 
 
 def pack(
     image: Any, background: Any, connectivity: int, stacked: bool, out: Any, *, compare: str = ""
 ) -> Table:
     """Turn pixels into bits, and the runs of every tile into nodes."""
-    layout = arrange(image.shape, connectivity, stacked)
-    plan = layout.plan
-    many = image.dtype != bool and not compare
-    pixels = image.reshape(-1)
-    if compare in ("", "!=") and image.dtype.kind != "f":
-        pixels = pixels.view(f"u{image.itemsize}")  # equality needs the bits alone
-    room = layout.room
-    bytes_each = 8 if room > 2**31 else out.itemsize
-    if room == image.size and bytes_each == out.itemsize:
-        nodes = out.view(f"u{bytes_each}")
-    else:
-        nodes = cupy.empty(room, f"u{bytes_each}")
-    blocks = -(-layout.segments // GROUPS)
-    plane = layout.segments * layout.tile[0] * 4
+    dtype = image.dtype
+    many = dtype.kind != "b" and not compare
+    layout = arrange(image.shape, connectivity, stacked, many)
+    bytes_each = 8 if out.size > 2**31 else out.itemsize
+    nodes = out
+    if bytes_each != out.itemsize:
+        nodes = cupy.empty(out.size, np.uint64)
+    words = layout.tile[0]
+    blocks = -(-layout.segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
+    plane = layout.segments * words * 4
     sizes = (
         plane,
         plane * many,
-        2 * image.size * many,
         4 * layout.segments,
         8 * (blocks + 1),
+        bytes_each * (image.size if many else layout.segments),
     )
-    begins = list(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
-    memory = cupy.empty(begins.pop(), np.uint8)
-    bits, starts, tables, counts, states = (memory.data.ptr + begin for begin in begins)
-    table = Table(layout, pixels, many, memory, bits, starts, tables, counts, states, blocks, nodes)
-    value = np.array(background or 0, image.dtype).view(pixels.dtype)[()]
-    launch(
-        kernel("runs_tile", f"find_tiles<{table.types}>"),
-        layout.tiles * THREADS,
+    begins = tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
+    memory = cupy.empty(begins[-1], np.uint8)
+    count = cupy.empty((), np.int64)
+    start, pixels, labels = memory.data.ptr, image.data.ptr, out.data.ptr
+    kernels = compiled(
+        f"Gray<{dtype.str[1:]}>" if compare in (">", "<=", "<") else "",
+        dtype.itemsize,
+        bytes_each,
+        out.itemsize,
+        many,
+        layout.tile,
+        layout.most,
+        cupy.cuda.runtime.getDevice(),
+    )
+    told = layout.plan + JOB.pack(
         pixels,
-        value,
+        start,
+        start + begins[1],
+        start + begins[2],
+        nodes.data.ptr,
+        start + begins[4],
+        labels,
+        start + begins[3],
+        count.data.ptr,
+        blocks,
+        layout.seam_blocks,
+        layout.seams,
+        layout.groups,
+        pixel(background or 0, dtype),
         COMPARES.index(compare or "!=") if background is not None else 0,
-        plan,
-        table.bits,
-        table.begins,
-        table.counts,
-        nodes,
-        table.tables,
-        table.states,
-        blocks + 1,
+        layout.columns % 16 == 0 and pixels % 16 == 0,
+        layout.columns % 4 == 0 and labels % 16 == 0,
     )
+    job = np.frombuffer(bytearray(told), f"V{len(told)}").reshape(())
+    table = Table(layout, kernels, job, blocks, count, (image, out, nodes, memory))
+    launch(kernels[0], layout.tiles, job)
     return table
 
 
 def unite(table: Table) -> None:
     """Unite nodes where tiles meet."""
     layout = table.layout
-    seam_blocks = -(-layout.seams // THREADS)
-    row_blocks = -(-layout.groups * layout.tile[0] // THREADS)
-    launch(
-        kernel("runs_join", f"join_tiles<{table.types}>"),
-        (seam_blocks + row_blocks) * THREADS,
-        table.image,
-        layout.plan,
-        table.bits,
-        table.begins,
-        table.counts,
-        table.nodes,
-        table.tables,
-        seam_blocks,
-        layout.seams,
-        layout.groups,
-    )
+    launch(table.kernels[1], layout.seam_blocks + layout.row_blocks, table.job, layout.edges)
 
 
-def number(table: Table) -> Any:
-    """Turn nodes into labels 1 to N in raster order, and return N."""
-    layout = table.layout
-    count = cupy.empty((), np.int64)
-    launch(
-        kernel("runs_number", f"rank_roots<{name(table.nodes)}>"),
-        table.blocks * THREADS,
-        layout.plan,
-        table.counts,
-        table.nodes,
-        table.states,
-        table.blocks,
-        count,
-    )
-    launch(
-        kernel("runs_number", f"spread_labels<{name(table.nodes)}>"),
-        table.blocks * THREADS,
-        layout.plan,
-        table.counts,
-        table.nodes,
-    )
-    return count
+def number(table: Table) -> None:
+    """Give labels 1 to N, in raster order, to all nodes, then to all runs."""
+    launch(table.kernels[2], table.blocks, table.job, threads=NUMBER_THREADS)
+    launch(table.kernels[3], table.layout.word_blocks, table.job)
 
 
-def paint(table: Table, out: Any) -> None:
+def paint(table: Table) -> None:
     """Write the label of every pixel."""
-    layout = table.layout
-    labels = out.view(f"u{out.itemsize}")
-    types = f"{name(table.nodes)}, {name(labels)}, {table.tile}"
-    launch(
-        kernel("runs_paint", f"paint<{types}>"),
-        layout.tiles * THREADS,
-        layout.plan,
-        table.bits,
-        table.begins,
-        table.nodes,
-        table.tables,
-        layout.aligned and out.data.ptr % 16 == 0,
-        labels,
-    )
+    launch(table.kernels[4], table.layout.word_blocks, table.job)
 
 
-def name(array: Any) -> str:
-    """Name a type of pixels as grid.cuh does."""
-    return str(array.dtype.str[1:])
+def launch(function: Any, blocks: int, *arguments: Any, threads: int = THREADS) -> None:
+    """Start a kernel, if it has any blocks."""
+    if blocks:
+        function((blocks,), (threads,), arguments)
 
 
 @lru_cache(64)
-def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool) -> Layout:
+def compiled(
+    gray: str,
+    pixel: int,
+    node: int,
+    label: int,
+    many: bool,
+    tile: tuple[int, int, int],
+    most: int,
+    device: int,
+) -> tuple[Any, ...]:
+    """Return the kernels of the passes for types of so many bytes, on the current device."""
+    values = "true" if many else "false"
+    shape = f"Tile<{values}, {', '.join(map(str, tile))}>"
+    return (
+        kernel("runs_tile", f"find_tiles<{gray or f'u{pixel}'}, u{node}, {shape}>"),
+        kernel("runs_join", f"join_tiles<u{pixel}, u{node}, {shape}, Edges<{most}>>"),
+        kernel("runs_number", f"number_nodes<u{node}, {tile[0]}>"),
+        kernel("runs_number", f"label_entries<u{node}, {tile[0]}, {values}>"),
+        kernel("runs_paint", f"paint<u{node}, u{label}, {tile[0]}, {values}>"),
+    )
+
+
+@lru_cache(64)
+def pixel(value: Any, dtype: Any) -> int:
+    """Return the unsigned integer of the same bits."""
+    return int(np.array(value, dtype).view(f"u{dtype.itemsize}")[()])
+
+
+@lru_cache(64)
+def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool) -> Layout:
     """Cut an image into tiles."""
     columns = shape[-1]
     lines = (1,) * (AXES + 1 - len(shape)) + shape[:-1]
     leading = len(shape) - 1 - stacked
-    words, tall, deep = tile_of(columns, leading)
+    words, tall, deep = tile_of(columns, leading, many)
     width = 32 * words
-    while width > 32 and columns > width and columns % width == 1:
-        width -= 32  # a segment of one pixel has no room for its tables
     # A tile spans one axis before the last, or two, where edges lead along them.
-    plan = np.zeros((), PLAN)
     tiles = [*lines[:3], -(-lines[3] // deep), -(-lines[4] // tall)]
-    edges = edges_of(leading, connectivity)
     strides = [prod(lines[axis + 1 :]) for axis in range(AXES)]
+    steps = edges_of(leading, connectivity)
+    most = INNER if len(steps) <= INNER else MOST_EDGES
+    edges = np.zeros(
+        (),
+        np.dtype(
+            [("back", "i8", most), ("step", "i1", (most, AXES)), ("diagonal", "i1", most)],
+            align=True,
+        ),
+    )
+    for k, (step, diagonal) in enumerate(steps):
+        edges["step"][k] = step
+        edges["diagonal"][k] = diagonal
+        edges["back"][k] = -sum(a * b for a, b in zip(step, strides, strict=True))
+    rows = prod(lines)
+    segments = -(-columns // width)
+    inner = sum(step[:3] == (0, 0, 0) for step, _ in steps)
+    plan = np.zeros((), PLAN)
     plan["columns"] = columns
-    plan["pitch"] = columns + (columns % width == 1)
-    plan["rows"] = prod(lines)
+    plan["rows"] = rows
     plan["shape"] = lines
     plan["tiles"] = tiles
-    plan["segments"] = segments = -(-columns // width)
+    plan["inverse"] = [(2**32 - 1) // count for count in (segments, tiles[4], tiles[3])]
+    plan["segments"] = segments
     plan["width"] = width
-    plan["edges"] = len(edges)
-    plan["inner"] = sum(step[:3] == (0, 0, 0) for step, _ in edges)
-    plan["planar"] = planar = leading < 2
-    for k, (step, diagonal) in enumerate(edges):
-        plan["step"][k] = step
-        plan["diagonal"][k] = diagonal
-        plan["back"][k] = -sum(a * b for a, b in zip(step, strides, strict=True))
-    rows = prod(lines)
-    bordering = (prod(tiles) if planar else rows) if edges else 0
-    if planar and lines[4] <= tall:
-        bordering = 0
+    plan["edges"] = len(steps)
+    plan["inner"] = inner
+    plan["dz"][:inner] = edges["step"][:inner, 3]
+    plan["dy"][:inner] = edges["step"][:inner, 4]
+    plan["diagonal"][:inner] = edges["diagonal"][:inner]
+    plan["back"][:inner] = edges["back"][:inner]
+    bordering = rows
+    plan["border"] = EVERY_ROW
+    if leading < 2:  # only the first rows of tiles have edges that leave them
+        plan["border"] = FIRST_ROWS
+        bordering = prod(tiles) if steps and lines[4] > tall else 0
+    elif inner == len(steps):
+        plan["border"] = FACES
+        faces = tiles[4] * (2 if inner > 2 else 1)
+        bordering = prod(lines[:3]) * (tiles[3] * lines[4] + (lines[3] - tiles[3]) * faces)
+    seams = rows * (segments - 1)
+    groups = bordering * segments
     return Layout(
-        plan,
-        rows * int(plan["pitch"]),
-        columns % 4 == 0,
+        plan.tobytes(),
+        np.frombuffer(bytearray(edges.tobytes()), f"V{edges.nbytes}").reshape(()),
+        most,
+        columns,
         (words, tall, deep),
         prod(tiles) * segments,
         rows * segments,
-        rows * (segments - 1),
-        bordering * segments,
+        seams,
+        groups,
+        -(-seams // THREADS),
+        -(-groups * words // THREADS),
+        -(-rows * segments * words // THREADS),
     )
 
 
-def tile_of(columns: int, leading: int) -> tuple[int, int, int]:
-    """Return the words of a tile along the last axis, and its rows along the two before."""
+def tile_of(columns: int, leading: int, many: bool) -> tuple[int, int, int]:
+    """Return the words of a tile along the last axis, and its rows along the two before.
+
+    Where values tell runs apart there may be twice as many: such tiles have half the rows.
+    """
+    each = 1 if many else 2
     if leading >= 2:
-        return (4, 8, 8) if columns <= 128 else (8, 8, 4)
+        return (4, 8, 8 * each) if columns <= 128 else (8, 8, 4 * each)
     for words in (4, 8, 16):
         if columns <= 32 * words:
-            return words, THREADS // words, 1
-    return 32, 8, 1
+            return words, THREADS // words * each, 1
+    return 32, 8 * each, 1
 
 
 def edges_of(leading: int, connectivity: int) -> list[tuple[tuple[int, ...], bool]]:

@@ -2,26 +2,18 @@
 #include "bits.cuh"
 #include "forest.cuh"
 
-// The node of a run of a segment.
-template <typename Tile, typename Id>
-__device__ inline Id node_of(const Plan& plan, Id* nodes, u2* tables, const Place& place, unsigned run)
-{
-    const unsigned number = run_table<Tile>(plan, nodes, tables, place.row, place.segment)[run];
-    const Index corner = place.row - static_cast<Index>(place.z % Tile::Deep) * plan.shape[4] -
-                         place.y % Tile::Tall;
-    return static_cast<Id>(node_index<Tile>(plan, corner, place.segment, number));
-}
-
 // Where an edge leads from a row; false if there is no such row.
-__device__ inline bool follow(const Plan& plan, const Place& from, int edge, Place& to)
+template <int Most>
+__device__ inline bool follow(const Plan& plan, const Edges<Most>& edges, const Place& from, int edge,
+                              Place& to)
 {
-    to = {from.row - plan.back[edge], from.segment, from.z + plan.step[edge][3],
-          from.y + plan.step[edge][4]};
+    const signed char* step = edges.step[edge];
+    to = {from.row - edges.back[edge], from.segment, from.z + step[3], from.y + step[4]};
     if (to.z < 0 || to.z >= plan.shape[3] || to.y < 0 || to.y >= plan.shape[4]) return false;
     if (edge < plan.inner) return true;
     Index slab = from.row / plan.shape[4] / plan.shape[3];
     for (int axis = 2; axis >= 0; --axis) {
-        const int there = static_cast<int>(slab % plan.shape[axis]) + plan.step[edge][axis];
+        const int there = static_cast<int>(slab % plan.shape[axis]) + step[axis];
         if (there < 0 || there >= plan.shape[axis]) return false;
         slab /= plan.shape[axis];
     }
@@ -35,51 +27,80 @@ __device__ inline bool same_tile(const Plan& plan, const Place& one, const Place
            one.y / Tile::Tall == two.y / Tile::Tall;
 }
 
+// The row of an item, where items count the rows that have edges which leave their tile. On the faces
+// of tiles that span two axes these are first the rows of whole layers, then the first of the other
+// layers' tiles, and the last if rows are joined diagonally. False if there is no such row.
+template <typename Tile>
+__device__ inline bool border_row(const Plan& plan, Index item, Place& place)
+{
+    Index slab = 0;
+    if (plan.border == FIRST_ROWS) {
+        place.y = static_cast<int>(item % plan.tiles[4]) * Tile::Tall;
+        slab = item / plan.tiles[4];
+        place.z = static_cast<int>(slab % plan.shape[3]);
+        slab /= plan.shape[3];
+    } else if (plan.border == FACES) {
+        const int sides = plan.inner > 2 ? 2 : 1;
+        const int layers = plan.tiles[3] * plan.shape[4];
+        const int others = plan.shape[3] - plan.tiles[3], lines = plan.tiles[4] * sides;
+        const Index each = layers + static_cast<Index>(others) * lines;
+        slab = item / each;
+        int rest = static_cast<int>(item - slab * each);
+        if (rest < layers) {
+            place.z = rest / plan.shape[4] * Tile::Deep;
+            place.y = rest % plan.shape[4];
+        } else {
+            rest -= layers;
+            const int layer = rest / lines;
+            place.z = layer + layer / max(Tile::Deep - 1, 1) + 1;
+            rest %= lines;
+            place.y = rest / sides * Tile::Tall + rest % sides * (Tile::Tall - 1);
+        }
+    } else {
+        place.y = static_cast<int>(item % plan.shape[4]);
+        slab = item / plan.shape[4];
+        place.z = static_cast<int>(slab % plan.shape[3]);
+        slab /= plan.shape[3];
+    }
+    place.row = (slab * plan.shape[3] + place.z) * plan.shape[4] + place.y;
+    return place.y < plan.shape[4];
+}
+
 // Row by row: a group of `Words` threads follows the edges of a segment that leave its tile.
-template <typename Pixel, typename Id, typename Tile>
-__device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& plan,
+template <typename Pixel, typename Id, typename Tile, typename Edges>
+__device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
                                  const unsigned* __restrict__ bits,
-                                 const unsigned* __restrict__ begins, Id* nodes, u2* tables, Index group,
+                                 const unsigned* __restrict__ begins, Id* nodes, Id* tables, Index group,
                                  Index groups)
 {
     constexpr int Words = Tile::Words;
     constexpr bool Many = Tile::Many;
     const int word = threadIdx.x % Words;
-    const bool real = group < groups;
+    bool real = group < groups;
     if (!real) group = 0;
     Place here;
-    here.segment = static_cast<int>(group % plan.segments);
-    Index item = group / plan.segments;
-    if (plan.planar) {  // only the first rows of tiles have edges that leave them
-        here.y = static_cast<int>(item % plan.tiles[4]) * Tile::Tall;
-        item /= plan.tiles[4];
-    } else {
-        here.y = static_cast<int>(item % plan.shape[4]);
-        item /= plan.shape[4];
-    }
-    here.z = static_cast<int>(item % plan.shape[3]);
-    here.row = item * plan.shape[4] + here.y;
+    const Index item = group / plan.segments;
+    here.segment = static_cast<int>(group - item * plan.segments);
+    real = border_row<Tile>(plan, item, here) && real;
 
-    unsigned set = 0, start = 0, run = 0, total;
-    bool loaded = false;
+    const auto place_of = [&](Index row) { return (row * plan.segments + here.segment) * Words + word; };
+    const unsigned set = real ? bits[place_of(here.row)] : 0;
+    unsigned start, total;
+    if (Many)
+        start = real ? begins[place_of(here.row)] : 0;
+    else
+        start = set & ~from_left<Words>(set);
+    const unsigned run = runs_before<Words>(start, total);
+    if (!__any_sync(ALL, set)) return;
     const Index begin = first_pixel(plan, here.row, here.segment) + 32 * word;
     const int count = word_size(plan, here.segment, word);
+    const RunTable<Id> own = run_table<Many>(plan, nodes, tables, here.row, here.segment);
     for (int edge = 0; edge < plan.edges; ++edge) {
         Place there;
-        const bool exists = real && follow(plan, here, edge, there) &&
+        const bool exists = real && follow(plan, edges, here, edge, there) &&
                             !same_tile<Tile>(plan, here, there, edge);
         if (!__any_sync(ALL, exists)) continue;
-        if (!loaded) {
-            const Index place = (here.row * plan.segments + here.segment) * Words + word;
-            set = real ? bits[place] : 0;
-            if (Many)
-                start = real ? begins[place] : 0;
-            else
-                start = set & ~from_left<Words>(set);
-            run = runs_before<Words>(start, total);
-            loaded = true;
-        }
-        const Index place = (there.row * plan.segments + there.segment) * Words + word;
+        const Index place = exists ? place_of(there.row) : 0;
         const unsigned other_set = exists ? bits[place] : 0;
         unsigned other_start = 0;
         Touch touch;
@@ -88,27 +109,36 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
             const bool last = word_size(plan, here.segment, word + 1) == 0;
             touch = touching<Words>(image, begin, exists ? count : 0, last,
                                     (there.row - here.row) * plan.columns, set, start, other_set,
-                                    other_start, plan.diagonal[edge]);
+                                    other_start, edges.diagonal[edge]);
         } else {
             other_start = other_set & ~from_left<Words>(other_set);
-            touch = touching<Words>(set, other_set, plan.diagonal[edge]);
+            // As in tiles: a fourth side need not be followed, nor a way around a corner.
+            unsigned known = 0;
+            if (edge > 0 && edge < plan.inner && exists) {
+                const int dy = edges.step[edge][4];
+                if (dy == 0 && here.y > 0)
+                    known = set & other_set & bits[place_of(here.row - 1)] & bits[place_of(there.row - 1)];
+                if (dy) known = bits[place_of(here.row + dy)] | bits[place_of(there.row - dy)];
+            }
+            touch = touching<Words>(set, other_set, edges.diagonal[edge], known);
         }
         const unsigned other_run = runs_before<Words>(other_start, total);
         if (!exists) continue;
+        const RunTable<Id> table =
+            run_table<Many>(plan, nodes, tables, there.row, there.segment);
         while (touch.straight | touch.left | touch.right) {
             unsigned touched;
             const int bit = take(touch, other_run, other_start, touched);
-            unite(nodes, node_of<Tile>(plan, nodes, tables, here, run_at(run, start, bit)),
-                  node_of<Tile>(plan, nodes, tables, there, touched));
+            unite(nodes, own[run_at(run, start, bit)], table[touched]);
         }
     }
 }
 
 // Between the last pixel of a segment and the first of the next, in a row and its neighbor rows.
-template <typename Pixel, typename Id, typename Tile>
-__device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& plan,
+template <typename Pixel, typename Id, typename Tile, typename Edges>
+__device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
                                  const unsigned* __restrict__ bits,
-                                 const unsigned* __restrict__ counts, Id* nodes, u2* tables, Index seam)
+                                 const unsigned* __restrict__ counts, Id* nodes, Id* tables, Index seam)
 {
     constexpr int Words = Tile::Words;
     constexpr bool Many = Tile::Many;
@@ -131,52 +161,59 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
         return !Many || image[first_pixel(plan, one, segment + 1) - back_one] ==
                             image[first_pixel(plan, two, segment + 1) - back_two];
     };
+    const auto node_of = [&](const Place& place, unsigned run) {
+        return run_table<Many>(plan, nodes, tables, place.row, place.segment)[run];
+    };
     bool before, after;
     pair(row, before, after);
     if (!before && !after) return;
     if (before && after && same(row, 1, row, 0)) {
-        // Not where the row above in the tile joins the same two.
+        // Not where the row above joins the same two.
         bool known = false;
-        if (plan.inner && left.y % Tile::Tall) {
+        if (plan.inner && left.y) {
             bool above, beside;
             pair(row - 1, above, beside);
             known = above && beside && same(row - 1, 1, row, 1) && same(row - 1, 0, row, 0);
         }
         if (!known)
-            unite(nodes, node_of<Tile>(plan, nodes, tables, left, final_run(row)),
-                  node_of<Tile>(plan, nodes, tables, right, 0));
+            unite(nodes, node_of(left, final_run(row)),
+                  node_of(right, 0));
     }
     for (int edge = 0; edge < plan.edges; ++edge) {
         Place there;
-        if (!plan.diagonal[edge] || !follow(plan, left, edge, there)) continue;
+        if (!edges.diagonal[edge] || !follow(plan, edges, left, edge, there)) continue;
         bool other_before, other_after;
         pair(there.row, other_before, other_after);
         // Of one value, a third pixel of the square joins the two as well.
         if (after && other_before && (Many || (!before && !other_after)) &&
             same(row, 0, there.row, 1))
-            unite(nodes, node_of<Tile>(plan, nodes, tables, right, 0),
-                  node_of<Tile>(plan, nodes, tables, there, final_run(there.row)));
+            unite(nodes, node_of(right, 0),
+                  node_of(there, final_run(there.row)));
         if (before && other_after && (Many || (!after && !other_before)) &&
             same(row, 1, there.row, 0)) {
             ++there.segment;
-            unite(nodes, node_of<Tile>(plan, nodes, tables, left, final_run(row)),
-                  node_of<Tile>(plan, nodes, tables, there, 0));
+            unite(nodes, node_of(left, final_run(row)),
+                  node_of(there, 0));
         }
     }
 }
 
 // The first `seam_blocks` blocks take a seam per thread, the others rows.
-template <typename Pixel, typename Id, typename Tile>
+template <typename Pixel, typename Id, typename Tile, typename Edges>
 __global__ void __launch_bounds__(THREADS)
-    join_tiles(const Pixel* __restrict__ image, const Plan plan, const unsigned* __restrict__ bits,
-               const unsigned* __restrict__ begins, const unsigned* __restrict__ counts, Id* nodes, u2* tables,
-               Index seam_blocks, Index seams, Index groups)
+    join_tiles(const Job job, const Edges edges)
 {
-    if (blockIdx.x < seam_blocks) {
+    const Plan& plan = job.plan;
+    const Pixel* const image = static_cast<const Pixel*>(job.image);
+    Id* const nodes = static_cast<Id*>(job.nodes);
+    Id* const tables = static_cast<Id*>(job.tables);
+    if (blockIdx.x < job.seam_blocks) {
         const Index seam = thread_index();
-        if (seam < seams) join_seam<Pixel, Id, Tile>(image, plan, bits, counts, nodes, tables, seam);
+        if (seam < job.seams)
+            join_seam<Pixel, Id, Tile>(image, plan, edges, job.bits, job.counts, nodes, tables, seam);
     } else {
-        const Index group = (thread_index() - seam_blocks * THREADS) / Tile::Words;
-        join_rows<Pixel, Id, Tile>(image, plan, bits, begins, nodes, tables, group, groups);
+        const Index group = (thread_index() - job.seam_blocks * THREADS) / Tile::Words;
+        join_rows<Pixel, Id, Tile>(image, plan, edges, job.bits, job.begins, nodes, tables, group,
+                                   job.groups);
     }
 }

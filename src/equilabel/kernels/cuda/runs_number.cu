@@ -1,135 +1,179 @@
-// Third pass of `runs`: nodes to labels, 1 to N in raster order of the first pixels.
+// Third pass of `runs`: nodes, then runs, get labels: 1 to N in raster order of the first pixels.
 #include "forest.cuh"
 #include "plan.cuh"
 
-constexpr int LANES = 4;                   // threads that share a segment
-constexpr int GROUPS = THREADS / LANES;    // segments of a block
+constexpr int MANY_THREADS = 1024;                 // few blocks have to wait for few
+constexpr int WARPS = MANY_THREADS / 32;
 constexpr unsigned long long PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
 
 // The highest bit of an entry says that it is a label, no parent.
 template <typename Id>
 constexpr Id LABEL = Id(1) << (8 * sizeof(Id) - 1);
 
-// Sum of what all blocks before this one have, by looking back at their states; all threads of a warp.
-__device__ inline unsigned long long sum_before(unsigned long long* states, Index block)
+// Sum over a warp.
+template <typename Value>
+__device__ inline Value sum_of_warp(Value value)
 {
-    const int lane = threadIdx.x % 32;
-    unsigned long long sum = 0;
-    for (Index last = block - 1; last >= 0; last -= 32) {
-        const Index other = last - lane;
-        unsigned long long state = other >= 0 ? 0 : WHOLE;
-        // Blocks draw their numbers in the order they start, so that those before are running.
-        const volatile unsigned long long* there = states + other;
-        while (other >= 0 && state < PART) state = *there;
-        const unsigned whole = __ballot_sync(ALL, state >= WHOLE);
-        const int end = whole ? __ffs(whole) - 1 : 31;
-        unsigned long long part = lane <= end ? state & VALUE : 0;
 #pragma unroll
-        for (int step = 16; step; step /= 2) part += __shfl_xor_sync(ALL, part, step);
-        sum += part;
-        if (whole) break;
+    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(ALL, value, step);
+    return value;
+}
+
+// Sum of what all blocks before this one have, by looking back at their states, a thousand at once.
+// Each is waited for: it is that of a block that drew a smaller number, so that it runs or has run, and
+// it tells its part before it waits for anything.
+__device__ inline unsigned long long sum_before(const volatile unsigned long long* states, Index block)
+{
+    __shared__ Index from;
+    __shared__ unsigned long long sums[WARPS];
+    unsigned long long sum = 0;
+    for (Index last = block - 1; last >= 0; last -= MANY_THREADS) {
+        if (threadIdx.x == 0) from = 0;
+        __syncthreads();
+        const Index other = last - threadIdx.x;
+        unsigned long long state = other >= 0 ? 0 : PART;
+        while (state < PART) state = states[other];
+        // Of all that are whole, the last counts, and none before.
+        if (state >= WHOLE) atomicMax(&from, other);
+        __syncthreads();
+        const Index first = from;
+        const unsigned long long part = sum_of_warp(other >= first ? state & VALUE : 0);
+        if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = part;
+        __syncthreads();
+        sum += sum_of_warp(sums[threadIdx.x % 32]);
+        if (first) break;
     }
     return sum;
 }
 
-// Flatten the forest and label its roots. `states` holds zeros: one for each block, one to draw numbers.
-//
-// Why the races are safe: a thread stores to its own entries only, to one that is no root the root of
-// its set, to a root its label once every thread of the block has flattened. Others that come by
-// find an ancestor or, at a root, a label, and stop.
+// The label of a node, once it has one.
 template <typename Id>
-__global__ void __launch_bounds__(THREADS)
-    rank_roots(const Plan plan, const unsigned* __restrict__ counts, Id* nodes,
-               unsigned long long* states, Index blocks, long long* found)
+__device__ inline Id label_of(const Id* nodes, Id node)
 {
-    __shared__ Index drawn;
-    __shared__ unsigned roots_of[GROUPS];
-    __shared__ unsigned long long base;
-    if (threadIdx.x == 0) drawn = atomicAdd(states + blocks, 1ull);
-    __syncthreads();
-    const Index block = drawn;
-    const int group = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    const Index segment = block * GROUPS + group;
-    const bool real = segment < plan.rows * plan.segments;
-    const unsigned count = real ? counts[segment] & 0xffff : 0;
-    const Index row = segment / plan.segments;
-    const Id first = first_node(plan, row, static_cast<int>(segment - row * plan.segments));
+    Id entry = parent_of(nodes, node);
+    while (!(entry & LABEL<Id>)) entry = parent_of(nodes, entry);
+    return entry;
+}
 
-    unsigned roots = 0;
-    for (unsigned k = lane; k < count; k += LANES) {
-        const Id node = first + k;
-        Id root = node, parent = parent_of(nodes, root);
-        while (parent != root && !(parent & LABEL<Id>)) {
-            root = parent;
-            parent = parent_of(nodes, root);
-        }
-        if (root == node)
-            ++roots;
-        else
-            __stcg(nodes + node, root);
-    }
-#pragma unroll
-    for (int step = LANES / 2; step; step /= 2) roots += __shfl_xor_sync(ALL, roots, step, LANES);
-    if (lane == 0) roots_of[group] = roots;
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        unsigned here[GROUPS / 32], sum = 0;
-#pragma unroll
-        for (int k = 0; k < GROUPS / 32; ++k) {
-            here[k] = roots_of[GROUPS / 32 * threadIdx.x + k];
-            sum += here[k];
-        }
-        const unsigned mine = sum;
+// The nodes of a warp's segments, one after the other; a thread knows of the segment of its number.
+template <typename Id>
+struct Items {
+    unsigned before, count;  // nodes before the segment; of all
+    Id first;                // the first node, less those before
+
+    __device__ Items(unsigned of_segment, Id node)
+    {
+        const int lane = threadIdx.x % 32;
+        unsigned sum = of_segment;
 #pragma unroll
         for (int step = 1; step < 32; step *= 2) {
             const unsigned other = __shfl_up_sync(ALL, sum, step);
-            if (threadIdx.x >= step) sum += other;
+            if (lane >= step) sum += other;
         }
-        const unsigned total = __shfl_sync(ALL, sum, 31);
-        sum -= mine;
+        count = __shfl_sync(ALL, sum, 31);
+        before = sum - of_segment;
+        first = node - before;
+    }
+
+    __device__ Id operator[](unsigned item) const
+    {
+        int segment = 0;  // the last one before which there are no more
 #pragma unroll
-        for (int k = 0; k < GROUPS / 32; ++k) {
-            roots_of[GROUPS / 32 * threadIdx.x + k] = sum;
-            sum += here[k];
-        }
-        if (threadIdx.x == 0 && block) __stcg(states + block, PART | total);
-        const unsigned long long before = sum_before(states, block);
-        if (threadIdx.x == 0) {
-            __stcg(states + block, WHOLE | (before + total));
-            base = before;
-            if (block == blocks - 1) *found = before + total;
+        for (int step = 16; step; step /= 2)
+            if (item >= __shfl_sync(ALL, before, segment + step)) segment += step;
+        return __shfl_sync(ALL, first, segment) + item;
+    }
+};
+
+// Label the roots of a forest, then all nodes. `states` holds zeros: one for each block, one to draw
+// numbers. A warp takes 256 words, in up to 32 segments.
+//
+// Why the races are safe: a thread stores to its own entries only, a label and nothing else, to roots
+// first. Who comes by finds a parent or a label that is final. A thread that waits for the label of a
+// root waits for a smaller index: for its own block, whose roots are all labeled by then, or for one that
+// drew a smaller number, which runs and waits for none but smaller ones.
+template <typename Id, int WORDS>
+__global__ void __launch_bounds__(MANY_THREADS)
+    number_nodes(const Job job)
+{
+    constexpr int Segments = WORDS < 8 ? 32 : 256 / WORDS;
+    __shared__ Index drawn;
+    __shared__ unsigned roots_of[WARPS];
+    const Plan& plan = job.plan;
+    Id* const nodes = static_cast<Id*>(job.nodes);
+    if (threadIdx.x == 0) drawn = atomicAdd(job.states + job.blocks, 1ull);
+    __syncthreads();
+    const Index block = drawn;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const Index mine = (block * WARPS + warp) * Segments + lane;
+    const bool real = lane < Segments && mine < plan.rows * plan.segments;
+    const Index line = mine / plan.segments;
+    const int segment = static_cast<int>(mine - line * plan.segments);
+    const Items<Id> own(real ? job.counts[mine] & 0xffff : 0, first_pixel(plan, line, segment));
+
+    unsigned roots = 0;
+#pragma unroll 4
+    for (unsigned from = 0; from < own.count; from += 32) {
+        const Id node = own[from + lane];
+        const bool root = from + lane < own.count && parent_of(nodes, node) == node;
+        roots += __popc(__ballot_sync(ALL, root));
+    }
+    if (lane == 0) roots_of[warp] = roots;
+    __syncthreads();
+    const unsigned part = roots_of[lane];
+    const unsigned total = sum_of_warp(part), here = sum_of_warp(lane < warp ? part : 0);
+    if (threadIdx.x == 0) __stcg(job.states + block, PART | total);
+    const unsigned long long before = sum_before(job.states, block);
+    if (threadIdx.x == 0) {
+        __stcg(job.states + block, WHOLE | (before + total));
+        if (block == job.blocks - 1) *job.found = before + total;
+    }
+
+    if (roots) {
+        Id label = before + here;
+#pragma unroll 4
+        for (unsigned from = 0; from < own.count; from += 32) {
+            const Id node = own[from + lane];
+            const bool root = from + lane < own.count && parent_of(nodes, node) == node;
+            const unsigned set = __ballot_sync(ALL, root);
+            if (root) __stcg(nodes + node, LABEL<Id> | (label + __popc(set & ((2u << lane) - 1))));
+            label += __popc(set);
         }
     }
     __syncthreads();
-
-    if (roots == 0) return;  // the same for all threads of a group
-    Id label = base + roots_of[group];
-    const unsigned members = ((1u << LANES) - 1) << (threadIdx.x % 32 - lane);
-    for (unsigned from = 0; from < count; from += LANES) {
-        const Id node = first + from + lane;
-        const bool root = from + lane < count && parent_of(nodes, node) == node;
-        const unsigned set = __ballot_sync(members, root) & members;
-        if (root) {
-            const unsigned rank = __popc(set & ((2u << threadIdx.x % 32) - 1));
-            __stcg(nodes + node, LABEL<Id> | (label + rank));
-        }
-        label += __popc(set);
+    for (unsigned from = 0; from < own.count; from += 32) {
+        const Id node = own[from + lane];
+        if (from + lane >= own.count) continue;
+        const Id entry = parent_of(nodes, node);
+        if (!(entry & LABEL<Id>)) __stcg(nodes + node, label_of(nodes, entry));
     }
 }
 
-// Give every other node the label of its root. Roots are not stored to.
-template <typename Id>
+// In the run tables, put labels in place of nodes. Nodes are not stored to.
+template <typename Id, int WORDS, bool MANY>
 __global__ void __launch_bounds__(THREADS)
-    spread_labels(const Plan plan, const unsigned* __restrict__ counts, Id* nodes)
+    label_entries(const Job job)
 {
-    const Index segment = thread_index() / LANES;
-    if (segment >= plan.rows * plan.segments) return;
-    const unsigned count = counts[segment] & 0xffff;
-    if (count == 0) return;
-    const Index row = segment / plan.segments;
-    const Index first = first_node(plan, row, static_cast<int>(segment - row * plan.segments));
-    for (unsigned k = threadIdx.x % LANES; k < count; k += LANES) {
-        const Id parent = nodes[first + k];
-        if (!(parent & LABEL<Id>)) nodes[first + k] = nodes[parent];
+    const Plan& plan = job.plan;
+    const Id* const nodes = static_cast<const Id*>(job.nodes);
+    const Index mine = thread_index() / WORDS;
+    if (mine >= plan.rows * plan.segments) return;
+    const unsigned runs = job.counts[mine] >> 16;
+    if (runs == 0) return;
+    const Index line = mine / plan.segments;
+    const RunTable<Id> table =
+        run_table<MANY>(plan, static_cast<Id*>(job.nodes), static_cast<Id*>(job.tables), line,
+                        static_cast<int>(mine - line * plan.segments));
+    for (unsigned run = threadIdx.x % WORDS; run < runs; run += 4 * WORDS) {
+        Id entry[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (run + k * WORDS < runs) entry[k] = table[run + k * WORDS];
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (run + k * WORDS < runs) entry[k] = nodes[entry[k]];
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (run + k * WORDS < runs) table[run + k * WORDS] = entry[k] & ~LABEL<Id>;
     }
 }

@@ -1,14 +1,28 @@
 // Last pass of `runs`: every label is written once.
+//
+// A warp paints the segments of 32 words. Their tables may lie in what it overwrites, but in nobody else's
+// part: it reads them, then it writes.
 #include "bits.cuh"
 
-template <bool First, typename One, typename Two>
-struct Choice {
-    using type = One;
-};
+// Labels of a warp's runs, in 4 or 5 bytes: no image has 2^40 components. Entry 0 is that of no run, and
+// the last are looked at by those who then find that they need them not.
+template <typename Label, int Runs>
+struct LabelTable {
+    static constexpr bool Wide = sizeof(Label) > 4;
+    u4 low[Runs + 3];
+    u1 high[Wide ? Runs + 3 : 1];
 
-template <typename One, typename Two>
-struct Choice<false, One, Two> {
-    using type = Two;
+    __device__ void set(unsigned run, u8 label)
+    {
+        low[run + 1] = static_cast<u4>(label);
+        if (Wide) high[run + 1] = static_cast<u1>(label >> 32);
+    }
+
+    // That of the run before.
+    __device__ Label operator[](unsigned run) const
+    {
+        return Wide ? static_cast<Label>(low[run] | static_cast<u8>(high[run]) << 32) : low[run];
+    }
 };
 
 template <typename Label>
@@ -30,88 +44,106 @@ __device__ inline void store(u8* labels, const Four<u8>& four)
     __stcs(pairs + 1, make_ulonglong2(four.value[2], four.value[3]));
 }
 
-// One block per tile. `nodes` may be `labels`: a block reads its own segments only, and all of them
-// before it writes. `aligned` says that rows of labels begin at multiples of 16 bytes.
-template <typename Id, typename Label, typename Tile>
-__global__ void __launch_bounds__(THREADS)
-    paint(const Plan plan, const unsigned* __restrict__ bits, const unsigned* __restrict__ begins,
-          Id* nodes, u2* tables, bool aligned, Label* labels)
+// The labels of four pixels: what is set, and where runs begin, in bits 0 to 3; `run` counts the runs
+// that begin before them.
+template <bool Many, typename Label, typename Table>
+__device__ inline Four<Label> four_labels(const Table& label_of, unsigned set, unsigned start, unsigned run)
 {
-    constexpr int Words = Tile::Words;
-    constexpr bool Many = Tile::Many;
-    using Kept = typename Choice<Many, u4, Label>::type;  // shared memory is small: 2^32 components
-    __shared__ Kept label_of[Tile::Rows * Tile::Capacity];
-
-    unsigned index = blockIdx.x;
-    const int segment = index % plan.segments;
-    index /= plan.segments;
-    const int y0 = index % plan.tiles[4] * Tile::Tall;
-    index /= plan.tiles[4];
-    const int z0 = index % plan.tiles[3] * Tile::Deep;
-    const Index slab = index / plan.tiles[3];
-    const Index corner = (slab * plan.shape[3] + z0) * plan.shape[4] + y0;
-    const int thread = threadIdx.x, row = thread / Words, word = thread % Words, lane = thread % 32;
-    const int z = row / Tile::Tall, y = row % Tile::Tall;
-    const bool inside = z0 + z < plan.shape[3] && y0 + y < plan.shape[4];
-    const Index line = corner + static_cast<Index>(z) * plan.shape[4] + y;
-    const Index begin = first_pixel(plan, line, segment) + 32 * word;
-    const int count = inside ? word_size(plan, segment, word) : 0;
-
-    const Index place = (line * plan.segments + segment) * Words + word;
-    const unsigned set = inside ? bits[place] : 0;
-    unsigned start = set & ~from_left<Words>(set);
-    if (Many) start = inside ? begins[place] : 0;
-    unsigned total;
-    // The run that comes in from the left; where there is none, it is not looked up.
-    const unsigned run = row * Tile::Capacity + runs_before<Words>(start, total) - 1;
-    constexpr int Each = 32 / Words;
+    Four<Label> four;
+    Label label[4];
+    if (Many) {
 #pragma unroll
-    for (int k = 0; k < Each; ++k) {
-        const unsigned runs = __shfl_sync(ALL, total, k * Words);
-        const int r = thread / 32 * Each + k;
-        const Index there = corner + static_cast<Index>(r / Tile::Tall) * plan.shape[4] + r % Tile::Tall;
-        if (runs == 0) continue;
-        const u2* table = run_table<Tile>(plan, nodes, tables, there, segment);
-        for (unsigned j = lane; j < runs; j += 32) {
-            const Id label = nodes[node_index<Tile>(plan, corner, segment, table[j])];
-            label_of[r * Tile::Capacity + j] = static_cast<Kept>(label & ~(Id(1) << (8 * sizeof(Id) - 1)));
-        }
+        for (int j = 0; j < 4; ++j) label[j] = label_of[run += start >> j & 1];
+    } else {  // no two begin side by side
+        const Label old = label_of[run], first = label_of[run + 1], second = label_of[run + 2];
+        const Label next = start & 3 ? second : first;
+        label[0] = start & 1 ? first : old;
+        label[1] = start & 2 ? first : label[0];
+        label[2] = start & 4 ? next : label[1];
+        label[3] = start & 8 ? next : label[2];
     }
-    __syncthreads();
-
-    if (aligned) {
-        // Four words at once, four pixels a thread.
-        const int shift = 4 * (lane % 8);
 #pragma unroll
-        for (int k = 0; k < 32; k += 4) {
-            const int from = k + lane / 8;
-            const Index pixel = __shfl_sync(ALL, begin, from) + shift;
-            const bool exists = shift < __shfl_sync(ALL, count, from);
-            const unsigned set4 = __shfl_sync(ALL, set, from) >> shift & 15;
+    for (int j = 0; j < 4; ++j) four.value[j] = set >> j & 1 ? label[j] : 0;
+    return four;
+}
+
+// The warp's 32 words, four at once, four pixels a thread.
+template <bool Many, typename Table, typename Label>
+__device__ inline void paint_quads(const Table& label_of, unsigned set, unsigned start, unsigned run,
+                                   Index begin, int count, Label* labels)
+{
+    const int lane = threadIdx.x % 32, shift = 4 * (lane % 8);
+#pragma unroll
+    for (int k = 0; k < 32; k += 4) {
+        const int from = k + lane / 8;
+        const unsigned word = __shfl_sync(ALL, set, from);
+        Four<Label> four = {{0, 0, 0, 0}};
+        if (__any_sync(ALL, word)) {
             const unsigned starts = __shfl_sync(ALL, start, from);
-            unsigned at = __shfl_sync(ALL, run, from) + __popc(starts & ((1u << shift) - 1));
-            const unsigned start4 = starts >> shift & 15;
-            Four<Label> four = {{0, 0, 0, 0}};
-            if (set4) {
-                Label label = 0;
-                if (set4 & 1 & ~start4) label = label_of[at];
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    if (start4 >> j & 1) label = label_of[++at];
-                    four.value[j] = set4 >> j & 1 ? label : 0;
-                }
-            }
-            if (exists) store(labels + pixel, four);
+            const unsigned before = __shfl_sync(ALL, run, from);
+            four = four_labels<Many, Label>(label_of, word >> shift & 15, starts >> shift & 15,
+                                            before + __popc(starts & ((1u << shift) - 1)));
         }
-    } else {
-#pragma unroll 4
-        for (int k = 0; k < 32; ++k) {
-            const Index pixel = __shfl_sync(ALL, begin, k) + lane;
-            const bool exists = lane < __shfl_sync(ALL, count, k);
-            const unsigned starts = __shfl_sync(ALL, start, k);
-            const unsigned at = __shfl_sync(ALL, run, k) + __popc(starts & ((2u << lane) - 1));
-            const bool foreground = __shfl_sync(ALL, set, k) >> lane & 1;
-            if (exists) __stcs(labels + pixel, foreground ? static_cast<Label>(label_of[at]) : Label(0));
-        }
+        const Index pixel = __shfl_sync(ALL, begin, k) + 4 * lane;
+        if (shift < __shfl_sync(ALL, count, from)) store(labels + pixel, four);
     }
+}
+
+// The warp's 32 words, one after the other, a pixel a thread.
+template <typename Table, typename Label>
+__device__ inline void paint_pixels(const Table& label_of, unsigned set, unsigned start, unsigned run,
+                                    Index begin, int count, Label* labels)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll 4
+    for (int k = 0; k < 32; ++k) {
+        const Index pixel = __shfl_sync(ALL, begin, k) + lane;
+        const bool exists = lane < __shfl_sync(ALL, count, k);
+        const unsigned starts = __shfl_sync(ALL, start, k);
+        const unsigned at = __shfl_sync(ALL, run, k) + __popc(starts & ((2u << lane) - 1));
+        const bool foreground = __shfl_sync(ALL, set, k) >> lane & 1;
+        if (exists) __stcs(labels + pixel, foreground ? static_cast<Label>(label_of[at]) : Label(0));
+    }
+}
+
+// One word a thread.
+template <typename Id, typename Label, int WORDS, bool MANY>
+__global__ void __launch_bounds__(THREADS)
+    paint(const Job job)
+{
+    const Plan& plan = job.plan;
+    Label* const labels = static_cast<Label*>(job.labels);
+    constexpr int Beside = 32 / WORDS, Capacity = (MANY ? 32 : 16) * WORDS;
+    __shared__ LabelTable<Label, Beside * Capacity> label_of_warp[THREADS / 32];
+    auto& label_of = label_of_warp[threadIdx.x / 32];
+    const int word = threadIdx.x % WORDS, lane = threadIdx.x % 32;
+    const Index place = thread_index(), segments = plan.rows * plan.segments;
+    const bool real = place / WORDS < segments;
+    const Index mine = real ? place / WORDS : segments - 1;
+    unsigned low = static_cast<unsigned>(mine);
+    Index line = 0;
+    int segment = 0;
+    if (segments >> 32 == 0) {
+        segment = split(low, plan.segments, plan.inverse[0]);
+        line = low;
+    } else {
+        line = mine / plan.segments;
+        segment = static_cast<int>(mine - line * plan.segments);
+    }
+    const Index begin = first_pixel(plan, line, segment) + 32 * word;
+    const int count = real ? word_size(plan, segment, word) : 0;
+    const unsigned set = real ? job.bits[place] : 0, runs = real ? job.counts[mine] >> 16 : 0;
+    unsigned start = MANY && real ? job.begins[place] : 0;
+    if (!MANY) start = set & ~from_left<WORDS>(set);
+    unsigned total;
+    const unsigned run = runs_before<WORDS>(start, total) + lane / WORDS * Capacity;
+    const RunTable<Id> table = run_table<MANY>(plan, static_cast<Id*>(job.nodes),
+                                                 static_cast<Id*>(job.tables), line, segment);
+    for (unsigned j = word; j < runs; j += WORDS)
+        label_of.set(lane / WORDS * Capacity + j, table[j]);
+    __syncwarp();
+    if (job.quads)
+        paint_quads<MANY>(label_of, set, start, run, begin, count, labels);
+    else
+        paint_pixels(label_of, set, start, run, begin, count, labels);
 }

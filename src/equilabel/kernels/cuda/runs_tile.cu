@@ -3,169 +3,240 @@
 #include "forest.cuh"
 
 constexpr unsigned NODE = 0x80000000u;  // marks a number of a node among parents
+constexpr int CROWD = 3;                // runs of a word
+
+// Where the entry of a run lies: runs are counted through a row, rows are `Pitch` entries apart.
+template <typename Tile>
+__device__ inline unsigned entry(unsigned base, unsigned run)
+{
+    return base + run + (run >> 5);
+}
 
 // Point every run at a run above it, if one touches it, else at itself; bits used are taken out.
-__device__ inline void adopt(Touch& touch, unsigned begins, unsigned run, unsigned other,
-                             unsigned other_begins, unsigned* parents)
+template <typename Tile>
+__device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsigned run,
+                             unsigned other_begins, unsigned other_base, unsigned other, bool skip,
+                             unsigned* parents)
 {
     for (unsigned rest = begins; rest; ++run) {
         const unsigned bit = rest & -rest;
         rest ^= bit;
         const unsigned span = (rest ? rest & -rest : 0) - bit;
-        unsigned parent = run;
+        unsigned parent = entry<Tile>(base, run);
+        const unsigned own = parent;
         if (const unsigned found = touch.straight & span) {
-            parent = run_at(other, other_begins, __ffs(found) - 1);
+            parent = entry<Tile>(other_base, run_at(other, other_begins, __ffs(found) - 1));
             touch.straight ^= found & -found;
         } else if (touch.left & bit) {
-            parent = run_left_of(other, other_begins, __ffs(bit) - 1);
+            parent = entry<Tile>(other_base, run_left_of(other, other_begins, __ffs(bit) - 1));
             touch.left ^= bit;
         } else if (const unsigned found = touch.right & span) {
-            parent = run_at(other, other_begins, __ffs(found) - 1) + 1;
+            parent = entry<Tile>(other_base, run_at(other, other_begins, __ffs(found) - 1) + 1);
             touch.right ^= found & -found;
         }
-        parents[run] = parent;
+        if (skip && parent != own) parent = parents[parent];
+        parents[own] = parent;
     }
 }
 
-__device__ inline void unite_touching(Touch touch, unsigned run, unsigned begins, unsigned other,
-                                      unsigned other_begins, unsigned* parents)
+template <typename Tile>
+__device__ inline void unite_touching(Touch touch, unsigned begins, unsigned base, unsigned run,
+                                      unsigned other_begins, unsigned other_base, unsigned other,
+                                      unsigned* parents)
 {
     while (touch.straight | touch.left | touch.right) {
         unsigned there;
         const int bit = take(touch, other, other_begins, there);
-        unite_shared(parents, run_at(run, begins, bit), there);
+        unite_shared(parents, entry<Tile>(base, run_at(run, begins, bit)), entry<Tile>(other_base, there));
+    }
+}
+
+// What is set in the words of a thread, and where runs begin in them.
+template <typename Tile, typename Pixel>
+__device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bool every, bool aligned,
+                                 const Plan& plan, const Corner& corner, const Lines<Tile>& lines,
+                                 unsigned (&set)[Tile::Each], unsigned (&start)[Tile::Each])
+{
+    constexpr int Words = Tile::Words, Each = Tile::Each;
+    const int word = threadIdx.x % Words;
+    const bool whole = sizeof(Pixel) == 1 && aligned && !every &&
+                       corner.y + Tile::Tall <= plan.shape[4] &&
+                       corner.z + Tile::Deep <= plan.shape[3] &&
+                       word_size(plan, corner.segment, Words - 1) == 32;
+    if constexpr (sizeof(Pixel) == 1)
+        if (whole)
+            read_whole<Words>(image + first_pixel(plan, lines[0], corner.segment), plan.columns, test,
+                              set);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        if (!whole || Tile::Many) {
+            const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
+            const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
+            if (every)
+                set[k] = count ? ALL >> (32 - count) : 0;
+            else if constexpr (sizeof(Pixel) == 1) {
+                if (!whole) set[k] = read_bytes(image, plan.rows * plan.columns, begin, count, test);
+            } else
+                set[k] = read_values(image, begin, count, test);
+            if (Tile::Many) start[k] = set[k] & ~agreeing(image, begin, count, Index(-1), word == 0, 0);
+        }
+        if (!Tile::Many) start[k] = set[k] & ~from_left<Words>(set[k]);
     }
 }
 
 // One block per tile. Writes `bits` (and `begins` of many-valued images), how many runs and nodes each
 // segment has (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
-// Clears `states` for the pass that numbers.
+// Clears `states` for the pass that numbers. `aligned` says that rows of bytes begin at multiples of 16.
 template <typename Pixel, typename Id, typename Tile>
-__global__ void __launch_bounds__(THREADS)
-    find_tiles(const Pixel* __restrict__ image, Pixel value, Compare compare, const Plan plan,
-               unsigned* __restrict__ bits, unsigned* __restrict__ begins,
-               unsigned* __restrict__ counts, Id* __restrict__ nodes, u2* __restrict__ tables,
-               unsigned long long* __restrict__ states, Index states_size)
+__global__ void __launch_bounds__(THREADS, Tile::Blocks)
+    find_tiles(const Job job)
 {
-    constexpr int Words = Tile::Words;
+    const Plan& plan = job.plan;
+    const Pixel* const __restrict__ image = static_cast<const Pixel*>(job.image);
+    const Test<Pixel> test(job.background, job.compare);
+    Id* const nodes = static_cast<Id*>(job.nodes);
+    Id* const tables = static_cast<Id*>(job.tables);
+    constexpr int Words = Tile::Words, Each = Tile::Each, Pitch = Tile::Pitch;
     constexpr bool Many = Tile::Many;
-    __shared__ unsigned parents[Tile::Rows * Tile::Capacity];
-    __shared__ unsigned words[THREADS], starts[Many ? THREADS : 1], firsts[THREADS];
-    __shared__ unsigned runs[Tile::Rows];
+    __shared__ unsigned parents[Tile::Rows * Pitch];
+    __shared__ unsigned words[THREADS * Each], starts[Many ? THREADS * Each : 1];
+    __shared__ u2 firsts[THREADS * Each];  // runs of the row before a word
 
-    const int thread = threadIdx.x, row = thread / Words, word = thread % Words;
+    const int thread = threadIdx.x, row = thread / Words * Each, word = thread % Words;
+    const int here = row * Words + word;
     const Index state = static_cast<Index>(blockIdx.x) * THREADS + thread;
-    if (state < states_size) states[state] = 0;
+    if (state <= job.blocks) job.states[state] = 0;
+    const Corner corner = corner_of<Tile>(plan, blockIdx.x);
+    const Lines<Tile> lines(plan, corner);
+    const auto segment_of = [&](int k) { return lines[k] * plan.segments + corner.segment; };
 
-    unsigned index = blockIdx.x;
-    const int segment = index % plan.segments;
-    index /= plan.segments;
-    const int y0 = index % plan.tiles[4] * Tile::Tall;
-    index /= plan.tiles[4];
-    const int z0 = index % plan.tiles[3] * Tile::Deep;
-    const Index slab = index / plan.tiles[3];
-    const Index corner = (slab * plan.shape[3] + z0) * plan.shape[4] + y0;
-    const int z = row / Tile::Tall, y = row % Tile::Tall;
-    const bool inside = z0 + z < plan.shape[3] && y0 + y < plan.shape[4];
-    const Index line = corner + static_cast<Index>(z) * plan.shape[4] + y;
-    const Index begin = first_pixel(plan, line, segment) + 32 * word;
-    const int count = inside ? word_size(plan, segment, word) : 0;
-
-    unsigned set;
-    if (compare == EVERY)
-        set = count ? ALL >> (32 - count) : 0;
-    else
-        set = foreground(image, plan.rows * plan.columns, begin, count, compare, value);
-    unsigned start = set & ~from_left<Words>(set);
-    if (Many) start = set & ~agreeing(image, begin, count, Index(-1), word == 0, 0);
-    const Index place = (line * plan.segments + segment) * Words + word;
-    if (inside) {
-        bits[place] = set;
-        if (Many) begins[place] = start;
+    unsigned set[Each], start[Each], run[Each], total[Each];
+    read_tile<Tile>(image, test, job.compare == EVERY, job.aligned, plan, corner, lines, set, start);
+    runs_before<Words>(start, run, total);
+    unsigned some = 0;
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        if (lines.inside(k)) {
+            job.bits[segment_of(k) * Words + word] = set[k];
+            if (Many) job.begins[segment_of(k) * Words + word] = start[k];
+        }
+        words[here + k * Words] = set[k];
+        if (Many) starts[here + k * Words] = start[k];
+        firsts[here + k * Words] = run[k];
+        some |= set[k];
     }
-    words[thread] = set;
-    if (Many) starts[thread] = start;
-    unsigned total;
-    const unsigned first = row * Tile::Capacity + runs_before<Words>(start, total);
-    firsts[thread] = first;
-    if (word == 0) runs[row] = total;
-
-    if (!__syncthreads_or(set)) {
-        if (inside && word == 0) counts[line * plan.segments + segment] = 0;
+    if (!__syncthreads_or(some)) {
+#pragma unroll
+        for (int k = 0; k < Each; ++k)
+            if (lines.inside(k) && word == 0) job.counts[segment_of(k)] = 0;
         return;
     }
 
-    // The row above first: it gives most runs their parents without a race.
-    Touch touch = {0, 0, 0};
-    unsigned other = 0, other_begins = 0;
-    for (int edge = 0; edge < max(plan.inner, 1); ++edge) {
-        const bool real = edge < plan.inner;
-        const int dz = real ? plan.step[edge][3] : 0, dy = real ? plan.step[edge][4] : 0;
-        const bool exists = real && z + dz >= 0 && y + dy >= 0 && y + dy < Tile::Tall &&
-                            y0 + y + dy < plan.shape[4];
-        const int there = thread + (dz * Tile::Tall + dy) * Words;
-        const unsigned set_there = exists ? words[there] : 0;
-        other = exists ? firsts[there] : 0;
+    const auto touching_at = [&](int k, int edge, bool exists, unsigned other, unsigned& other_start,
+                                 unsigned known) {
+        const int there = here + (plan.dz[edge] * Tile::Tall + plan.dy[edge] + k) * Words;
         if (Many) {
-            other_begins = exists ? starts[there] : 0;
-            const int some = exists ? count : 0;
-            touch = touching<Words>(image, begin, some, word_size(plan, segment, word + 1) == 0,
-                                    real ? -plan.back[edge] * plan.columns : 0, set, start,
-                                    set_there, other_begins, real && plan.diagonal[edge]);
-        } else {
-            other_begins = set_there & ~from_left<Words>(set_there);
+            other_start = exists ? starts[there] : 0;
+            const int count = exists && lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
+            const bool last = word_size(plan, corner.segment, word + 1) == 0;
+            return touching<Words>(image, first_pixel(plan, lines[k], corner.segment) + 32 * word, count,
+                                   last, -plan.back[edge] * plan.columns, set[k], start[k], other,
+                                   other_start, plan.diagonal[edge]);
+        }
+        other_start = other & ~from_left<Words>(other);
+        if (edge == 0) return touching<Words>(set[k], start[k], other, other_start, plan.diagonal[0]);
+        return touching<Words>(set[k], other, plan.diagonal[edge], known);
+    };
+    // The row above first: it gives most runs their parents without a race. Where the thread's warp has
+    // the row above, the parent is the one found there.
+    Touch above[Each];
+    unsigned above_start;
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const bool exists = (row + k) % Tile::Tall > 0 && plan.inner > 0;
+        const int there = here + (k - 1) * Words;
+        unsigned start_there = 0;
+        above[k] = touching_at(k, 0, exists, exists ? words[there] : 0, start_there, 0);
+        if (k == 0) above_start = start_there;
+        if (k > 0) __syncwarp();
+        adopt<Tile>(above[k], start[k], (row + k) * Pitch, run[k], start_there, (row + k - 1) * Pitch,
+                    exists ? firsts[there] : 0, k > 0, parents);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < Each; ++k)
+        if (above[k].straight | above[k].left | above[k].right)
+            unite_touching<Tile>(above[k], start[k], (row + k) * Pitch, run[k],
+                                 k ? start[k - 1] : above_start, (row + k - 1) * Pitch,
+                                 firsts[here + (k - 1) * Words], parents);
+    // Of tiles that span two axes, the rows of the layer above.
+    for (int edge = 1; Tile::Deep > 1 && edge < plan.inner; ++edge) {
+        const int dz = plan.dz[edge], dy = plan.dy[edge];
+#pragma unroll
+        for (int k = 0; k < Each; ++k) {
+            const int z = row / Tile::Tall, y = row % Tile::Tall + k;
+            const bool exists = z + dz >= 0 && y + dy >= 0 && y + dy < Tile::Tall && k + dy < lines.below;
+            const int mine = here + k * Words, there = mine + (dz * Tile::Tall + dy) * Words;
+            const unsigned other = exists ? words[there] : 0;
             // Rows (z, y) and (z - 1, x): with x = y, a square's fourth side need not be followed where
-            // (z, y - 1) and (z - 1, y - 1) are set too. With x = y +- 1, nothing need be where
-            // (z, x) or (z - 1, y) is. Each rule leans on smaller y or fewer steps: no circle.
-            unsigned known = 0;
-            if (Tile::Deep > 1 && edge > 0 && exists) {
-                if (dy == 0)
-                    known = y ? set & set_there & words[thread - Words] & words[there - Words] : 0;
-                else
-                    known = words[thread + dy * Words] | words[thread - Tile::Tall * Words];
-            }
-            touch = touching<Words>(set, set_there, real && plan.diagonal[edge], known);
+            // (z, y - 1) and (z - 1, y - 1) are set too. With x = y +- 1, nothing need be where (z, x)
+            // or (z - 1, y) is. Each rule leans on smaller y or fewer steps: no circle.
+            unsigned known = 0, other_start;
+            if (!Many && exists && dy == 0 && y)
+                known = set[k] & other & words[mine - Words] & words[there - Words];
+            if (!Many && exists && dy) known = words[mine + dy * Words] | words[mine - Tile::Tall * Words];
+            const Touch touch = touching_at(k, edge, exists, other, other_start, known);
+            if (touch.straight | touch.left | touch.right)
+                unite_touching<Tile>(touch, start[k], (row + k) * Pitch, run[k], other_start,
+                                     (row + k + dz * Tile::Tall + dy) * Pitch, firsts[there], parents);
         }
-        if (edge == 0) {
-            adopt(touch, start, first, other, other_begins, parents);
-            __syncthreads();
-        }
-        unite_touching(touch, first, start, other, other_begins, parents);
     }
     __syncthreads();
 
-    // Roots become nodes, in order. A thread reads and writes its own entries only.
-    const int lane = thread % 32, warp = thread / 32;
-    constexpr int Each = 32 / Words;  // rows of a warp
+    // Roots become nodes, in order. A thread reads and writes entries of its own runs only.
+    unsigned roots[Each], rank[Each], given[Each];
+#pragma unroll
     for (int k = 0; k < Each; ++k) {
-        const int r = warp * Each + k;
-        const Index there = corner + static_cast<Index>(r / Tile::Tall) * plan.shape[4] + r % Tile::Tall;
-        const Index node = first_node(plan, there, segment);
-        unsigned given = 0;
-        for (unsigned from = 0; from < runs[r]; from += 32) {
-            const unsigned run = r * Tile::Capacity + from + lane;
-            const bool root = from + lane < runs[r] && parents[run] == run;
-            const unsigned roots = __ballot_sync(ALL, root);
-            if (root) {
-                const unsigned rank = given + __popc(roots & ((1u << lane) - 1));
-                parents[run] = NODE | (r * Tile::Capacity + rank);
-                nodes[node + rank] = node + rank;
-            }
-            given += __popc(roots);
+        roots[k] = 0;
+        for (int j = 0; j < __popc(start[k]); ++j) {
+            const unsigned own = entry<Tile>((row + k) * Pitch, run[k] + j);
+            roots[k] |= static_cast<unsigned>(parents[own] == own) << j;
         }
-        const bool exists = z0 + r / Tile::Tall < plan.shape[3] && y0 + r % Tile::Tall < plan.shape[4];
-        if (lane == 0 && exists) counts[there * plan.segments + segment] = runs[r] << 16 | given;
+    }
+    runs_before<Words>(roots, rank, given);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        if (word == 0 && lines.inside(k)) job.counts[segment_of(k)] = total[k] << 16 | given[k];
+        if (roots[k] == 0) continue;
+        Id node = first_pixel(plan, lines[k], corner.segment) + rank[k];
+        unsigned number = NODE | ((row + k) * Tile::Capacity + rank[k]);
+        for (unsigned rest = roots[k]; rest; rest &= rest - 1) {
+            parents[entry<Tile>((row + k) * Pitch, run[k] + __ffs(rest) - 1)] = number++;
+            nodes[node] = node;
+            ++node;
+        }
     }
     __syncthreads();
+    // Where a word has many runs, neighboring threads take neighboring entries.
+    const Id base = first_pixel(plan, corner.row, corner.segment);
+    unsigned most = 0;
+#pragma unroll
+    for (int k = 0; k < Each; ++k) most = max(most, static_cast<unsigned>(__popc(start[k])));
+    const bool crowded = __any_sync(ALL, most > CROWD);
+#pragma unroll
     for (int k = 0; k < Each; ++k) {
-        const int r = warp * Each + k;
-        if (runs[r] == 0) continue;
-        const Index there = corner + static_cast<Index>(r / Tile::Tall) * plan.shape[4] + r % Tile::Tall;
-        u2* table = run_table<Tile>(plan, nodes, tables, there, segment);
-        for (unsigned run = lane; run < runs[r]; run += 32) {
-            unsigned parent = parents[r * Tile::Capacity + run];
+        const RunTable<Id> table = run_table<Many>(plan, nodes, tables, lines[k], corner.segment);
+        const auto resolve = [&](unsigned j) {
+            unsigned parent = parents[entry<Tile>((row + k) * Pitch, j)];
             while (!(parent & NODE)) parent = parents[parent];
-            table[run] = static_cast<u2>(parent);
-        }
+            parent ^= NODE;
+            const unsigned r = parent / Tile::Capacity;
+            const Id line = r / Tile::Tall * static_cast<Id>(plan.shape[4]) + r % Tile::Tall;
+            table[j] = base + line * static_cast<Id>(plan.columns) + parent % Tile::Capacity;
+        };
+        if (crowded)
+            for (unsigned j = word; j < total[k]; j += Words) resolve(j);
+        else
+            for (int j = 0; j < __popc(start[k]); ++j) resolve(run[k] + j);
     }
 }
