@@ -9,13 +9,13 @@ import numpy as np
 
 from equilabel.devices import library, passes, shares_memory, using
 from equilabel.measuring import Request
-from equilabel.methods import load_recipe
+from equilabel.methods import METHODS, load_recipe
 from equilabel.neighborhood import offsets
 
 from .checks import background_of, check_axes, check_connectivity, check_count, slim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
@@ -59,8 +59,10 @@ def label_on_gpu(
     else:
         flat = xp.empty(image.size, np.int32 if narrow else np.int64)
     connectivity = min(connectivity, lean.ndim - stacked)
-    told = request if request is not None and lean.shape == image.shape else None
-    count = _label_into(flat, lean, value, connectivity, row, device, stacked, told)
+    visit = None
+    if request is not None and row.counts and lean.shape == image.shape:
+        visit = _visitor(request, row, connectivity == image.ndim - stacked, device, table_only)
+    count = _label_into(flat, lean, value, connectivity, row, device, stacked, visit)
     if straight:
         return out, count
     if out is not None:
@@ -113,11 +115,16 @@ def label_compared(
             flat = library(pixels).empty(pixels.size, np.int32 if narrow else np.int64)
             hops = min(hops, lean.ndim - stacked)
             label_runs = passes("runs", device).label_runs
-            count = label_runs(lean, level, hops, stacked, flat, compare=compare)
+            visit = None
+            if lean.shape == pixels.shape:
+                full = hops == pixels.ndim - stacked
+                visit = _visitor(request, METHODS["runs"], full, device, False)
+            count = label_runs(lean, level, hops, stacked, flat, compare=compare, visit=visit)
             labels = flat.reshape(pixels.shape)
         else:
             labels, count = library(pixels).zeros(pixels.shape, np.int32), 0
-        request.count_labels(labels)
+        if request.sums is None:
+            request.count_labels(labels)
         return labels, int(count), request.answer(labels)
 
 
@@ -137,17 +144,30 @@ def _label_into(
     row: Method,
     device: str,
     stacked: bool,
-    request: Request | None,
+    visit: Callable[[Any], bool] | None,
 ) -> Any:
     """Write the labels of a C-contiguous image without axes of length 1, and count them."""
     kernels = passes(row.name, device)
     if row.contract == "runs":
-        return kernels.label_runs(image, value, connectivity, stacked, flat)
+        return kernels.label_runs(image, value, connectivity, stacked, flat, visit=visit)
     background = None if value is None else image.dtype.type(value)
     steps = offsets(image.ndim, connectivity, stacked=stacked)
-    more = () if request is None or not row.counts else (request.count_cells,)
+    more = () if visit is None else (visit,)
     roots = load_recipe(row.name)(kernels, image, background, steps, *more).reshape(-1)
     return passes("roots", device).number(roots, flat)
+
+
+def _visitor(
+    request: Request, row: Method, full: bool, device: str, table_only: bool
+) -> Callable[[Any], bool]:
+    """Return what shows a request what a method counts, and tells if labels can be left out."""
+
+    def visit(table: Any) -> bool:
+        if row.contract == "roots":
+            return request.count_cells(table)
+        return request.count_runs(table, full, device) and table_only
+
+    return visit
 
 
 def _is_straight(out: Any, most: int) -> bool:

@@ -94,21 +94,30 @@ class Request:
             raise ValueError(message)
         self._take(found)
 
-    def count_runs(self, table: Any, full: bool) -> bool:
+    def count_runs(self, table: Any, full: bool, device: str = "cpu") -> bool:
         """Count from runs that have their labels, if they tell all that is asked for.
 
         Parameters
         ----------
         table : RunTable
-            Of `equilabel.kernels.cpu.runs`, after `number`.
+            Of `equilabel.kernels.<device>.runs`, after `number`.
         full : bool
             Whether pixels that share a corner have one label.
+        device : str
+            Where the runs are.
 
         Returns
         -------
         bool
             Whether no image of labels is needed.
         """
+        if device != "cpu":
+            there = passes("measuring", device)
+            rows = there.JoinedRows(table, self.shape)
+            if not rows.tell(self.layout, self.again):
+                return False
+            self._take(there.Survey(rows, self.layout))
+            return not self.hosted
         told = {"none": True, "faces": table.pixels is None, "all": full and table.pixels is None}
         if not told[self.layout.compared]:
             return False

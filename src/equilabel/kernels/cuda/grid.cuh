@@ -3,6 +3,8 @@
 
 typedef long long Index;
 
+constexpr unsigned ALL = 0xffffffffu;  // lanes of a warp
+
 // Types of pixels and numbers, as numpy.dtype.str has them: a launcher asks for scan<u1>.
 typedef unsigned char u1;
 typedef unsigned short u2;

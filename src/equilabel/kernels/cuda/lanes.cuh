@@ -2,8 +2,6 @@
 #pragma once
 #include "grid.cuh"
 
-constexpr unsigned ALL = 0xffffffffu;
-
 // The lanes of `mask` whose label is that of this lane.
 template <typename Label>
 __device__ inline unsigned lanes_alike(unsigned mask, Label label)

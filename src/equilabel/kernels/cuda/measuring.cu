@@ -16,59 +16,19 @@ __device__ inline void add_to_table(const Counts<Pairs>& held, unsigned lanes, I
                                     const View& view, const Scene& scene, u8* table)
 {
     const unsigned x = threadIdx.x % 32 - 1;  // from view.x
-    const unsigned pixels = sum_over(lanes, held.pixels);
-    const unsigned sum_x = sum_over(lanes, held.pixels * x), sum_y = sum_over(lanes, held.y);
-    const unsigned high_x = most_of(lanes, x + 1), low_x = most_of(lanes, WIDE - x);
-    const unsigned high_y = most_of(lanes, held.high);
-    const unsigned low_y = most_of(lanes, scene.tall - held.low);
-    unsigned xx = 0, xy = 0, yy = 0;
+    Sums sums = {sum_over(lanes, held.pixels), sum_over(lanes, held.pixels * x), sum_over(lanes, held.y)};
+    sums.low_x = most_of(lanes, WIDE - x);
+    sums.low_y = most_of(lanes, scene.tall - held.low);
+    sums.high_x = most_of(lanes, x + 1);
+    sums.high_y = most_of(lanes, held.high);
     if (scene.seconds >= 0) {
-        xx = sum_over(lanes, held.pixels * x * x);
-        xy = sum_over(lanes, held.y * x);
-        yy = sum_over(lanes, held.yy);
+        sums.xx = sum_over(lanes, held.pixels * x * x);
+        sums.xy = sum_over(lanes, held.y * x);
+        sums.yy = sum_over(lanes, held.yy);
     }
     const bool leader = threadIdx.x % 32 == __ffs(lanes) - 1;
     u8* line = table + label * scene.width;
-    if (leader) {
-        // Coordinates of the first row and column, and sums of those of all pixels.
-        Index at[AXES];
-        Index slab = view.slab;
-        for (int axis = 3; axis >= 0; --axis) {
-            at[axis] = slab % scene.sides[axis];
-            slab /= scene.sides[axis];
-        }
-        const u8 n = pixels, x0 = view.x, y0 = view.first;
-        const u8 all_x = n * x0 + sum_x, all_y = n * y0 + sum_y;
-        atomicAdd(line, n);
-        const int skip = AXES - scene.axes;
-        for (int axis = skip; axis < AXES; ++axis) {
-            const u8 sum = axis == 5 ? all_x : axis == 4 ? all_y : n * at[axis];
-            const Index first = axis == 5   ? view.x + WIDE - low_x
-                                : axis == 4 ? view.first + scene.tall - low_y
-                                            : at[axis];
-            const Index last = axis == 5   ? view.x + high_x
-                               : axis == 4 ? view.first + high_y
-                                           : at[axis] + 1;
-            atomicAdd(line + scene.sums + axis - skip, sum);
-            atomicMax(line + scene.lows + axis - skip, static_cast<u8>(scene.sides[axis] - first));
-            atomicMax(line + scene.highs + axis - skip, static_cast<u8>(last));
-        }
-        if (scene.seconds >= 0) {
-            u8* to = line + scene.seconds;
-            for (int one = AXES - scene.rank; one < AXES; ++one)
-                for (int other = one; other < AXES; ++other) {
-                    u8 product;
-                    if (one == 5)
-                        product = n * x0 * x0 + 2 * x0 * sum_x + xx;
-                    else if (one == 4)
-                        product = other == 5 ? n * x0 * y0 + x0 * sum_y + y0 * sum_x + xy
-                                             : n * y0 * y0 + 2 * y0 * sum_y + yy;
-                    else
-                        product = at[one] * (other == 5 ? all_x : other == 4 ? all_y : n * at[other]);
-                    atomicAdd(to++, product);
-                }
-        }
-    }
+    if (leader) write_places(sums, view.slab, view.x, view.first, WIDE, scene.tall, scene, line);
     if (scene.pairs >= 0)
 #pragma unroll
         for (int k = 0; k < Pairs; ++k) {

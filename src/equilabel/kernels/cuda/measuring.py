@@ -45,13 +45,60 @@ class LabelRows:
         self.sides = labels.shape
         self.flat = labels.reshape(-1)
 
+    def count(self, layout):
+        """Fill a table of counts; return labels that index it, the table, and what they mean."""
+        flat, lines, ids = _place(self.flat)
+        table = cupy.zeros((lines, layout.width), np.uint64)
+        if flat.size and lines:
+            _count(flat, self.sides, layout, table)
+        return flat, table, ids
+
+
+class JoinedRows:
+    """The rows of a run table whose runs have their labels.
+
+    Parameters
+    ----------
+    table : Table
+        After `equilabel.kernels.cuda.runs.number`, and before `paint`.
+    sides : tuple of int
+        Shape of the image.
+    """
+
+    def __init__(self, table, sides):
+        self.sides = sides
+        self.table = table
+
+    def tell(self, layout: Layout, again: bool) -> bool:
+        """Tell whether all counts of a layout follow; what is looked at again needs labels."""
+        return layout.compared == "none" and not again
+
+    def count(self, layout):
+        """Fill a table of counts; waits for the number of labels."""
+        rows = self.table
+        table = cupy.zeros((int(rows.count) + 1, layout.width), np.uint64)
+        scene = _scene(self.sides, layout, 32 * rows.layout.tile[0])
+        slabs = prod(self.sides[:-2])
+        strips = -(
+            -(self.sides[-2] if len(self.sides) > 1 else 1) // int(scene.view(SCENE)["tall"])
+        )
+        many = "true" if rows.many else "false"
+        launch(
+            kernel("tallying", f"tally_runs<{rows.node}, {rows.layout.tile[0]}, {many}>"),
+            32 * slabs * strips * -(-self.sides[-1] // (32 * rows.layout.tile[0])),
+            rows.job,
+            scene,
+            table,
+        )
+        return None, table, None
+
 
 class Survey:
     """Counts of every label, and further sums over its pixels.
 
     Parameters
     ----------
-    rows : LabelRows
+    rows : LabelRows or JoinedRows
     layout : Layout
         What to count.
     keep : bool
@@ -65,16 +112,14 @@ class Survey:
         As `equilabel.kernels.layout` says.
     """
 
-    def __init__(self, rows: LabelRows, layout: Layout, keep: bool = False):
+    def __init__(self, rows: LabelRows | JoinedRows, layout: Layout, keep: bool = False):
         self.layout = layout
         self._sides = rows.sides
-        self._flat, self._lines, ids = _place(rows.flat)
-        if ids is not None and len(ids) and ids[0] < 0:
+        self._flat, table, ids = rows.count(layout)
+        self._lines = len(table)
+        if ids is not None and ids[0] < 0:
             self.labels, self.table = ids[:1], np.zeros((1, layout.width), np.int64)
             return
-        table = cupy.zeros((self._lines, layout.width), np.uint64)
-        if self._flat.size:
-            _count(self._flat, self._sides, layout, table)
         self._shortcut = table.nbytes <= SMALL
         if self._shortcut:
             whole = download(table).view(np.int64)

@@ -21,7 +21,6 @@ constexpr int THREADS = 256;
 constexpr int AXES = 5;
 constexpr int INNER = 4;         // (3^2 - 1) / 2
 constexpr int MOST_EDGES = 121;  // (3^5 - 1) / 2
-constexpr unsigned ALL = 0xffffffffu;
 
 // Which rows have edges that leave their tile: any; the first of a tile; those on its faces.
 enum { EVERY_ROW, FIRST_ROWS, FACES };

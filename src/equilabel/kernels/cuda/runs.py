@@ -1,6 +1,7 @@
 """Passes of the method `runs` on the GPU: tiles to nodes, nodes to labels; nothing waits."""
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, product
@@ -90,6 +91,10 @@ class Table:
         Blocks of the third pass.
     count : () cupy array of int64
         Components, once they are numbered.
+    many : bool
+        Whether runs have to be told apart by their values.
+    node : str
+        Type of nodes and labels of runs, as kernels name it.
     memory : tuple
         What addresses in the job point to.
     """
@@ -99,6 +104,8 @@ class Table:
     job: Any
     blocks: int
     count: Any
+    many: bool
+    node: str
     memory: tuple[Any, ...]
 
 
@@ -110,6 +117,7 @@ def label_runs(
     out: Any,
     *,
     compare: str = "",
+    visit: Callable[[Any], bool] | None = None,
 ) -> Any:
     """Label an image that lies on the current device, on the current stream.
 
@@ -128,6 +136,9 @@ def label_runs(
     compare : {"", "!=", ">", "<=", "<"}
         If given, foreground is what compares so with `background`, and all of it counts as one
         value, as in a bool image. NaN never compares.
+    visit : callable, optional
+        Is shown the table when its runs have their labels, and tells whether that was all: then
+        no label is painted.
 
     Returns
     -------
@@ -137,7 +148,8 @@ def label_runs(
     table = pack(image, background, connectivity, stacked, out, compare=compare)
     unite(table)
     number(table)
-    paint(table)
+    if visit is None or not visit(table):
+        paint(table)
     return table.count
 
 
@@ -196,7 +208,8 @@ def pack(
         layout.columns % 4 == 0 and labels % 16 == 0,
     )
     job = np.frombuffer(bytearray(told), f"V{len(told)}").reshape(())
-    table = Table(layout, kernels, job, blocks, count, (image, out, nodes, memory))
+    keep = (image, out, nodes, memory)
+    table = Table(layout, kernels, job, blocks, count, many, f"u{bytes_each}", keep)
     launch(kernels[0], layout.tiles, job)
     return table
 

@@ -7,10 +7,10 @@
 #pragma once
 #include "lanes.cuh"
 
-constexpr int AXES = 6;
+constexpr int SIDES = 6;
 
 struct Scene {
-    Index sides[AXES];  // of the image, padded with ones in front
+    Index sides[SIDES];  // of the image, padded with ones in front
     int axes, rank;     // of the image; how many of them are spatial
     int tall;           // rows of a strip
     int width;          // columns of the table
@@ -37,4 +37,51 @@ __device__ inline View find_view(const Scene& scene)
     view.slab = warp / strips;
     view.real = view.slab < scene.sides[0] * scene.sides[1] * scene.sides[2] * scene.sides[3];
     return view;
+}
+
+// What lanes have counted of one label, of pixels whose coordinates are taken from those of a corner.
+struct Sums {
+    unsigned pixels, x, y;
+    unsigned low_x, low_y;  // greatest of `reach - coordinate`
+    unsigned high_x, high_y;
+    u8 xx, xy, yy;
+};
+
+// Add to the line of a label, in a table as kernels/layout.py lays it out.
+__device__ inline void write_places(const Sums& sums, Index slab, Index x0, Index y0, Index reach_x,
+                                    Index reach_y, const Scene& scene, u8* line)
+{
+    Index at[SIDES];
+    for (int axis = 3; axis >= 0; --axis) {
+        at[axis] = slab % scene.sides[axis];
+        slab /= scene.sides[axis];
+    }
+    const u8 n = sums.pixels, x = x0, y = y0;
+    const u8 all_x = n * x + sums.x, all_y = n * y + sums.y;
+    atomicAdd(line, n);
+    const int skip = SIDES - scene.axes;
+    for (int axis = skip; axis < SIDES; ++axis) {
+        const u8 sum = axis == 5 ? all_x : axis == 4 ? all_y : n * at[axis];
+        const Index first = axis == 5   ? x0 + reach_x - sums.low_x
+                            : axis == 4 ? y0 + reach_y - sums.low_y
+                                        : at[axis];
+        const Index last = axis == 5 ? x0 + sums.high_x : axis == 4 ? y0 + sums.high_y : at[axis] + 1;
+        atomicAdd(line + scene.sums + axis - skip, sum);
+        atomicMax(line + scene.lows + axis - skip, static_cast<u8>(scene.sides[axis] - first));
+        atomicMax(line + scene.highs + axis - skip, static_cast<u8>(last));
+    }
+    if (scene.seconds < 0) return;
+    u8* to = line + scene.seconds;
+    for (int one = SIDES - scene.rank; one < SIDES; ++one)
+        for (int other = one; other < SIDES; ++other) {
+            u8 product;
+            if (one == 5)
+                product = n * x * x + 2 * x * sums.x + sums.xx;
+            else if (one == 4)
+                product = other == 5 ? n * x * y + x * sums.y + y * sums.x + sums.xy
+                                     : n * y * y + 2 * y * sums.y + sums.yy;
+            else
+                product = at[one] * (other == 5 ? all_x : other == 4 ? all_y : n * at[other]);
+            atomicAdd(to++, product);
+        }
 }
