@@ -29,17 +29,24 @@ KERNEL = re.compile(
     r"(?:template\s*<(?P<parameters>[^<>]*)>\s*)?"
     r'(?:extern\s+"C"\s+)?__global__\s+void\s+(?:__launch_bounds__\([^()]*\)\s*)?(?P<name>\w+)\s*\('
 )
-TILES = sorted({runs.tile_of(2**k, leading) for k in range(16) for leading in range(6)})
+TILES = sorted(
+    {
+        (many, *runs.tile_of(2**k, leading, many))
+        for many in (False, True)
+        for k in range(16)
+        for leading in range(6)
+    }
+)
 # What launchers put in for a template parameter: by its name, else by its kind.
 INSTANCES = {
     "Id": ["u4", "u8"],
     "Label": ["u4", "u8"],
     "Sum": ["i4", "i8"],
     "Tile": [
-        f"Tile<{many}, {words}, {tall}, {deep}>"
-        for many in ("false", "true")
-        for words, tall, deep in TILES
+        f"Tile<{str(many).lower()}, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES
     ],
+    "Edges": [f"Edges<{runs.INNER}>", f"Edges<{runs.MOST_EDGES}>"],
+    "WORDS": [str(words) for words in sorted({words for _, words, _, _ in TILES})],
     "typename": ["u1", "u2", "u4", "u8"],
     "int": ["1", "2", "3", "4", "5", "6"],
     "bool": ["false", "true"],

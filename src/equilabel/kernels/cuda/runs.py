@@ -36,7 +36,7 @@ PLAN = np.dtype(
     ],
     align=True,
 )
-JOB = struct.Struct("14Q3i4x")  # a Job after its plan
+JOB = struct.Struct("14Q4i")  # a Job after its plan
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def pack(
 ) -> Table:
     """Turn pixels into bits, and the runs of every tile into nodes."""
     dtype = image.dtype
-    many = dtype != bool and not binary
+    many = dtype.kind != "b" and not binary
     layout = arrange(image.shape, connectivity, stacked, many)
     bytes_each = 8 if out.size > 2**31 else out.itemsize
     nodes = out
@@ -191,6 +191,7 @@ def pack(
         background is not None,
         layout.columns % 16 == 0 and pixels % 16 == 0,
         layout.columns % 4 == 0 and labels % 16 == 0,
+        layout.columns % 4 == 0 and pixels % min(16, 4 * dtype.itemsize) == 0,
     )
     job = np.frombuffer(bytearray(job), f"V{len(job)}").reshape(())
     table = Table(layout, kernels, job, blocks, count, (image, out, nodes, memory))
@@ -229,7 +230,7 @@ def compiled(
     many: bool,
     tile: tuple[int, int, int],
     most: int,
-    device: int,  # noqa: ARG001
+    device: int,
 ) -> tuple[Any, ...]:
     """Return the kernels of the passes for types of so many bytes, on the current device."""
     values = "true" if many else "false"
@@ -264,7 +265,11 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
     steps = edges_of(leading, connectivity)
     most = INNER if len(steps) <= INNER else MOST_EDGES
     edges = np.zeros(
-        (), np.dtype([("back", "i8", most), ("step", "i1", (most, AXES)), ("diagonal", "i1", most)], align=True)
+        (),
+        np.dtype(
+            [("back", "i8", most), ("step", "i1", (most, AXES)), ("diagonal", "i1", most)],
+            align=True,
+        ),
     )
     for k, (step, diagonal) in enumerate(steps):
         edges["step"][k] = step

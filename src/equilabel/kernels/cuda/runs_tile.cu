@@ -54,12 +54,12 @@ __device__ inline void unite_touching(Touch touch, unsigned begins, unsigned bas
 // What is set in the words of a thread, and where runs begin in them.
 template <typename Tile, typename Pixel>
 __device__ inline void read_tile(const Pixel* image, Pixel background, bool bounded, bool aligned,
-                                 const Plan& plan, const Corner& corner, const Lines<Tile>& lines,
-                                 unsigned (&set)[Tile::Each], unsigned (&start)[Tile::Each])
+                                 bool fours, const Plan& plan, const Corner& corner,
+                                 const Lines<Tile>& lines, unsigned (&set)[Tile::Each], unsigned (&start)[Tile::Each])
 {
     constexpr int Words = Tile::Words, Each = Tile::Each;
     const int word = threadIdx.x % Words;
-    const bool whole = sizeof(Pixel) == 1 && aligned && bounded &&
+    const bool whole = sizeof(Pixel) == 1 && !Tile::Many && aligned &&
                        corner.y + Tile::Tall <= plan.shape[4] &&
                        corner.z + Tile::Deep <= plan.shape[3] &&
                        word_size(plan, corner.segment, Words - 1) == 32;
@@ -68,16 +68,22 @@ __device__ inline void read_tile(const Pixel* image, Pixel background, bool boun
                                background, set);
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
-        if (!whole || Tile::Many) {
-            const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
-            const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
-            if (!bounded)
-                set[k] = count ? ALL >> (32 - count) : 0;
-            else if (!whole)
-                set[k] = differing(image, plan.rows * plan.columns, begin, count, background);
-            if (Tile::Many) start[k] = set[k] & ~agreeing(image, begin, count, Index(-1), word == 0, 0);
+        if (whole) {
+            start[k] = set[k] & ~from_left<Words>(set[k]);
+            continue;
         }
-        if (!Tile::Many) start[k] = set[k] & ~from_left<Words>(set[k]);
+        const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
+        const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
+        unsigned joined;
+        if (Tile::Many && fours) {
+            read_quads<Words>(image, begin, count, background, set[k], joined);
+        } else {
+            set[k] = differing(image, plan.rows * plan.columns, begin, count, background);
+            joined = Tile::Many ? agreeing(image, begin, count, Index(-1), word == 0, 0)
+                                : from_left<Words>(set[k]);
+        }
+        if (!bounded) set[k] = count ? ALL >> (32 - count) : 0;
+        start[k] = set[k] & ~joined;
     }
 }
 
@@ -108,7 +114,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     const auto segment_of = [&](int k) { return lines[k] * plan.segments + corner.segment; };
 
     unsigned set[Each], start[Each], run[Each], total[Each];
-    read_tile<Tile>(image, background, job.bounded, job.aligned, plan, corner, lines, set, start);
+    read_tile<Tile>(image, background, job.bounded, job.aligned, job.fours, plan, corner, lines, set, start);
     runs_before<Words>(start, run, total);
     unsigned some = 0;
 #pragma unroll
@@ -138,7 +144,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
             const bool last = word_size(plan, corner.segment, word + 1) == 0;
             return touching<Words>(image, first_pixel(plan, lines[k], corner.segment) + 32 * word, count,
                                    last, -plan.back[edge] * plan.columns, set[k], start[k], other,
-                                   other_start, plan.diagonal[edge]);
+                                   other_start, plan.diagonal[edge], job.fours);
         }
         other_start = other & ~from_left<Words>(other);
         if (edge == 0) return touching<Words>(set[k], start[k], other, other_start, plan.diagonal[0]);
