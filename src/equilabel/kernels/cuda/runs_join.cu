@@ -1,6 +1,6 @@
 // Second pass of `runs`: unite nodes where tiles meet.
-#include "bits.cuh"
 #include "forest.cuh"
+#include "values.cuh"
 
 // Where an edge leads from a row; false if there is no such row.
 template <int Most>

@@ -1,6 +1,6 @@
 // First pass of `runs`: pixels to bits, and components of every tile by its runs, in shared memory.
-#include "bits.cuh"
 #include "forest.cuh"
+#include "values.cuh"
 
 constexpr unsigned NODE = 0x80000000u;  // marks a number of a node among parents
 constexpr int CROWD = 3;                // runs of a word
