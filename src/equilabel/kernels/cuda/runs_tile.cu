@@ -5,15 +5,15 @@
 constexpr unsigned NODE = 0x80000000u;  // marks a number of a node among parents
 constexpr int CROWD = 3;                // runs of a word
 
-// Where the entry of a run lies: runs are counted through a row, rows are `Pitch` entries apart.
-template <typename Tile>
+// Where the entry of a run lies: runs are counted through a row, whose entries begin at `base`; one in 33
+// is left out, see `Pitch`.
 __device__ inline unsigned entry(unsigned base, unsigned run)
 {
     return base + run + (run >> 5);
 }
 
-// Point every run at a run above it, if one touches it, else at itself; bits used are taken out.
-template <typename Tile>
+// Point every run at a run above it, if one touches it, else at itself; bits used are taken out. With
+// `skip`, where those above have parents already, at the parent of that run.
 __device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsigned run,
                              unsigned other_begins, unsigned other_base, unsigned other, bool skip,
                              unsigned* parents)
@@ -22,16 +22,16 @@ __device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsig
         const unsigned bit = rest & -rest;
         rest ^= bit;
         const unsigned span = (rest ? rest & -rest : 0) - bit;
-        unsigned parent = entry<Tile>(base, run);
+        unsigned parent = entry(base, run);
         const unsigned own = parent;
         if (const unsigned found = touch.straight & span) {
-            parent = entry<Tile>(other_base, run_at(other, other_begins, __ffs(found) - 1));
+            parent = entry(other_base, run_at(other, other_begins, __ffs(found) - 1));
             touch.straight ^= found & -found;
         } else if (touch.left & bit) {
-            parent = entry<Tile>(other_base, run_left_of(other, other_begins, __ffs(bit) - 1));
+            parent = entry(other_base, run_left_of(other, other_begins, __ffs(bit) - 1));
             touch.left ^= bit;
         } else if (const unsigned found = touch.right & span) {
-            parent = entry<Tile>(other_base, run_at(other, other_begins, __ffs(found) - 1) + 1);
+            parent = entry(other_base, run_at(other, other_begins, __ffs(found) - 1) + 1);
             touch.right ^= found & -found;
         }
         if (skip && parent != own) parent = parents[parent];
@@ -39,7 +39,6 @@ __device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsig
     }
 }
 
-template <typename Tile>
 __device__ inline void unite_touching(Touch touch, unsigned begins, unsigned base, unsigned run,
                                       unsigned other_begins, unsigned other_base, unsigned other,
                                       unsigned* parents)
@@ -47,7 +46,7 @@ __device__ inline void unite_touching(Touch touch, unsigned begins, unsigned bas
     while (touch.straight | touch.left | touch.right) {
         unsigned there;
         const int bit = take(touch, other, other_begins, there);
-        unite_shared(parents, entry<Tile>(base, run_at(run, begins, bit)), entry<Tile>(other_base, there));
+        unite_shared(parents, entry(base, run_at(run, begins, bit)), entry(other_base, there));
     }
 }
 
@@ -55,11 +54,12 @@ __device__ inline void unite_touching(Touch touch, unsigned begins, unsigned bas
 template <typename Tile, typename Pixel>
 __device__ inline void read_tile(const Pixel* image, Pixel background, bool bounded, bool aligned,
                                  bool fours, const Plan& plan, const Corner& corner,
-                                 const Lines<Tile>& lines, unsigned (&set)[Tile::Each], unsigned (&start)[Tile::Each])
+                                 const Lines<Tile>& lines, unsigned (&set)[Tile::Each],
+                                 unsigned (&start)[Tile::Each])
 {
     constexpr int Words = Tile::Words, Each = Tile::Each;
     const int word = threadIdx.x % Words;
-    const bool whole = sizeof(Pixel) == 1 && !Tile::Many && aligned &&
+    const bool whole = sizeof(Pixel) == 1 && !Tile::Many && aligned && bounded &&
                        corner.y + Tile::Tall <= plan.shape[4] &&
                        corner.z + Tile::Deep <= plan.shape[3] &&
                        word_size(plan, corner.segment, Words - 1) == 32;
@@ -74,22 +74,22 @@ __device__ inline void read_tile(const Pixel* image, Pixel background, bool boun
         }
         const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
         const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
-        unsigned joined;
+        unsigned joined = 0;
         if (Tile::Many && fours) {
             read_quads<Words>(image, begin, count, background, set[k], joined);
         } else {
             set[k] = differing(image, plan.rows * plan.columns, begin, count, background);
-            joined = Tile::Many ? agreeing(image, begin, count, Index(-1), word == 0, 0)
-                                : from_left<Words>(set[k]);
+            if (Tile::Many) joined = agreeing(image, begin, count, Index(-1), word == 0, 0);
         }
         if (!bounded) set[k] = count ? ALL >> (32 - count) : 0;
+        if (!Tile::Many) joined = from_left<Words>(set[k]);
         start[k] = set[k] & ~joined;
     }
 }
 
 // One block per tile. Writes `bits` (and `begins` of many-valued images), how many runs and nodes each
 // segment has (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
-// Clears `states` for the pass that numbers. `aligned` says that rows of bytes begin at multiples of 16.
+// Clears `states` for the pass that numbers.
 template <typename Pixel, typename Id, typename Tile>
 __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     find_tiles(const Job job)
@@ -114,7 +114,8 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     const auto segment_of = [&](int k) { return lines[k] * plan.segments + corner.segment; };
 
     unsigned set[Each], start[Each], run[Each], total[Each];
-    read_tile<Tile>(image, background, job.bounded, job.aligned, job.fours, plan, corner, lines, set, start);
+    read_tile<Tile>(image, background, job.bounded, job.aligned, job.fours, plan, corner, lines, set,
+                    start);
     runs_before<Words>(start, run, total);
     unsigned some = 0;
 #pragma unroll
@@ -162,14 +163,14 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
         above[k] = touching_at(k, 0, exists, exists ? words[there] : 0, start_there, 0);
         if (k == 0) above_start = start_there;
         if (k > 0) __syncwarp();
-        adopt<Tile>(above[k], start[k], (row + k) * Pitch, run[k], start_there, (row + k - 1) * Pitch,
+        adopt(above[k], start[k], (row + k) * Pitch, run[k], start_there, (row + k - 1) * Pitch,
                     exists ? firsts[there] : 0, k > 0, parents);
     }
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < Each; ++k)
         if (above[k].straight | above[k].left | above[k].right)
-            unite_touching<Tile>(above[k], start[k], (row + k) * Pitch, run[k],
+            unite_touching(above[k], start[k], (row + k) * Pitch, run[k],
                                  k ? start[k - 1] : above_start, (row + k - 1) * Pitch,
                                  firsts[here + (k - 1) * Words], parents);
     // Of tiles that span two axes, the rows of the layer above.
@@ -190,7 +191,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
             if (!Many && exists && dy) known = words[mine + dy * Words] | words[mine - Tile::Tall * Words];
             const Touch touch = touching_at(k, edge, exists, other, other_start, known);
             if (touch.straight | touch.left | touch.right)
-                unite_touching<Tile>(touch, start[k], (row + k) * Pitch, run[k], other_start,
+                unite_touching(touch, start[k], (row + k) * Pitch, run[k], other_start,
                                      (row + k + dz * Tile::Tall + dy) * Pitch, firsts[there], parents);
         }
     }
@@ -202,7 +203,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     for (int k = 0; k < Each; ++k) {
         roots[k] = 0;
         for (int j = 0; j < __popc(start[k]); ++j) {
-            const unsigned own = entry<Tile>((row + k) * Pitch, run[k] + j);
+            const unsigned own = entry((row + k) * Pitch, run[k] + j);
             roots[k] |= static_cast<unsigned>(parents[own] == own) << j;
         }
     }
@@ -214,7 +215,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
         Id node = first_pixel(plan, lines[k], corner.segment) + rank[k];
         unsigned number = NODE | ((row + k) * Tile::Capacity + rank[k]);
         for (unsigned rest = roots[k]; rest; rest &= rest - 1) {
-            parents[entry<Tile>((row + k) * Pitch, run[k] + __ffs(rest) - 1)] = number++;
+            parents[entry((row + k) * Pitch, run[k] + __ffs(rest) - 1)] = number++;
             nodes[node] = node;
             ++node;
         }
@@ -230,7 +231,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     for (int k = 0; k < Each; ++k) {
         const RunTable<Id> table = run_table<Many>(plan, nodes, tables, lines[k], corner.segment);
         const auto resolve = [&](unsigned j) {
-            unsigned parent = parents[entry<Tile>((row + k) * Pitch, j)];
+            unsigned parent = parents[entry((row + k) * Pitch, j)];
             while (!(parent & NODE)) parent = parents[parent];
             parent ^= NODE;
             const unsigned r = parent / Tile::Capacity;
