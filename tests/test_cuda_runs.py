@@ -103,6 +103,15 @@ def test_there_need_be_no_background(cupy):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(60, 700), (40, 1024)], ids=str)
+def test_without_background_all_is_one_where_binary(cupy, shape):
+    image = np.random.default_rng(0).integers(0, 2, shape).astype(np.uint8)
+    labels, count = on_device(cupy, image, 1, background=None, compare="!=")
+    assert count == 1
+    assert (labels == 1).all()
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     "image",
     [

@@ -210,44 +210,6 @@ __device__ inline unsigned read_bytes(const Pixel* image, Index size, Index begi
     return word & ALL >> (32 - count);
 }
 
-// Foreground among pixels of any type: the warp reads one thread's 32 after the other's.
-template <typename Pixel>
-__device__ inline unsigned read_values(const Pixel* image, Index begin, int count,
-                                       const Test<Pixel>& test)
-{
-    const int lane = threadIdx.x % 32;
-    unsigned word = 0;
-#pragma unroll 8
-    for (int k = 0; k < 32; ++k) {
-        const Index there = __shfl_sync(ALL, begin, k) + lane;
-        const bool exists = lane < __shfl_sync(ALL, count, k);
-        const unsigned found = __ballot_sync(ALL, exists && test(image[exists ? there : 0]));
-        if (lane == k) word = found;
-    }
-    return word;
-}
-
-// Pixels that agree with those `away` from them, the first `skip` and the last `leave` left out.
-template <typename Pixel>
-__device__ inline unsigned agreeing(const Pixel* image, Index begin, int count, Index away, int skip,
-                                    int leave)
-{
-    const int lane = threadIdx.x % 32;
-    unsigned word = 0;
-    const int end = count - leave;
-#pragma unroll 4
-    for (int k = 0; k < 32; ++k) {
-        const Index there = __shfl_sync(ALL, begin, k) + lane;
-        const Index other = there + __shfl_sync(ALL, away, k);
-        const int from = __shfl_sync(ALL, skip, k), to = __shfl_sync(ALL, end, k);
-        const bool exists = lane >= from && lane < to;
-        const bool same = exists && image[there] == image[other];
-        const unsigned found = __ballot_sync(ALL, same);
-        if (lane == k) word = found;
-    }
-    return word;
-}
-
 // Where runs of a row touch runs of another, one bit for each pair, at a pixel of the first row:
 // straight, or to the pixel before or after it where no straight bit joins the two.
 struct Touch {
@@ -283,28 +245,6 @@ __device__ inline Touch touching(unsigned row, unsigned other, bool diagonal, un
         const unsigned alone = diagonal ? row & ~other : 0;
         touch.left = alone & from_left<Words>(other) & ~from_left<Words>(row);
         touch.right = alone & from_right<Words>(other) & ~from_right<Words>(row);
-    }
-    return touch;
-}
-
-// Rows of many values: `away` leads from a pixel of the first row to that of the other; `count` is 0
-// where there is no other row. Bits of `joined` and `joined_other` say that a pixel equals the one
-// before it.
-template <int Words, typename Pixel>
-__device__ inline Touch touching(const Pixel* image, Index begin, int count, int segment_end,
-                                 Index away, unsigned row, unsigned begins, unsigned other,
-                                 unsigned other_begins, bool diagonal)
-{
-    const unsigned joined = row & ~begins, joined_other = other & ~other_begins;
-    const unsigned same = agreeing(image, begin, count, away, 0, 0) & row;
-    Touch touch = {same & ~(from_left<Words>(same) & joined), 0, 0};
-    if (__any_sync(ALL, diagonal)) {
-        const int some = diagonal ? count : 0;
-        const int first = threadIdx.x % Words == 0;
-        const unsigned before = agreeing(image, begin, some, away - 1, first, 0) & row;
-        const unsigned after = agreeing(image, begin, some, away + 1, 0, segment_end) & row;
-        touch.left = before & ~joined & ~joined_other;
-        touch.right = after & ~from_right<Words>(joined_other) & ~from_right<Words>(joined);
     }
     return touch;
 }

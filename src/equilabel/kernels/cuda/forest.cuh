@@ -1,18 +1,15 @@
 // Forests of indices: parents[i] <= i, and roots are their own parents.
 //
 // Why the races are safe: an entry changes in two ways only. `unite` turns a root into a child of a
-// smaller root, by compare-and-swap, which fails if it is no root any more. On its way it lets entries
+// smaller entry, by compare-and-swap, which fails if it is no root any more. On its way it lets entries
 // that are no roots point to their grandparents, by a plain store: an old value that comes late is an
 // ancestor still, and a root is never stored to. So chains end, in the root of the set, whoever wins.
 #pragma once
 #include "grid.cuh"
 
-#ifndef LIMIT
-#define LIMIT 8
-#endif
-#ifndef LIMIT_SHARED
-#define LIMIT_SHARED 2
-#endif
+// How far to climb in search of the other root. Where many unite at once, waiting chains grow: past
+// this, a root goes below an entry that is none, which is right too, but makes chains longer.
+constexpr int CLIMB = 8, CLIMB_SHARED = 2;
 
 // Past the first-level caches, which do not see what other multiprocessors store; volatile, or the
 // compiler may take an earlier value for granted.
@@ -22,8 +19,8 @@ __device__ inline Id parent_of(const volatile Id* parents, Id index)
     return parents[index];
 }
 
-// Climb from both at once until both are roots, and let the entries passed skip one; then the larger
-// root goes below the smaller, unless another thread was first.
+// Climb from both at once until both are roots, or for long enough, and let the entries passed skip one;
+// then the larger root goes below the other end, unless another thread was first.
 template <typename Id>
 __device__ inline void unite(Id* parents, Id one, Id two)
 {
@@ -37,7 +34,7 @@ __device__ inline void unite(Id* parents, Id one, Id two)
             parent = other;
             other = swap;
         }
-        if (parent == one && (other == two || hops >= LIMIT)) {
+        if (parent == one && (other == two || hops >= CLIMB)) {
             const Id seen = atomicCAS(parents + one, one, other);
             if (seen == one) return;
             parent = seen;
@@ -67,7 +64,7 @@ __device__ inline void unite_shared(unsigned* parents, unsigned one, unsigned tw
             parent = other;
             other = swap;
         }
-        if (parent == one && (other == two || hops >= LIMIT_SHARED)) {
+        if (parent == one && (other == two || hops >= CLIMB_SHARED)) {
             const unsigned seen = atomicCAS(parents + one, one, other);
             if (seen == one) return;
             parent = seen;
@@ -76,7 +73,7 @@ __device__ inline void unite_shared(unsigned* parents, unsigned one, unsigned tw
             if (next != parent) atomicMin(parents + one, next);
             one = parent;
             parent = next;
-            if (hops < LIMIT_SHARED) {
+            if (hops < CLIMB_SHARED) {
                 const unsigned beyond = parent_of(parents, other);
                 if (beyond != other) atomicMin(parents + two, beyond);
                 two = other;

@@ -2,13 +2,12 @@
 //
 // A row is a line of pixels along the last axis. Rows are cut into segments of `width` pixels, `Words`
 // words of 32 bits, and a tile is Deep x Tall segments that lie side by side along the two axes before.
-// A tile is worked on by one block of 256 threads, a thread for the same word of
-// `Each` rows, one below the other.
+// A tile is worked on by one block of 256 threads, each of which takes the same word of `Each` rows, one
+// below the other.
 //
 // A run is a stretch of pixels of one value in a segment; a node is a part of a component in a tile.
-// A node belongs to the segment of its first pixel. `nodes` has room for `pitch` nodes in a row, as many
-// as pixels or more; those of a segment begin where its pixels do. Node indices grow in raster order of
-// the nodes' first pixels.
+// A node belongs to the segment of its first pixel. `nodes` has room for a node for each pixel; those of
+// a segment begin where its pixels do. Node indices grow in raster order of the nodes' first pixels.
 //
 // A run table has an entry for every run of a segment: its node, then its label. In images of one value
 // a segment has runs for half its pixels at most, and the table lies in the second half of its nodes; if
@@ -21,6 +20,11 @@ constexpr int THREADS = 256;
 constexpr int AXES = 5;
 constexpr int INNER = 4;         // (3^2 - 1) / 2
 constexpr int MOST_EDGES = 121;  // (3^5 - 1) / 2
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int BLOCKS = 4;  // a multiprocessor has 1024 threads
+#else
+constexpr int BLOCKS = 6;
+#endif
 
 // Which rows have edges that leave their tile: any; the first of a tile; those on its faces.
 enum { EVERY_ROW, FIRST_ROWS, FACES };
@@ -57,6 +61,7 @@ struct Job {
     int compare;    // how foreground compares with it, see bits.cuh
     int aligned;    // whether rows of bytes begin at multiples of 16
     int quads;      // whether rows of labels do
+    int fours;      // whether four pixels, of many values, can be read at once
 };
 
 template <bool MANY, int WORDS, int TALL, int DEEP>
@@ -70,7 +75,7 @@ struct Tile {
     // Entries for the runs of a row in shared memory: after 32 of them one is left out, so that threads
     // which look at each other's neighbors do not ask the same bank.
     static constexpr int Pitch = Capacity + Capacity / 32;
-    static constexpr int Blocks = MANY ? 1 : Each == 1 ? 8 : 6;  // that a multiprocessor has memory for
+    static constexpr int Blocks = MANY ? 1 : BLOCKS;  // that a multiprocessor should hold at least
     static_assert(Rows % Abreast == 0 && Rows * Capacity <= 1 << 13, "tables have to fit");
 };
 
@@ -97,6 +102,19 @@ __device__ inline unsigned split(unsigned& index, unsigned divisor, unsigned inv
     }
     index = quotient;
     return rest;
+}
+
+// The row that a segment, counted through all rows, belongs to; `segment` becomes its place there.
+__device__ inline Index line_of(const Plan& plan, Index number, int& segment)
+{
+    if (plan.rows * plan.segments >> 32 == 0) {
+        unsigned line = static_cast<unsigned>(number);
+        segment = split(line, plan.segments, plan.inverse[0]);
+        return line;
+    }
+    const Index line = number / plan.segments;
+    segment = static_cast<int>(number - line * plan.segments);
+    return line;
 }
 
 template <typename Tile>

@@ -38,7 +38,7 @@ PLAN = np.dtype(
     ],
     align=True,
 )
-JOB = struct.Struct("14Q3i4x")  # a Job after its plan
+JOB = struct.Struct("14Q4i")  # a Job after its plan
 
 
 @dataclass(frozen=True)
@@ -206,6 +206,7 @@ def pack(
         COMPARES.index(compare or "!=") if background is not None else 0,
         layout.columns % 16 == 0 and pixels % 16 == 0,
         layout.columns % 4 == 0 and labels % 16 == 0,
+        layout.columns % 4 == 0 and pixels % min(16, 4 * dtype.itemsize) == 0,
     )
     job = np.frombuffer(bytearray(told), f"V{len(told)}").reshape(())
     keep = (image, out, nodes, memory)

@@ -1,6 +1,6 @@
 // Second pass of `runs`: unite nodes where tiles meet.
-#include "bits.cuh"
 #include "forest.cuh"
+#include "values.cuh"
 
 // Where an edge leads from a row; false if there is no such row.
 template <int Most>
@@ -71,7 +71,7 @@ template <typename Pixel, typename Id, typename Tile, typename Edges>
 __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
                                  const unsigned* __restrict__ bits,
                                  const unsigned* __restrict__ begins, Id* nodes, Id* tables, Index group,
-                                 Index groups)
+                                 Index groups, bool fours)
 {
     constexpr int Words = Tile::Words;
     constexpr bool Many = Tile::Many;
@@ -109,7 +109,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
             const bool last = word_size(plan, here.segment, word + 1) == 0;
             touch = touching<Words>(image, begin, exists ? count : 0, last,
                                     (there.row - here.row) * plan.columns, set, start, other_set,
-                                    other_start, edges.diagonal[edge]);
+                                    other_start, edges.diagonal[edge], fours);
         } else {
             other_start = other_set & ~from_left<Words>(other_set);
             // As in tiles: a fourth side need not be followed, nor a way around a corner.
@@ -214,6 +214,6 @@ __global__ void __launch_bounds__(THREADS)
     } else {
         const Index group = (thread_index() - job.seam_blocks * THREADS) / Tile::Words;
         join_rows<Pixel, Id, Tile>(image, plan, edges, job.bits, job.begins, nodes, tables, group,
-                                   job.groups);
+                                   job.groups, job.fours);
     }
 }

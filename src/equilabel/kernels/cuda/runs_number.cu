@@ -107,8 +107,8 @@ __global__ void __launch_bounds__(MANY_THREADS)
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const Index mine = (block * WARPS + warp) * Segments + lane;
     const bool real = lane < Segments && mine < plan.rows * plan.segments;
-    const Index line = mine / plan.segments;
-    const int segment = static_cast<int>(mine - line * plan.segments);
+    int segment;
+    const Index line = line_of(plan, mine, segment);
     const Items<Id> own(real ? job.counts[mine] & 0xffff : 0, first_pixel(plan, line, segment));
 
     unsigned roots = 0;
@@ -160,10 +160,10 @@ __global__ void __launch_bounds__(THREADS)
     if (mine >= plan.rows * plan.segments) return;
     const unsigned runs = job.counts[mine] >> 16;
     if (runs == 0) return;
-    const Index line = mine / plan.segments;
-    const RunTable<Id> table =
-        run_table<MANY>(plan, static_cast<Id*>(job.nodes), static_cast<Id*>(job.tables), line,
-                        static_cast<int>(mine - line * plan.segments));
+    int segment;
+    const Index line = line_of(plan, mine, segment);
+    const RunTable<Id> table = run_table<MANY>(plan, static_cast<Id*>(job.nodes),
+                                               static_cast<Id*>(job.tables), line, segment);
     for (unsigned run = threadIdx.x % WORDS; run < runs; run += 4 * WORDS) {
         Id entry[4];
 #pragma unroll

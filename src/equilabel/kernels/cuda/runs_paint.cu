@@ -120,16 +120,8 @@ __global__ void __launch_bounds__(THREADS)
     const Index place = thread_index(), segments = plan.rows * plan.segments;
     const bool real = place / WORDS < segments;
     const Index mine = real ? place / WORDS : segments - 1;
-    unsigned low = static_cast<unsigned>(mine);
-    Index line = 0;
-    int segment = 0;
-    if (segments >> 32 == 0) {
-        segment = split(low, plan.segments, plan.inverse[0]);
-        line = low;
-    } else {
-        line = mine / plan.segments;
-        segment = static_cast<int>(mine - line * plan.segments);
-    }
+    int segment;
+    const Index line = line_of(plan, mine, segment);
     const Index begin = first_pixel(plan, line, segment) + 32 * word;
     const int count = real ? word_size(plan, segment, word) : 0;
     const unsigned set = real ? job.bits[place] : 0, runs = real ? job.counts[mine] >> 16 : 0;

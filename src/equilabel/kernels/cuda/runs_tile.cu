@@ -1,19 +1,19 @@
 // First pass of `runs`: pixels to bits, and components of every tile by its runs, in shared memory.
-#include "bits.cuh"
 #include "forest.cuh"
+#include "values.cuh"
 
 constexpr unsigned NODE = 0x80000000u;  // marks a number of a node among parents
 constexpr int CROWD = 3;                // runs of a word
 
-// Where the entry of a run lies: runs are counted through a row, rows are `Pitch` entries apart.
-template <typename Tile>
+// Where the entry of a run lies: runs are counted through a row, whose entries begin at `base`; one in 33
+// is left out, see `Pitch`.
 __device__ inline unsigned entry(unsigned base, unsigned run)
 {
     return base + run + (run >> 5);
 }
 
-// Point every run at a run above it, if one touches it, else at itself; bits used are taken out.
-template <typename Tile>
+// Point every run at a run above it, if one touches it, else at itself; bits used are taken out. With
+// `skip`, where those above have parents already, at the parent of that run.
 __device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsigned run,
                              unsigned other_begins, unsigned other_base, unsigned other, bool skip,
                              unsigned* parents)
@@ -22,16 +22,16 @@ __device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsig
         const unsigned bit = rest & -rest;
         rest ^= bit;
         const unsigned span = (rest ? rest & -rest : 0) - bit;
-        unsigned parent = entry<Tile>(base, run);
+        unsigned parent = entry(base, run);
         const unsigned own = parent;
         if (const unsigned found = touch.straight & span) {
-            parent = entry<Tile>(other_base, run_at(other, other_begins, __ffs(found) - 1));
+            parent = entry(other_base, run_at(other, other_begins, __ffs(found) - 1));
             touch.straight ^= found & -found;
         } else if (touch.left & bit) {
-            parent = entry<Tile>(other_base, run_left_of(other, other_begins, __ffs(bit) - 1));
+            parent = entry(other_base, run_left_of(other, other_begins, __ffs(bit) - 1));
             touch.left ^= bit;
         } else if (const unsigned found = touch.right & span) {
-            parent = entry<Tile>(other_base, run_at(other, other_begins, __ffs(found) - 1) + 1);
+            parent = entry(other_base, run_at(other, other_begins, __ffs(found) - 1) + 1);
             touch.right ^= found & -found;
         }
         if (skip && parent != own) parent = parents[parent];
@@ -39,7 +39,6 @@ __device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsig
     }
 }
 
-template <typename Tile>
 __device__ inline void unite_touching(Touch touch, unsigned begins, unsigned base, unsigned run,
                                       unsigned other_begins, unsigned other_base, unsigned other,
                                       unsigned* parents)
@@ -47,19 +46,20 @@ __device__ inline void unite_touching(Touch touch, unsigned begins, unsigned bas
     while (touch.straight | touch.left | touch.right) {
         unsigned there;
         const int bit = take(touch, other, other_begins, there);
-        unite_shared(parents, entry<Tile>(base, run_at(run, begins, bit)), entry<Tile>(other_base, there));
+        unite_shared(parents, entry(base, run_at(run, begins, bit)), entry(other_base, there));
     }
 }
 
 // What is set in the words of a thread, and where runs begin in them.
 template <typename Tile, typename Pixel>
 __device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bool every, bool aligned,
-                                 const Plan& plan, const Corner& corner, const Lines<Tile>& lines,
-                                 unsigned (&set)[Tile::Each], unsigned (&start)[Tile::Each])
+                                 bool fours, const Plan& plan, const Corner& corner,
+                                 const Lines<Tile>& lines, unsigned (&set)[Tile::Each],
+                                 unsigned (&start)[Tile::Each])
 {
     constexpr int Words = Tile::Words, Each = Tile::Each;
     const int word = threadIdx.x % Words;
-    const bool whole = sizeof(Pixel) == 1 && aligned && !every &&
+    const bool whole = sizeof(Pixel) == 1 && !Tile::Many && aligned && !every &&
                        corner.y + Tile::Tall <= plan.shape[4] &&
                        corner.z + Tile::Deep <= plan.shape[3] &&
                        word_size(plan, corner.segment, Words - 1) == 32;
@@ -69,24 +69,32 @@ __device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bo
                               set);
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
-        if (!whole || Tile::Many) {
-            const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
-            const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
-            if (every)
-                set[k] = count ? ALL >> (32 - count) : 0;
-            else if constexpr (sizeof(Pixel) == 1) {
-                if (!whole) set[k] = read_bytes(image, plan.rows * plan.columns, begin, count, test);
-            } else
-                set[k] = read_values(image, begin, count, test);
-            if (Tile::Many) start[k] = set[k] & ~agreeing(image, begin, count, Index(-1), word == 0, 0);
+        if (whole) {
+            start[k] = set[k] & ~from_left<Words>(set[k]);
+            continue;
         }
-        if (!Tile::Many) start[k] = set[k] & ~from_left<Words>(set[k]);
+        const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
+        const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
+        unsigned joined = 0;
+        if constexpr (Tile::Many) {
+            if (fours) {
+                read_quads<Words>(image, begin, count, test.value, set[k], joined);
+            } else {
+                set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
+                joined = agreeing(image, begin, count, Index(-1), word == 0, 0);
+            }
+        } else {
+            set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
+        }
+        if (every) set[k] = count ? ALL >> (32 - count) : 0;
+        if (!Tile::Many) joined = from_left<Words>(set[k]);
+        start[k] = set[k] & ~joined;
     }
 }
 
 // One block per tile. Writes `bits` (and `begins` of many-valued images), how many runs and nodes each
 // segment has (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
-// Clears `states` for the pass that numbers. `aligned` says that rows of bytes begin at multiples of 16.
+// Clears `states` for the pass that numbers.
 template <typename Pixel, typename Id, typename Tile>
 __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     find_tiles(const Job job)
@@ -111,7 +119,8 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     const auto segment_of = [&](int k) { return lines[k] * plan.segments + corner.segment; };
 
     unsigned set[Each], start[Each], run[Each], total[Each];
-    read_tile<Tile>(image, test, job.compare == EVERY, job.aligned, plan, corner, lines, set, start);
+    read_tile<Tile>(image, test, job.compare == EVERY, job.aligned, job.fours, plan, corner, lines, set,
+                    start);
     runs_before<Words>(start, run, total);
     unsigned some = 0;
 #pragma unroll
@@ -135,13 +144,13 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     const auto touching_at = [&](int k, int edge, bool exists, unsigned other, unsigned& other_start,
                                  unsigned known) {
         const int there = here + (plan.dz[edge] * Tile::Tall + plan.dy[edge] + k) * Words;
-        if (Many) {
+        if constexpr (Many) {
             other_start = exists ? starts[there] : 0;
             const int count = exists && lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
             const bool last = word_size(plan, corner.segment, word + 1) == 0;
             return touching<Words>(image, first_pixel(plan, lines[k], corner.segment) + 32 * word, count,
                                    last, -plan.back[edge] * plan.columns, set[k], start[k], other,
-                                   other_start, plan.diagonal[edge]);
+                                   other_start, plan.diagonal[edge], job.fours);
         }
         other_start = other & ~from_left<Words>(other);
         if (edge == 0) return touching<Words>(set[k], start[k], other, other_start, plan.diagonal[0]);
@@ -159,14 +168,14 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
         above[k] = touching_at(k, 0, exists, exists ? words[there] : 0, start_there, 0);
         if (k == 0) above_start = start_there;
         if (k > 0) __syncwarp();
-        adopt<Tile>(above[k], start[k], (row + k) * Pitch, run[k], start_there, (row + k - 1) * Pitch,
+        adopt(above[k], start[k], (row + k) * Pitch, run[k], start_there, (row + k - 1) * Pitch,
                     exists ? firsts[there] : 0, k > 0, parents);
     }
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < Each; ++k)
         if (above[k].straight | above[k].left | above[k].right)
-            unite_touching<Tile>(above[k], start[k], (row + k) * Pitch, run[k],
+            unite_touching(above[k], start[k], (row + k) * Pitch, run[k],
                                  k ? start[k - 1] : above_start, (row + k - 1) * Pitch,
                                  firsts[here + (k - 1) * Words], parents);
     // Of tiles that span two axes, the rows of the layer above.
@@ -187,7 +196,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
             if (!Many && exists && dy) known = words[mine + dy * Words] | words[mine - Tile::Tall * Words];
             const Touch touch = touching_at(k, edge, exists, other, other_start, known);
             if (touch.straight | touch.left | touch.right)
-                unite_touching<Tile>(touch, start[k], (row + k) * Pitch, run[k], other_start,
+                unite_touching(touch, start[k], (row + k) * Pitch, run[k], other_start,
                                      (row + k + dz * Tile::Tall + dy) * Pitch, firsts[there], parents);
         }
     }
@@ -199,7 +208,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     for (int k = 0; k < Each; ++k) {
         roots[k] = 0;
         for (int j = 0; j < __popc(start[k]); ++j) {
-            const unsigned own = entry<Tile>((row + k) * Pitch, run[k] + j);
+            const unsigned own = entry((row + k) * Pitch, run[k] + j);
             roots[k] |= static_cast<unsigned>(parents[own] == own) << j;
         }
     }
@@ -211,7 +220,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
         Id node = first_pixel(plan, lines[k], corner.segment) + rank[k];
         unsigned number = NODE | ((row + k) * Tile::Capacity + rank[k]);
         for (unsigned rest = roots[k]; rest; rest &= rest - 1) {
-            parents[entry<Tile>((row + k) * Pitch, run[k] + __ffs(rest) - 1)] = number++;
+            parents[entry((row + k) * Pitch, run[k] + __ffs(rest) - 1)] = number++;
             nodes[node] = node;
             ++node;
         }
@@ -227,7 +236,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     for (int k = 0; k < Each; ++k) {
         const RunTable<Id> table = run_table<Many>(plan, nodes, tables, lines[k], corner.segment);
         const auto resolve = [&](unsigned j) {
-            unsigned parent = parents[entry<Tile>((row + k) * Pitch, j)];
+            unsigned parent = parents[entry((row + k) * Pitch, j)];
             while (!(parent & NODE)) parent = parents[parent];
             parent ^= NODE;
             const unsigned r = parent / Tile::Capacity;
