@@ -114,6 +114,8 @@ def add_joined(
             carry = pixels >> LAST
             opens = begins[row, word] if divided else pixels & ~shifted
             change = opens | (shifted & ~pixels)
+            if change == NONE and word + 1 < words:
+                continue
             while change != NONE or (word + 1 == words and begin >= 0):
                 at = 64 * words
                 bit = NONE
