@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +81,8 @@ class Accumulation:
         self.single = values is not None and values.ndim == layout.axes
         self._values = None
         if values is not None:
-            self._values = values.reshape(-1, 1 if self.single else values.shape[-1])
+            pixels = math.prod(sides)
+            self._values = values.reshape(pixels, 1 if self.single else values.shape[-1])
 
     def group(self, name: str) -> NDArray[np.int64]:
         """Return the columns of a group of the table."""
