@@ -643,7 +643,8 @@ def test_functions_measure_each_image_of_a_stack():
 
 def breaks_on_lines(mask):
     if 1 in mask.shape:
-        raise ZeroDivisionError("no width")
+        message = "no width"
+        raise ZeroDivisionError(message)
     return mask.mean()
 
 

@@ -64,12 +64,13 @@ def recipe(
         while passes.scan(labels, values, rows, jumps, shifts):
             passes.analyze(labels)
     else:
-        counts = np.zeros((size, 1 + image.ndim), np.int64, like=image)
+        kind = np.int32 if size < 2**30 else np.int64
+        counts = np.zeros((size, 1 + image.ndim), kind, like=image)
         sides = np.asarray(sides[0], like=image), np.asarray(sides[1], like=image)
         passes.init_counts(labels, values, rows, *sides, counts)
         while passes.scan(labels, values, rows, jumps, shifts):
             passes.analyze_counts(labels, counts)
-        visit(counts[counts[:, 0] > 0])
+        visit(counts[counts[:, 0] > 0].astype(np.int64))
     roots: NDArray[np.int64] = passes.crop(labels, rows, values.size)
     return roots.reshape(image.shape)
 
