@@ -34,6 +34,8 @@ test-gpu:
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/label_cpu.py
+	$(BIN)/python benchmarks/measure.py
+	$(BIN)/python benchmarks/report.py
 
 samples: .venv/package
 	$(BIN)/python sample_data/make.py
