@@ -62,8 +62,8 @@ class Accumulation:
         self.labels = labels
         self.layout = layout
         self.spacing = np.array(spacing)
-        self.pixels = table[:, 0]
-        self._table = table
+        self._table = np.asfortranarray(table)  # formulas go column by column
+        self.pixels = self._table[:, 0]
         self._survey = survey
         self._sides = np.array(sides, np.int64)
         if layout.stacked:
@@ -83,7 +83,7 @@ class Accumulation:
     def _box(self) -> NDArray[np.int64]:
         """Least and greatest + 1 of the coordinates along each axis of the image."""
         lows, highs = self.group("lows"), self.group("highs")
-        return np.stack([self._sides - lows, highs])
+        return np.stack([(self._sides - lows).T, highs.T]).transpose(0, 2, 1)
 
     @property
     def first(self) -> NDArray[np.int64]:
