@@ -40,6 +40,8 @@ sanitize:
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/label_cpu.py
+	$(BIN)/python benchmarks/measure.py
+	$(BIN)/python benchmarks/report.py
 
 samples: .venv/package
 	$(BIN)/python sample_data/make.py

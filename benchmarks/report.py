@@ -1,4 +1,4 @@
-"""Write the tables of ``docs/performance.md`` from the stored results, so that none is typed.
+"""Write the tables of ``docs/`` from stored results and from the package, so that none is typed.
 
 Run as ``python benchmarks/report.py``. A table stands between ``<!-- NAME -->`` and
 ``<!-- end -->``.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def load(name: str) -> dict[str, Any]:
@@ -77,11 +77,13 @@ def label_cpu() -> str:
     return machine(results) + "\n\n" + table(head, rows)
 
 
-def measure_cpu() -> str:
-    """Tabulate the measuring benchmark."""
-    results = load("measure_cpu")
+def measure() -> str:
+    """Tabulate measuring from labels."""
+    results = load("measure")
     rows = []
     for row in results["rows"]:
+        if row["kind"] != "labels":
+            continue
         best = {name: value["min"] for name, value in row["seconds"].items()}
         ours = best["equilabel"]
         rows.append(
@@ -91,12 +93,74 @@ def measure_cpu() -> str:
                 " ".join(row["columns"]),
                 f"{ours * 1e3:.1f}",
                 f"{best['skimage'] / ours:.0f}" if "skimage" in best else "-",
-                f"{best['cc3d'] / ours:.1f}",
+                f"{best['cc3d'] / ours:.1f}" if "cc3d" in best else "-",
                 f"{row['extra_bytes_per_pixel']:.2f}",
             ]
         )
     head = ["image", "labels", "columns", "ms", "skimage", "cc3d.statistics", "B/px"]
     return machine(results) + "\n\n" + table(head, rows)
+
+
+def measure_fused() -> str:
+    """Tabulate measuring while labeling, over labeling alone."""
+    rows = []
+    for row in load("measure")["rows"]:
+        if row["kind"] != "masks":
+            continue
+        best = {name: value["min"] for name, value in row["seconds"].items()}
+        plain = best["label"]
+        theirs = best["opencv + stats"] - best["opencv"]
+        rows.append(
+            [
+                row["image"],
+                f"{plain * 1e3:.1f}",
+                f"{best['label + places'] / plain:.2f}",
+                f"{best['label + all'] / plain:.2f}",
+                f"{best['measure places'] / plain:.2f}",
+                f"{best['measure all'] / plain:.2f}",
+                f"{best['opencv + stats'] / best['opencv']:.2f}",
+                f"{theirs / max(best['label + places'] - plain, 1e-4):.0f}",
+            ]
+        )
+    head = [
+        "image", "label, ms", "+ places", "+ all", "places alone", "all alone",
+        "OpenCV + stats", "its stats / our places",
+    ]  # fmt: skip
+    return table(head, rows)
+
+
+def measure_occupation() -> str:
+    """Tabulate Kalentev's Table 2: size and perimeter over plain labeling."""
+    rows = []
+    for row in load("measure")["rows"]:
+        if row["kind"] != "occupation":
+            continue
+        best = {name: value["min"] for name, value in row["seconds"].items()}
+        cells = [row["image"]]
+        for method in ("kalentev", "runs"):
+            plain, both = best[method], best[f"{method} +"]
+            cells += [f"{plain * 1e3:.0f}", f"{both * 1e3:.0f}", f"{both / plain:.2f}"]
+        rows.append(cells)
+    head = ["occupation"]
+    for method in ("kalentev", "runs"):
+        head += [f"{method}, ms", "+ size, perimeter", "ratio"]
+    return table(head, rows)
+
+
+def properties() -> str:
+    """Tabulate what can be measured."""
+    from equilabel import PROPERTIES
+
+    rows = []
+    for row in PROPERTIES.values():
+        axes = " or ".join(map(str, row.ranks)) or "any"
+        if not row.by_kernel(1) and row.place == "kernel" and not row.ranks:
+            axes = "2 or 3; any by scikit-image"
+        made = "counts" if row.place == "kernel" else "host"
+        values = "yes" if row.intensity else ""
+        source = {"skimage": "scikit-image", "equilabel": "ours"}[row.source]
+        rows.append([f"`{row.name}`", row.summary, source, axes, values, made])
+    return table(["column", "what it is", "definition", "axes", "values", "made by"], rows)
 
 
 def startup() -> str:
@@ -128,19 +192,34 @@ def label_cuda() -> str:
     return where + "\n\n" + table(head, rows)
 
 
+TABLES = {
+    "performance.md": {
+        label_cpu: "label_cpu",
+        measure: "measure",
+        measure_fused: "measure",
+        measure_occupation: "measure",
+        startup: "startup",
+        label_cuda: "label_cuda",
+    },
+    "statistics.md": {properties: ""},
+}
+
+
 def main() -> None:
     """Write every table that has results."""
-    page = PAGE.read_text()
-    for make in (label_cpu, measure_cpu, startup, label_cuda):
-        name = make.__name__
-        if (RESULTS / f"{name}.json").exists():
+    for name, tables in TABLES.items():
+        page = (DOCS / name).read_text()
+        for make, results in tables.items():
+            if results and not (RESULTS / f"{results}.json").exists():
+                continue
+            mark = make.__name__
             page = re.sub(
-                rf"<!-- {name} -->.*?<!-- end -->",
-                lambda _, name=name, make=make: f"<!-- {name} -->\n{make()}\n<!-- end -->",
+                rf"<!-- {mark} -->.*?<!-- end -->",
+                lambda _, mark=mark, make=make: f"<!-- {mark} -->\n{make()}\n<!-- end -->",
                 page,
                 flags=re.DOTALL,
             )
-    PAGE.write_text(page)
+        (DOCS / name).write_text(page)
 
 
 if __name__ == "__main__":

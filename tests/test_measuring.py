@@ -483,6 +483,15 @@ def test_second_moments_far_from_the_corner_are_those_near_it(stretch):
         np.testing.assert_allclose(far[name], column, rtol=1e-9, atol=1e-6)
 
 
+@given(labels=label_images(), dtype=st.sampled_from(["i1", "u1", "i2", "u2"]))
+def test_the_spread_of_small_integers_is_exact(labels, dtype):
+    limits = np.iinfo(dtype)
+    values = np.random.default_rng(0).integers(limits.min, limits.max, labels.shape, dtype, True)
+    found = regionprops_table(labels, values, ("label", "intensity_std"))
+    for number, spread in zip(*found.values(), strict=True):
+        assert spread == pytest.approx(values[labels == number].std(dtype="g"), rel=1e-12)
+
+
 # ------------------------------------------------------------------- stacks
 
 
@@ -632,6 +641,58 @@ def test_functions_measure_each_image_of_a_stack():
     }
 
 
+def breaks_on_lines(mask):
+    if 1 in mask.shape:
+        message = "no width"
+        raise ZeroDivisionError(message)
+    return mask.mean()
+
+
+@pytest.mark.parametrize("bad", [[1], [1, 2]])
+def test_an_object_that_breaks_costs_its_own_row_alone(bad):
+    labels = np.zeros((9, 20), int)
+    labels[1:4, 1:5], labels[1:4, 8:12], labels[6:8, 3:9] = 4, 5, 9
+    for number in bad:
+        labels[8, 3 * number] = number
+    with pytest.warns(
+        RuntimeWarning, match="for label .*: label 1 gave ZeroDivisionError: no width"
+    ):
+        table = regionprops_table(
+            labels, properties=("label", "area", "area_filled"), extra_properties=[breaks_on_lines]
+        )
+    rows = np.isin(table["label"], bad)
+    assert np.isnan(table["breaks_on_lines"]).tolist() == rows.tolist()
+    assert table["breaks_on_lines"][~rows].tolist() == [1, 1, 1]
+    assert table["area_filled"].tolist() == table["area"].tolist()
+
+
+def test_a_column_of_objects_holds_none_where_one_breaks():
+    def where(mask):
+        breaks_on_lines(mask)
+        return np.argwhere(mask)
+
+    labels = np.array([[1, 1, 0, 2], [1, 1, 0, 0], [0, 0, 0, 0], [3, 3, 3, 0], [3, 3, 3, 0]])
+    with pytest.warns(RuntimeWarning, match="label 2 gave"):
+        column = regionprops_table(labels, extra_properties=[where])["where"]
+    assert column[1] is None
+    assert [len(column[0]), len(column[2])] == [4, 6]
+
+
+def test_many_objects_that_break_are_counted_not_listed():
+    labels = np.zeros((1, 40), int)
+    labels[0, ::2] = np.arange(1, 21)
+    with pytest.warns(RuntimeWarning, match="for label 1, 2, .*, 10 and 10 more: label 1 gave"):
+        regionprops_table(labels, extra_properties=[breaks_on_lines])
+
+
+@pytest.mark.parametrize("most", [2**20, 2**40])
+def test_what_skimage_computes_bears_large_labels(most):
+    labels = np.zeros((6, 8), np.int64)
+    labels[:2, :3], labels[3:, 4:] = most, 7
+    table = regionprops_table(labels, properties=("label", "area_filled"))
+    assert [column.tolist() for column in table.values()] == [[7, most], [12, 6]]
+
+
 @pytest.mark.parametrize("properties", ["label", ["label"], iter(["label"]), {"label": 0}.keys()])
 def test_properties_may_be_anything_that_lists_names(properties):
     assert list(regionprops_table(SQUARE, properties=properties)) == ["label"]
@@ -651,9 +712,19 @@ def test_the_default_is_label_and_bbox():
 
 @pytest.mark.parametrize("shape", [(5, 6), (3, 4, 5), (1, 1)])
 def test_labels_without_objects_give_columns_without_rows(shape):
-    names = (*columns_of(len(shape)), *INTENSITIES, "area_filled")
-    table = check(np.zeros(shape, int), np.zeros((*shape, 2)), names)
+    names = [name for name in theirs_by_kernel(len(shape)) if "weighted" not in name]
+    hosted = ("area_filled", "intensity_median")
+    table = check(np.zeros(shape, int), np.zeros((*shape, 2)), (*names, *hosted))
     assert {len(column) for column in table.values()} == {0}
+
+
+@pytest.mark.parametrize("channels", [(), (1,), (2,), (0,)])
+def test_weighted_columns_without_rows_are_as_many_as_with(channels):
+    names = [name for name in theirs_by_kernel(2) if "weighted" in name or "intensity" in name]
+    none = regionprops_table(SQUARE * 0, np.ones((4, 4, *channels)), names)
+    some = regionprops_table(SQUARE, np.ones((4, 4, *channels)), names)
+    assert list(none) == list(some)
+    assert {len(column) for column in none.values()} <= {0}
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 4), (4, 0), (2, 0, 3)])

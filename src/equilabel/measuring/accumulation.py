@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -38,10 +39,6 @@ class Accumulation:
     Attributes
     ----------
     pixels : (N,) array of int64
-    sums, first, last : (N, rank) arrays of int64
-        Sum, least and greatest + 1 of the coordinates along each spatial axis.
-    frames : (N,) array of int64
-        Image of a stack in which the label is.
     sides : (rank,) array of int64
         Sides of the image along spatial axes.
     spacing : (rank,) array of float64
@@ -65,26 +62,48 @@ class Accumulation:
         self.labels = labels
         self.layout = layout
         self.spacing = np.array(spacing)
-        self.pixels = table[:, 0]
-        self._table = table
+        self._table = np.asfortranarray(table)  # formulas go column by column
+        self.pixels = self._table[:, 0]
         self._survey = survey
-        first = np.array(sides, np.int64) - table[:, layout["lows"]]
-        last = table[:, layout["highs"]]
-        self.frames = first[:, 0]
-        axes = slice(int(layout.stacked), None)
+        self._sides = np.array(sides, np.int64)
         if layout.stacked:
-            _check_frames(labels, first[:, 0], last[:, 0])
-        self.first, self.last = first[:, axes], last[:, axes]
-        self.sums = table[:, layout["sums"]][:, axes]
-        self.sides = np.array(sides[axes], np.int64)
+            _check_frames(labels, *self._box[:, :, 0])
+        self.sides = self._sides[int(layout.stacked) :]
         self.single = values is not None and values.ndim == layout.axes
         self._values = None
         if values is not None:
-            self._values = values.reshape(-1, 1 if self.single else values.shape[-1])
+            pixels = math.prod(sides)
+            self._values = values.reshape(pixels, 1 if self.single else values.shape[-1])
 
     def group(self, name: str) -> NDArray[np.int64]:
         """Return the columns of a group of the table."""
         return self._table[:, self.layout[name]]
+
+    @cached_property
+    def _box(self) -> NDArray[np.int64]:
+        """Least and greatest + 1 of the coordinates along each axis of the image."""
+        lows, highs = self.group("lows"), self.group("highs")
+        return np.stack([(self._sides - lows).T, highs.T]).transpose(0, 2, 1)
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """Least coordinate along each spatial axis."""
+        return np.asarray(self._box[0, :, int(self.layout.stacked) :])
+
+    @property
+    def last(self) -> NDArray[np.int64]:
+        """Greatest coordinate + 1 along each spatial axis."""
+        return np.asarray(self._box[1, :, int(self.layout.stacked) :])
+
+    @property
+    def frames(self) -> NDArray[np.int64]:
+        """Image of a stack in which the label is."""
+        return np.asarray(self._box[0, :, 0])
+
+    @property
+    def sums(self) -> NDArray[np.int64]:
+        """Sum of the coordinates along each spatial axis."""
+        return self.group("sums")[:, int(self.layout.stacked) :]
 
     @cached_property
     def local(self) -> NDArray[np.float64]:

@@ -23,12 +23,12 @@ def area(sums: Accumulation) -> NDArray[Any]:
 
 def bbox(sums: Accumulation) -> NDArray[Any]:
     """First pixel along each axis, then last + 1 along each."""
-    return np.concatenate([sums.first, sums.last], axis=1)
+    return np.concatenate([sums.first.T, sums.last.T]).T
 
 
 def pixels_bbox(sums: Accumulation) -> NDArray[Any]:
     """Pixels of the bounding box."""
-    return np.asarray((sums.last - sums.first).prod(axis=1))
+    return np.asarray(np.prod((sums.last - sums.first).T, axis=0))
 
 
 def equivalent_diameter_area(sums: Accumulation) -> NDArray[Any]:

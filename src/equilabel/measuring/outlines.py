@@ -30,9 +30,12 @@ def perimeter(sums: Accumulation) -> NDArray[Any]:
 def exposed(sums: Accumulation) -> NDArray[Any]:
     """Length (area) of the pixel edges (voxel faces) that border on something else."""
     steps = np.abs(sums.layout.steps[:, 3 - len(sums.spacing) :])
-    faces = steps.sum(axis=1) == 1
-    sides = 2 * (sums.pixels[:, None] - sums.group("pairs")[:, faces])
-    return np.asarray(sides @ (steps[faces] @ (sums.spacing.prod() / sums.spacing)))
+    pairs = sums.group("pairs")
+    length = np.zeros(len(pairs))
+    for column in np.flatnonzero(steps.sum(axis=1) == 1):
+        one = sums.spacing.prod() / sums.spacing[steps[column] == 1][0]
+        length += 2 * one * (sums.pixels - pairs[:, column])
+    return length
 
 
 def crofton(sums: Accumulation) -> NDArray[Any]:

@@ -181,7 +181,7 @@ def measure_part(
     counts = _shift(found.table, layout, labels.shape, place, whole)
     sums = squares = None
     if values is not None:
-        flat = values.reshape(labels.size, -1 if values.ndim > labels.ndim else 1)
+        flat = values.reshape(labels.size, *(values.shape[labels.ndim :] or (1,)))
         sums = found.values(flat)[:3]
         squares = found.squares(flat, sums[0] / counts[:, :1])
     return Statistics(

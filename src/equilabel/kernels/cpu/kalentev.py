@@ -114,7 +114,7 @@ def init_counts(labels, values, rows, jumps, shifts, counts):
         As for `scan`.
     jumps, shifts : (axes, 2) arrays of int64
         Distances to the two neighbors along each axis; 0 where the axis has but one element.
-    counts : (size, 1 + axes) array of int32 or int64
+    counts : (size, 1 + axes) array of int
         Zeros; overwritten with 1 and the number of faces along each axis behind which there is
         another value, background or nothing.
     """
@@ -147,7 +147,7 @@ def analyze_counts(labels, counts):
     Parameters
     ----------
     labels : (size,) array of int64
-    counts : (size, 1 + axes) array of int32 or int64
+    counts : (size, 1 + axes) array of int
         Overwritten.
     """
     for position in range(labels.size):

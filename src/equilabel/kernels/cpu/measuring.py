@@ -141,11 +141,8 @@ class Survey:
         self.layout = layout
         self._shape = rows.shape
         self._columns = rows.sides[-1]
-        if (
-            isinstance(rows, JoinedRows)
-            and not keep
-            and layout == Layout(layout.axes, layout.stacked)
-        ):
+        plain = Layout(layout.axes, layout.stacked, pairs=layout.pairs)
+        if isinstance(rows, JoinedRows) and not keep and layout == plain and layout.pairs != "all":
             self.labels, self.table = _add_joined(rows, layout)
             return
         size = prod(rows.sides)
@@ -285,7 +282,8 @@ def _add_joined(rows: JoinedRows, layout: Layout) -> tuple[Any, Any]:
     spans = threads.each(
         lambda piece: kernel(
             table.bits, table.starts, divided, table.starts, table.first, table.parents,
-            *table.geometry, ends[piece], ends[piece + 1], sides, layout.axes, parts[piece],
+            *table.geometry, ends[piece], ends[piece + 1], sides, layout.axes,
+            layout.widths["pairs"], parts[piece],
         ),
         [(piece,) for piece in range(pieces)],
     )  # fmt: skip

@@ -72,6 +72,7 @@ def add_joined(
     last_row,
     sides,
     axes,
+    faces,
     table,
 ):
     """Do as `add_places` for the runs of some rows of a run table, without a list of them.
@@ -84,7 +85,10 @@ def add_joined(
         Where runs begin, if they are `divided` by values; else not read.
     starts, first, labels, shape, grid, deep, tall
         As for `listing.list_joined`.
-    table : (N + 1, 1 + 3 * axes) array of int64
+    faces : int
+        Along how many of the last axes neighbors of the same label are counted: 0, 2 or 3. Runs
+        must not be divided then.
+    table : (N + 1, 1 + 3 * axes + faces) array of int64
         Updated: a line for each label.
 
     Returns
@@ -98,6 +102,7 @@ def add_joined(
     x = axes - 1
     lows = 1 + axes
     highs = 1 + 2 * axes
+    pairs = 1 + 3 * axes
     side = sides[x]
     least = np.int64(labels.size)
     most = np.int64(0)
@@ -114,6 +119,8 @@ def add_joined(
             carry = pixels >> LAST
             opens = begins[row, word] if divided else pixels & ~shifted
             change = opens | (shifted & ~pixels)
+            if change == NONE and word + 1 < words:
+                continue
             while change != NONE or (word + 1 == words and begin >= 0):
                 at = 64 * words
                 bit = NONE
@@ -135,6 +142,14 @@ def add_joined(
                     table[label, 1 + x] += (begin + end - 1) * length // 2
                     table[label, lows + x] = max(table[label, lows + x], side - begin)
                     table[label, highs + x] = max(table[label, highs + x], end)
+                    if faces > 0:
+                        table[label, pairs + faces - 1] += length - 1
+                        if position[4] > 0:
+                            both = count_both(bits, row, row - 1, begin, end)
+                            table[label, pairs + faces - 2] += both
+                        if faces > 2 and position[3] > 0:
+                            both = count_both(bits, row, row - shape[4], begin, end)
+                            table[label, pairs] += both
                     begin = -1
                 if (opens & bit) != NONE:
                     begin = at
@@ -144,6 +159,15 @@ def add_joined(
                     most = max(most, label)
         advance(shape, position)
     return (least, most) if most > 0 else (np.int64(1), np.int64(0))
+
+
+@njit(nogil=True, cache=True)
+def count_both(bits, row, other, begin, end):
+    """Count the columns, from one to before another, where two rows have bits."""
+    count = 0
+    for word in range(begin >> 6, ((end - 1) >> 6) + 1):
+        count += popcount(bits[row, word] & bits[other, word] & within(word, begin, end))
+    return count
 
 
 @njit(nogil=True, cache=True)
