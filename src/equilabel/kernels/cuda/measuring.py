@@ -73,10 +73,11 @@ class JoinedRows:
         """Tell whether all counts of a layout follow; what is looked at again needs labels."""
         return layout.compared == "none" and not again
 
-    def count(self, layout):
-        """Fill a table of counts; waits for the number of labels."""
+    def count(self, layout, labels=None):
+        """Fill a table of counts; waits for the number of labels if it is not told."""
         rows = self.table
-        table = cupy.zeros((int(rows.count) + 1, layout.width), np.uint64)
+        lines = 1 + (int(rows.count) if labels is None else labels)
+        table = cupy.zeros((lines, layout.width), np.uint64)
         scene = _scene(self.sides, layout, 32 * rows.layout.tile[0])
         slabs = prod(self.sides[:-2])
         strips = -(
@@ -304,15 +305,20 @@ def _count(flat, sides, layout, table):
         table,
     )
     if layout.outline != "none":
-        scene = _scene(sides, layout, INNER)
-        uneven = "true" if layout.outline == "uneven" else "false"
-        launch(
-            kernel("measuring", f"count_outlines<{_name(flat)}, {uneven}>"),
-            32 * _warps(sides, scene, INNER),
-            flat,
-            scene,
-            table,
-        )
+        _count_outlines(flat, sides, layout, table)
+
+
+def _count_outlines(flat, sides, layout, table):
+    """Fill the columns of border pixels."""
+    scene = _scene(sides, layout, INNER)
+    uneven = "true" if layout.outline == "uneven" else "false"
+    launch(
+        kernel("measuring", f"count_outlines<{_name(flat)}, {uneven}>"),
+        32 * _warps(sides, scene, INNER),
+        flat,
+        scene,
+        table,
+    )
 
 
 def _scene(sides, layout, wide):

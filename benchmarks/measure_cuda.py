@@ -1,0 +1,184 @@
+"""Time measuring on a GPU: fused into labeling, alone, and from images of labels beside cuCIM.
+
+Times of the device are medians by events, as in ``label_cuda.py``; times from Python are those of a
+call and all it waits for. Run as ``python benchmarks/measure_cuda.py``; results go to
+``benchmarks/results/measure_cuda.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import cupy
+import numpy as np
+
+from equilabel import label, measure, regionprops_table, samples
+from equilabel.devices import passes
+from equilabel.kernels.cuda import measuring, runs
+from equilabel.methods import load_recipe
+from equilabel.neighborhood import offsets
+from harness import store
+from label_cuda import SOURCE, device_times, null_time, wall_time
+from peers_cuda import versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PLACES = ("area", "bbox", "centroid")
+OUTLINES = ("perimeter", "perimeter_crofton", "euler_number")
+INTENSITY = ("intensity_mean", "intensity_max")
+
+
+def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
+    """Compare labeling with labeling and measuring: places from runs, then all from labels too."""
+    wait = module.get_function("wait_kernel")
+    rows = []
+    flat = (side, side)
+    images = {
+        "nuclei": samples.nuclei_mask(flat),
+        "blobs": samples.blobs(flat),
+        "ones": np.ones(flat, bool),
+        "noise 0.5": samples.percolation(flat, 0.5),
+    }
+    for name, image in images.items():
+        pixels = cupy.asarray(image)
+        gray = cupy.random.randint(0, 255, flat, np.uint8)
+        out = cupy.empty(pixels.size, np.int32)
+        layout = measuring.Layout(axes=2)
+        known = int(runs.label_runs(pixels, 0, 2, False, out))
+
+        def begin(_: Any, pixels: Any = pixels, out: Any = out) -> Any:
+            return runs.pack(pixels, 0, 2, False, out)
+
+        def unite(table: Any) -> Any:
+            runs.unite(table)
+            return table
+
+        def number(table: Any) -> Any:
+            runs.number(table)
+            return table
+
+        def tally(table: Any, known: int = known, layout: Any = layout) -> Any:
+            measuring.JoinedRows(table, flat).count(layout, known)
+            return table
+
+        alone = device_times([begin, unite, number, runs.paint], wait)
+        fused = device_times([begin, unite, number, tally, runs.paint], wait)
+        table_only = device_times([begin, unite, number, tally], wait)[-1]
+        labels = out.reshape(flat)
+        more = _device_time_of_all(labels, gray, wait)
+        least = null_time(pixels, out, module)
+        row = {
+            "image": name,
+            "objects": known,
+            "null us": least,
+            "label us": alone[-1],
+            "places fused us": fused[-1],
+            "tally us": fused[3],
+            "table only us": table_only,
+            "outlines and values us": more,
+            "wall label us": wall_time(partial(label, pixels, return_num=True), 10),
+            "wall places us": wall_time(partial(label, pixels, properties=PLACES), 10),
+            "wall all us": wall_time(
+                partial(
+                    label, pixels, properties=PLACES + OUTLINES + INTENSITY, intensity_image=gray
+                ),
+                5,
+            ),
+            "wall measure us": wall_time(partial(measure, pixels, PLACES), 10),
+        }
+        rows.append(row)
+        print({k: round(v, 1) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
+    return rows
+
+
+def _device_time_of_all(labels: Any, gray: Any, wait: Any) -> list[float]:
+    """Time the kernels behind outlines, Euler numbers and intensities: each, then all."""
+    layout = measuring.Layout(axes=2, pairs="all", euler_full=True, outline="equal")
+    survey = measuring.Survey(measuring.LabelRows(labels), layout)
+    flat = labels.reshape(-1).view(np.uint32)
+    table = cupy.zeros((survey.table.shape[0] + 1, layout.width), np.uint64)
+    values = cupy.zeros((survey.table.shape[0] + 1, 4), np.uint64)
+    plain = measuring.Layout(axes=2, pairs="all", euler_full=True)
+    steps: list[Callable[[Any], Any]] = [
+        lambda _: measuring._count(flat, labels.shape, plain, table),
+        lambda _: measuring._count_outlines(flat, labels.shape, layout, table),
+        lambda _: survey._launch(
+            measuring.kernel("weighing", "add_values<u4, u1>"), gray, 1, 0, values
+        ),
+    ]
+    return device_times(steps, wait)
+
+
+def label_rows() -> list[dict[str, Any]]:
+    """Measure images of labels, from Python, beside cuCIM."""
+    rows = []
+    for shape, columns in (
+        ((4096, 4096), ("area",)),
+        ((4096, 4096), PLACES),
+        ((4096, 4096), (*PLACES, "perimeter")),
+        ((4096, 4096), (*PLACES, *OUTLINES, *INTENSITY)),
+        ((256, 256, 256), PLACES),
+        ((256, 256, 256), (*PLACES, "euler_number", "intensity_mean")),
+    ):
+        labels = label(cupy.asarray(samples.nuclei_mask(shape)))
+        gray = cupy.random.randint(0, 4000, shape, np.uint16)
+        names = ("label", *columns)
+        row = {
+            "labels of": " x ".join(map(str, shape)),
+            "objects": int(labels.max()),
+            "columns": list(columns),
+            "us": wall_time(partial(regionprops_table, labels, gray, names), 20),
+        }
+        try:
+            theirs = import_module("cucim.skimage.measure").regionprops_table
+            row["cuCIM us"] = wall_time(partial(theirs, labels, gray, properties=names), 3)
+        except ImportError as error:
+            print(f"cuCIM is left out: {error}")
+        rows.append(row)
+        print(row, f"{row.get('cuCIM us', 0) / row['us']:.0f}x", flush=True)
+    return rows
+
+
+def occupation_rows(module: Any) -> list[dict[str, Any]]:
+    """Re-run Kalentev's Table 2: size and perimeter over labeling alone, by occupation."""
+    wait = module.get_function("wait_kernel")
+    rows = []
+    kernels = passes("kalentev", "cuda")
+    recipe = load_recipe("kalentev")
+    for percent in (20, 40, 50, 60, 70, 80, 90, 99):
+        pixels = cupy.asarray(samples.percolation((2048, 2048), percent / 100))
+        ask = (kernels, pixels, False, offsets(2, 1))
+        plain = device_times([lambda _, ask=ask: recipe(*ask)], wait, 5)[-1]
+        counted = device_times([lambda _, ask=ask: recipe(*ask, lambda _: True)], wait, 5)[-1]
+        ours = wall_time(partial(label, pixels, connectivity=1, return_num=True), 10)
+        row = {
+            "occupation": percent / 100,
+            "kalentev us": plain,
+            "kalentev counting us": counted,
+            "runs wall us": ours,
+        }
+        rows.append(row)
+        print(row, f"{counted / plain:.2f}x", flush=True)
+    return rows
+
+
+def main() -> None:
+    """Measure, print and store."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--side", type=int, default=8192)
+    chosen = parser.parse_args()
+    module = cupy.RawModule(code=SOURCE)
+    device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
+    rows: list[dict[str, Any]] = [{"card": device["name"].decode(), "versions": versions()}]
+    rows += fused_rows(chosen.side, module)
+    rows += label_rows()
+    rows += occupation_rows(module)
+    print(store("measure_cuda", rows))
+
+
+if __name__ == "__main__":
+    main()
