@@ -100,23 +100,22 @@ def device_times(steps: list[Callable[[Any], Any]], wait: Any, rounds: int = ROU
     return [statistics.median(column) for column in zip(*rows, strict=True)]
 
 
+def unite(table: Any) -> Any:
+    """Unite nodes, and hand on the table."""
+    runs.unite(table)
+    return table
+
+
+def number(table: Any) -> Any:
+    """Give numbers to nodes and runs, and hand on the table."""
+    runs.number(table)
+    return table
+
+
 def passes(pixels: Any, connectivity: int, stacked: bool, out: Any) -> list[Callable[[Any], Any]]:
     """Return the four passes, each from the state that the one before left."""
-
-    def unite(table: Any) -> Any:
-        runs.unite(table)
-        return table
-
-    def number(table: Any) -> Any:
-        runs.number(table)
-        return table
-
-    return [
-        lambda _: runs.pack(pixels, 0, connectivity, stacked, out),
-        unite,
-        number,
-        runs.paint,
-    ]
+    begin = partial(runs.pack, pixels, 0, connectivity, stacked, out)
+    return [lambda _: begin(), unite, number, runs.paint]
 
 
 def null_time(pixels: Any, out: Any, module: Any) -> float:

@@ -16,12 +16,12 @@ import cupy
 import numpy as np
 
 from equilabel import label, measure, regionprops_table, samples
-from equilabel.devices import passes
+from equilabel.devices import passes as passes_of
 from equilabel.kernels.cuda import measuring, runs
 from equilabel.methods import load_recipe
 from equilabel.neighborhood import offsets
 from harness import store
-from label_cuda import SOURCE, device_times, null_time, wall_time
+from label_cuda import SOURCE, device_times, null_time, passes, wall_time
 from peers_cuda import versions
 
 if TYPE_CHECKING:
@@ -50,25 +50,15 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
         layout = measuring.Layout(axes=2)
         known = int(runs.label_runs(pixels, 0, 2, False, out))
 
-        def begin(_: Any, pixels: Any = pixels, out: Any = out) -> Any:
-            return runs.pack(pixels, 0, 2, False, out)
-
-        def unite(table: Any) -> Any:
-            runs.unite(table)
-            return table
-
-        def number(table: Any) -> Any:
-            runs.number(table)
-            return table
-
         def tally(table: Any, known: int = known, layout: Any = layout) -> Any:
             measuring.JoinedRows(table, flat).count(layout, known)
             return table
 
-        alone = device_times([begin, unite, number, runs.paint], wait)
-        fused = device_times([begin, unite, number, tally, runs.paint], wait)
-        table_only = device_times([begin, unite, number, tally], wait)[-1]
-        labels = out.reshape(flat)
+        alone = device_times(passes(pixels, 2, False, out), wait)
+        *before, paint = passes(pixels, 2, False, out)
+        fused = device_times([*before, tally, paint], wait)
+        table_only = device_times([*before, tally], wait)[-1]
+        labels = label(pixels)  # a table alone leaves none
         more = _device_time_of_all(labels, gray, wait)
         least = null_time(pixels, out, module)
         row = {
@@ -147,7 +137,7 @@ def occupation_rows(module: Any) -> list[dict[str, Any]]:
     """Re-run Kalentev's Table 2: size and perimeter over labeling alone, by occupation."""
     wait = module.get_function("wait_kernel")
     rows = []
-    kernels = passes("kalentev", "cuda")
+    kernels = passes_of("kalentev", "cuda")
     recipe = load_recipe("kalentev")
     for percent in (20, 40, 50, 60, 70, 80, 90, 99):
         pixels = cupy.asarray(samples.percolation((2048, 2048), percent / 100))

@@ -169,27 +169,119 @@ def startup() -> str:
     return table(["what", "s"], rows)
 
 
+def card(results: dict[str, Any]) -> str:
+    """Say on which GPU and with what something was measured."""
+    about, machine = results["rows"][0], results["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    driver = f"driver for CUDA {about['driver'] // 1000}, " if "driver" in about else ""
+    return (
+        f"Measured on {machine['date']} on one {about['card']} ({driver}{versions}), "
+        f"commit {machine['commit']}."
+    )
+
+
 def label_cuda() -> str:
-    """Tabulate the kernels of `runs` on a GPU beside the null kernel and CuPy's label."""
-    about, *measured = load("label_cuda")["rows"]
-    rows = [
+    """Tabulate `label` on a GPU beside the null kernel and the peers."""
+    results = load("label_cuda")
+    rows = []
+    for row in results["rows"]:
+        if "us" not in row:
+            continue
+        peers = {name: time / row["us"] for name, time in row.get("peers us", {}).items()}
+        raw = peers.get("BKE raw", peers.get("BUF raw"))
+        others = [peers.get(name) for name in ("CuPy", "cuCIM", "colorcc", "bkeccl dense")]
+        rows.append(
+            [
+                row["image"] if row["type"] == "bool" else f"{row['image']}",
+                str(row["connectivity"]),
+                f"{row['us']:.0f}",
+                f"{row['times null']:.2f}",
+                *(f"{ratio:.0f}" if ratio else "-" for ratio in others),
+                f"{raw:.1f}" if raw else "-",
+                " / ".join(f"{us:.0f}" for us in row["passes us"].values()),
+                f"{row['temporary bytes per pixel']:.2f}",
+            ]
+        )
+    head = [
+        "image", "hops", "us", "x null", "CuPy", "cuCIM", "colorcc", "bkeccl", "BKE / BUF raw",
+        "passes, us", "B/px",
+    ]  # fmt: skip
+    return card(results) + "\n\n" + table(head, rows)
+
+
+def wall_cuda() -> str:
+    """Tabulate small images from Python, and an image of the host."""
+    results = load("label_cuda")["rows"]
+    rows = []
+    for row in results:
+        if "wall of" in row:
+            peers = "; ".join(
+                f"{k} {us / row['label us']:.1f}" for k, us in row["peers us"].items()
+            )
+            cells = [row["wall of"], f"{row['label us']:.0f}", f"{row['label out= us']:.0f}", peers]
+            rows.append(cells)
+    lines = [table(["image", "label, us", "with out=, us", "times longer"], rows)]
+    for row in results:
+        if "moved" in row:
+            copies = row["upload us"] + row["download us"]
+            fresh = row["upload us"] + row["download to a new array us"]
+            lines.append(
+                f"An image of the host ({row['moved']} squared), moved to the GPU and its labels back: "
+                f"{row['label us'] / 1e3:.1f} ms into an array that exists, "
+                f"{row['label us'] / copies:.2f} times the two copies; "
+                f"{row['label to a new array us'] / 1e3:.1f} ms into a new one, "
+                f"{row['label to a new array us'] / fresh:.2f} times them. "
+                f"The CPU of that machine takes {row['label on the CPU us'] / 1e3:.1f} ms."
+            )
+    return "\n\n".join(lines)
+
+
+def measure_cuda() -> str:
+    """Tabulate measuring on a GPU: fused, alone, and from images of labels."""
+    results = load("measure_cuda")
+    fused = [
         [
             row["image"],
-            " x ".join(map(str, row["shape"])),
-            row["type"],
-            str(row["connectivity"]),
-            f"{row['us']:.0f}",
-            f"{row['times null']:.2f}",
-            f"{row['cupy us'] / row['us']:.0f}" if row.get("cupy us") else "-",
-            " / ".join(f"{us:.0f}" for us in row["passes us"].values()),
-            f"{row['temporary bytes per pixel']:.2f}",
+            f"{row['objects']:,}",
+            f"{row['label us']:.0f}",
+            f"{row['places fused us'] / row['label us'] - 1:+.0%}",
+            f"{(row['label us'] + row['outlines and values us'][-1]) / row['label us'] - 1:+.0%}",
+            f"{row['table only us'] / row['null us']:.2f}",
         ]
-        for row in measured
-        if "us" in row
+        for row in results["rows"]
+        if "places fused us" in row
     ]
-    head = ["image", "shape", "type", "hops", "us", "x null", "CuPy", "passes, us", "B/px"]
-    where = f"Measured on one {about['card']} with CuPy {about['cupy']}."
-    return where + "\n\n" + table(head, rows)
+    labels = [
+        [
+            row["labels of"],
+            f"{row['objects']:,}",
+            " ".join(row["columns"]),
+            f"{row['us']:.0f}",
+            f"{row['cuCIM us'] / row['us']:.0f}" if "cuCIM us" in row else "-",
+        ]
+        for row in results["rows"]
+        if "labels of" in row
+    ]
+    listing = [
+        [
+            f"{row['occupation']:.2f}",
+            f"{row['kalentev us'] / 1e3:.2f}",
+            f"{row['kalentev counting us'] / row['kalentev us']:.2f}",
+            f"{row['runs wall us'] / 1e3:.2f}",
+        ]
+        for row in results["rows"]
+        if "occupation" in row
+    ]
+    return "\n\n".join(
+        [
+            card(results),
+            table(
+                ["image", "objects", "label, us", "+ places", "+ all", "table alone, x null"], fused
+            ),
+            table(["labels of", "objects", "columns", "us, from Python", "cuCIM"], labels),
+            table(["occupation", "kalentev, ms", "x with size, perimeter", "runs, ms"], listing),
+        ]
+    )
 
 
 TABLES = {
@@ -200,6 +292,8 @@ TABLES = {
         measure_occupation: "measure",
         startup: "startup",
         label_cuda: "label_cuda",
+        wall_cuda: "label_cuda",
+        measure_cuda: "measure_cuda",
     },
     "statistics.md": {properties: ""},
 }
