@@ -226,7 +226,7 @@ def wall_cuda() -> str:
             copies = row["upload us"] + row["download us"]
             fresh = row["upload us"] + row["download to a new array us"]
             lines.append(
-                f"An image of the host ({row['moved']} squared), moved to the GPU and its labels back: "
+                f"An image of the host ({row['moved']} squared), moved there and its labels back: "
                 f"{row['label us'] / 1e3:.1f} ms into an array that exists, "
                 f"{row['label us'] / copies:.2f} times the two copies; "
                 f"{row['label to a new array us'] / 1e3:.1f} ms into a new one, "

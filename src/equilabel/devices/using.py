@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,8 @@ def using(device: str, needed: Callable[[], int] = lambda: 0) -> Iterator[None]:
         return
     cupy = import_module("cupy")
     index = int(device.partition(":")[2] or 0)
-    with cupy.cuda.Device(index):
+    there = nullcontext() if cupy.cuda.runtime.getDevice() == index else cupy.cuda.Device(index)
+    with there:
         try:
             yield
         except cupy.cuda.memory.OutOfMemoryError as error:

@@ -35,6 +35,12 @@ def kernel(file: str, name: str) -> Any:
     return _kernel(file, name, cupy.cuda.runtime.getDevice())
 
 
+def handle(function: Any) -> int:
+    """Return what the driver knows a kernel by; it lives as long as the cache of `kernel`."""
+    found: int = getattr(function, "kernel", function).ptr
+    return found
+
+
 def launch(function: Any, size: int, *arguments: Any) -> None:
     """Start a kernel in blocks of `THREADS` threads, at least `size` in all; none for 0."""
     if size:

@@ -3,15 +3,16 @@
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, product
 from math import prod
 from typing import Any
 
 import cupy
 import numpy as np
+from cupy.cuda.driver import launchKernel
 
-from ._compile import THREADS, kernel
+from ._compile import THREADS, handle, kernel
 
 AXES = 5
 INNER = 4
@@ -83,10 +84,12 @@ class Table:
     Attributes
     ----------
     layout : Layout
-    kernels : tuple
-        The passes, compiled for these types.
+    kernels : tuple of int
+        Handles of the passes, compiled for these types.
     job : () array of bytes
         What every pass is told, see plan.cuh.
+    start : callable
+        Starts a kernel on the stream of the table, given its handle, blocks and threads.
     blocks : int
         Blocks of the third pass.
     count : () cupy array of int64
@@ -100,8 +103,9 @@ class Table:
     """
 
     layout: Layout
-    kernels: tuple[Any, ...]
+    kernels: tuple[int, ...]
     job: Any
+    start: Callable[..., None]
     blocks: int
     count: Any
     many: bool
@@ -177,7 +181,7 @@ def pack(
     begins = tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
     memory = cupy.empty(begins[-1], np.uint8)
     count = cupy.empty((), np.int64)
-    start, pixels, labels = memory.data.ptr, image.data.ptr, out.data.ptr
+    base, pixels, labels = memory.data.ptr, image.data.ptr, out.data.ptr
     kernels = compiled(
         f"Gray<{dtype.str[1:]}>" if compare in (">", "<=", "<") else "",
         dtype.itemsize,
@@ -190,13 +194,13 @@ def pack(
     )
     told = layout.plan + JOB.pack(
         pixels,
-        start,
-        start + begins[1],
-        start + begins[2],
+        base,
+        base + begins[1],
+        base + begins[2],
         nodes.data.ptr,
-        start + begins[4],
+        base + begins[4],
         labels,
-        start + begins[3],
+        base + begins[3],
         count.data.ptr,
         blocks,
         layout.seam_blocks,
@@ -209,33 +213,36 @@ def pack(
         layout.columns % 4 == 0 and pixels % min(16, 4 * dtype.itemsize) == 0,
     )
     job = np.frombuffer(bytearray(told), f"V{len(told)}").reshape(())
-    keep = (image, out, nodes, memory)
-    table = Table(layout, kernels, job, blocks, count, many, f"u{bytes_each}", keep)
-    launch(kernels[0], layout.tiles, job)
+    arguments = np.array((job.ctypes.data, layout.edges.ctypes.data), np.uintp)
+    keep = (image, out, nodes, memory, arguments)
+    stream, told_at = cupy.cuda.get_current_stream().ptr, arguments.ctypes.data
+    start = partial(launch, stream, told_at)
+    table = Table(layout, kernels, job, start, blocks, count, many, f"u{bytes_each}", keep)
+    start(kernels[0], layout.tiles)
     return table
 
 
 def unite(table: Table) -> None:
     """Unite nodes where tiles meet."""
     layout = table.layout
-    launch(table.kernels[1], layout.seam_blocks + layout.row_blocks, table.job, layout.edges)
+    table.start(table.kernels[1], layout.seam_blocks + layout.row_blocks)
 
 
 def number(table: Table) -> None:
     """Give labels 1 to N, in raster order, to all nodes, then to all runs."""
-    launch(table.kernels[2], table.blocks, table.job, threads=NUMBER_THREADS)
-    launch(table.kernels[3], table.layout.word_blocks, table.job)
+    table.start(table.kernels[2], table.blocks, NUMBER_THREADS)
+    table.start(table.kernels[3], table.layout.word_blocks)
 
 
 def paint(table: Table) -> None:
     """Write the label of every pixel."""
-    launch(table.kernels[4], table.layout.word_blocks, table.job)
+    table.start(table.kernels[4], table.layout.word_blocks)
 
 
-def launch(function: Any, blocks: int, *arguments: Any, threads: int = THREADS) -> None:
-    """Start a kernel, if it has any blocks."""
+def launch(stream: int, arguments: int, function: int, blocks: int, threads: int = THREADS) -> None:
+    """Start a kernel, if it has any blocks: by addresses, a third of the time of a call."""
     if blocks:
-        function((blocks,), (threads,), arguments)
+        launchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0)
 
 
 @lru_cache(64)
@@ -248,17 +255,18 @@ def compiled(
     tile: tuple[int, int, int],
     most: int,
     device: int,
-) -> tuple[Any, ...]:
-    """Return the kernels of the passes for types of so many bytes, on the current device."""
+) -> tuple[int, ...]:
+    """Return the handles of the passes for types of so many bytes, on the current device."""
     values = "true" if many else "false"
     shape = f"Tile<{values}, {', '.join(map(str, tile))}>"
-    return (
+    functions = (
         kernel("runs_tile", f"find_tiles<{gray or f'u{pixel}'}, u{node}, {shape}>"),
         kernel("runs_join", f"join_tiles<u{pixel}, u{node}, {shape}, Edges<{most}>>"),
         kernel("runs_number", f"number_nodes<u{node}, {tile[0]}>"),
         kernel("runs_number", f"label_entries<u{node}, {tile[0]}, {values}>"),
         kernel("runs_paint", f"paint<u{node}, u{label}, {tile[0]}, {values}>"),
     )
+    return tuple(map(handle, functions))
 
 
 @lru_cache(64)
