@@ -1,5 +1,6 @@
 """Measuring while labeling, and without: the same tables as from the labels."""
 
+import os
 from unittest.mock import patch
 
 import numpy as np
@@ -72,6 +73,54 @@ def test_a_table_made_while_labeling_is_that_of_the_labels(question, method, see
     assert_equal_tables(table, direct)
     only = measure(image, names, intensity_image=values, spacing=spacing, **options)
     assert_equal_tables(only, direct)
+
+
+@given(question=questions(), threads=st.integers(1, 3), stacked=st.booleans())
+def test_places_and_faces_straight_from_runs_are_those_of_the_labels(question, threads, stacked):
+    image, background, connectivity = question
+    stacked = stacked and image.ndim > 1
+    rank = image.ndim - stacked
+    options = {"background": background, "stacked": stacked}
+    options["connectivity"] = min(connectivity, rank)
+    names = ["label", "num_pixels", "bbox", "centroid"]
+    exposed = {2: ["perimeter_edges"], 3: ["surface_area_faces"]}.get(rank, [])
+    spacing = 0.5 + np.arange(rank)
+    labels = label(image, **options)
+    with (
+        patch.dict(os.environ, EQUILABEL_NUM_THREADS=str(threads)),
+        patch("equilabel.kernels.cpu.threads.WEIGHT", 1),
+    ):
+        for wanted in (names, names + exposed):
+            table = measure(image, wanted, spacing=spacing, **options)
+            direct = regionprops_table(labels, None, wanted, spacing=spacing, stacked=stacked)
+            assert_equal_tables(table, direct)
+
+
+@pytest.mark.parametrize(("shape", "connectivity"), [((40, 200), 2), ((9, 8, 130), 3)])
+@pytest.mark.parametrize("filled", [0.3, 0.9, 1.0])
+def test_large_components_are_counted_across_words_and_blocks(shape, connectivity, filled):
+    mask = np.random.default_rng(0).random(shape) < filled
+    names = ["num_pixels", "bbox", "centroid", "equivalent_diameter_area"]
+    names.append({2: "perimeter_edges", 3: "surface_area_faces"}[len(shape)])
+    for hops in (1, connectivity):
+        labels = label(mask, connectivity=hops)
+        assert_equal_tables(
+            measure(mask, names, connectivity=hops), regionprops_table(labels, None, names)
+        )
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "u1", "i4"])
+def test_sums_of_floats_have_the_same_bits_with_any_number_of_threads(monkeypatch, dtype):
+    monkeypatch.setattr("equilabel.kernels.cpu.measuring.STRIP", 300)
+    labels = label(noise((50, 70)), connectivity=1)
+    values = (np.random.default_rng(1).random((50, 70, 2)) * 200).astype(dtype)
+    names = columns_for(2)
+    tables = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("EQUILABEL_NUM_THREADS", threads)
+        tables.append(regionprops_table(labels, values, names))
+    for table in tables[1:]:
+        assert_equal_tables(table, tables[0])
 
 
 @pytest.mark.parametrize("connectivity", [1, 2])

@@ -212,6 +212,24 @@ def test_merged_statistics_of_parts_equal_those_of_the_whole(labels, stacked, da
         np.testing.assert_allclose(merged[name], column, rtol=1e-9, err_msg=name)
 
 
+def test_only_parts_of_one_image_and_question_merge():
+    labels = np.ones((4, 4), int)
+    part = measure_part(labels, properties=["area"])
+    for other in (
+        measure_part(labels[:2], properties=["area"]),
+        measure_part(labels, properties=["perimeter"]),
+        measure_part(labels, labels, ["area"]),
+    ):
+        with pytest.raises(ValueError, match=r"^other must be statistics of the same"):
+            part.merge(other)
+
+
+@pytest.mark.parametrize("name", ["moments_central", "centroid_weighted", "area_filled"])
+def test_what_does_not_add_up_is_refused(name):
+    with pytest.raises(ValueError, match=rf"^properties must be counts .*; got '{name}'. Ask "):
+        measure_part(np.ones((4, 4), int), np.ones((4, 4)), [name])
+
+
 @given(labels=label_images(2, 2), seed=st.integers(0, 2**16), threads=st.integers(2, 5))
 def test_statistics_in_threads_equal_those_in_one(labels, seed, threads):
     values = np.random.default_rng(seed).integers(-1000, 1000, labels.shape)

@@ -273,23 +273,23 @@ def _add_joined(rows: JoinedRows, layout: Layout) -> tuple[Any, Any]:
     count = int(table.parents[: table.counts[-1]].max(initial=0))
     size = prod(rows.sides)
     worth = max(1, DENSE * size // ((count + 1) * layout.width))
-    pieces = max(1, min(threads.available(), size // threads.WEIGHT, worth))
-    ends = [table.rows * piece // pieces for piece in range(pieces + 1)]
+    spans = table.pieces()
+    pieces = max(1, min(threads.available(), len(spans), worth))
+    ends = [spans[len(spans) * piece // pieces][0] for piece in range(pieces)]
+    ends.append(len(table.starts))
     sides = np.array(rows.sides, np.int64)
-    divided = table.pixels is not None
     parts = [np.zeros((count + 1, layout.width), np.int64) for _ in range(pieces)]
     kernel: Any = tallying.add_joined
-    spans = threads.each(
+    met = threads.each(
         lambda piece: kernel(
-            table.bits, table.starts, divided, table.starts, table.first, table.parents,
-            *table.geometry, ends[piece], ends[piece + 1], sides, layout.axes,
-            layout.widths["pairs"], parts[piece],
+            table.bits, table.starts, table.first, table.parents, *table.geometry,
+            ends[piece], ends[piece + 1], sides, layout.axes, layout.widths["pairs"], parts[piece],
         ),
         [(piece,) for piece in range(pieces)],
     )  # fmt: skip
     whole = parts[0]
     lows, sums = layout["lows"].start, layout["highs"].stop
-    for (least, most), part in zip(spans[1:], parts[1:], strict=True):
+    for (least, most), part in zip(met[1:], parts[1:], strict=True):
         lines = np.arange(least, most + 1)
         tallying.add_table(whole, lines, part[least : most + 1], lows, sums)
     return np.arange(1, count + 1, dtype=np.int64), whole[1:]
