@@ -10,7 +10,7 @@ from .labeling import label
 from .measuring import regionprops_table
 from .methods import METHODS
 from .pipeline import Segmentation, segment
-from .thresholding import binarize
+from .thresholding import binarize, smooth
 
 __version__ = "0.1.0"
 
@@ -23,4 +23,5 @@ __all__ = [
     "label",
     "regionprops_table",
     "segment",
+    "smooth",
 ]

@@ -15,7 +15,7 @@ from .methods import find_method
 from .thresholding import binarize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -76,6 +76,7 @@ def segment(
     channel: int | None = None,
     method: str = "auto",
     device: Device = "auto",
+    progress: Callable[[str], None] | None = None,
 ) -> Segmentation:
     """Find the objects of an image, label and measure them.
 
@@ -116,6 +117,9 @@ def segment(
         Axis of the channels. Intensities are measured in each: "intensity_mean-0", ...
     channel : int, optional
         Channel to binarize; needed if there are several.
+    progress : callable, optional
+        Called with the name of each step before it begins: "binarize", "fill", "label", "drop",
+        "measure", those that are needed. What it raises ends the work.
 
     Returns
     -------
@@ -147,6 +151,8 @@ def segment(
     rank = pixels.ndim - bool(stacked)
     steps = check_spacing(spacing, rank)
     _check_sizes(min_size, max_size)
+    tell = progress or _keep_quiet
+    tell("binarize")
     mask, found = binarize(
         pixels,
         threshold,
@@ -159,7 +165,9 @@ def segment(
         return_threshold=True,
     )
     if fill_holes:
+        tell("fill")
         mask = fill(mask, stacked=stacked)
+    tell("label")
     labels, count = label(
         mask,
         return_num=True,
@@ -169,8 +177,10 @@ def segment(
         stacked=stacked,
     )
     if min_size > 1 or max_size is not None or exclude_border:
+        tell("drop")
         count = _drop(labels, min_size, max_size, exclude_border, stacked)
     columns = default_properties(rank, steps, stacked) if properties is None else properties
+    tell("measure")
     return Segmentation(
         labels=labels,
         table=_measure(labels, channels, columns, steps, stacked),
@@ -245,6 +255,10 @@ def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> 
         *contour,
         *("intensity_mean", "intensity_min", "intensity_max", "intensity_std"),
     )
+
+
+def _keep_quiet(_: str) -> None:
+    """Tell nobody of a step."""
 
 
 def _take_channel(
