@@ -143,7 +143,7 @@ class AxesField(QWidget):
         self._layout.addWidget(self._container.native)
         if old is not None:
             self._layout.removeWidget(old.native)
-            old.native.setParent(None)
+            old.native.hide()
             old.native.deleteLater()
 
 

@@ -16,7 +16,7 @@ from .results import ResultsPanel
 from .runbar import RunBar
 from .sources import COLORS, Source
 from .statistics import offered
-from .watching import watch_layers
+from .watching import watch_layers, while_alive
 
 if TYPE_CHECKING:
     from .flow import Outcome
@@ -66,10 +66,11 @@ class MeasureForm(QWidget):
         self.image.changed.connect(self._offer)
         self.bar.wanted.connect(self._run)
         self.bar.done.connect(self._show_outcome)
-        watch_layers(self, napari_viewer, self.refresh_layers)
+        watch_layers(napari_viewer, self.refresh_layers)
         self.refresh_layers()
 
-    def refresh_layers(self, *_: Any) -> None:
+    @while_alive
+    def refresh_layers(self) -> None:
         """Offer the layers there are now."""
         for field, there in (
             (self.labels, labels(self._viewer)),

@@ -32,7 +32,7 @@ from .notifying import guarded, inform, warn
 from .pictures import Legend, spell
 from .plotform import PlotForm
 from .running import Latest
-from .watching import watch_layers
+from .watching import watch_layers, while_alive
 
 NORMAL = "(by label)"
 COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
@@ -65,7 +65,7 @@ class ResultsPanel(QWidget):
         self.python_button.clicked.connect(self._copy_python)
         self.batch_button.clicked.connect(self._copy_batch)
         self.plot.chosen.connect(self.choose)
-        watch_layers(self, viewer, self.refresh_layers)
+        watch_layers(viewer, self.refresh_layers)
         self.refresh_layers()
 
     def _build(self) -> None:
@@ -118,7 +118,8 @@ class ResultsPanel(QWidget):
         """The labels layer looked at."""
         return self._layer if self._layer in self._viewer.layers else None
 
-    def refresh_layers(self, *_: Any) -> None:
+    @while_alive
+    def refresh_layers(self) -> None:
         """Offer the layers there are now."""
         there = labels(self._viewer)
         before = self.layer_field.value

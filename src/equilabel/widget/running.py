@@ -117,10 +117,11 @@ class Task(QObject):
             return
         count = self.steps.index(step) if step in self.steps else 0
         words = WORDS.get(step, step)
-        if self._bar is not None:
-            self._bar.set_description(f"{self._title}: {words}")
-            self._bar.update(max(0, count - self._bar.n))
         self.stepped.emit(words, count)
+        bar = self._bar
+        bar.update(max(0, count - bar.n))
+        if self._bar is bar:  # napari lets events in when a bar moves: the task may have ended
+            bar.set_description(f"{self._title}: {words}")
 
     def _end(self, outcome: tuple[str, Any]) -> None:
         if not self.running:

@@ -66,6 +66,7 @@ def as_layers(key: str, **options: Any) -> list[LayerData]:
     pixels = sample.make()
     if pixels.dtype.kind == "b":
         pixels = pixels.view("u1")
+        options = {"contrast_limits": (0, 1), **options}
     units, scale = [], []
     for axis in sample.axes:
         if axis == "T":

@@ -23,7 +23,7 @@ from .running import Latest
 from .sources import COLORS, Source
 from .statistics import offered
 from .thresholds import ThresholdField
-from .watching import watch_layers
+from .watching import watch_layers, while_alive
 
 if TYPE_CHECKING:
     from .flow import Outcome
@@ -167,7 +167,7 @@ class SegmentForm(QWidget):
         self.min_area.changed.connect(self._show_pixels)
         self.bar.wanted.connect(self._run)
         self.bar.done.connect(self._show_outcome)
-        watch_layers(self, self._viewer, self.refresh_layers)
+        watch_layers(self._viewer, self.refresh_layers)
         for event in (
             self._viewer.dims.events.point,
             self._viewer.dims.events.ndisplay,
@@ -178,7 +178,8 @@ class SegmentForm(QWidget):
 
     # ------------------------------------------------------------ the layer
 
-    def refresh_layers(self, *_: Any) -> None:
+    @while_alive
+    def refresh_layers(self) -> None:
         """Offer the layers there are now."""
         offered_now = images(self._viewer)
         before = self.image.value
@@ -309,7 +310,8 @@ class SegmentForm(QWidget):
 
     # --------------------------------------------------------------- preview
 
-    def _preview_soon(self, *_: Any) -> None:
+    @while_alive
+    def _preview_soon(self) -> None:
         """Draw the preview when the events at hand are through."""
         if self.show_preview.value or self.preview.layer is not None:
             self._soon.start(0)
