@@ -62,7 +62,7 @@ def test_a_form_that_is_closed_lets_go_of_the_viewer(viewer, qtbot):
     dock, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
     settle(form, qtbot)
     form.show_preview.value = True
-    qtbot.waitUntil(lambda: form.preview.layer is not None)
+    qtbot.waitUntil(lambda: len(viewer.layers) == 2)
     gone = weakref.ref(form)
     dock.destroyOnClose()
     del dock, form

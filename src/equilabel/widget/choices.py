@@ -100,14 +100,14 @@ def connectivities(rank: int) -> list[tuple[str, int]]:
     Examples
     --------
     >>> connectivities(2)
-    [('4: pixels share a side', 1), ('8: or a corner', 2)]
+    [('4: share a side', 1), ('8: share a side or a corner', 2)]
     >>> [hops for _, hops in connectivities(4)]
     [1, 2, 3, 4]
     """
     what = {
         1: ["neighbors in a row"],
-        2: ["pixels share a side", "or a corner"],
-        3: ["voxels share a face", "or an edge", "or a corner"],
+        2: ["share a side", "share a side or a corner"],
+        3: ["share a face", "a face or an edge", "a face, an edge or a corner"],
     }.get(rank, [f"up to {hops} hops" for hops in range(1, rank + 1)])
     counts = NEIGHBORS.get(rank) or tuple(
         sum(math.comb(rank, k) * 2**k for k in range(1, hops + 1)) for hops in range(1, rank + 1)

@@ -12,9 +12,10 @@ from superqt import QLabeledDoubleRangeSlider
 
 from .features import numbers
 from .filtering import Range, find_kept, keep, objects
-from .flow import KEY
+from .flow import KEY, placement
 from .notifying import guarded, warn
 from .running import Task
+from .sources import Source
 
 NONE = "(all)"
 ROWS = 3  # ranges at once
@@ -44,10 +45,12 @@ class RangeRow(QWidget):
         with self.column.changed.blocked():
             self.column.choices = [NONE, *columns]
             self.column.value = before if before in columns else NONE
-        self._take_column()
+        self._show_slider()
         if before in columns and before != NONE:
             low, high = self.slider.minimum(), self.slider.maximum()
+            self.slider.blockSignals(True)
             self.slider.setValue(tuple(min(max(end, low), high) for end in ends))
+            self.slider.blockSignals(False)
 
     def set_range(self, column: str, low: float, high: float) -> None:
         """Choose a column and its range, as a person would."""
@@ -67,6 +70,11 @@ class RangeRow(QWidget):
         )
 
     def _take_column(self, *_: Any) -> None:
+        self._show_slider()
+        self._changed()
+
+    def _show_slider(self) -> None:
+        """Let the slider span the column, if one is chosen."""
         chosen = self.column.value != NONE
         if chosen:
             values = self._columns[self.column.value]
@@ -80,7 +88,6 @@ class RangeRow(QWidget):
             self.slider.setValue((float(low), float(high)))
             self.slider.blockSignals(False)
         self.slider.setVisible(chosen)
-        self._changed()
 
 
 class FilterForm(QWidget):
@@ -96,6 +103,8 @@ class FilterForm(QWidget):
         super().__init__()
         self._viewer = viewer
         self._layer: Any = None
+        self._columns: dict[str, Any] = {}
+        self._there = 0
         self.task: Task | None = None
         self.count = QLabel()
         self.button = QPushButton("Keep in a new layer")
@@ -118,20 +127,23 @@ class FilterForm(QWidget):
     def take(self, layer: Any) -> None:
         """Filter another layer, or the same with another table."""
         self._layer = layer
-        columns = {} if layer is None else numbers(layer.features)
+        self._columns = {} if layer is None else numbers(layer.features)
+        self._there = 0 if layer is None else int(objects(layer.features, self._columns).sum())
         for row in self.rows:
-            row.take(columns)
+            row.take(self._columns)
         self._show_count()
 
     @guarded
     def _show_count(self) -> None:
-        if self._layer is None or not hasattr(self, "rows") or not numbers(self._layer.features):
+        if self._layer is None or not self._columns:
             self.count.setText("")
             self.button.setEnabled(False)
             return
-        features = self._layer.features
-        kept, there = find_kept(features, self.ranges).sum(), objects(features).sum()
-        self.count.setText(f"keep {kept} of {there}")
+        ranges = self.ranges
+        kept = self._there
+        if ranges:
+            kept = int(find_kept(self._layer.features, ranges, self._columns).sum())
+        self.count.setText(f"keep {kept} of {self._there}")
         self.button.setEnabled(True)
 
     @guarded
@@ -141,8 +153,7 @@ class FilterForm(QWidget):
         if layer is None or (self.task is not None and self.task.running):
             return
         features, pixels, ranges = layer.features, layer.data, self.ranges
-        names = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
-        transform = {name: getattr(layer, name) for name in names}
+        transform = placement(Source.of(layer).transform)
         made = layer.metadata.get(KEY, {})
         text = f"{layer.name} kept"
         filtered = [(each.column, each.low, each.high) for each in ranges]

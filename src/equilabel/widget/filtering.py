@@ -10,7 +10,7 @@ import numpy as np
 from .features import labels_of, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -31,16 +31,25 @@ class Range:
     high: float = np.inf
 
 
-def objects(features: pd.DataFrame) -> NDArray[np.bool_]:
+def objects(
+    features: pd.DataFrame, columns: Mapping[str, NDArray[np.float64]] | None = None
+) -> NDArray[np.bool_]:
     """Tell which rows stand for an object: not the background, and not a label without pixels."""
     rows = labels_of(features) != 0
-    columns = numbers(features)
-    if columns:
-        rows &= np.any([~np.isnan(column) for column in columns.values()], axis=0)
-    return np.asarray(rows)
+    columns = numbers(features) if columns is None else columns
+    known = np.zeros(len(features), np.bool_)
+    for column in columns.values():
+        known |= ~np.isnan(column)
+        if np.count_nonzero(known) >= len(known) - 1:  # all but the background: as good as it gets
+            break
+    return np.asarray(rows & known) if columns else np.asarray(rows)
 
 
-def find_kept(features: pd.DataFrame, ranges: Sequence[Range]) -> NDArray[np.bool_]:
+def find_kept(
+    features: pd.DataFrame,
+    ranges: Sequence[Range],
+    columns: Mapping[str, NDArray[np.float64]] | None = None,
+) -> NDArray[np.bool_]:
     """Tell which rows are objects within all ranges. Missing values are in none.
 
     Parameters
@@ -48,6 +57,8 @@ def find_kept(features: pd.DataFrame, ranges: Sequence[Range]) -> NDArray[np.boo
     features : pandas.DataFrame
         Of a labels layer.
     ranges : sequence of Range
+    columns : mapping of str to array, optional
+        `numbers` of the features, where they are at hand.
 
     Returns
     -------
@@ -60,8 +71,8 @@ def find_kept(features: pd.DataFrame, ranges: Sequence[Range]) -> NDArray[np.boo
     >>> find_kept(features, [Range("area", 6, 9)]).tolist()
     [False, False, True, True]
     """
-    kept = objects(features)
-    columns = numbers(features)
+    columns = numbers(features) if columns is None else columns
+    kept = objects(features, columns)
     for each in ranges:
         column = columns[each.column]
         kept &= (column >= each.low) & (column <= each.high)

@@ -185,8 +185,17 @@ def measure_source(
 def labels_transform(source: Source, arrangement: Arrangement) -> dict[str, Any]:
     """Return where the labels lie: as the image, less its first axis if that is dropped."""
     if not arrangement.drops_channel:
-        return dict(source.transform)
-    return without_first_axis(source.transform)
+        return placement(source.transform)
+    return placement(without_first_axis(source.transform))
+
+
+def placement(transform: dict[str, Any]) -> dict[str, Any]:
+    """Return where a layer lies, in plain arrays and words for another one."""
+    plain = dict(transform)
+    plain["units"] = tuple(str(unit) for unit in transform["units"])
+    affine = transform["affine"]
+    plain["affine"] = np.array(getattr(affine, "affine_matrix", affine))
+    return plain
 
 
 def without_first_axis(transform: dict[str, Any]) -> dict[str, Any]:

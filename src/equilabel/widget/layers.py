@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from napari.layers import Image, Labels
 
-from .flow import KEY
+from .flow import KEY, placement
+from .sources import Source
 
 if TYPE_CHECKING:
     from napari import Viewer
@@ -23,14 +25,19 @@ def images(viewer: Viewer) -> list[Any]:
     """List the image layers, less our preview."""
     return [
         layer
-        for layer in viewer.layers
+        for layer in _all(viewer)
         if isinstance(layer, Image) and layer.metadata.get(KEY, {}).get("kind") != "preview"
     ]
 
 
 def labels(viewer: Viewer) -> list[Any]:
     """List the labels layers."""
-    return [layer for layer in viewer.layers if isinstance(layer, Labels)]
+    return [layer for layer in _all(viewer) if isinstance(layer, Labels)]
+
+
+def _all(viewer: Viewer) -> list[Any]:
+    """List the layers themselves: plugins get proxies, and what is taken from those is odd."""
+    return [getattr(layer, "__wrapped__", layer) for layer in viewer.layers]
 
 
 def find_result(viewer: Viewer, name: str) -> Any | None:
@@ -78,8 +85,10 @@ def put_labels(viewer: Viewer, outcome: Outcome, *, anew: bool = False) -> Any:
         layer.features = outcome.features
         layer.data = outcome.labels
         layer.metadata = {**layer.metadata, KEY: outcome.metadata}
+        there = placement(Source.of(layer).transform)
         for name, value in outcome.transform.items():
-            setattr(layer, name, value)
+            if not np.array_equal(there[name], value):  # each that is set draws the layer anew
+                setattr(layer, name, value)
     layer.editable = bool(outcome.labels.flags.writeable)
     return layer
 

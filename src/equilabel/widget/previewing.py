@@ -149,7 +149,7 @@ class Preview:
                 rotate=layer.rotate,
                 shear=layer.shear,
                 affine=layer.affine,
-                units=layer.units,
+                units=[str(unit) for unit in layer.units],
                 axis_labels=layer.axis_labels,
                 metadata={KEY: {"kind": "preview"}},
             )

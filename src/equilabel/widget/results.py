@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from magicgui.widgets import ComboBox, FloatSpinBox
 from napari.utils.colormaps import AVAILABLE_COLORMAPS, ensure_colormap
+from qtpy.QtCore import QTimer
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import (
     QFileDialog,
@@ -53,6 +54,9 @@ class ResultsPanel(QWidget):
         self._colors = Latest(self)
         self._colors.answered.connect(self._put_colormap)
         self._colors.failed.connect(warn)
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self._take_features)
         self._build()
         self.layer_field.changed.connect(self._take_layer)
         for field in (self.column, self.colormap):
@@ -142,14 +146,20 @@ class ResultsPanel(QWidget):
     @guarded
     def _take_layer(self) -> None:
         if self._layer is not None:
-            self._layer.events.features.disconnect(self._take_features)
+            self._layer.events.features.disconnect(self._features_soon)
         self._layer = self.layer_field.value
         if self._layer is not None:
-            self._layer.events.features.connect(self._take_features)
+            self._layer.events.features.connect(self._features_soon)
         self._take_features()
+
+    @while_alive
+    def _features_soon(self) -> None:
+        """Look at the table when the events at hand are through: a run gives several."""
+        self._soon.start(0)
 
     @guarded
     def _take_features(self) -> None:
+        self._soon.stop()
         columns = [] if self._layer is None else list(numbers(self._layer.features))
         before = self.column.value
         with self.column.changed.blocked():

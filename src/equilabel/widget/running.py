@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari.qt.threading import create_worker
 from napari.utils import progress
-from qtpy.QtCore import QObject, Signal
+from qtpy.QtCore import QObject, QTimer, Signal
 
 from .explaining import CancelledError, explain
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Tell = Callable[[str], None]
 
+PATIENCE = 150  # milliseconds of a run before napari shows a bar
 WORDS = {
     "read": "reading the image",
     "binarize": "finding the threshold",
@@ -98,11 +99,12 @@ class Task(QObject):
         self._worker.returned.connect(self._end)
         self._worker.finished.connect(self._close)
         self._bar: Any = None
+        self._place = ("beginning", 0)
 
     def start(self) -> None:
         """Begin."""
         self.running = True
-        self._bar = progress(total=len(self.steps), desc=self._title, gui=True)
+        QTimer.singleShot(PATIENCE, self._open_bar)
         self._worker.start()
 
     def cancel(self) -> None:
@@ -112,16 +114,29 @@ class Task(QObject):
             self._close()
             self.cancelled.emit()
 
+    def _open_bar(self) -> None:
+        """Show the bar in napari; a run of no time has none, as it takes longer to draw."""
+        if self.running:
+            self._bar = progress(total=len(self.steps), desc=self._title, gui=True)
+            self._move_bar()
+
+    def _move_bar(self) -> None:
+        bar = self._bar
+        if bar is None:
+            return
+        words, count = self._place
+        bar.update(max(0, count - bar.n))
+        if self._bar is bar:  # napari lets events in when a bar moves: the task may have ended
+            bar.set_description(f"{self._title}: {words}")
+
     def _step(self, step: str) -> None:
         if not self.running:
             return
         count = self.steps.index(step) if step in self.steps else 0
         words = WORDS.get(step, step)
+        self._place = words, count
         self.stepped.emit(words, count)
-        bar = self._bar
-        bar.update(max(0, count - bar.n))
-        if self._bar is bar:  # napari lets events in when a bar moves: the task may have ended
-            bar.set_description(f"{self._title}: {words}")
+        self._move_bar()
 
     def _end(self, outcome: tuple[str, Any]) -> None:
         if not self.running:

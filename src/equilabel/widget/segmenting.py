@@ -202,7 +202,7 @@ class SegmentForm(QWidget):
         if self._layer is None:
             self._source = None
             self.threshold.show_spread(None)
-            self.preview.remove()
+            self._preview_soon()  # not now: the list of layers is being changed
             return
         self._layer.events.data.connect(self._take_pixels)
         self._source = Source.of(self._layer)
