@@ -51,6 +51,7 @@ class ResultsPanel(QWidget):
         super().__init__()
         self._viewer = viewer
         self._layer: Any = None
+        self._chosen: Any = None
         self._colors = Latest(self)
         self._colors.answered.connect(self._put_colormap)
         self._colors.failed.connect(warn)
@@ -240,6 +241,7 @@ class ResultsPanel(QWidget):
         if self.column.value == NORMAL:
             self._back()
             return
+        self._chosen = None
         layer, name = self._layer, self.column.value
         low, high = self.low.value, self.high.value
         scale = scale_of(self.colormap.value)
@@ -256,6 +258,8 @@ class ResultsPanel(QWidget):
         layer, colormap = answer
         if layer in self._viewer.layers:
             layer.colormap = colormap
+            if self._chosen is not None:  # last, as other colors make napari's table select anew
+                select_rows(self._viewer, layer, self._chosen)
 
     @guarded
     def _back(self) -> None:
@@ -281,7 +285,7 @@ class ResultsPanel(QWidget):
             self.column.value = NORMAL
         if len(chosen) == 1:
             layer.selected_label = int(chosen[0])
-        select_rows(self._viewer, layer, chosen)
+        self._chosen = chosen
         self._colors.ask(lambda: (layer, make_colormap(colors_of_chosen(chosen), layer.data.dtype)))
 
     def _needed(self) -> Any:

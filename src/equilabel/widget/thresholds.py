@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from magicgui.widgets import (
     CheckBox,
     ComboBox,
@@ -13,7 +14,7 @@ from magicgui.widgets import (
     SpinBox,
 )
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QVBoxLayout, QWidget
 
 from .fields import THRESHOLDS, column
 from .pictures import HistogramView, spell
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .histograms import Found, Spread
 
 MOVES = 1000  # steps of the slider over the range of an image
+MOST, LEAST = 2.0**31 - 1, 1e-9  # gray values and steps that a slider can count
 
 
 class ThresholdField(QWidget):
@@ -130,11 +132,17 @@ class ThresholdField(QWidget):
             step = max(1.0, round(step))
         for field in (self.slider, self.range):
             with field.changed.blocked():
+                field.enabled = max(abs(low), abs(high)) < MOST and step > LEAST
+                if not field.enabled:  # beyond what a slider can count
+                    continue
                 before = field.value
                 field.min, field.max = min(low, field.min), max(high, field.max)
                 field.step = step
                 field.value = _within(before, low, high)
                 field.min, field.max = low, high
+        readout = self.slider.native.findChild(QDoubleSpinBox)
+        if readout is not None:
+            readout.setDecimals(0 if spread.whole else int(np.clip(2 - np.log10(step), 0, 9)))
         self._show_lines()
 
     def show_found(self, found: Found) -> None:
@@ -144,6 +152,8 @@ class ThresholdField(QWidget):
         if self.method.value not in ("number", "hysteresis", "local"):
             if found.problem:
                 words = found.problem
+            elif found.threshold is not None and not self.slider.enabled:
+                words = f"Finds {spell(found.threshold)}; the range is too wide for a slider."
             elif found.threshold is not None:
                 about = "" if found.exact else "about "
                 rest = "" if found.exact else " (from a part of the image)"
