@@ -1,5 +1,7 @@
 # make demo    label the sample images and say where the results are
 # make test    everything continuous integration checks: lint, types, tests
+# make gui     the tests of the napari plugin alone, in a real viewer
+# make screenshots  the pictures of the plugin for the documentation
 # make bench   measure against the peers on this machine
 # All of it happens in .venv, which is made when it is missing.
 
@@ -7,14 +9,23 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 OUT ?= demo-results
+# napari draws with OpenGL under X11; settings of the person who runs this are left alone.
+SCREEN = unset QT_QPA_PLATFORM; QT_API=pyqt6 NAPARI_CONFIG=$(CURDIR)/.venv/napari/settings.yaml \
+    xvfb-run -a -s "-screen 0 1600x1000x24"
+SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 \
+    libxcb-keysyms1 libxcb-shape0 libdbus-1-3 libfontconfig1 libglib2.0-0 fonts-dejavu-core
 
-.PHONY: demo test test-gpu sanitize lint unit coverage bench samples clean
+# Libraries a Qt window needs, as its dynamic linker finds them.
+SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | grep -q libEGL.so.1 \
+    && ldconfig -p | grep -q libxkbcommon-x11.so.0; }
+
+.PHONY: demo test test-gpu sanitize lint unit gui coverage screenshots bench samples clean
 .DELETE_ON_ERROR:
 
 demo: .venv/package
 	$(BIN)/equilabel batch sample_data --out $(OUT) --overwrite --threshold li --sigma 0.5 --min-size 4
 
-test: lint unit coverage
+test: lint unit gui coverage
 
 lint: .venv/dev
 	$(BIN)/ruff check .
@@ -22,11 +33,19 @@ lint: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not gui"
+
+# The plugin in a real viewer, on a screen that is not there; what it covers counts in `coverage`.
+gui: .venv/dev .venv/screen
+	$(SCREEN) $(BIN)/python -m pytest -m gui --cov --cov-report= -q
 
 # The kernels again in plain Python, where coverage can see into them.
-coverage: .venv/dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow" --cov --cov-report=term --cov-fail-under=90 -q
+coverage: gui
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow and not gui" --cov --cov-append --cov-report=term --cov-fail-under=90 -q
+
+# The pictures of docs/napari.md and README.md, taken of the real viewer.
+screenshots: .venv/dev .venv/screen
+	$(SCREEN) $(BIN)/python docs/images/screenshots.py
 
 # On a machine with an NVIDIA GPU, a CuPy that fits it, and what tests need.
 test-gpu:
@@ -68,6 +87,19 @@ clean:
 
 .venv/dev: .venv/package
 	$(PIP) install --group test --group lint
+	@touch $@
+
+# A virtual screen for napari, from packages of the system.
+.venv/screen: .venv/bin/python
+	@if ! command -v xvfb-run >/dev/null || ! $(SCREEN_LIBRARIES); then \
+	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	        apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	            apt-get install -y -qq --no-install-recommends $(SCREEN_PACKAGES) >/dev/null; \
+	    else \
+	        echo "The tests of the napari plugin need a virtual screen. Install the packages" \
+	            "$(SCREEN_PACKAGES), then try again." >&2; exit 1; \
+	    fi; \
+	fi
 	@touch $@
 
 .venv/bench: .venv/package

@@ -2,5 +2,13 @@
 
 from importlib.util import find_spec
 
-# Doctests import every module, and those for the GPU import CuPy.
-collect_ignore_glob = [] if find_spec("cupy") else ["src/equilabel/kernels/cuda/*.py"]
+# Doctests import every module: those for the GPU import CuPy, those of the plugin napari.
+collect_ignore_glob = []
+if not find_spec("cupy"):
+    collect_ignore_glob += ["src/equilabel/kernels/cuda/*.py"]
+if not find_spec("napari"):
+    collect_ignore_glob += [
+        "src/equilabel/widget/*.py",
+        "tests/test_widget_*.py",
+        "tests/test_gui_*.py",
+    ]

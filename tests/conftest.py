@@ -1,6 +1,7 @@
 """Devices to test on, how hard to search, and what is left out where numba is switched off."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -46,3 +47,25 @@ def many_threads(monkeypatch):
         monkeypatch.setattr("equilabel.kernels.cpu.measuring.STRIP", 1)
 
     return use
+
+
+# ---------------------------------------------------------------------- napari
+
+
+@pytest.fixture
+def viewer(request, monkeypatch):
+    """Open a real viewer; skip where there is no screen."""
+    pytest.importorskip("napari")
+    if not (os.environ.get("DISPLAY") or sys.platform in ("win32", "darwin")):
+        pytest.skip("needs a screen, real or virtual: run `make gui`")
+    make = request.getfixturevalue("make_napari_viewer")
+    return make(show=True)
+
+
+@pytest.fixture
+def notes(viewer):
+    """Return a function that lists what the viewer told in notifications since it was opened."""
+    from napari.utils.notifications import notification_manager
+
+    before = len(notification_manager.records)
+    return lambda: [str(record.message) for record in notification_manager.records[before:]]

@@ -25,6 +25,7 @@ LEVELS = {
     "pipeline": 5,
     "": 6,  # the facade
     "cli": 7,
+    "widget": 7,
     "__main__": 8,
 }
 
@@ -34,6 +35,10 @@ HOMES = {
     "numba": ("kernels.cpu",),
     "llvmlite": ("kernels.cpu",),
     "napari": ("widget",),
+    "qtpy": ("widget",),
+    "superqt": ("widget",),
+    "magicgui": ("widget",),
+    "matplotlib": ("widget.plotting",),
     "typer": ("cli",),
     "rich": ("cli",),
     "tifffile": ("storage",),
@@ -96,6 +101,33 @@ def test_methods_know_nothing_of_ours(name):
 def test_the_command_line_sees_only_the_facade_and_storage(name):
     seen = {room(other) for other, foreign in imports(name) if not foreign}
     assert seen <= {"", "storage", "cli"}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if room(name) == "widget"])
+def test_the_plugin_sees_only_the_facade_the_storage_and_the_samples(name):
+    seen = {room(other) for other, foreign in imports(name) if not foreign}
+    assert seen <= {"", "storage", "samples", "widget"}
+
+
+# What the plugin decides and computes, so that it can be tested without a screen.
+WITHOUT_SCREEN = {
+    "widget" + name
+    for name in (
+        "",
+        *(".axes", ".choices", ".coloring", ".explaining", ".features", ".filtering", ".flow"),
+        *(".histograms", ".planes", ".repeating", ".samples", ".sources", ".statistics"),
+    )
+}
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_SCREEN))
+def test_the_logic_of_the_plugin_knows_no_screen(name):
+    for other, foreign in imports(name):
+        if foreign:
+            assert other.split(".")[0] not in ("napari", "qtpy", "superqt", "magicgui"), other
+        elif room(other) == "widget":
+            whole = other.removeprefix("equilabel.")
+            assert whole in WITHOUT_SCREEN or whole.rpartition(".")[0] in WITHOUT_SCREEN, other
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -276,7 +276,7 @@ def test_options_reach_segment(here):
 def test_every_option_of_segment_has_its_name_and_default():
     ours = inspect.signature(commands.batch).parameters
     theirs = inspect.signature(segment).parameters
-    decided_by_the_file = {"image", "channel_axis"}
+    decided_by_the_file = {"image", "channel_axis", "progress"}  # or shown by the command itself
     assert set(theirs) - decided_by_the_file <= set(ours)
     readers = {"threshold": options.threshold, "sigma": options.sigma}
     for name in set(theirs) - decided_by_the_file - {"stacked"}:

@@ -223,6 +223,25 @@ def test_the_names_told_are_those_of_the_table_of_methods():
     assert segment(SCENE, method="generalized").method == "komura"
 
 
+def test_progress_is_told_the_steps_that_are_needed():
+    told = []
+    segment(SCENE, threshold=5, progress=told.append)
+    assert told == ["binarize", "label", "measure"]
+    told.clear()
+    segment(SCENE, threshold=5, fill_holes=True, min_size=2, progress=told.append)
+    assert told == ["binarize", "fill", "label", "drop", "measure"]
+
+
+@pytest.mark.parametrize("step", ["binarize", "fill", "label", "drop", "measure"])
+def test_what_progress_raises_ends_the_work(step):
+    def stop(name):
+        if name == step:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        segment(SCENE, threshold=5, fill_holes=True, min_size=2, progress=stop)
+
+
 # ----------------------------------------------------------------- defaults
 
 

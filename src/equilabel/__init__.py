@@ -11,7 +11,7 @@ from .labeling import label, measure
 from .measuring import PROPERTIES, regionprops_table
 from .methods import METHODS
 from .pipeline import Segmentation, segment
-from .thresholding import binarize
+from .thresholding import binarize, smooth
 
 __version__ = "0.1.0"
 
@@ -26,4 +26,5 @@ __all__ = [
     "measure",
     "regionprops_table",
     "segment",
+    "smooth",
 ]

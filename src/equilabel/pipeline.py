@@ -16,7 +16,7 @@ from .methods import find_method
 from .thresholding import find_cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -81,6 +81,7 @@ def segment(
     channel: int | None = None,
     method: str = "auto",
     device: Device = "auto",
+    progress: Callable[[str], None] | None = None,
 ) -> Segmentation:
     """Find the objects of an image, label and measure them.
 
@@ -122,6 +123,9 @@ def segment(
         Axis of the channels. Intensities are measured in each: "intensity_mean-0", ...
     channel : int, optional
         Channel to binarize; needed if there are several.
+    progress : callable, optional
+        Called with the name of each step before it begins: "binarize", "fill", "label", "drop",
+        "measure", those that are needed. What it raises ends the work.
 
     Returns
     -------
@@ -158,8 +162,10 @@ def segment(
     columns = [columns] if isinstance(columns, str) else list(columns)
     drops = min_size > 1 or max_size is not None or exclude_border
     hosted = [name for name in columns if not _counted(name, rank)] if drops else []
+    tell = progress or _keep_quiet
     where, home = resolve(device, source), resolve("auto", source)
     with using(home if where == "cpu" else where):
+        tell("binarize")
         pixels, channels = place(pixels, where), place(channels, where)
         cut, found = find_cut(
             pixels,
@@ -172,7 +178,9 @@ def segment(
             stacked=stacked,
         )
         if fill_holes:
+            tell("fill")
             cut = replace(cut, pixels=fill(cut.mask(), stacked=stacked), compare="is")
+        tell("label")
         labels, count, table = _label(
             cut,
             connectivity,
@@ -184,10 +192,12 @@ def segment(
             spacing=steps,
         )
         if drops:
+            tell("drop")
             kept = _choose(table, pixels.shape[int(stacked) :], min_size, max_size, exclude_border)
             count = _drop(labels, kept)
             table = {name: column[kept] for name, column in table.items()}
             table["label"] = np.arange(1, count + 1)
+        tell("measure")
         if hosted:
             table |= regionprops_table(labels, channels, hosted, spacing=steps, stacked=stacked)
         labels = place(labels, home)
@@ -290,6 +300,10 @@ def _label(
         stacked=stacked,
         **measured,
     )
+
+
+def _keep_quiet(_: str) -> None:
+    """Tell nobody of a step."""
 
 
 def _take_channel(

@@ -1,0 +1,160 @@
+"""Take the pictures of docs/napari.md and README.md, of the real viewer: `make screenshots`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import napari
+import numpy as np
+from napari.settings import get_settings
+from PIL import Image
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication, QTableView
+
+if TYPE_CHECKING:
+    from napari import Viewer
+
+HERE = Path(__file__).parent
+SIZE = (1500, 940)
+LONG = 120_000
+
+
+def wait(milliseconds: int = 300) -> None:
+    """Let the viewer draw."""
+    QTest.qWait(milliseconds)
+
+
+def wait_for(condition: Any) -> None:
+    """Wait until something is so."""
+    for _ in range(LONG // 20):
+        if condition():
+            wait(200)
+            return
+        QTest.qWait(20)
+    sys.exit("screenshots: waited in vain")
+
+
+def save(name: str, pixels: Any) -> None:
+    """Write a picture, with few colors: they are for reading."""
+    picture = Image.fromarray(np.asarray(pixels)[..., :3])
+    picture.quantize(256, dither=Image.Dither.NONE).save(HERE / f"{name}.png", optimize=True)
+    print(f"{name}.png {picture.size}")
+
+
+def shoot(viewer: Viewer, name: str) -> None:
+    """Take the whole window."""
+    viewer.status = "Ready"
+    wait()
+    save(name, viewer.screenshot(canvas_only=False, flash=False))
+
+
+def open_viewer(sample: str) -> tuple[Viewer, Any]:
+    """Open a sample and the form beside it."""
+    viewer = napari.Viewer(show=True)
+    viewer.window._qt_window.resize(*SIZE)
+    viewer.open_sample("equilabel", sample)
+    dock, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
+    viewer.window._qt_window.resizeDocks([dock], [400], Qt.Orientation.Horizontal)
+    wait_for(lambda: form.threshold.level is not None and not form._latest.waiting)
+    viewer.reset_view()
+    return viewer, form
+
+
+def run(form: Any) -> Any:
+    """Press the button and wait."""
+    ended: list[int] = []
+    form.bar.ended.connect(lambda: ended.append(1))
+    form.run_button.click()
+    wait_for(lambda: ended)
+    return form.results.layer
+
+
+def preview_and_menu() -> None:
+    """Take the preview at work, and the menu that leads to it."""
+    viewer, form = open_viewer("nuclei_2d")
+    form.sigma.value = 0.5
+    wait_for(lambda: not form._latest.waiting)
+    form.threshold.set_level(330)
+    form.show_preview.value = True
+    wait_for(lambda: form.preview.layer is not None)
+    shoot(viewer, "napari_preview")
+    bar = viewer.window._qt_window.menuBar()
+    layers = next(a for a in bar.actions() if a.text().replace("&", "") == "Layers").menu()
+    layers.popup(viewer.window._qt_window.mapToGlobal(QPoint(90, 22)))
+    wait()
+    segment = next(a for a in layers.actions() if a.text().replace("&", "") == "Segment")
+    layers.setActiveAction(segment)
+    segment.menu().popup(layers.mapToGlobal(layers.actionGeometry(segment).topRight()))
+    wait()
+    entry = segment.menu().actions()[0]
+    segment.menu().setActiveAction(entry)
+    wait()
+    pixels = QApplication.primaryScreen().grabWindow(0).toImage()
+    pixels = pixels.convertToFormat(pixels.Format.Format_RGB888)
+    size = pixels.height(), pixels.bytesPerLine()
+    rows = np.frombuffer(pixels.bits().asstring(pixels.sizeInBytes()), np.uint8).reshape(size)
+    rgb = rows[:, : pixels.width() * 3].reshape(pixels.height(), pixels.width(), 3)
+    corner = viewer.window._qt_window.pos()
+    save("napari_menu", rgb[corner.y() : corner.y() + 420, corner.x() : corner.x() + 760])
+    segment.menu().close()
+    layers.close()
+    viewer.close()
+
+
+def objects_and_table() -> None:
+    """Take the objects, colored by their area, with table and plot."""
+    viewer, form = open_viewer("nuclei_2d")
+    form.sigma.value = 0.5
+    form.threshold.set_level(330)
+    form.fill_holes.value = True
+    form.min_size.value = 60
+    layer = run(form)
+    form.tabs.setCurrentIndex(1)
+    panel = form.results
+    panel.column.value = "area"
+    wait_for(lambda: not panel._colors.waiting)
+    panel.filter.rows[0].set_range("area", 25.0, 60.0)
+    panel.plot.across.value, panel.plot.up.value = "area", "intensity_mean"
+    panel.plot.button.click()
+    panel.table_button.click()
+    window = viewer.window._qt_window
+    docks = viewer.window._wrapped_dock_widgets
+    plot, table = docks["Plot (equilabel)"], docks["Features table widget (napari)"]
+    window.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, table)
+    window.splitDockWidget(plot, table, Qt.Orientation.Horizontal)
+    window.resizeDocks([plot, table], [500, 600], Qt.Orientation.Horizontal)
+    window.resizeDocks([plot, table], [270, 270], Qt.Orientation.Vertical)
+    viewer.reset_view()
+    layer.selected_label = 19
+    view = table.findChild(QTableView)
+    view.scrollTo(view.model().index(17, 0), view.ScrollHint.PositionAtTop)
+    wait(600)
+    shoot(viewer, "napari_objects")
+    viewer.close()
+
+
+def volume() -> None:
+    """Take labels in 3D, with planes four times farther apart than pixels."""
+    viewer, form = open_viewer("nuclei_3d")
+    form.sigma.value = 0.6
+    wait_for(lambda: not form._latest.waiting)
+    run(form)
+    viewer.layers[0].visible = False
+    viewer.layers[-1].opacity = 1.0
+    viewer.dims.ndisplay = 3
+    viewer.scene.camera.angles = (12.0, -38.0, 62.0)
+    viewer.reset_view(reset_camera_angle=False)
+    viewer.scene.camera.zoom *= 1.15
+    wait(1000)
+    shoot(viewer, "napari_volume")
+    viewer.close()
+
+
+if __name__ == "__main__":
+    get_settings().appearance.theme = "dark"
+    preview_and_menu()
+    objects_and_table()
+    volume()

@@ -1,0 +1,184 @@
+"""Fields of the forms: magicgui's widgets, named, labeled, and explained when pointed at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from magicgui.widgets import ComboBox, Container
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import (
+    QComboBox,
+    QListWidget,
+    QListWidgetItem,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+from superqt import QCollapsible
+
+import equilabel
+
+from .axes import ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .axes import Role
+    from .statistics import Statistic
+
+THRESHOLDS = [
+    ("Otsu", "otsu"),
+    ("Li", "li"),
+    ("Triangle", "triangle"),
+    ("Yen", "yen"),
+    ("Isodata", "isodata"),
+    ("Mean", "mean"),
+    ("Minimum between two peaks", "minimum"),
+    ("Local, around each pixel", "local"),
+    ("By hand", "number"),
+    ("By hand, low and high (hysteresis)", "hysteresis"),
+]
+
+
+def fold(title: str, *contents: QWidget, open_: bool = False) -> QCollapsible:
+    """Put widgets under a title that folds them away."""
+    folder = QCollapsible(title)
+    folder.setDuration(0)
+    for content in contents:
+        folder.addWidget(content)
+    if open_:
+        folder.expand(animate=False)
+    return folder
+
+
+def column(*widgets: Any) -> Container:
+    """Put fields below each other, labels beside them."""
+    container = Container(widgets=widgets, labels=True)
+    container.margins = (0, 0, 0, 0)
+    for widget in widgets:
+        if isinstance(widget, ComboBox):  # as narrow as the form, however long the names
+            widget.native.setSizeAdjustPolicy(
+                QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            )
+            widget.native.setMinimumContentsLength(8)
+    return container
+
+
+def scrolled(contents: QWidget) -> QScrollArea:
+    """Let a form scroll up and down."""
+    scroll = QScrollArea()
+    scroll.setWidgetResizable(True)
+    scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+    scroll.setWidget(contents)
+    return scroll
+
+
+def device_field() -> ComboBox:
+    """Offer the devices there are; say of the others, when pointed at, why they cannot be used."""
+    reports = equilabel.devices()
+    field = ComboBox(
+        name="device", label="Device", choices=["auto", *(each.name for each in reports)]
+    )
+    lines = ["Where to compute; 'auto' is the fastest there is."]
+    for number, report in enumerate(reports, start=1):
+        verdict = report.description if report.available else report.reason
+        lines.append(f"{report.name}: {verdict}")
+        item = field.native.model().item(number)
+        item.setToolTip(verdict)
+        item.setEnabled(report.available)
+    field.tooltip = "\n".join(lines)
+    return field
+
+
+def method_field() -> ComboBox:
+    """Offer the methods, each with its idea."""
+    field = ComboBox(name="method", label="Method", choices=["auto", *equilabel.METHODS])
+    lines = ["How to label: all methods give the same labels. 'auto' is the fastest."]
+    for number, method in enumerate(equilabel.METHODS.values(), start=1):
+        lines.append(f"{method.name}: {method.summary}")
+        field.native.model().item(number).setToolTip(method.summary)
+    field.tooltip = "\n".join(lines)
+    return field
+
+
+class AxesField(QWidget):
+    """A role for each axis of a layer.
+
+    Parameters
+    ----------
+    changed : callable
+        Called when a role was changed by hand.
+    """
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        super().__init__()
+        self._changed = changed
+        self._fields: list[ComboBox] = []
+        self._container: Container | None = None
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """What the axes mean."""
+        return tuple(field.value for field in self._fields)
+
+    def show_axes(self, roles: Sequence[Role], shape: Sequence[int], names: Sequence[str]) -> None:
+        """Offer the axes of another layer."""
+        self._fields = [
+            ComboBox(
+                name=f"axis_{number}",
+                label=f"{name}  ({length})",
+                choices=list(ROLES),
+                value=role,
+                tooltip="Space: objects extend along it. Time: its images are independent. "
+                "Channel: objects are looked for in one, and measured in all.",
+            )
+            for number, (role, length, name) in enumerate(zip(roles, shape, names, strict=True))
+        ]
+        for field in self._fields:
+            field.changed.connect(self._changed)
+        old, self._container = self._container, column(*self._fields)
+        self._layout.addWidget(self._container.native)
+        if old is not None:
+            self._layout.removeWidget(old.native)
+            old.native.hide()
+            old.native.deleteLater()
+
+
+class StatisticsField(QListWidget):
+    """Statistics to tick, each explained when pointed at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setMaximumHeight(190)
+        self._ticked: dict[str, bool] = {}
+        self.itemChanged.connect(self._remember)
+
+    def offer(self, statistics: Sequence[Statistic]) -> None:
+        """Offer other statistics; what was ticked by hand stays so."""
+        self.blockSignals(True)
+        self.clear()
+        for each in statistics:
+            item = QListWidgetItem(each.name, self)
+            slow = " Measured object by object: slow if there are many." if each.slow else ""
+            item.setToolTip(each.sentence + slow)
+            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+            ticked = self._ticked.get(each.name, each.usual)
+            item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
+        self.blockSignals(False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of those ticked."""
+        items = (self.item(row) for row in range(self.count()))
+        return tuple(item.text() for item in items if item.checkState() == Qt.CheckState.Checked)
+
+    def tick(self, name: str, ticked: bool = True) -> None:
+        """Tick one, as a person would."""
+        for item in self.findItems(name, Qt.MatchFlag.MatchExactly):
+            item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
+
+    def _remember(self, item: QListWidgetItem) -> None:
+        self._ticked[item.text()] = item.checkState() == Qt.CheckState.Checked

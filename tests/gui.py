@@ -1,0 +1,59 @@
+"""A real viewer for the tests marked `gui`, and what a person at it would do."""
+
+import numpy as np
+from qtpy.QtWidgets import QApplication, QMenu
+
+SEGMENT, MEASURE = "Label components", "Measure labels"
+LONG = 60_000  # milliseconds, for machines that have other work
+
+
+def open_form(viewer, qtbot, name=SEGMENT):
+    """Open a form as the menu does, and wait until it has looked at the image."""
+    _, form = viewer.window.add_plugin_dock_widget("equilabel", name)
+    if name == SEGMENT:
+        settle(form, qtbot)
+    return form
+
+
+def settle(form, qtbot):
+    """Wait until a form has looked at its image."""
+    qtbot.waitUntil(lambda: not form._latest.waiting, timeout=LONG)
+    QApplication.processEvents()
+
+
+def run(form, qtbot):
+    """Press the button, and wait for the end."""
+    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
+        form.bar.run_button.click()
+    QApplication.processEvents()
+    return form.results.layer
+
+
+def colored(form, qtbot):
+    """Wait until a layer is colored."""
+    qtbot.waitUntil(lambda: not form.results._colors.waiting, timeout=LONG)
+    QApplication.processEvents()
+
+
+def canvas(viewer):
+    """Take a picture of the canvas: red, green, blue of each pixel."""
+    QApplication.processEvents()
+    return viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
+
+
+def colors_on(picture):
+    """Count the pixels that are colored, not gray."""
+    return int((np.ptp(picture, axis=-1) > 40).sum())
+
+
+def menu(viewer, *path):
+    """Find a submenu of the real menu bar by the words on it."""
+    bar = viewer.window._qt_window.menuBar()
+    actions = bar.actions()
+    found = None
+    for word in path:
+        found = next(a for a in actions if a.text().replace("&", "") == word).menu()
+        assert isinstance(found, QMenu)
+        found.aboutToShow.emit()
+        actions = found.actions()
+    return {action.text().replace("&", ""): action for action in actions}

@@ -1,0 +1,95 @@
+"""What a person finds in the menus of a real viewer, and what it opens."""
+
+import gc
+import subprocess
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+from gui import canvas, menu, settle
+
+pytestmark = pytest.mark.gui
+
+SAMPLES = {
+    "Nuclei (2D)": 2,
+    "Nuclei (3D, planes 4 times farther apart)": 3,
+    "Movie of nuclei": 3,
+    "Porous medium (3D, dark pores)": 3,
+    "Percolation": 2,
+    "Spiral": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        (("Layers", "Segment"), "Label components (equilabel)"),
+        (("Layers", "Measure"), "Measure labels (equilabel)"),
+        (("Plugins", "equilabel"), "Label components (equilabel)"),
+        (("Plugins", "equilabel"), "Measure labels (equilabel)"),
+    ],
+)
+def test_a_menu_entry_opens_its_form(viewer, qtbot, path, title):
+    entry = menu(viewer, *path)[title]
+    assert title not in viewer.window.dock_widgets
+    entry.trigger()
+    form = viewer.window.dock_widgets[title]
+    qtbot.waitUntil(lambda: form.bar.run_button.isVisible())
+
+
+def test_every_sample_opens_as_a_layer_one_can_see(viewer, qtbot):
+    entries = menu(viewer, "File", "Open Sample", "equilabel")
+    assert set(entries) == set(SAMPLES)
+    for title, ndim in SAMPLES.items():
+        viewer.layers.clear()
+        entries[title].trigger()
+        [layer] = viewer.layers
+        assert layer.ndim == ndim
+        assert layer.axis_labels[-2:] == ("y", "x")
+        assert canvas(viewer).std() > 10, title
+
+
+def test_the_samples_are_found_by_their_keys(viewer):
+    [layer] = viewer.open_sample("equilabel", "nuclei_3d")
+    assert layer.scale.tolist() == [1.04, 0.26, 0.26]
+    assert [f"{unit:~P}" for unit in layer.units] == ["µm"] * 3
+
+
+def test_a_form_that_is_closed_lets_go_of_the_viewer(viewer, qtbot):
+    viewer.add_image(np.eye(32))
+    dock, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
+    settle(form, qtbot)
+    form.show_preview.value = True
+    qtbot.waitUntil(lambda: len(viewer.layers) == 2)
+    gone = weakref.ref(form)
+    dock.destroyOnClose()
+    del dock, form
+    qtbot.waitUntil(lambda: gc.collect() >= 0 and gone() is None)
+    assert [layer.name for layer in viewer.layers] == ["Image"]
+    viewer.add_image(np.eye(16))
+    viewer.layers.pop()
+    _, again = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
+    settle(again, qtbot)
+    assert again.image.value is viewer.layers[0]
+
+
+def test_the_plugin_is_imported_in_a_fifth_of_a_second():
+    code = """
+import sys, time
+import napari, napari.qt, napari.layers, napari.utils.notifications, magicgui.widgets, superqt
+import napari.qt.threading
+before = time.perf_counter()
+from equilabel.widget import SegmentForm, MeasureForm
+took = time.perf_counter() - before
+print(took, "matplotlib" in sys.modules)
+"""
+    took = []
+    for _ in range(3):
+        command = [sys.executable, "-c", code]
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+        seconds, plots = result.stdout.split()
+        assert plots == "False"
+        took.append(float(seconds))
+    assert min(took) < 0.2, took

@@ -1,0 +1,319 @@
+"""What is done with the objects found, in a real viewer: table, colors, plots, filter, repeat."""
+
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from qtpy.QtGui import QGuiApplication
+from qtpy.QtWidgets import QApplication, QFileDialog, QTableView
+
+from equilabel import segment
+from equilabel.samples import nuclei_2d
+from equilabel.storage.table import read_table
+from gui import MEASURE, canvas, colored, open_form, run
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.fixture
+def form(viewer, qtbot):
+    viewer.open_sample("equilabel", "nuclei_2d")
+    form = open_form(viewer, qtbot)
+    form.statistics.tick("num_pixels")
+    run(form, qtbot)
+    form.tabs.setCurrentIndex(1)
+    return form
+
+
+def table_of(viewer):
+    return viewer.window.dock_widgets["Features table widget (napari)"].findChild(QTableView)
+
+
+def middle(layer, number):
+    """Return a place in the world that lies on an object."""
+    place = np.argwhere(layer.data == number)
+    return layer.data_to_world(place[len(place) // 2])
+
+
+# -------------------------------------------------------------------- table
+
+
+def test_hovering_shows_the_numbers_of_the_object(form):
+    layer = form.results.layer
+    for number in (1, 7, int(layer.data.max())):
+        status = layer.get_status(middle(layer, number), world=True)
+        pixels = (layer.data == number).sum()
+        assert f"num_pixels: {pixels}" in status["coordinates"]
+    outside = layer.get_status(layer.data_to_world(np.argwhere(layer.data == 0)[0]), world=True)
+    assert "num_pixels" not in outside["coordinates"]
+
+
+def test_the_row_of_an_object_is_selected_with_it_and_the_other_way_round(viewer, qtbot, form):
+    layer = form.results.layer
+    form.results.table_button.click()
+    table = table_of(viewer)
+    layer.selected_label = 5
+    rows = {index.row() for index in table.selectionModel().selectedIndexes()}
+    assert rows == {5}
+    model = table.model()
+    column = [model.headerData(k, _horizontal()) for k in range(model.columnCount())]
+    cell = model.index(5, column.index("num_pixels"))
+    assert float(model.data(cell)) == (layer.data == 5).sum()
+    table.selectRow(9)
+    assert layer.selected_label == 9
+
+
+def test_the_table_is_written_as_csv(form, tmp_path, monkeypatch, notes):
+    path = tmp_path / "cells.csv"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    form.results.csv_button.click()
+    made = form.results.layer.metadata["equilabel"]
+    names = ("label", *made["parameters"]["properties"])
+    image = form.image.value.data
+    found = segment(image, spacing=(0.325, 0.325), properties=names)
+    pd.testing.assert_frame_equal(read_table(path), found.table)
+    assert f"{found.num} rows written" in notes()[-1]
+
+
+def test_a_table_that_cannot_be_written_is_told(form, tmp_path, monkeypatch, notes):
+    path = tmp_path / "missing" / "cells.csv"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    form.results.csv_button.click()
+    assert "missing" in notes()[-1]
+
+
+def test_a_dialog_called_off_writes_nothing(form, monkeypatch, notes):
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
+    before = notes()
+    form.results.csv_button.click()
+    assert notes() == before
+
+
+# ------------------------------------------------------------------- repeat
+
+
+def test_the_run_is_copied_as_python_and_as_a_command(viewer, form):
+    form.results.python_button.click()
+    line = QGuiApplication.clipboard().text()
+    names = {"viewer": viewer}
+    exec(line, names)  # what a person would paste
+    np.testing.assert_array_equal(names["found"].labels, form.results.layer.data)
+    form.results.batch_button.click()
+    words = shlex.split(QGuiApplication.clipboard().text())
+    assert words[:2] == ["equilabel", "batch"]
+    assert "--spacing=0.325" in words
+
+
+def test_the_form_tells_its_line_before_a_run(form):
+    assert form.line_of_python() == form.results.layer.metadata["equilabel"]["python"]
+    assert form.batch_command() == form.results.layer.metadata["equilabel"]["batch"]
+
+
+def test_labels_of_other_origin_cannot_be_repeated(viewer, qtbot, notes):
+    viewer.add_labels(np.eye(9, dtype=int), name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    form.results.python_button.click()
+    assert "got 'mine'. Run it on the image first." in notes()[-1]
+
+
+# ------------------------------------------------------------------- colors
+
+
+def test_objects_are_colored_by_a_column_and_back(viewer, qtbot, form):
+    layer = form.results.layer
+    normal = canvas(viewer)
+    form.results.column.value = "area"
+    colored(form, qtbot)
+    assert (canvas(viewer) != normal).any()
+    order = layer.features["area"][1:].to_numpy().argsort() + 1
+    low, high = (layer.get_color(int(number)) for number in (order[0], order[-1]))
+    assert low[2] > low[0]  # viridis: blue below, yellow above
+    assert high[0] > high[2]
+    assert not form.results.legend.isHidden()
+    form.results.normal_button.click()
+    np.testing.assert_array_equal(canvas(viewer), normal)
+    assert form.results.legend.isHidden()
+    assert form.results.column.value == "(by label)"
+
+
+def test_limits_and_colormap_change_the_colors(viewer, qtbot, form):
+    layer = form.results.layer
+    form.results.column.value = "area"
+    colored(form, qtbot)
+    before = np.array(layer.get_color(5))
+    form.results.high.value = form.results.low.value + 1
+    colored(form, qtbot)
+    clipped = np.array(layer.get_color(5))
+    assert (clipped != before).any()
+    form.results.colormap.value = "gray"
+    colored(form, qtbot)
+    assert np.ptp(np.array(layer.get_color(5))[:3]) < 0.01
+
+
+def test_a_rerun_takes_the_colors_of_the_old_table_off(viewer, qtbot, form):
+    form.results.column.value = "area"
+    colored(form, qtbot)
+    layer = run(form, qtbot)
+    assert type(layer.colormap).__name__ == "CyclicLabelColormap"
+    assert form.results.column.value == "(by label)"
+
+
+# ------------------------------------------------------------------- filter
+
+
+def test_the_count_follows_the_ranges_and_the_layer_holds_those_kept(viewer, qtbot, form):
+    layer = form.results.layer
+    panel = form.results.filter
+    total = int(layer.data.max())
+    assert panel.count.text() == f"keep {total} of {total}"
+    area = layer.features["area"].to_numpy()
+    panel.rows[0].set_range("area", 20.0, 60.0)
+    low, high = panel.rows[0].slider.value()
+    kept = np.flatnonzero((area >= low) & (area <= high))
+    assert 0 < len(kept) < total
+    assert panel.count.text() == f"keep {len(kept)} of {total}"
+    panel.button.click()
+    with qtbot.waitSignal(panel.task.done):
+        pass
+    QApplication.processEvents()
+    fewer = viewer.layers["nuclei objects kept"]
+    np.testing.assert_array_equal(fewer.data > 0, np.isin(layer.data, kept))
+    assert fewer.data.max() == len(kept) == len(fewer.features) - 1
+    for number in (1, len(kept)):
+        assert fewer.features["num_pixels"][number] == (fewer.data == number).sum()
+    assert fewer.scale.tolist() == layer.scale.tolist()
+    assert fewer.units == layer.units
+
+
+def test_several_ranges_hold_at_once(form):
+    panel = form.results.filter
+    panel.rows[0].set_range("area", 20.0, 60.0)
+    one = int(panel.count.text().split()[1])
+    panel.rows[1].set_range("intensity_mean", 400.0, 900.0)
+    both = int(panel.count.text().split()[1])
+    assert 0 < both < one
+
+
+# -------------------------------------------------------------------- plots
+
+
+def click(picture, x, y):
+    """Click on a place of the plot, in its points."""
+    from matplotlib.backend_bases import MouseEvent
+
+    event = MouseEvent("button_press_event", picture.canvas, x, y, button=1)
+    picture.canvas.callbacks.process("button_press_event", event)
+
+
+def test_a_click_on_a_bin_chooses_its_objects(viewer, qtbot, form):
+    pytest.importorskip("matplotlib")
+    layer, plot = form.results.layer, form.results.plot
+    plot.across.value = "area"
+    plot.button.click()
+    form.results.table_button.click()
+    QApplication.processEvents()
+    picture = plot.picture
+    picture.canvas.draw()
+    area = layer.features["area"].to_numpy()
+    fullest = int(np.histogram(area[1:], picture._edges)[0].argmax())
+    low, high = picture._edges[fullest : fullest + 2]
+    x, y = picture.axes.transData.transform(((low + high) / 2, 0.5))
+    click(picture, x, y)
+    colored(form, qtbot)
+    chosen = np.flatnonzero((area >= low) & (area < high))
+    assert len(chosen) > 1
+    rows = {index.row() for index in table_of(viewer).selectionModel().selectedIndexes()}
+    assert rows == set(chosen.tolist())
+    assert layer.get_color(int(chosen[0]))[3] > 0.9
+    other = next(k for k in range(1, len(area)) if k not in set(chosen.tolist()))
+    assert layer.get_color(other)[3] < 0.5
+
+
+def test_a_click_on_a_point_selects_its_object(viewer, qtbot, form):
+    pytest.importorskip("matplotlib")
+    layer, plot = form.results.layer, form.results.plot
+    plot.across.value, plot.up.value = "area", "intensity_mean"
+    plot.button.click()
+    picture = plot.picture
+    picture.canvas.draw()
+    columns = layer.features[["area", "intensity_mean"]].to_numpy()
+    number = int(np.nanargmax(columns[:, 0]))
+    click(picture, *picture.axes.transData.transform(columns[number]))
+    colored(form, qtbot)
+    assert layer.selected_label == number
+    corner = picture.axes.transAxes.transform((0.999, 0.999))
+    click(picture, *corner)
+    colored(form, qtbot)
+    assert type(layer.colormap).__name__ == "CyclicLabelColormap"
+
+
+def test_the_object_selected_in_the_viewer_is_marked_in_the_plot(form):
+    pytest.importorskip("matplotlib")
+    plot = form.results.plot
+    plot.across.value, plot.up.value = "area", "intensity_mean"
+    plot.button.click()
+    form.results.layer.selected_label = 4
+    features = form.results.layer.features
+    marked = plot.picture._mark.get_offsets()
+    np.testing.assert_allclose(marked, [[features["area"][4], features["intensity_mean"][4]]])
+
+
+def test_without_matplotlib_all_but_the_plot_works(viewer, qtbot, form, notes, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "equilabel.widget.plotting", None)
+    form.results.plot.button.click()
+    assert "a plot needs matplotlib" in notes()[-1]
+    assert 'pip install "equilabel[plots]"' in notes()[-1]
+    assert run(form, qtbot) in viewer.layers
+
+
+# ------------------------------------------------------------------ measure
+
+
+def test_any_labels_are_measured_in_place(viewer, qtbot):
+    pixels = nuclei_2d((128, 128))
+    labels = segment(pixels).labels
+    viewer.add_image(pixels, name="gray")
+    layer = viewer.add_labels(labels, name="mine", scale=(2, 2))
+    form = open_form(viewer, qtbot, MEASURE)
+    form.image.value = viewer.layers["gray"]
+    form.statistics.tick("extent")
+    assert run(form, qtbot) is layer
+    expected = segment(pixels, spacing=2.0).table
+    np.testing.assert_allclose(layer.features["intensity_mean"][1:], expected["intensity_mean"])
+    np.testing.assert_allclose(layer.features["area"][1:], expected["area"])
+    assert "extent" in layer.features
+    status = layer.get_status(middle(layer, 3), world=True)["coordinates"]
+    assert "intensity_mean" in status
+
+
+def test_labels_are_measured_without_gray_values(viewer, qtbot):
+    viewer.add_labels(np.pad(np.ones((3, 3), int), 2), name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    assert form.image.value is None
+    assert not any("intensity" in name for name in form.statistics.names)
+    layer = run(form, qtbot)
+    assert layer.features["area"].tolist()[1:] == [9]
+
+
+def test_an_image_that_does_not_fit_is_told(viewer, qtbot, notes):
+    viewer.add_image(np.ones((4, 5)), name="gray")
+    viewer.add_labels(np.ones((3, 3), int), name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    run(form, qtbot)
+    assert "image must have the shape of the labels, (3, 3); got (4, 5) for 'gray'" in notes()[-1]
+
+
+def test_labels_with_large_gaps_are_told(viewer, qtbot, notes):
+    viewer.add_labels(np.array([[1, 1, 0, 10**6]]), name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    layer = run(form, qtbot)
+    assert "without large gaps" in notes()[-1]
+    status = layer.get_status((0, 3), world=True)["coordinates"]
+    assert "area: 1" in status
+
+
+def _horizontal():
+    from qtpy.QtCore import Qt
+
+    return Qt.Orientation.Horizontal

@@ -1,0 +1,281 @@
+"""Runs under way: progress, cancel, what vanishes meanwhile, and that the viewer stays alive."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from napari.utils import progress
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QApplication
+
+from equilabel.samples import nuclei_2d
+from equilabel.widget import segmenting
+from gui import LONG, MEASURE, open_form, run, settle
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.fixture
+def form(viewer, qtbot):
+    viewer.open_sample("equilabel", "nuclei_2d")
+    return open_form(viewer, qtbot)
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Hold every run at its labeling, until the event is set."""
+    reached, release = threading.Event(), threading.Event()
+    work = segmenting.segment_source
+
+    def hold(source, choices, tell):
+        def wait(step):
+            if step == "label":
+                reached.set()
+                release.wait(30)
+            tell(step)
+
+        return work(source, choices, wait)
+
+    monkeypatch.setattr(segmenting, "segment_source", hold)
+    yield reached, release
+    release.set()
+
+
+def test_progress_is_shown_in_the_form_and_by_napari(viewer, qtbot, form, held):
+    reached, release = held
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    qtbot.waitUntil(lambda: "threshold" in form.bar.words.text())
+    assert form.cancel_button.isEnabled()
+    assert not form.run_button.isEnabled()
+    qtbot.waitUntil(lambda: len(progress._all_instances) == 1)
+    [bar] = progress._all_instances
+    assert "nuclei" in bar.desc
+    assert bar.total == 6
+    steps = []
+    form.bar.task.stepped.connect(lambda words, _: steps.append(words))
+    with qtbot.waitSignal(form.bar.done, timeout=LONG):
+        release.set()
+    assert steps == ["labeling", "measuring"]
+    assert not progress._all_instances
+    assert form.run_button.isEnabled()
+    assert not form.cancel_button.isEnabled()
+
+
+def test_cancel_takes_effect_at_once_and_leaves_the_layers(viewer, qtbot, form, held):
+    reached, release = held
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    with qtbot.waitSignal(form.bar.task.cancelled, timeout=500):
+        form.cancel_button.click()
+    assert "Cancelled" in form.bar.words.text()
+    assert form.run_button.isEnabled()
+    assert not progress._all_instances
+    release.set()
+    qtbot.waitUntil(lambda: not form.bar.task._worker.is_running, timeout=LONG)
+    QApplication.processEvents()
+    assert [layer.name for layer in viewer.layers] == ["nuclei"]
+
+
+def test_a_cancelled_run_stops_at_its_next_step(viewer, qtbot, form, monkeypatch, held):
+    reached, release = held
+    measured = []
+    pipeline = __import__("equilabel.pipeline", fromlist=["x"])
+    measure = pipeline._measure
+    monkeypatch.setattr(
+        pipeline, "_measure", lambda *arguments: measured.append(1) or measure(*arguments)
+    )
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    form.cancel_button.click()
+    release.set()
+    qtbot.waitUntil(lambda: not form.bar.task._worker.is_running, timeout=LONG)
+    assert not measured
+
+
+def test_after_a_cancelled_run_another_can_begin(viewer, qtbot, form, held):
+    reached, release = held
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    form.cancel_button.click()
+    release.set()
+    assert run(form, qtbot) in viewer.layers
+
+
+def test_pressing_twice_begins_one_run(viewer, qtbot, form, held):
+    reached, release = held
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    task = form.bar.task
+    form.bar.wanted.emit()
+    assert form.bar.task is task
+    release.set()
+    qtbot.waitUntil(lambda: not task.running, timeout=LONG)
+    assert len(viewer.layers) == 2
+
+
+def test_the_labels_of_an_image_removed_meanwhile_are_kept(viewer, qtbot, form, notes, held):
+    reached, release = held
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    viewer.layers.clear()
+    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
+        release.set()
+    [layer] = viewer.layers
+    assert layer.data.max() > 10
+    assert "'nuclei' was removed meanwhile; its labels are kept." in notes()[-1]
+
+
+def test_a_result_removed_meanwhile_is_made_again(viewer, qtbot, form, held):
+    reached, release = held
+    release.set()
+    old = run(form, qtbot)
+    release.clear()
+    reached.clear()
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    viewer.layers.remove(old)
+    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
+        release.set()
+    assert form.results.layer in viewer.layers
+    assert form.results.layer is not old
+
+
+def test_labels_removed_while_they_are_measured_are_told(viewer, qtbot, notes, monkeypatch):
+    labels = viewer.add_labels(np.eye(32, dtype=int), name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    form.bar.begin("x", lambda tell: time.sleep(0.3), ())
+    form._measured = labels
+    viewer.layers.remove(labels)
+    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
+        pass
+    assert "labels must stay open while they are measured; got 'mine' removed" in notes()[-1]
+
+
+def test_a_gpu_lost_while_running_is_one_sentence(viewer, qtbot, form, notes, monkeypatch):
+    lost = type("CUDARuntimeError", (RuntimeError,), {"__module__": "cupy_backends.cuda"})
+
+    def fail(*_):
+        message = "cudaErrorDevicesUnavailable"
+        raise lost(message)
+
+    monkeypatch.setattr(segmenting, "segment_source", fail)
+    run(form, qtbot)
+    assert "Choose the device 'cpu' and run again." in notes()[-1]
+    assert form.run_button.isEnabled()
+    assert not progress._all_instances
+
+
+def test_any_other_failure_is_one_sentence(viewer, qtbot, form, notes, monkeypatch):
+    def fail(*_):
+        message = "surprise"
+        raise KeyError(message)
+
+    monkeypatch.setattr(segmenting, "segment_source", fail)
+    run(form, qtbot)
+    assert "KeyError: 'surprise'. Please report it" in notes()[-1]
+    monkeypatch.undo()
+    assert run(form, qtbot) in viewer.layers
+
+
+def test_a_viewer_closed_while_running_ends_the_run(viewer, qtbot, form, held):
+    reached, release = held
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    worker = form.bar.task._worker
+    QTimer.singleShot(200, release.set)
+    viewer.close()
+    qtbot.waitUntil(lambda: not worker.is_running, timeout=LONG)
+    QApplication.processEvents()
+
+
+def test_a_form_closed_while_running_gives_its_labels_all_the_same(viewer, qtbot, form, held):
+    reached, release = held
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    viewer.window.remove_dock_widget("all")
+    with qtbot.waitSignal(form.bar.done, timeout=LONG):
+        release.set()
+    assert viewer.layers["nuclei objects"].data.any()
+    assert not progress._all_instances
+    form.hide()
+    form.setParent(viewer.window._qt_window)  # goes with the viewer
+
+
+# ---------------------------------------------------------------- bad input
+
+
+def test_no_layer_at_all(viewer, qtbot, notes):
+    form = open_form(viewer, qtbot)
+    form.run_button.click()
+    assert "an image layer must be open; got none. Open an image, or a sample" in notes()[-1]
+    assert open_form(viewer, qtbot, MEASURE).bar.run_button.click() is None
+    assert "a labels layer must be open; got none" in notes()[-1]
+
+
+def test_labels_where_an_image_is_wanted(viewer, qtbot, notes):
+    viewer.add_labels(np.eye(9, dtype=int), name="mine")
+    form = open_form(viewer, qtbot)
+    form.run_button.click()
+    assert "got 'mine', a layer of labels. Open the image, or measure the labels" in notes()[-1]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("pixels", "words", "count"),
+    [
+        (np.zeros((0, 5, 6)), "image must hold pixels; got shape (0, 5, 6)", None),
+        (np.full((40, 50), 7), "more than one gray value; got only 7", 0),
+        (np.full((40, 50), np.nan), "must hold numbers; got none", 0),
+        (np.zeros((40, 50), bool), "more than one gray value; got only 0", 0),
+        (np.eye(40, dtype=bool), None, 1),
+        (np.where(np.eye(40) > 0, np.nan, np.arange(40.0)), None, None),
+        (np.eye(40) * 1e300, None, 1),
+        (np.eye(40) - 5.5, None, 1),
+        (np.eye(40).astype("i8") * 2**40, None, 1),
+        (np.eye(40).astype("f2"), None, 1),
+    ],
+    ids=["empty", "constant", "nan", "false", "bool", "nans", "huge", "negative", "i8", "f2"],
+)
+def test_odd_images_are_told_or_segmented(viewer, qtbot, notes, pixels, words, count):
+    kwargs = {"contrast_limits": (0, 1)} if not np.isfinite(pixels).any() else {}
+    viewer.add_image(pixels, name="odd", **kwargs)
+    form = open_form(viewer, qtbot)
+    form.show_preview.value = True
+    qtbot.waitUntil(lambda: not form._soon.isActive())
+    if pixels.size:
+        layer = run(form, qtbot)
+        if count is not None:
+            assert layer.data.max() == count
+    else:
+        form.run_button.click()
+    told = [note for note in notes() if "Traceback" not in note]
+    if words:
+        assert words in told[-1]
+    form.show_preview.value = False
+    viewer.layers.clear()
+    qtbot.wait(100)  # napari may crash if a layer comes before the canvas has let go of the last
+    viewer.add_image(nuclei_2d((32, 32)))
+    settle(form, qtbot)
+    assert form.image.value is viewer.layers[0]
+
+
+def test_roles_that_cannot_be_are_told(viewer, qtbot, notes):
+    viewer.add_image(nuclei_2d((64, 64)))
+    form = open_form(viewer, qtbot)
+    for field in form.axes._fields:
+        field.value = "time"
+    form.run_button.click()
+    assert "axes must hold at least one of space" in notes()[-1]
+    assert "at least one of space" in form.remark.text()
+
+
+def test_an_image_too_large_for_memory_is_told(viewer, qtbot, notes):
+    array = pytest.importorskip("dask.array")
+    huge = array.zeros((400_000, 4096, 4096), chunks=(1, 4096, 4096), dtype="u1")
+    viewer.add_image(huge, name="huge", contrast_limits=(0, 1))
+    form = open_form(viewer, qtbot)
+    run(form, qtbot)
+    assert "image must fit into memory" in notes()[-1]
+    assert "Crop it" in notes()[-1]

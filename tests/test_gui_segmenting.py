@@ -1,0 +1,268 @@
+"""The form that finds objects, in a real viewer: fields, runs, layers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equilabel import segment
+from equilabel.samples import movie, nuclei_2d, nuclei_3d
+from gui import canvas, colors_on, open_form, run, settle
+
+pytestmark = pytest.mark.gui
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture
+def form(viewer, qtbot):
+    viewer.open_sample("equilabel", "nuclei_2d")
+    return open_form(viewer, qtbot)
+
+
+def made(layer):
+    return layer.metadata["equilabel"]
+
+
+# -------------------------------------------------------------------- runs
+
+
+def test_a_run_gives_the_labels_of_segment_on_the_canvas(viewer, qtbot, form):
+    assert colors_on(canvas(viewer)) == 0
+    layer = run(form, qtbot)
+    image = viewer.layers[0]
+    found = segment(image.data, spacing=(0.325, 0.325))
+    np.testing.assert_array_equal(layer.data, found.labels)
+    assert layer.name == "nuclei objects"
+    assert made(layer)["threshold"] == found.threshold
+    assert colors_on(canvas(viewer)) > 2000
+    np.testing.assert_array_equal(layer.scale, image.scale)
+    assert layer.units == image.units
+    assert layer.axis_labels == image.axis_labels
+
+
+def test_every_field_reaches_the_run(viewer, qtbot, form):
+    form.threshold.method.value = "li"
+    form.sigma.value = 0.5
+    form.fill_holes.value = True
+    form.connectivity.value = 1
+    form.min_size.value = 40
+    form.exclude_border.value = True
+    form.method.value = "komura"
+    form.device.value = "cpu"
+    form.statistics.tick("perimeter", False)
+    form.statistics.tick("eccentricity")
+    layer = run(form, qtbot)
+    found = segment(
+        viewer.layers[0].data,
+        threshold="li",
+        sigma=0.5,
+        fill_holes=True,
+        connectivity=1,
+        min_size=40,
+        exclude_border=True,
+        spacing=(0.325, 0.325),
+    )
+    np.testing.assert_array_equal(layer.data, found.labels)
+    assert (made(layer)["method"], made(layer)["device"]) == ("komura", "cpu")
+    assert "eccentricity" in layer.features
+    assert "perimeter" not in layer.features
+
+
+def test_dark_objects_are_found(viewer, qtbot):
+    viewer.open_sample("equilabel", "porous_medium")
+    form = open_form(viewer, qtbot)
+    form.threshold.dark.value = True
+    layer = run(form, qtbot)
+    image = viewer.layers[0]
+    found = segment(image.data, dark=True, spacing=(4.0, 4.0, 4.0))
+    np.testing.assert_array_equal(layer.data, found.labels)
+
+
+def test_hysteresis_takes_the_two_ends_of_its_slider(viewer, qtbot, form):
+    form.threshold.method.value = "hysteresis"
+    settle(form, qtbot)
+    form.threshold.range.value = (300, 900)
+    layer = run(form, qtbot)
+    low, high = form.threshold.range.value
+    assert made(layer)["threshold"] == (low, high)
+    found = segment(viewer.layers[0].data, threshold=(low, high), spacing=(0.325, 0.325))
+    np.testing.assert_array_equal(layer.data, found.labels)
+
+
+def test_a_second_run_updates_the_layer_in_place(viewer, qtbot, form):
+    first = run(form, qtbot)
+    before = first.data
+    first.opacity = 0.4
+    form.min_size.value = 60
+    second = run(form, qtbot)
+    assert second is first
+    assert len(viewer.layers) == 2
+    assert first.opacity == 0.4
+    assert 0 < first.data.max() < before.max()
+    assert len(first.features) == first.data.max() + 1
+
+
+def test_a_new_layer_is_made_if_asked_for(viewer, qtbot, form):
+    run(form, qtbot)
+    form.anew.value = True
+    run(form, qtbot)
+    assert [layer.name for layer in viewer.layers][1:] == ["nuclei objects", "nuclei objects [1]"]
+
+
+def test_a_removed_result_is_made_again(viewer, qtbot, form):
+    viewer.layers.remove(run(form, qtbot))
+    assert run(form, qtbot) in viewer.layers
+
+
+def test_each_image_has_its_own_result(viewer, qtbot, form):
+    run(form, qtbot)
+    viewer.add_image(nuclei_2d((64, 64), seed=3), name="other")
+    form.image.value = viewer.layers["other"]
+    settle(form, qtbot)
+    run(form, qtbot)
+    assert {"nuclei objects", "other objects"} < {layer.name for layer in viewer.layers}
+
+
+@pytest.mark.parametrize(
+    ("pixels", "options", "arguments"),
+    [
+        (
+            nuclei_3d((16, 96, 96)),
+            {"scale": (4, 1, 1), "translate": (1, 2, 3), "units": "um"},
+            {"spacing": (4, 1, 1)},
+        ),
+        (movie((4, 128, 128)), {"axis_labels": ("t", "y", "x")}, {"stacked": True}),
+        (nuclei_3d((16, 96, 96)), {"rotate": (0, 0, 30)}, {}),
+    ],
+    ids=["3D, anisotropic", "2D + t", "rotated"],
+)
+def test_labels_lie_where_the_image_lies(viewer, qtbot, pixels, options, arguments):
+    image = viewer.add_image(pixels, name="image", **options)
+    form = open_form(viewer, qtbot)
+    layer = run(form, qtbot)
+    found = segment(pixels, **arguments)
+    assert found.num > 0
+    np.testing.assert_array_equal(layer.data, found.labels)
+    np.testing.assert_allclose(layer.extent.world, image.extent.world)
+    corner = np.array(pixels.shape) - 1
+    np.testing.assert_allclose(layer.data_to_world(corner), image.data_to_world(corner))
+    assert layer.units == image.units
+
+
+def test_a_movie_has_its_frames_in_the_table(viewer, qtbot):
+    viewer.open_sample("equilabel", "movie")
+    form = open_form(viewer, qtbot)
+    assert form.axes.roles == ("time", "space", "space")
+    layer = run(form, qtbot)
+    assert set(layer.features["frame"][1:]) == set(range(16))
+    frame = int(layer.features["frame"][9])
+    assert (layer.data[frame] == 9).sum() == layer.features["num_pixels"][9]
+
+
+def test_axes_can_be_given_another_meaning(viewer, qtbot):
+    viewer.add_image(movie((6, 128, 128)), name="stack")
+    form = open_form(viewer, qtbot)
+    assert form.axes.roles == ("space",) * 3
+    assert form.connectivity.native.itemText(0).startswith("6:")
+    form.axes._fields[0].value = "time"
+    settle(form, qtbot)
+    assert len(form.connectivity.choices) == 2
+    layer = run(form, qtbot)
+    np.testing.assert_array_equal(layer.data, segment(viewer.layers[0].data, stacked=True).labels)
+
+
+def test_a_real_image_is_segmented(viewer, qtbot):
+    path = DATA / "blobs.tif"
+    if not path.exists():
+        pytest.skip(f"needs {path.name} beside the repository")
+    [image] = viewer.open(str(path))
+    form = open_form(viewer, qtbot)
+    layer = run(form, qtbot)
+    assert layer.data.shape == image.data.shape
+    assert 30 < layer.data.max() < 120
+    assert str(path) in made(layer)["batch"]
+
+
+@pytest.mark.parametrize("kind", ["multiscale", "dask", "rgb", "channels"])
+def test_every_kind_of_image_gives_the_right_labels(viewer, qtbot, kind):
+    pixels = nuclei_2d((256, 256))
+    expected = segment(pixels).labels
+    if kind == "multiscale":
+        image = viewer.add_image([pixels, pixels[::2, ::2], pixels[::4, ::4]], multiscale=True)
+    elif kind == "dask":
+        array = pytest.importorskip("dask.array")
+        image = viewer.add_image(array.from_array(pixels, chunks=(64, 64)))
+    elif kind == "rgb":
+        green = (pixels // 64).astype("u1")
+        image = viewer.add_image(np.dstack([green * 0, green, green * 0]), rgb=True)
+        expected = segment(green).labels
+    else:
+        image = viewer.add_image(np.stack([pixels * 0, pixels]), axis_labels=("c", "y", "x"))
+    form = open_form(viewer, qtbot)
+    if kind == "rgb":
+        assert form.color.visible
+        form.color.value = "green"
+    if kind == "channels":
+        form.channel.value = 1
+    settle(form, qtbot)
+    layer = run(form, qtbot)
+    np.testing.assert_array_equal(layer.data, expected)
+    np.testing.assert_allclose(layer.extent.world, image.extent.world[:, -2:])
+
+
+# ------------------------------------------------------------------- fields
+
+
+def test_the_least_size_is_in_pixels_and_in_units(form):
+    assert form.min_area.label == "Least size, µm²"
+    form.min_size.value = 100
+    assert form.min_area.value == pytest.approx(100 * 0.325**2, abs=0.01)
+    form.min_area.value = 5.0
+    assert form.min_size.value == int(np.ceil(5 / 0.325**2))
+
+
+def test_an_image_without_sizes_is_asked_for_pixels_alone(viewer, qtbot):
+    viewer.add_image(nuclei_2d((64, 64)))
+    form = open_form(viewer, qtbot)
+    assert not form.min_area.visible
+    assert form.sigma.label == "Smoothing, pixels"
+
+
+@pytest.mark.parametrize(("shape", "names"), [((64, 64), "4 8"), ((8, 64, 64), "6 18 26")])
+def test_neighbors_have_their_familiar_names(viewer, qtbot, shape, names):
+    viewer.add_image(np.zeros(shape))
+    form = open_form(viewer, qtbot)
+    texts = [form.connectivity.native.itemText(k) for k in range(form.connectivity.native.count())]
+    assert [text.split(":")[0] for text in texts] == names.split()
+
+
+def test_devices_that_cannot_be_used_say_why(form):
+    from equilabel import devices
+
+    items = form.device.native.model()
+    for row, report in enumerate(devices(), start=1):
+        assert items.item(row).text() == report.name
+        assert items.item(row).isEnabled() == report.available
+        if not report.available:
+            assert items.item(row).toolTip() == report.reason
+            assert report.reason in form.device.tooltip
+
+
+def test_all_methods_are_offered(form):
+    from equilabel import METHODS
+
+    assert list(form.method.choices) == ["auto", *METHODS]
+
+
+def test_a_layer_with_another_name_is_offered_by_it(viewer, form):
+    viewer.layers[0].name = "renamed"
+    assert form.image.native.currentText() == "renamed"
+
+
+def test_statistics_taken_off_stay_off_for_another_image(viewer, qtbot, form):
+    form.statistics.tick("area", False)
+    viewer.add_image(nuclei_3d((8, 32, 32)), name="3D")
+    form.image.value = viewer.layers["3D"]
+    assert "area" not in form.statistics.names
+    assert "surface_area_faces" in form.statistics.names
+    assert "perimeter" not in form.statistics.names

@@ -1,0 +1,103 @@
+"""Row i is label i: tables as features of a layer, and back."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from equilabel import segment
+from equilabel.widget.features import as_features, as_table, labels_of, numbers, whole
+from equilabel.widget.filtering import Range, find_kept, keep, objects
+
+TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0, 2.25, 0.5]})
+
+
+def test_row_i_is_label_i_and_row_0_the_background():
+    features, dense = as_features(TABLE)
+    assert dense
+    assert features["index"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert features["area"].tolist()[1:3] == [1.0, 2.25]
+    assert features["area"].isna().tolist() == [True, False, False, True, True, False]
+
+
+def test_features_turn_back_into_the_table():
+    features, _ = as_features(TABLE)
+    pd.testing.assert_frame_equal(as_table(features, whole(TABLE)), TABLE)
+
+
+def test_the_table_of_a_run_comes_back_to_the_last_bit():
+    image = np.random.default_rng(0).integers(0, 9, (40, 50))
+    table = segment(image, spacing=(0.3, 0.7)).table
+    features, _ = as_features(table)
+    pd.testing.assert_frame_equal(as_table(features, whole(table)), table)
+
+
+def test_no_objects_leave_the_background_alone():
+    features, dense = as_features(TABLE[:0])
+    assert dense
+    assert features["index"].tolist() == [0]
+    assert len(as_table(features)) == 0
+
+
+def test_huge_labels_do_not_make_a_huge_table():
+    table = pd.DataFrame({"label": [7, 10**9], "area": [1.0, 2.0]})
+    features, dense = as_features(table)
+    assert not dense
+    assert features["index"].tolist() == [0, 7, 10**9]
+    assert as_table(features)["label"].tolist() == [7, 10**9]
+
+
+def test_only_numbers_can_be_drawn():
+    features, _ = as_features(TABLE)
+    features["name"] = "a"
+    assert list(numbers(features)) == ["num_pixels", "area"]
+
+
+def test_features_without_an_index_go_by_position():
+    features = pd.DataFrame({"area": [np.nan, 3.0, 4.0]})
+    assert labels_of(features).tolist() == [0, 1, 2]
+    assert as_table(features)["label"].tolist() == [1, 2]
+
+
+# ------------------------------------------------------------------- filter
+
+FEATURES = as_features(TABLE)[0]
+
+
+def test_without_a_range_all_objects_are_kept():
+    assert find_kept(FEATURES, []).sum() == objects(FEATURES).sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("ranges", "labels"),
+    [
+        ([Range("area", 1, 3)], [1, 2]),
+        ([Range("area", low=1.0)], [1, 2]),
+        ([Range("area", high=0.5)], [5]),
+        ([Range("area", 0.6, 3), Range("num_pixels", 5, 20)], [2]),
+        ([Range("area", 7, 9)], []),
+    ],
+)
+def test_ranges_keep_what_lies_in_all_of_them(ranges, labels):
+    assert labels_of(FEATURES)[find_kept(FEATURES, ranges)].tolist() == labels
+
+
+@pytest.mark.parametrize("factor", [1, 10**6])
+def test_those_kept_are_numbered_anew_and_keep_their_rows(factor):
+    labels = np.array([[1, 1, 0, 2], [5, 0, 2, 2]]) * factor
+    table = TABLE.assign(label=TABLE["label"] * factor)
+    features, _ = as_features(table)
+    kept = find_kept(features, [Range("num_pixels", 1, 5)])
+    fewer, rows = keep(labels, features, kept)
+    assert fewer.tolist() == [[1, 1, 0, 0], [2, 0, 0, 0]]
+    assert fewer.dtype == labels.dtype
+    assert rows["index"].tolist() == [0, 1, 2]
+    assert rows["area"].tolist()[1:] == [1.0, 0.5]
+    assert rows["label_before"].tolist()[1:] == [factor, 5 * factor]
+    assert np.isnan(rows["area"][0])
+
+
+def test_keeping_nothing_leaves_no_label():
+    labels = np.array([[1, 2, 5]])
+    fewer, rows = keep(labels, FEATURES, find_kept(FEATURES, [Range("area", 99)]))
+    assert not fewer.any()
+    assert len(rows) == 1

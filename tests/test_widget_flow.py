@@ -1,0 +1,351 @@
+"""From a layer to labels and a table, without a screen; and how to say it again."""
+
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import equilabel
+from equilabel import segment
+from equilabel.samples import movie, nuclei_2d, nuclei_3d
+from equilabel.widget.axes import guess_roles
+from equilabel.widget.choices import Choices, connectivities, pixels_of, size_of
+from equilabel.widget.features import as_table
+from equilabel.widget.flow import measure_source, segment_source, without_first_axis
+from equilabel.widget.repeating import batch_command, line_of_python
+from equilabel.widget.sources import Source
+from equilabel.widget.statistics import STATISTICS, offered
+
+layers = pytest.importorskip("napari.layers")
+USUAL = ("num_pixels", "area", "centroid")
+
+
+def quiet(_):
+    pass
+
+
+def run(layer, **options):
+    source = Source.of(layer)
+    choices = Choices(**{"roles": source.guess(), "properties": USUAL, **options})
+    return segment_source(source, choices, quiet), choices
+
+
+CASES = {
+    "2D": (nuclei_2d((96, 120)), {}, {}),
+    "sized": (nuclei_2d((96, 120)), {"scale": (0.3, 0.3), "units": ("um", "um")}, {"sigma": 0.6}),
+    "3D": (nuclei_3d((16, 96, 96)), {"scale": (4, 1, 1)}, {"connectivity": 1, "min_size": 9}),
+    "movie": (movie((4, 128, 128)), {"axis_labels": ("t", "y", "x")}, {"exclude_border": True}),
+    "channels first": (
+        np.stack([nuclei_2d((128, 128), seed) for seed in (1, 2)]),
+        {"axis_labels": ("c", "y", "x")},
+        {"channel": 1},
+    ),
+    "channels between": (
+        np.stack([movie((3, 48, 50), seed) for seed in (1, 2)], axis=1),
+        {"axis_labels": ("t", "c", "y", "x")},
+        {"channel": 1, "fill_holes": True},
+    ),
+    "positions and time": (
+        np.stack([movie((3, 48, 50), seed) for seed in (1, 2)]),
+        {"axis_labels": ("p", "t", "y", "x")},
+        {"threshold": (300.0, 600.0)},
+    ),
+    "time last": (
+        np.moveaxis(movie((3, 48, 50)), 0, -1),
+        {"axis_labels": ("y", "x", "t"), "rgb": False},
+        {"threshold": "li"},
+    ),
+    "luminance": (np.dstack([nuclei_2d((64, 70)) // 16] * 3).astype("u1"), {"rgb": True}, {}),
+    "green": (
+        np.dstack([nuclei_2d((64, 70), seed) // 16 for seed in range(3)]).astype("u1"),
+        {"rgb": True},
+        {"color": "green"},
+    ),
+    "dark": (4095 - nuclei_2d((96, 120)) // 16, {}, {"dark": True}),
+    "local": (nuclei_2d((96, 120)), {}, {"threshold": "local", "block_size": 31, "offset": -50.0}),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    pixels, options, choices = CASES[request.param]
+    layer = layers.Image(pixels, name="cells", **options)
+    return layer, *run(layer, **choices)
+
+
+def test_labels_overlay_the_image(case):
+    layer, outcome, _ = case
+    shown = layers.Labels(outcome.labels, **outcome.transform)
+    assert outcome.metadata["objects"] > 1
+    count = shown.ndim
+    assert count in (layer.ndim, layer.ndim - 1)
+    assert shown.data.shape == layer.data.shape[layer.ndim - count :][:count]
+    np.testing.assert_allclose(shown.extent.world, layer.extent.world[:, layer.ndim - count :])
+    assert shown.units == layer.units[layer.ndim - count :]
+
+
+def test_the_line_of_python_repeats_the_run(case):
+    layer, outcome, _ = case
+
+    class viewer:
+        layers = {"cells": layer}  # noqa: RUF012
+
+    names = {"viewer": viewer}
+    exec(outcome.metadata["python"], names)  # what a person would paste
+    found = names["found"]
+    assert found.num == outcome.metadata["objects"]
+    assert found.threshold == outcome.metadata["threshold"]
+    table = as_table(outcome.features, outcome.metadata["whole"])
+    pd.testing.assert_frame_equal(found.table, table)
+
+
+def test_the_metadata_repeat_the_run(case):
+    layer, outcome, choices = case
+    made = outcome.metadata
+    image = Source.of(layer).arrangement(made["axes"]).arrange(Source.of(layer).read(made["color"]))
+    parameters = {**made["parameters"], "properties": ("label", *choices.properties)}
+    found = segment(image, **parameters)
+    assert (found.num, found.threshold) == (made["objects"], made["threshold"])
+    assert (made["method"], made["device"]) == (found.method, found.device)
+    assert made["seconds"] > 0
+
+
+def test_each_row_measures_the_label_of_its_number():
+    outcome = run(layers.Image(nuclei_2d((200, 200))))[0]
+    for number in (1, 5, outcome.metadata["objects"]):
+        assert outcome.features["num_pixels"][number] == (outcome.labels == number).sum()
+
+
+def test_steps_are_told_in_order():
+    told = []
+    source = Source.of(layers.Image(nuclei_2d((64, 64))))
+    choices = Choices(source.guess(), fill_holes=True, min_size=5, properties=USUAL)
+    segment_source(source, choices, told.append)
+    assert told == ["read", "binarize", "fill", "label", "drop", "measure"]
+
+
+def test_what_the_telling_raises_ends_the_run():
+    def stop(step):
+        if step == "label":
+            raise KeyboardInterrupt
+
+    source = Source.of(layers.Image(nuclei_2d((64, 64))))
+    with pytest.raises(KeyboardInterrupt):
+        segment_source(source, Choices(source.guess(), properties=USUAL), stop)
+
+
+def test_an_image_turned_and_moved_has_its_labels_turned_and_moved():
+    image = layers.Image(
+        np.stack([nuclei_2d((64, 70))] * 2),
+        scale=(1, 2, 3),
+        translate=(0, 5, 7),
+        rotate=np.array([[1, 0, 0], [0, 0.8, -0.6], [0, 0.6, 0.8]]),
+        affine=np.diag([1, 2, 1, 1]),
+    )
+    outcome, _ = run(image)
+    labels = layers.Labels(outcome.labels, **outcome.transform)
+    for corner in ((0, 0), (10, 20), (63, 69)):
+        expected = image.data_to_world((0, *corner))[1:]
+        np.testing.assert_allclose(labels.data_to_world(corner), expected)
+
+
+def test_shear_of_the_first_axis_is_left_out():
+    image = layers.Image(np.zeros((2, 4, 5)), shear=(0.0, 0.0, 0.5))
+    less = without_first_axis(Source.of(image).transform)
+    assert np.atleast_1d(less["shear"]).tolist() == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("pixels", "words"),
+    [
+        (np.full((8, 8), 7), "more than one gray value; got only 7"),
+        (np.full((8, 8), np.nan), "must hold numbers; got none"),
+        (np.eye(8) * 5, "Move the threshold"),
+    ],
+)
+def test_why_there_is_no_object_is_told(pixels, words):
+    outcome, _ = run(layers.Image(pixels, name="dull"), threshold=99.0)
+    assert outcome.metadata["objects"] == 0
+    assert words in outcome.notes[0]
+    assert "'dull'" in outcome.notes[0]
+
+
+# ------------------------------------------------------------------ measure
+
+
+def test_any_labels_are_measured_with_any_image():
+    labels = np.array([[1, 1, 0], [0, 0, 3]])
+    image = np.array([[2.0, 4.0, 9], [9, 9, 7]])
+    outcome = measure_source(
+        Source.of(layers.Labels(labels, scale=(2, 2))),
+        Source.of(layers.Image(image, name="gray")),
+        ("space", "space"),
+        ("area", "intensity_mean"),
+        quiet,
+    )
+    assert outcome.features["area"].tolist()[1::2] == [8, 4]
+    assert outcome.features["intensity_mean"].tolist()[1::2] == [3, 7]
+    assert outcome.metadata["intensity"] == "gray"
+
+
+def test_labels_are_measured_without_an_image():
+    labels = layers.Labels(np.array([[1, 1, 0]]))
+    outcome = measure_source(Source.of(labels), None, ("space", "space"), ("area",), quiet)
+    assert outcome.features["area"].tolist()[1:] == [2]
+
+
+def test_an_image_of_another_shape_is_refused():
+    labels, image = layers.Labels(np.ones((3, 4), int)), layers.Image(np.ones((4, 4)), name="gray")
+    with pytest.raises(ValueError, match=r"image must have the shape .*\(3, 4\); got \(4, 4\)"):
+        measure_source(
+            Source.of(labels), Source.of(image), ("space", "space"), ("intensity_mean",), quiet
+        )
+
+
+def test_labels_with_large_gaps_are_measured_and_told():
+    labels = layers.Labels(np.array([[1, 1, 0, 10**6]]))
+    outcome = measure_source(Source.of(labels), None, ("space", "space"), ("area",), quiet)
+    assert outcome.features["index"].tolist() == [0, 1, 10**6]
+    assert "without large gaps" in outcome.notes[0]
+
+
+def test_labels_that_repeat_along_channels_are_measured_once():
+    pixels, options, choices = CASES["channels between"]
+    image = layers.Image(pixels, name="cells", **options)
+    outcome, _ = run(image, **choices)
+    labels = layers.Labels(outcome.labels, **outcome.transform)
+    again = measure_source(
+        Source.of(labels), Source.of(image), outcome.metadata["axes"], USUAL, quiet
+    )
+    pd.testing.assert_frame_equal(again.features, outcome.features)
+
+
+# ------------------------------------------------------------------ choices
+
+
+@pytest.mark.parametrize(("rank", "counts"), [(1, "2"), (2, "4 8"), (3, "6 18 26")])
+def test_connectivities_have_their_familiar_names(rank, counts):
+    names = [name.split(":")[0] for name, _ in connectivities(rank)]
+    assert names == counts.split()
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4])
+def test_the_name_of_a_connectivity_counts_its_neighbors(rank):
+    offsets = np.stack(np.meshgrid(*[[-1, 0, 1]] * rank), -1).reshape(-1, rank)
+    for name, hops in connectivities(rank):
+        count = ((np.abs(offsets).sum(1) <= hops) & np.abs(offsets).any(1)).sum()
+        assert int(name.split(":")[0]) == count
+
+
+@pytest.mark.parametrize("spacing", [(1.0,), (0.3, 0.3), (0.1, 0.2, 0.7)])
+def test_sizes_in_pixels_and_in_units_agree(spacing):
+    assert [pixels_of(size_of(n, spacing), spacing) for n in range(200)] == list(range(200))
+
+
+def test_only_what_differs_from_the_defaults_is_an_argument():
+    source = Source.of(layers.Image(np.zeros((4, 5))))
+    assert Choices(source.guess()).arguments(source) == {}
+    assert Choices(source.guess(), offset=3.0, block_size=9).arguments(source) == {}
+    assert Choices(source.guess(), sigma=1.0).arguments(source) == {"sigma": 1.0}
+
+
+# --------------------------------------------------------------- statistics
+
+
+@pytest.mark.parametrize("image", [True, False])
+@pytest.mark.parametrize("stacked", [True, False])
+@pytest.mark.parametrize("spacing", [(1.0,), (0.5, 0.5), (2.0, 1.0), (4.0, 1.0, 1.0), (1.0,) * 4])
+def test_every_statistic_offered_can_be_measured(spacing, stacked, image):
+    shape = (2,) * stacked + (6,) * len(spacing)
+    labels = np.zeros(shape, int)
+    labels[(0,) * stacked + (slice(1, 5),) * len(spacing)] = 1
+    statistics = offered(spacing, stacked=stacked, image=image)
+    table = equilabel.regionprops_table(
+        labels,
+        np.ones(shape) if image else None,
+        [each.name for each in statistics],
+        spacing=spacing,
+        stacked=stacked,
+    )
+    assert len(statistics) >= 6
+    assert all(len(column) == 1 for column in table.values())
+
+
+def test_each_statistic_is_offered_once_and_explained():
+    names = [each.name for each in STATISTICS]
+    assert len(set(names)) == len(names)
+    assert all(each.sentence.endswith(".") for each in STATISTICS)
+
+
+# ------------------------------------------------------------------ command
+
+
+def test_the_command_repeats_the_run_on_the_file(tmp_path, capsys):
+    from equilabel.cli import main
+    from equilabel.storage.table import read_table
+    from equilabel.storage.tiff import read_tiff, write_labels
+
+    pixels = nuclei_2d((96, 120))
+    path = tmp_path / "two cells.tif"
+    write_labels(path, pixels, axes="YX", spacing={"Y": 0.5, "X": 0.5}, unit="µm")
+    layer = layers.Image(pixels, name="cells", scale=(0.3, 0.3), units=("um", "um"))
+    source = Source.of(layer)
+    source = Source(**{**vars(source), "path": str(path)})
+    choices = Choices(
+        source.guess(),
+        threshold="li",
+        sigma=0.4,
+        fill_holes=True,
+        connectivity=1,
+        min_size=12,
+        exclude_border=True,
+        properties=(*USUAL, "intensity_mean"),
+    )
+    outcome = segment_source(source, choices, quiet)
+    words = shlex.split(outcome.metadata["batch"])
+    words[words.index("results")] = str(tmp_path / "results")
+    assert main(words[1:]) == 0
+    [written] = (tmp_path / "results").glob("*_labels.tif")
+    np.testing.assert_array_equal(read_tiff(written).pixels, outcome.labels)
+    [table] = (tmp_path / "results").glob("*_table.csv")
+    expected = as_table(outcome.features, outcome.metadata["whole"])
+    pd.testing.assert_frame_equal(read_table(table), expected)
+
+
+def test_the_command_repeats_a_movie_and_a_channel(tmp_path):
+    from tifffile import imwrite
+
+    from equilabel.cli import main
+    from equilabel.storage.tiff import read_tiff
+
+    pixels = np.stack([movie((3, 48, 50), seed) for seed in (1, 2)], axis=1)
+    path = tmp_path / "movie.tif"
+    imwrite(path, pixels, metadata={"axes": "TCYX"}, ome=True)
+    layer = layers.Image(pixels, axis_labels=("t", "c", "y", "x"))
+    source = Source(**{**vars(Source.of(layer)), "path": str(path)})
+    outcome = segment_source(source, Choices(source.guess(), channel=1, properties=USUAL), quiet)
+    words = shlex.split(outcome.metadata["batch"])
+    words[words.index("results")] = str(tmp_path / "results")
+    assert main(words[1:]) == 0
+    [written] = (tmp_path / "results").glob("*_labels.tif")
+    np.testing.assert_array_equal(read_tiff(written).pixels, outcome.labels[:, 0])
+
+
+@pytest.mark.parametrize("name", ["luminance", "positions and time"])
+def test_what_the_command_cannot_say_is_left_unsaid(name):
+    pixels, options, choices = CASES[name]
+    source = Source.of(layers.Image(pixels, **options))
+    assert batch_command(source, Choices(source.guess(), **choices)) == ""
+    assert line_of_python(source, Choices(source.guess(), **choices))
+
+
+def test_the_guess_for_a_sample_is_right():
+    from equilabel.widget import samples
+
+    for make in (samples.nuclei_2d, samples.nuclei_3d, samples.movie, samples.porous_medium):
+        [(pixels, options, _)] = make()
+        layer = layers.Image(pixels, **options)
+        expected = ["time" if name == "t" else "space" for name in options["axis_labels"]]
+        assert Source.of(layer).guess() == tuple(expected)
+        assert guess_roles(pixels.shape, options["axis_labels"]) == tuple(expected)

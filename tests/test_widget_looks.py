@@ -1,0 +1,267 @@
+"""Histograms, planes, outlines, colors and sentences: what the forms show, without a screen."""
+
+import numpy as np
+import pytest
+
+import equilabel
+from equilabel import DeviceUnavailableError, binarize
+from equilabel.samples import nuclei_2d, nuclei_3d
+from equilabel.widget.choices import Choices
+from equilabel.widget.coloring import (
+    MISSING,
+    STEPS,
+    colors_by_value,
+    colors_of_chosen,
+    limits,
+    steps,
+)
+from equilabel.widget.explaining import explain
+from equilabel.widget.histograms import look, sample, spread
+from equilabel.widget.planes import find_mask, outline, smooth_plane, take_plane
+from equilabel.widget.samples import as_layers
+from equilabel.widget.sources import Source
+
+layers = pytest.importorskip("napari.layers")
+
+
+def source_of(pixels, **options):
+    source = Source.of(layers.Image(pixels, **options))
+    return source, Choices(source.guess())
+
+
+# --------------------------------------------------------------- histograms
+
+
+@pytest.mark.parametrize("kind", ["?", "u1", "i4", "f4"])
+def test_a_histogram_counts_every_pixel_between_the_extremes(kind):
+    pixels = (np.arange(600).reshape(20, 30) % 2 if kind == "?" else np.arange(600)).astype(kind)
+    seen = spread(pixels.reshape(20, 30))
+    assert (seen.low, seen.high) == (float(pixels.min()), float(pixels.max()))
+    assert seen.counts.sum() == 600
+    assert seen.whole == (kind != "f4")
+
+
+def test_what_is_not_finite_is_left_out_of_the_histogram():
+    seen = spread(np.array([np.nan, 1.0, 3.0, np.inf]))
+    assert (seen.low, seen.high, seen.counts.sum()) == (1, 3, 2)
+
+
+@pytest.mark.parametrize(("value", "bins"), [(np.nan, 0), (7.0, 1)])
+def test_an_image_without_two_values_is_flat(value, bins):
+    seen = spread(np.full((4, 5), value))
+    assert seen.flat
+    assert len(seen.counts) == bins
+
+
+def test_a_sample_is_spread_over_the_image():
+    some = sample(np.arange(10_000).reshape(100, 100), 100)
+    assert some.size <= 100
+    assert some.min() == 0
+    assert some.max() > 8000
+
+
+@pytest.mark.parametrize("method", ["otsu", "li", "triangle", "mean"])
+def test_the_threshold_found_before_is_that_of_the_run(method):
+    source, choices = source_of(nuclei_2d((96, 100)), scale=(0.5, 0.5))
+    choices = Choices(source.guess(), threshold=method, sigma=0.7)
+    _, found = look(source, choices, (0, 0), (0, 1))
+    run = equilabel.segment(source.data, threshold=method, sigma=0.7, spacing=(0.5, 0.5))
+    assert found.exact
+    assert found.threshold == run.threshold
+
+
+def test_the_threshold_is_that_of_the_chosen_channel():
+    pixels = np.stack([nuclei_2d((64, 64)), nuclei_2d((64, 64)) * 3])
+    source = Source.of(layers.Image(pixels, axis_labels=("c", "y", "x")))
+    levels = [
+        look(source, Choices(source.guess(), channel=k), (0, 0, 0), (1, 2))[1].threshold
+        for k in (0, 1)
+    ]
+    assert levels[1] > 2 * levels[0]
+
+
+def test_a_large_image_is_sampled_and_says_so(monkeypatch):
+    monkeypatch.setattr("equilabel.widget.histograms.EXACT", 100)
+    source, choices = source_of(nuclei_2d((96, 100)))
+    seen, found = look(source, choices, (0, 0), (0, 1))
+    assert not found.exact
+    assert found.threshold == pytest.approx(binarize(source.data, return_threshold=True)[1])
+    assert seen.counts.sum() == source.data.size
+
+
+def test_of_an_image_on_disk_only_the_visible_plane_is_read():
+    dask = pytest.importorskip("dask.array")
+    read = []
+
+    def plane(block, block_info=None):
+        read.append(block_info[0]["chunk-location"][0])
+        return block
+
+    pixels = nuclei_3d((8, 64, 64))
+    lazy = dask.from_array(pixels, chunks=(1, 64, 64)).map_blocks(plane, dtype="u1")
+    source, choices = source_of(lazy, contrast_limits=(0, 255))
+    read.clear()
+    seen, found = look(source, choices, (3, 0, 0), (1, 2))
+    assert set(read) == {3}
+    assert seen.high == pixels[3].max()
+    assert not found.exact
+
+
+def test_why_a_method_finds_no_threshold_is_told():
+    source, _ = source_of(np.arange(64.0).reshape(8, 8))
+    choices = Choices(source.guess(), threshold="minimum")
+    _, found = look(source, choices, (0, 0), (0, 1))
+    assert found.threshold is None
+    assert "two" in found.problem
+
+
+# -------------------------------------------------------------------- planes
+
+
+@pytest.mark.parametrize(("displayed", "index"), [((1, 2), 0), ((0, 2), 1), ((1, 0), 2)])
+def test_the_plane_is_the_one_on_the_screen(displayed, index):
+    pixels = np.arange(4 * 5 * 6).reshape(4, 5, 6)
+    source, choices = source_of(pixels, axis_labels=("z", "y", "x"))
+    plane, step = take_plane(source, choices, (1, 2, 3), displayed)
+    np.testing.assert_array_equal(plane, pixels.take((1, 2, 3)[index], index))
+    assert step == 1
+
+
+def test_beside_the_image_the_nearest_plane_is_taken():
+    pixels = np.arange(24).reshape(4, 2, 3)
+    source, choices = source_of(pixels, axis_labels=("z", "y", "x"))
+    np.testing.assert_array_equal(take_plane(source, choices, (99, 0, 0), (1, 2))[0], pixels[3])
+
+
+def test_a_very_large_plane_is_thinned(monkeypatch):
+    monkeypatch.setattr("equilabel.widget.planes.LARGEST", 100)
+    source, choices = source_of(np.arange(900).reshape(30, 30))
+    plane, step = take_plane(source, choices, (0, 0), (0, 1))
+    assert step == 3
+    np.testing.assert_array_equal(plane, source.data[::3, ::3])
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("threshold", [500.0, (400.0, 900.0), "local"])
+def test_on_a_single_plane_the_preview_shows_what_the_run_finds(threshold, dark):
+    source, _ = source_of(nuclei_2d((96, 100)), scale=(0.5, 0.5))
+    choices = Choices(
+        source.guess(), threshold=threshold, sigma=0.8, dark=dark, block_size=31, offset=5.0
+    )
+    plane, step = take_plane(source, choices, (0, 0), (0, 1))
+    smooth = smooth_plane(plane, source, choices, (0, 1), step)
+    mask = find_mask(smooth, choices, None if threshold == "local" else threshold)
+    found = equilabel.segment(source.data, **choices.arguments(source))
+    np.testing.assert_array_equal(mask, found.labels > 0)
+
+
+def test_nothing_is_smoothed_along_time():
+    pixels = np.random.default_rng(0).random((6, 5, 7))
+    source, _ = source_of(pixels, axis_labels=("t", "y", "x"))
+    choices = Choices(source.guess(), sigma=1.0)
+    plane = smooth_plane(pixels[:, 2], source, choices, (0, 2))
+    np.testing.assert_allclose(plane[3], equilabel.smooth(pixels[3, 2], 1.0))
+
+
+def test_an_unknown_threshold_finds_nothing():
+    assert not find_mask(np.ones((3, 4)), Choices(("space", "space")), None).any()
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_an_outline_is_as_wide_as_asked_for(width):
+    mask = np.pad(np.ones((9, 9), bool), 2)
+    code = outline(mask, width)
+    assert (code > 0).sum() == 81
+    assert (code == 1).sum() == (9 - 2 * width) ** 2
+    assert mask.sum() == 81
+
+
+def test_the_border_of_the_image_makes_no_edge():
+    assert (outline(np.ones((4, 5), bool)) == 1).all()
+
+
+# -------------------------------------------------------------------- colors
+
+SCALE = np.linspace(0, 1, STEPS * 4).reshape(STEPS, 4)
+
+
+def test_values_get_the_color_of_their_place_on_the_scale():
+    colors = colors_by_value(np.arange(5), np.array([np.nan, 0.0, 5, 10, np.nan]), 0, 10, SCALE)
+    np.testing.assert_array_equal(colors[1], SCALE[0])
+    np.testing.assert_array_equal(colors[3], SCALE[-1])
+    assert (SCALE[100] < colors[2]).all()
+    assert tuple(colors[4]) == tuple(colors[None]) == MISSING
+    assert colors[0][3] == 0
+
+
+def test_a_scale_without_width_has_one_color():
+    assert steps(np.array([3.0, 3.0]), 3, 3).tolist() == [STEPS // 2] * 2
+
+
+def test_infinite_values_get_the_ends_of_the_scale():
+    assert steps(np.array([-np.inf, np.inf]), 0, 1).tolist() == [0, STEPS - 1]
+
+
+def test_a_few_extreme_values_do_not_set_the_limits():
+    low, high = limits(np.array([*range(1000), 1e9]))
+    assert 5 < low < 15
+    assert 980 < high < 1000
+
+
+@pytest.mark.parametrize("values", [[], [np.nan], [np.inf]])
+def test_limits_of_nothing_are_those_of_a_scale(values):
+    assert limits(np.array(values, float)) == (0, 1)
+
+
+def test_chosen_objects_stand_out():
+    colors = colors_of_chosen(np.array([4, 7]))
+    assert colors[4][3] == colors[7][3] == 1 > colors[None][3] > colors[0][3] == 0
+
+
+# ----------------------------------------------------------------- sentences
+
+
+class CUDARuntimeError(RuntimeError):
+    __module__ = "cupy_backends.cuda.api.runtime"
+
+
+def test_a_gpu_that_is_lost_is_told_with_what_helps():
+    text = explain(CUDARuntimeError("cudaErrorDevicesUnavailable: device lost"))
+    assert "device lost" in text
+    assert "Choose the device 'cpu'" in text
+
+
+def test_a_gpu_behind_another_error_is_found():
+    error = RuntimeError("failed")
+    error.__cause__ = CUDARuntimeError("lost")
+    assert "Choose the device 'cpu'" in explain(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (DeviceUnavailableError("device='cuda' needs a card; got none."), "needs a card"),
+        (MemoryError("Unable to allocate 9 TiB"), "must fit into memory; got Unable"),
+        (MemoryError("image must fit; got 3. Crop it."), "image must fit; got 3. Crop it."),
+        (RuntimeError("boom\nbang"), "got RuntimeError: boom bang. Please report"),
+        (ValueError(), "got ValueError"),
+    ],
+)
+def test_errors_become_one_line(error, words):
+    assert words in explain(error)
+    assert "\n" not in explain(error)
+
+
+# ------------------------------------------------------------------- samples
+
+
+@pytest.mark.parametrize(
+    "key", ["nuclei_2d", "nuclei_3d", "movie", "porous_medium", "percolation", "spiral"]
+)
+def test_samples_are_layers_with_sizes_and_names(key):
+    [(pixels, options, kind)] = as_layers(key)
+    layer = layers.Image(pixels, **options)
+    assert kind == "image"
+    assert layer.ndim == len(layer.axis_labels)
+    assert layer.axis_labels[-2:] == ("y", "x")
+    assert layer.metadata["description"].endswith(".")
