@@ -10,7 +10,6 @@ from typing import Any
 
 import cupy
 import numpy as np
-from cupy.cuda.driver import launchKernel
 
 from ._compile import THREADS, handle, kernel
 
@@ -242,7 +241,9 @@ def paint(table: Table) -> None:
 def launch(stream: int, arguments: int, function: int, blocks: int, threads: int = THREADS) -> None:
     """Start a kernel, if it has any blocks: by addresses, a third of the time of a call."""
     if blocks:
-        launchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0)
+        cupy.cuda.driver.launchKernel(
+            function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0
+        )
 
 
 @lru_cache(64)
