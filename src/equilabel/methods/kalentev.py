@@ -70,7 +70,7 @@ def recipe(
         passes.init_counts(labels, values, rows, *sides, counts)
         while passes.scan(labels, values, rows, jumps, shifts):
             passes.analyze_counts(labels, counts)
-        visit(counts[np.flatnonzero(counts[:, 0])])
+        visit(counts)
     roots: NDArray[np.int64] = passes.crop(labels, rows, values.size)
     return roots.reshape(image.shape)
 

@@ -2,6 +2,7 @@
 #include "scene.cuh"
 
 constexpr int WIDE = 30;  // columns that a warp counts; its outer lanes only look on
+constexpr int BATCH = 4;  // rows that a warp reads at once
 
 // What a lane has counted of the label it holds.
 template <int Pairs>
@@ -12,8 +13,8 @@ struct Counts {
 };
 
 template <int Pairs>
-__device__ inline void add_to_table(const Counts<Pairs>& held, unsigned lanes, Index label,
-                                    const View& view, const Scene& scene, u8* table)
+__device__ inline void add_to_line(const Counts<Pairs>& held, unsigned lanes, const View& view,
+                                   const Scene& scene, u8* line)
 {
     const unsigned x = threadIdx.x % 32 - 1;  // from view.x
     Sums sums = {sum_over(lanes, held.pixels), sum_over(lanes, held.pixels * x), sum_over(lanes, held.y)};
@@ -27,7 +28,6 @@ __device__ inline void add_to_table(const Counts<Pairs>& held, unsigned lanes, I
         sums.yy = sum_over(lanes, held.yy);
     }
     const bool leader = threadIdx.x % 32 == __ffs(lanes) - 1;
-    u8* line = table + label * scene.width;
     if (leader) write_places(sums, view.slab, view.x, view.first, WIDE, scene.tall, scene, line);
     if (scene.pairs >= 0)
 #pragma unroll
@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(256)
     count_labels(const Label* __restrict__ labels, const Scene scene, u8* table)
 {
     constexpr bool Deep = Pairs == 3 || Pairs == 13, All = Pairs == 4 || Pairs == 13;
+    __shared__ SharedLine<64> shared;
     const View view = find_view<WIDE>(scene);
-    if (!view.real) return;  // the same for all of a warp
     const int lane = threadIdx.x % 32;
     const Index columns = scene.sides[5], rows = scene.sides[4], x = view.x + lane - 1;
     const bool exists = x >= 0 && x < columns, mine = exists && lane >= 1 && lane <= WIDE;
@@ -66,27 +66,32 @@ __global__ void __launch_bounds__(256)
     };
 
     Label north = Pairs ? read(here, true, view.first - 1) : Label(0), held_label = 0;
-    Label up_north = 0, up = 0, up_south = 0;
+    Label up_north = 0, up = 0;
     if (Deep) {
         up_north = read(before, deeper, view.first - 1);
         up = read(before, deeper, view.first);
     }
-    Label next = read(here, true, view.first);
     Counts<Pairs> held = {};
-    for (Index y = view.first; y <= view.last; ++y) {
-        // After the last row nothing is seen, and all that is held goes to the table.
-        const bool over = y == view.last;
-        const Label label = next;
-        next = y + 1 < view.last ? read(here, true, y + 1) : Label(0);
-        const bool counts = mine && !over && label != 0;
-        const bool full = held_label != 0 && (over || (counts && label != held_label));
+    for (Index top = view.first; top < view.last; top += BATCH) {
+      // Rows are asked for together: memory is far.
+      Label batch[BATCH], next_up[BATCH];
+#pragma unroll
+      for (int k = 0; k < BATCH; ++k) {
+          batch[k] = top + k < view.last ? read(here, true, top + k) : Label(0);
+          next_up[k] = Deep ? read(before, deeper, top + k + 1) : Label(0);
+      }
+#pragma unroll
+      for (int k = 0; k < BATCH; ++k) {
+        const Label label = batch[k], up_south = next_up[k];
+        const bool counts = mine && label != 0;
+        const bool full = held_label != 0 && counts && label != held_label;
         const unsigned leaving = __ballot_sync(ALL, full);
         if (full) {
             const unsigned lanes = lanes_alike(leaving, held_label);
-            add_to_table<Pairs>(held, lanes, static_cast<Index>(held_label), view, scene, table);
+            add_to_line<Pairs>(held, lanes, view, scene,
+                               table + static_cast<Index>(held_label) * scene.width);
             held = {};
         }
-        if (over) return;
         bool w = false, n = false, nw = false, ne = false;
         if (Pairs) {
             w = label == __shfl_up_sync(ALL, label, 1);
@@ -99,7 +104,6 @@ __global__ void __launch_bounds__(256)
         bool u = false, us = false, un = false, uw = false, ue = false;
         bool unw = false, une = false, usw = false, use = false;
         if (Deep) {
-            if (All) up_south = read(before, deeper, y + 1);
             u = label == up;
             if (All) {
                 un = label == up_north;
@@ -112,11 +116,11 @@ __global__ void __launch_bounds__(256)
                 use = label == __shfl_down_sync(ALL, up_south, 1);
             }
             up_north = up;
-            up = All ? up_south : read(before, deeper, y + 1);
+            up = up_south;
         }
         north = label;
         if (!counts) continue;
-        const unsigned row = static_cast<unsigned>(y - view.first);
+        const unsigned row = static_cast<unsigned>(top + k - view.first);
         if (held.pixels == 0) held.low = row;
         held_label = label;
         ++held.pixels;
@@ -148,7 +152,17 @@ __global__ void __launch_bounds__(256)
             held.euler_face += !w + (n && u && un && !(corner && uw && unw)) - (n && !corner) -
                                (u && !(w && uw));
         }
+      }
     }
+    const bool holds = held_label != 0;
+    const bool together = share(shared, holds, held_label);
+    const unsigned leaving = __ballot_sync(ALL, holds);
+    if (holds) {
+        const unsigned lanes = lanes_alike(leaving, held_label);
+        u8* line = together ? shared.columns : table + static_cast<Index>(held_label) * scene.width;
+        add_to_line<Pairs>(held, lanes, view, scene, line);
+    }
+    add_shared(shared, scene, table);
 }
 
 constexpr int INNER = 28;  // columns whose border pixels a warp sorts: it looks two further
@@ -173,7 +187,7 @@ __global__ void __launch_bounds__(256)
     count_outlines(const Label* __restrict__ labels, const Scene scene, u8* table)
 {
     const View view = find_view<INNER>(scene);
-    if (!view.real) return;
+    if (view.first == view.last) return;  // the same for all of a warp
     const int lane = threadIdx.x % 32;
     const Index columns = scene.sides[5], rows = scene.sides[4], x = view.x + lane - 2;
     const bool exists = x >= 0 && x < columns, mine = exists && lane >= 2 && lane < 2 + INNER;
@@ -188,9 +202,16 @@ __global__ void __launch_bounds__(256)
     unsigned border_north = 0, border = 0, border_south = 0;
     Label sorted_label = 0, middle_label = 0, latest_label = read(view.first - 2), held_label = 0;
     unsigned held[3] = {};
+    Label batch[BATCH];
     for (Index y = view.first - 1; y <= view.last + 2; ++y) {
         const bool over = y == view.last + 2;
-        const Label label = over ? Label(0) : read(y);
+        const int place = static_cast<int>(y - view.first + 1) % BATCH;
+        if (place == 0)
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) batch[k] = y + k < view.last + 2 ? read(y + k) : Label(0);
+        Label label = batch[0];
+#pragma unroll
+        for (int k = 1; k < BATCH; ++k) label = place == k ? batch[k] : label;
         sorted = middle;
         middle = latest;
         latest.some = __ballot_sync(ALL, label != 0);

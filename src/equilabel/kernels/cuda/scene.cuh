@@ -19,8 +19,7 @@ struct Scene {
 
 // What one warp looks at: all rows of a slab from `first` to before `last`, from column `x` on.
 struct View {
-    Index slab, first, last, x;
-    bool real;  // whether there is such a strip
+    Index slab, first, last, x;  // no rows where there is no such strip
 };
 
 template <int Wide>
@@ -33,9 +32,9 @@ __device__ inline View find_view(const Scene& scene)
     view.x = warp % across * Wide;
     warp /= across;
     view.first = warp % strips * scene.tall;
-    view.last = min(view.first + scene.tall, rows);
     view.slab = warp / strips;
-    view.real = view.slab < scene.sides[0] * scene.sides[1] * scene.sides[2] * scene.sides[3];
+    const bool real = view.slab < scene.sides[0] * scene.sides[1] * scene.sides[2] * scene.sides[3];
+    view.last = real ? min(view.first + scene.tall, rows) : view.first;
     return view;
 }
 
@@ -51,15 +50,15 @@ struct Sums {
 __device__ inline void write_places(const Sums& sums, Index slab, Index x0, Index y0, Index reach_x,
                                     Index reach_y, const Scene& scene, u8* line)
 {
+    const int skip = SIDES - scene.axes;
     Index at[SIDES];
-    for (int axis = 3; axis >= 0; --axis) {
+    for (int axis = 3; axis >= skip; --axis) {  // divisions take longer than all the rest
         at[axis] = slab % scene.sides[axis];
         slab /= scene.sides[axis];
     }
     const u8 n = sums.pixels, x = x0, y = y0;
     const u8 all_x = n * x + sums.x, all_y = n * y + sums.y;
     atomicAdd(line, n);
-    const int skip = SIDES - scene.axes;
     for (int axis = skip; axis < SIDES; ++axis) {
         const u8 sum = axis == 5 ? all_x : axis == 4 ? all_y : n * at[axis];
         const Index first = axis == 5   ? x0 + reach_x - sums.low_x
@@ -84,4 +83,39 @@ __device__ inline void write_places(const Sums& sums, Index slab, Index x0, Inde
                 product = at[one] * (other == 5 ? all_x : other == 4 ? all_y : n * at[other]);
             atomicAdd(to++, product);
         }
+}
+
+// A line of the table that the warps of a block share: that of the least label which they hold at the end
+// of their strips. Where one component is large, all hold it, and one of them adds to the table.
+template <int Most>
+struct SharedLine {
+    unsigned long long label;
+    unsigned long long columns[Most];
+};
+
+// Whether the leader of some lanes adds to the shared line. All threads of a block call this together;
+// `holds` says whether a lane holds a label.
+template <int Most>
+__device__ inline bool share(SharedLine<Most>& line, bool holds, u8 label)
+{
+    if (threadIdx.x == 0) line.label = ~0ull;
+    for (int k = threadIdx.x; k < Most; k += blockDim.x) line.columns[k] = 0;
+    __syncthreads();
+    if (holds) atomicMin(&line.label, label);
+    __syncthreads();
+    return holds && line.label == label;
+}
+
+// Add the shared line to the table. All threads of a block call this together.
+template <int Most>
+__device__ inline void add_shared(const SharedLine<Most>& line, const Scene& scene, u8* table)
+{
+    __syncthreads();
+    const int k = threadIdx.x;
+    if (k >= scene.width || line.label == ~0ull || line.columns[k] == 0) return;
+    u8* to = table + line.label * scene.width + k;
+    if (k >= scene.lows && k < scene.highs + scene.axes)
+        atomicMax(to, line.columns[k]);
+    else
+        atomicAdd(to, line.columns[k]);
 }

@@ -8,8 +8,8 @@ struct Held {
 };
 
 template <int WORDS>
-__device__ inline void add_to_table(const Held& held, unsigned lanes, u8 label, Index slab, Index x0,
-                                    Index y0, const Scene& scene, u8* table)
+__device__ inline void add_to_line(const Held& held, unsigned lanes, Index slab, Index x0, Index y0,
+                                   const Scene& scene, u8* line)
 {
     const unsigned shift = threadIdx.x % WORDS * 32;
     Sums sums = {sum_over(lanes, held.pixels), sum_over(lanes, held.x + held.pixels * shift),
@@ -25,38 +25,51 @@ __device__ inline void add_to_table(const Held& held, unsigned lanes, u8 label, 
         sums.yy = sum_over(lanes, static_cast<u8>(held.yy));
     }
     if (threadIdx.x % 32 == __ffs(lanes) - 1)
-        write_places(sums, slab, x0, y0, 32 * WORDS, scene.tall, scene, table + label * scene.width);
+        write_places(sums, slab, x0, y0, 32 * WORDS, scene.tall, scene, line);
+}
+
+// What a lane has counted of one stretch: `length` ones from `bit` on, in a row of the strip.
+__device__ inline void add_stretch(Held& held, unsigned bit, unsigned length, unsigned row)
+{
+    const unsigned along = length * (length - 1) / 2;  // of 0 to length - 1
+    const unsigned x = length * bit + along;
+    if (held.pixels == 0) {
+        held.low_y = row;
+        held.low_x = 32;
+    }
+    held.pixels += length;
+    held.x += x;
+    held.y += length * row;
+    held.low_x = min(held.low_x, bit);
+    held.high_x = max(held.high_x, bit + length);
+    held.high_y = row + 1;
+    held.xx += length * bit * bit + 2 * bit * along + (length - 1) * length * (2 * length - 1) / 6;
+    held.xy += x * row;
+    held.yy += length * row * row;
 }
 
 // A warp goes down a column of segments, a word to each lane; where segments are shorter than 32 words,
-// it takes several rows at once. Stretches of ones in a word are counted in closed form.
+// it takes several rows at once. Stretches of ones in a word are counted in closed form. A lane lets go
+// of its label when another comes for the second time: a large object keeps its place among small ones.
 template <typename Id, int WORDS, bool MANY>
 __global__ void __launch_bounds__(THREADS)
     tally_runs(const Job job, const Scene scene, u8* table)
 {
     constexpr int Beside = 32 / WORDS;
+    __shared__ SharedLine<40> shared;
     const Plan& plan = job.plan;
     const int lane = threadIdx.x % 32, word = lane % WORDS;
     const Index rows = scene.sides[4], strips = (rows + scene.tall - 1) / scene.tall;
-    Index warp = thread_index() / 32;
+    Index warp = thread_index() / 32;  // strips one below the other side by side in a block
+    const Index first = warp % strips * scene.tall;
+    warp /= strips;
     const int segment = static_cast<int>(warp % plan.segments);
-    warp /= plan.segments;
-    const Index first = warp % strips * scene.tall, slab = warp / strips;
-    if (slab * rows >= plan.rows) return;  // the same for all of a warp
-    const Index last = min(first + scene.tall, rows), x0 = static_cast<Index>(segment) * plan.width;
+    const Index slab = warp / plan.segments;
+    const Index last = slab * rows < plan.rows ? min(first + scene.tall, rows) : first;
+    const Index x0 = static_cast<Index>(segment) * plan.width;
 
     Held held = {};
-    u8 held_label = 0;
-    const auto leave = [&](bool full) {
-        const unsigned leaving = __ballot_sync(ALL, full);
-        if (full) {
-            const unsigned lanes = lanes_alike(leaving, held_label);
-            add_to_table<WORDS>(held, lanes, held_label, slab, x0, first, scene, table);
-            held = {};
-            held.low_x = 32;
-        }
-    };
-    held.low_x = 32;
+    u8 held_label = 0, other_label = 0;
     for (Index top = first; top < last; top += Beside) {
         const Index y = top + lane / WORDS;
         const bool real = y < last;
@@ -81,24 +94,37 @@ __global__ void __launch_bounds__(THREADS)
                 label = labels[run_at(run, start, bit)];
                 rest &= bit + length < 32 ? ALL << (bit + length) : 0;
             }
-            leave(some && held_label != 0 && label != held_label);
-            if (some) {
+            const bool strange = some && held_label != 0 && label != held_label;
+            const unsigned leaving = __ballot_sync(ALL, strange);
+            if (strange) {
+                // Either what was held goes to the table, or this stretch does.
+                Held gone = {};
+                u8 gone_label = label;
+                if (label == other_label) {
+                    gone = held;
+                    gone_label = held_label;
+                    held = {};
+                    held_label = 0;
+                } else {
+                    add_stretch(gone, bit, length, row);
+                    other_label = label;
+                }
+                const unsigned lanes = lanes_alike(leaving, gone_label);
+                add_to_line<WORDS>(gone, lanes, slab, x0, first, scene, table + gone_label * scene.width);
+            }
+            if (some && (held_label == 0 || label == held_label)) {
                 held_label = label;
-                const unsigned along = length * (length - 1) / 2;  // of 0 to length - 1
-                const unsigned x = length * bit + along;
-                if (held.pixels == 0) held.low_y = row;
-                held.pixels += length;
-                held.x += x;
-                held.y += length * row;
-                held.low_x = min(held.low_x, bit);
-                held.high_x = max(held.high_x, bit + length);
-                held.high_y = row + 1;
-                held.xx += length * bit * bit + 2 * bit * along +
-                           (length - 1) * length * (2 * length - 1) / 6;
-                held.xy += x * row;
-                held.yy += length * row * row;
+                add_stretch(held, bit, length, row);
             }
         }
     }
-    leave(held_label != 0);
+    const bool holds = held_label != 0;
+    const bool together = share(shared, holds, held_label);
+    const unsigned leaving = __ballot_sync(ALL, holds);
+    if (holds) {
+        const unsigned lanes = lanes_alike(leaving, held_label);
+        u8* line = together ? shared.columns : table + held_label * scene.width;
+        add_to_line<WORDS>(held, lanes, slab, x0, first, scene, line);
+    }
+    add_shared(shared, scene, table);
 }

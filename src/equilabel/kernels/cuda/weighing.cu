@@ -6,6 +6,7 @@
 #include "scene.cuh"
 
 constexpr int WIDE = 32;
+constexpr int BATCH = 4;  // rows that a warp reads at once
 constexpr u8 NAN_SEEN = 1, HIGH_SEEN = 2, LOW_SEEN = 4;
 
 // A number's place in the order of its type.
@@ -38,15 +39,33 @@ __global__ void __launch_bounds__(256)
                const Scene scene, int scale, u8* table)
 {
     const View view = find_view<WIDE>(scene);
-    if (!view.real) return;
+    if (view.first == view.last) return;  // the same for all of a warp
     const Index columns = scene.sides[5], x = view.x + threadIdx.x % 32;
     const Index begin = view.slab * scene.sides[4] * columns + x;
     u8 sum = 0, low = 0, high = 0;
     unsigned flags = 0;
-    Label held = 0;
+    Label held = 0, batch[BATCH];
+    Value batch_values[BATCH];
     for (Index y = view.first; y <= view.last; ++y) {
         const bool over = y == view.last;
-        const Label label = !over && x < columns ? labels[begin + y * columns] : Label(0);
+        const int place = static_cast<int>(y - view.first) % BATCH;
+        if (place == 0) {  // rows are asked for together: memory is far
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                const bool exists = y + k < view.last && x < columns;
+                const Index pixel = exists ? begin + (y + k) * columns : 0;
+                batch[k] = exists ? labels[pixel] : Label(0);
+                batch_values[k] = exists ? values[pixel * channels] : Value(0);
+            }
+        }
+        Label label = batch[0];
+        Value value = batch_values[0];
+#pragma unroll
+        for (int k = 1; k < BATCH; ++k) {
+            label = place == k ? batch[k] : label;
+            value = place == k ? batch_values[k] : value;
+        }
+        if (over) label = 0;
         const bool full = held != 0 && (over || (label != 0 && label != held));
         const unsigned leaving = __ballot_sync(ALL, full);
         if (full) {
@@ -68,7 +87,6 @@ __global__ void __launch_bounds__(256)
         }
         if (label == 0) continue;
         held = label;
-        const Value value = values[(begin + y * columns) * channels];
         if constexpr (EXACT<Value>) {
             sum += static_cast<u8>(static_cast<Index>(value));
         } else {
@@ -93,7 +111,7 @@ __global__ void __launch_bounds__(256)
                 const Scene scene, const double* __restrict__ centers, int scale, u8* table)
 {
     const View view = find_view<WIDE>(scene);
-    if (!view.real) return;
+    if (view.first == view.last) return;  // the same for all of a warp
     const Index columns = scene.sides[5], x = view.x + threadIdx.x % 32;
     const Index begin = view.slab * scene.sides[4] * columns + x;
     u8 sum = 0;
@@ -129,7 +147,7 @@ __global__ void __launch_bounds__(256)
 {
     constexpr int Products = Rank == 2 ? 16 : 64;
     const View view = find_view<WIDE>(scene);
-    if (!view.real) return;
+    if (view.first == view.last) return;  // the same for all of a warp
     const Index columns = scene.sides[5], x = view.x + threadIdx.x % 32;
     const Index begin = view.slab * scene.sides[4] * columns + x;
     const double z = static_cast<double>(view.slab % scene.sides[3]);
