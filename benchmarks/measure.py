@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cc3d
 import cv2
@@ -23,6 +25,10 @@ PLACES = ("area", "bbox", "centroid")
 OUTLINES = ("perimeter", "perimeter_crofton", "euler_number")
 INTENSITY = ("intensity_min", "intensity_max", "intensity_mean")
 SIX = ("label", "area", "bbox", "centroid", "perimeter", "intensity_mean")
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+THREADS = "EQUILABEL_NUM_THREADS"
 MOST = 200_000  # objects up to which scikit-image is waited for
 
 
@@ -62,10 +68,12 @@ def measure_labels(side: int, depth: int, rounds: int) -> list[dict[str, Any]]:
         if set(columns) <= set(PLACES):
             runs["cc3d"] = lambda unsigned=unsigned: cc3d.statistics(unsigned)
         times = interleave(runs, rounds)
+        with one_thread():
+            alone = interleave(runs, rounds, time.thread_time)
         theirs = partial(skimage.measure.regionprops_table, labels, image, columns)
         defined = not any(column.startswith(("surface", "spher")) for column in columns)
         if labels.max() <= MOST and defined:  # seconds to minutes: once is enough
-            times |= once("skimage", theirs, labels.max() < 10_000)
+            alone |= once("skimage", theirs, labels.max() < 10_000)
         rows.append(
             {
                 "kind": "labels",
@@ -74,6 +82,7 @@ def measure_labels(side: int, depth: int, rounds: int) -> list[dict[str, Any]]:
                 "labels": int(labels.max()),
                 "columns": list(columns),
                 "seconds": times,
+                "seconds_of_one_thread": alone,
                 "extra_bytes_per_pixel": peak_memory(ours) / labels.size,
             }
         )
@@ -94,19 +103,23 @@ def measure_masks(side: int, rounds: int) -> list[dict[str, Any]]:
         pixels = mask.view(np.uint8)
         wide = (*PLACES, *OUTLINES, *INTENSITY)
         both = {"properties": wide, "intensity_image": values}
-        times = interleave(
-            {
-                "label": partial(equilabel.label, mask),
-                "label + places": partial(equilabel.label, mask, properties=PLACES),
-                "label + all": partial(equilabel.label, mask, **both),
-                "measure places": partial(equilabel.measure, mask, PLACES),
-                "measure all": partial(equilabel.measure, mask, **both),
-                "opencv": partial(cv2.connectedComponents, pixels, connectivity=8),
-                "opencv + stats": partial(cv2.connectedComponentsWithStats, pixels, connectivity=8),
-            },
-            2 * rounds,
-        )
-        row = {"kind": "masks", "image": name, "shape": list(mask.shape), "seconds": times}
+        runs = {
+            "label": partial(equilabel.label, mask),
+            "label + places": partial(equilabel.label, mask, properties=PLACES),
+            "label + all": partial(equilabel.label, mask, **both),
+            "measure places": partial(equilabel.measure, mask, PLACES),
+            "measure all": partial(equilabel.measure, mask, **both),
+            "opencv": partial(cv2.connectedComponents, pixels, connectivity=8),
+            "opencv + stats": partial(cv2.connectedComponentsWithStats, pixels, connectivity=8),
+        }
+        row = {
+            "kind": "masks",
+            "image": name,
+            "shape": list(mask.shape),
+            "seconds": interleave(runs, rounds),
+        }
+        with one_thread():
+            row["seconds_of_one_thread"] = interleave(runs, 2 * rounds, time.thread_time)
         rows.append(row)
         show(row)
     return rows
@@ -122,34 +135,43 @@ def measure_occupation(side: int, rounds: int) -> list[dict[str, Any]]:
         for method in ("runs", "kalentev"):
             plain = partial(equilabel.label, mask, connectivity=1, method=method)
             runs |= {method: plain, f"{method} +": partial(plain, properties=columns)}
-        times = interleave(runs, rounds)
-        row = {
-            "kind": "occupation",
-            "image": f"{occupation}",
-            "shape": list(mask.shape),
-            "seconds": times,
-        }
+        row = {"kind": "occupation", "image": f"{occupation}", "shape": list(mask.shape)}
+        with one_thread():
+            row["seconds_of_one_thread"] = interleave(runs, rounds, time.thread_time)
         rows.append(row)
         show(row)
     return rows
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let all contenders work in one thread, whose own time can be told on a busy machine."""
+    cv2.setNumThreads(1)
+    os.environ[THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[THREADS]
+        cv2.setNumThreads(-1)
+
+
 def once(name: str, run: Any, warm: bool) -> dict[str, dict[str, float]]:
     """Time a slow contender: once, after a first round if that is bearable."""
     if warm:
-        return interleave({name: run}, 1)
-    import time
-
-    began = time.perf_counter()
+        return interleave({name: run}, 1, time.thread_time)
+    began = time.thread_time()
     run()
-    took = time.perf_counter() - began
+    took = time.thread_time() - began
     return {name: {"min": took, "median": took}}
 
 
 def show(row: dict[str, Any]) -> None:
     """Print a row in milliseconds."""
-    best = {name: round(value["min"] * 1e3, 1) for name, value in row["seconds"].items()}
-    print(row["image"], row.get("labels", ""), *row.get("columns", []), best, flush=True)
+    print(row["image"], row.get("labels", ""), *row.get("columns", []), flush=True)
+    for kind in ("seconds", "seconds_of_one_thread"):
+        if kind in row:
+            best = {name: round(value["min"] * 1e3, 1) for name, value in row[kind].items()}
+            print("   ", kind, best, flush=True)
 
 
 def main() -> None:

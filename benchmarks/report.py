@@ -77,6 +77,11 @@ def label_cpu() -> str:
     return machine(results) + "\n\n" + table(head, rows)
 
 
+def fastest(row: dict[str, Any], threads: str = "_of_one_thread") -> dict[str, float]:
+    """Return the best of the rounds of each contender."""
+    return {name: value["min"] for name, value in row[f"seconds{threads}"].items()}
+
+
 def measure() -> str:
     """Tabulate measuring from labels."""
     results = load("measure")
@@ -84,20 +89,23 @@ def measure() -> str:
     for row in results["rows"]:
         if row["kind"] != "labels":
             continue
-        best = {name: value["min"] for name, value in row["seconds"].items()}
+        best = fastest(row)
         ours = best["equilabel"]
         rows.append(
             [
                 row["image"],
                 f"{row['labels']:,}",
                 " ".join(row["columns"]),
+                f"{fastest(row, '')['equilabel'] * 1e3:.1f}",
                 f"{ours * 1e3:.1f}",
                 f"{best['skimage'] / ours:.0f}" if "skimage" in best else "-",
                 f"{best['cc3d'] / ours:.1f}" if "cc3d" in best else "-",
                 f"{row['extra_bytes_per_pixel']:.2f}",
             ]
         )
-    head = ["image", "labels", "columns", "ms", "skimage", "cc3d.statistics", "B/px"]
+    head = [
+        "image", "labels", "columns", "ms", "ms, one thread", "skimage", "cc3d.statistics", "B/px",
+    ]  # fmt: skip
     return machine(results) + "\n\n" + table(head, rows)
 
 
@@ -107,19 +115,20 @@ def measure_fused() -> str:
     for row in load("measure")["rows"]:
         if row["kind"] != "masks":
             continue
-        best = {name: value["min"] for name, value in row["seconds"].items()}
+        best = fastest(row)
         plain = best["label"]
         theirs = best["opencv + stats"] - best["opencv"]
+        ours = best["label + places"] - plain
         rows.append(
             [
                 row["image"],
                 f"{plain * 1e3:.1f}",
-                f"{best['label + places'] / plain:.2f}",
-                f"{best['label + all'] / plain:.2f}",
-                f"{best['measure places'] / plain:.2f}",
-                f"{best['measure all'] / plain:.2f}",
+                *(
+                    f"{best[name] / plain:.2f}"
+                    for name in ("label + places", "label + all", "measure places", "measure all")
+                ),
                 f"{best['opencv + stats'] / best['opencv']:.2f}",
-                f"{theirs / max(best['label + places'] - plain, 1e-4):.0f}",
+                f"{theirs / max(ours, 1e-4):.0f}",
             ]
         )
     head = [
@@ -135,7 +144,7 @@ def measure_occupation() -> str:
     for row in load("measure")["rows"]:
         if row["kind"] != "occupation":
             continue
-        best = {name: value["min"] for name, value in row["seconds"].items()}
+        best = fastest(row)
         cells = [row["image"]]
         for method in ("kalentev", "runs"):
             plain, both = best[method], best[f"{method} +"]

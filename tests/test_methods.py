@@ -403,3 +403,27 @@ def test_recipes_load_without_a_compiler():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("shape", [(9, 11), (5, 6, 7), (23,)])
+def test_kalentevs_sizes_end_at_the_smallest_index_of_each_component(shape):
+    """Section 4 of the paper: the element with the smallest index holds the size, others 0."""
+    image = np.random.default_rng(0).random(shape) < 0.6
+    seen = []
+    recipe = load_recipe("kalentev")
+    steps = offsets(image.ndim, 1)
+    roots = recipe(passes("kalentev", "cpu"), image, np.False_, steps, seen.append)
+    np.testing.assert_array_equal(roots, find_roots("kalentev", image, np.False_, 1))
+    _, sizes = np.unique(roots[roots >= 0], return_counts=True)
+    np.testing.assert_array_equal(seen[0][:, 0], sizes)
+    padded = np.pad(image, 1).astype(int)
+    faces = [np.abs(np.diff(padded, axis=axis)).sum() for axis in range(image.ndim)]
+    assert seen[0][:, 1:].sum(axis=0).tolist() == faces
+
+
+def test_kalentevs_analysis_moves_counts_and_loses_none():
+    labels = np.array([0, 1, 1, 2, 0, 5, 5], np.int64)  # 3 -> 2 -> 1 and 6 -> 5
+    counts = np.array([[0, 0], [1, 2], [1, 0], [1, 3], [0, 0], [1, 1], [1, 1]])
+    passes("kalentev", "cpu").analyze_counts(labels, counts)
+    assert labels.tolist() == [0, 1, 1, 1, 0, 5, 5]
+    assert counts.tolist() == [[0, 0], [3, 5], [0, 0], [0, 0], [0, 0], [2, 2], [0, 0]]

@@ -130,8 +130,9 @@ class Request:
 
         Parameters
         ----------
-        counts : (N, 1 + axes) array of int64
-            Elements, and faces along each axis, of components 1 to N.
+        counts : (size, 1 + axes) array of int
+            Elements, and faces along each axis, of each component in raster order, with any number
+            of rows of zeros between them.
 
         Returns
         -------
@@ -140,7 +141,7 @@ class Request:
         """
         if not set(self.ours.values()) <= CELLS or len(self.ours) < len(self.wanted):
             return False
-        layout, counts = self.layout, fetch(counts)
+        layout, counts = self.layout, fetch(counts[np.flatnonzero(counts[:, 0])])
         table = np.zeros((len(counts), layout.width), np.int64)
         table[:, 0] = counts[:, 0]
         if layout.pairs != "none":

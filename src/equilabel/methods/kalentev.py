@@ -43,8 +43,9 @@ def recipe(
     steps : (K, ndim) array of int64
         To the neighbors of an element, in raster order, each with its opposite.
     visit : callable, optional
-        Is shown, for each component in raster order, its number of elements and of exposed faces
-        along each axis, (N, 1 + ndim), which the analysis then accumulates.
+        Is shown what the analysis then accumulates, (size, 1 + ndim): the number of elements and
+        of exposed faces along each axis, at the first element of each component in the padded
+        image, and zeros at all others.
 
     Returns
     -------

@@ -7,107 +7,31 @@ shape of the image alone, so that sums of floats have the same bits with any num
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.kernels.layout import Layout, steps_to
+from equilabel.kernels.layout import Layout
 
-from . import comparing, configuring, listing, outlining, tallying, threads, weighing
-from .packing import AXES
+from . import threads, weighing
+from .stripping import (
+    JoinedRows,
+    LabelRows,
+    Strip,
+    add_joined,
+    join,
+    make_plan,
+    measure_strip,
+    rows_within,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from .runs import RunTable
-
 STRIP = 2**20  # pixels of a strip, but for the rest of a row
-DENSE = 4  # entries of tables for each label and thread that each pixel may cost
-ROOM = 16  # entries of a look-up table that each run may cost before labels are sorted instead
-
-
-class LabelRows:
-    """The rows of an image of labels.
-
-    Parameters
-    ----------
-    labels : C-contiguous array of int, 1 to 6 axes
-    """
-
-    def __init__(self, labels: NDArray[Any]) -> None:
-        self.sides = labels.shape
-        self.shape = np.array((1,) * (AXES + 1 - labels.ndim) + labels.shape[:-1], np.int64)
-        self.flat = labels.reshape(-1)
-
-    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
-        """Compare pixels of some rows with earlier neighbors."""
-        kernel: Any = comparing.compare
-        kernel(self.flat, self.sides[-1], self.shape, steps, first, last, planes)
-
-    def list(self, planes: Any, left: int, first: int, skip: int, span: Any, runs: Any) -> Any:
-        """List the runs of some rows, and return their least and greatest label."""
-        columns = self.sides[-1]
-        kernel: Any = listing.list_runs
-        return kernel(self.flat, columns, planes, left, first, skip, *span, runs)
-
-
-class JoinedRows:
-    """The rows of a run table whose runs have their labels: nothing is read of the image.
-
-    Neighbors are compared as pixels alone. This tells their labels where any two foreground
-    pixels that are compared have the same: images of one value and faces, or full connectivity.
-
-    Parameters
-    ----------
-    table : RunTable
-        After `equilabel.kernels.cpu.runs.number`.
-    sides : tuple of int
-        Shape of the image.
-    """
-
-    def __init__(self, table: RunTable, sides: tuple[int, ...]) -> None:
-        self.sides = sides
-        self.shape = table.shape
-        self.table = table
-
-    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
-        """Compare pixels of some rows with earlier neighbors."""
-        if self.table.pixels is None:
-            comparing.overlay(self.table.bits, self.shape, steps, first, last, planes)
-        else:
-            comparing.divide(self.table.bits, self.table.starts, first, last, planes)
-
-    def list(self, planes: Any, left: int, first: int, skip: int, span: Any, runs: Any) -> Any:
-        """List the runs of some rows, and return their least and greatest label."""
-        table = self.table
-        kernel: Any = listing.list_joined
-        return kernel(
-            table.starts, table.first, table.parents, *table.geometry,
-            planes, left, first, skip, runs,
-        )  # fmt: skip
-
-
-@dataclass
-class Strip:
-    """What one strip of rows adds.
-
-    Attributes
-    ----------
-    ids : (n,) array of int64
-        Its labels, in any order.
-    table : (n, width) array of int64
-    runs : (R, 4) array of int64
-        Row, first column, last column + 1 and line of `table`; kept if they are needed again.
-    """
-
-    ids: NDArray[np.int64]
-    table: NDArray[np.int64]
-    runs: NDArray[np.int64] | None
 
 
 class Survey:
@@ -143,19 +67,19 @@ class Survey:
         self._columns = rows.sides[-1]
         plain = Layout(layout.axes, layout.stacked, pairs=layout.pairs)
         if isinstance(rows, JoinedRows) and not keep and layout == plain and layout.pairs != "all":
-            self.labels, self.table = _add_joined(rows, layout)
+            self.labels, self.table = add_joined(rows, layout)
             return
         size = prod(rows.sides)
         count = prod(rows.sides[:-1]) if size else 0
         tall = max(1, STRIP // max(1, self._columns))
         spans = [(row, min(row + tall, count)) for row in range(0, count, tall)]
-        plan = _plan(layout)
-        kept = _rows_within(rows.sides, box)
+        plan = make_plan(layout)
+        kept = rows_within(rows.sides, box)
         columns = (0, self._columns) if box is None else box[-1]
         self._strips: list[Strip] = threads.each(
-            lambda first, last: _measure(rows, plan, first, last, kept, columns, keep), spans
+            lambda first, last: measure_strip(rows, plan, first, last, kept, columns, keep), spans
         )
-        self.labels, self.table, self._lines = _join(self._strips, layout)
+        self.labels, self.table, self._lines = join(self._strips, layout)
 
     def values(self, values: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """Sum the values of each label, and find the least and greatest.
@@ -265,180 +189,6 @@ class Survey:
         for lines, part in zip(self._lines, self._each(add, self._lines), strict=True):
             sums[lines] += part
         return sums
-
-
-def _add_joined(rows: JoinedRows, layout: Layout) -> tuple[Any, Any]:
-    """Count places alone, in a table for each thread: nothing else is held."""
-    table = rows.table
-    count = int(table.parents[: table.counts[-1]].max(initial=0))
-    size = prod(rows.sides)
-    worth = max(1, DENSE * size // ((count + 1) * layout.width))
-    spans = table.pieces()
-    pieces = max(1, min(threads.available(), len(spans), worth))
-    ends = [spans[len(spans) * piece // pieces][0] for piece in range(pieces)]
-    ends.append(len(table.starts))
-    sides = np.array(rows.sides, np.int64)
-    parts = [np.zeros((count + 1, layout.width), np.int64) for _ in range(pieces)]
-    kernel: Any = tallying.add_joined
-    met = threads.each(
-        lambda piece: kernel(
-            table.bits, table.starts, table.first, table.parents, *table.geometry,
-            ends[piece], ends[piece + 1], sides, layout.axes, layout.widths["pairs"], parts[piece],
-        ),
-        [(piece,) for piece in range(pieces)],
-    )  # fmt: skip
-    whole = parts[0]
-    lows, sums = layout["lows"].start, layout["highs"].stop
-    for (least, most), part in zip(met[1:], parts[1:], strict=True):
-        lines = np.arange(least, most + 1)
-        tallying.add_table(whole, lines, part[least : most + 1], lows, sums)
-    return np.arange(1, count + 1, dtype=np.int64), whole[1:]
-
-
-@dataclass
-class _Plan:
-    """What a strip has to do for a layout."""
-
-    layout: Layout
-    steps: NDArray[np.int64]
-    planes: int
-    entries: NDArray[np.int64]
-    fills: list[tuple[Callable[..., Any], int]]
-    outline: int  # plane from which border pixels are sorted, or 0
-
-    @cached_property
-    def left(self) -> int:
-        """Plane of the neighbor to the left."""
-        return len(self.steps)
-
-
-def _plan(layout: Layout) -> _Plan:
-    steps = steps_to(layout.rank, layout.compared)
-    entries: list[tuple[int, int, int]] = []
-    if layout.pairs != "none":
-        place = {tuple(step): 1 + k for k, step in enumerate(steps.tolist())}
-        first = layout["pairs"].start
-        entries += [(place[tuple(s)], first + k, 1) for k, s in enumerate(layout.steps.tolist())]
-    free = 1 + len(steps)
-    fills: list[tuple[Callable[..., Any], int]] = []
-    deep = layout.rank == 3
-    for group, kernel, count, plus in (
-        ("euler_full", _euler("full", deep), (configuring.FULL_2D, configuring.FULL_3D)[deep],
-         1 + deep),
-        ("euler_face", _euler("face", deep), (configuring.FACE_2D, configuring.FACE_3D)[deep],
-         1 + deep),
-    ):  # fmt: skip
-        if layout.widths[group]:
-            fills.append((kernel, free))
-            column = layout[group].start
-            entries += [(free + k, column, 1 if k < plus else -1) for k in range(count)]
-            free += count
-    outline = 0
-    if layout.outline != "none":
-        outline = free
-        first = layout["outline"].start
-        kinds = {
-            "equal": [((0, 6),), ((1, 2),), ((0, 3), (1, 1))],
-            "uneven": [
-                ((1, 6),), ((0, 6),), ((0, 3), (1, 3)), ((0, 2), (1, 4)), ((0, 4), (1, 2)),
-                ((2, 2),), ((1, 3), (2, 1)), ((0, 3), (2, 1)),
-            ],
-        }[layout.outline]  # fmt: skip
-        for kind in kinds:
-            entries += [(free, first + column, weight) for column, weight in kind]
-            free += 1
-    return _Plan(layout, steps, free, np.array(entries, np.int64).reshape(-1, 3), fills, outline)
-
-
-def _euler(kind: str, deep: bool) -> Callable[..., Any]:
-    kernel: Callable[..., Any] = getattr(configuring, f"euler_{kind}_{3 if deep else 2}d")
-    return kernel
-
-
-def _measure(
-    rows: LabelRows | JoinedRows,
-    plan: _Plan,
-    first: int,
-    last: int,
-    kept: NDArray[np.bool_] | None,
-    columns: tuple[int, int],
-    keep: bool,
-) -> Strip:
-    """Measure one strip."""
-    layout = plan.layout
-    top, bottom = first, last
-    if plan.outline:
-        top, bottom = max(first - 1, 0), min(last + 2, prod(rows.sides[:-1]))
-    skip = first - top
-    planes = np.empty((bottom - top, -(-rows.sides[-1] // 64), plan.planes), np.uint64)
-    rows.fill(plan.steps, top, bottom, planes)
-    count = comparing.count_starts(planes, skip, skip + last - first, plan.left, *columns)
-    runs = np.empty((count, 4), np.int64)
-    if count == 0:
-        return Strip(np.empty(0, np.int64), np.empty((0, layout.width), np.int64), runs)
-    least, most = rows.list(planes, plan.left, first, skip, columns, runs)
-    if kept is not None:
-        runs = runs[kept[runs[:, 0]]]
-    if least < 0:  # let it come to the caller's eyes
-        return Strip(np.array([least]), np.zeros((1, layout.width), np.int64), None)
-    if most - least < ROOM * count + STRIP // ROOM:
-        ids = np.empty(len(runs), np.int64)
-        lookup = np.zeros(most - least + 1, np.int32)
-        ids = ids[: listing.place(runs, least, lookup, ids)].copy()
-    else:
-        ids, runs[:, 3] = np.unique(runs[:, 3], return_inverse=True)
-    table = np.zeros((len(ids), layout.width), np.int64)
-    sides = np.array(rows.sides, np.int64)
-    tallying.add_places(runs, rows.shape, sides, layout.axes, table)
-    if layout.seconds:
-        column = layout["seconds"].start
-        tallying.add_products(runs, rows.shape, layout.rank, column, table)
-    for fill, plane in plan.fills:
-        fill(planes, skip, skip + last - first, plane)
-    if plan.outline:
-        border = np.empty(planes.shape[:2], np.uint64)
-        outlining.find_border(planes, border)
-        outlining.classify(
-            planes, border, skip, skip + last - first, layout.outline == "uneven", plan.outline
-        )
-    if len(plan.entries):
-        tallying.add_planes(runs, planes, top, plan.entries, table)
-    return Strip(ids, table, runs if keep else None)
-
-
-def _rows_within(sides: tuple[int, ...], box: Any) -> NDArray[np.bool_] | None:
-    """Tell for each row whether it lies inside a box."""
-    if box is None:
-        return None
-    inside = np.zeros(sides[:-1], bool)
-    inside[tuple(slice(*span) for span in box[:-1])] = True
-    return inside.reshape(-1)
-
-
-def _join(
-    strips: list[Strip], layout: Layout
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Any]]:
-    """Add up the tables of strips; return labels, table, and the lines of each strip in it."""
-    if not strips:
-        return np.empty(0, np.int64), np.zeros((0, layout.width), np.int64), []
-    ids = np.concatenate([strip.ids for strip in strips])
-    if len(strips) == 1 and (len(ids) < 2 or bool((ids[1:] > ids[:-1]).all())):
-        return ids, strips[0].table, [slice(None)]
-    least, most = int(ids.min(initial=0)), int(ids.max(initial=-1))
-    if least >= 0 and most < ROOM * len(ids) + STRIP // ROOM:
-        occurs = np.zeros(most + 1, bool)
-        occurs[ids] = True
-        labels = np.flatnonzero(occurs).astype(np.int64, copy=False)
-        index = np.cumsum(occurs) - 1
-        lines = [index[strip.ids] for strip in strips]
-    else:
-        labels = np.unique(ids)
-        lines = [np.searchsorted(labels, strip.ids) for strip in strips]
-    table = np.zeros((len(labels), layout.width), np.int64)
-    lows, sums = layout["lows"].start, layout["highs"].stop
-    for strip, line in zip(strips, lines, strict=True):
-        tallying.add_table(table, line, strip.table, lows, sums)
-    return labels, table, lines
 
 
 def _plain(values: NDArray[Any]) -> tuple[NDArray[Any], int]:
