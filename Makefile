@@ -10,7 +10,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 OUT ?= demo-results
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
-SCREEN = unset QT_QPA_PLATFORM; QT_API=pyqt6 NAPARI_CONFIG=$(CURDIR)/.venv/napari/settings.yaml \
+SCREEN = unset QT_QPA_PLATFORM; QT_API=pyqt6 PYTEST_QT_API=pyqt6 NAPARI_CONFIG=$(CURDIR)/.venv/napari/settings.yaml \
     xvfb-run -a -s "-screen 0 1600x1000x24"
 SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 \
     libxcb-keysyms1 libxcb-shape0 libdbus-1-3 libfontconfig1 libglib2.0-0 fonts-dejavu-core
