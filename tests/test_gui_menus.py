@@ -92,4 +92,6 @@ print(took, "matplotlib" in sys.modules)
         seconds, plots = result.stdout.split()
         assert plots == "False"
         took.append(float(seconds))
+        if took[-1] < 0.2:
+            break
     assert min(took) < 0.2, took

@@ -15,7 +15,7 @@ from equilabel.samples import nuclei_2d, nuclei_3d, percolation
 from gui import LONG, MEASURE, open_form, run, settle
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
-FACTOR = 2.0
+FACTOR = 2.5
 
 
 class Pulse:

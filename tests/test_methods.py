@@ -415,7 +415,7 @@ def test_kalentevs_sizes_end_at_the_smallest_index_of_each_component(shape):
     roots = recipe(passes("kalentev", "cpu"), image, np.False_, steps, seen.append)
     np.testing.assert_array_equal(roots, find_roots("kalentev", image, np.False_, 1))
     _, sizes = np.unique(roots[roots >= 0], return_counts=True)
-    np.testing.assert_array_equal(seen[0][:, 0], sizes)
+    np.testing.assert_array_equal(seen[0][seen[0][:, 0] > 0, 0], sizes)
     padded = np.pad(image, 1).astype(int)
     faces = [np.abs(np.diff(padded, axis=axis)).sum() for axis in range(image.ndim)]
     assert seen[0][:, 1:].sum(axis=0).tolist() == faces
