@@ -33,13 +33,22 @@ def main() -> None:
                 color=color,
                 marker="o",
                 markersize=3,
-                label=f"{grain} px" if grain > 1 else "1 px",
+                label=f"{grain} px",
             )
         panel.set(title=f"{4 * connectivity} neighbors", xlabel="density", xlim=(0, 1))
         panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
     axes[0].set(ylabel="Gpx/s", ylim=(0, None))
-    axes[1].legend(title="granularity", frameon=False, ncols=2)
+    axes[0].legend(
+        title="side of a square of noise",
+        loc="lower center",
+        frameon=False,
+        ncols=5,
+        fontsize=8,
+        title_fontsize=8,
+        columnspacing=1.0,
+        handlelength=1.2,
+    )
     PICTURE.parent.mkdir(exist_ok=True)
     figure.savefig(PICTURE, dpi=150)
     print(PICTURE)

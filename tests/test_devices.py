@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equilabel import METHODS, DeviceUnavailableError, devices, label, segment
-from equilabel.devices import passes, resolve
+from equilabel.devices import DeviceMemoryError, passes, pays, place, resolve, using
 
 UNAVAILABLE = [report.name for report in devices() if not report.available]
 
@@ -129,6 +129,100 @@ def test_each_gpu_is_reported_and_can_be_asked_for(monkeypatch):
     assert [resolve(word) for word in ("cuda", "cuda:0", "cuda:1")] == ["cuda", "cuda", "cuda:1"]
     with pytest.raises(DeviceUnavailableError, match="'cuda:7' needs 8 GPUs; got 2"):
         resolve("cuda:7")
+
+
+class FullMemory(MemoryError):
+    """What CuPy raises where memory does not suffice."""
+
+
+def working_cupy(index=0):
+    """Stand in for CuPy on a machine with two GPUs, one of them current."""
+    cupy = fake_cupy(count=2)
+    entered = []
+
+    class Device:
+        def __init__(self, number):
+            self.number = number
+
+        def __enter__(self):
+            entered.append(self.number)
+
+        def __exit__(self, *_):
+            entered.append(None)
+
+    cupy.entered = entered
+    cupy.cuda.Device = Device
+    cupy.cuda.memory = SimpleNamespace(OutOfMemoryError=FullMemory)
+    cupy.cuda.driver = SimpleNamespace(CUDADriverError=type("Other", (Exception,), {}))
+    cupy.cuda.runtime.getDevice = lambda: index
+    cupy.cuda.runtime.memGetInfo = lambda: (3 * 2**20, 2**33)
+    cupy.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 2**20)
+    return cupy
+
+
+def test_work_goes_to_its_device_and_leaves_it(monkeypatch):
+    cupy = working_cupy()
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    with using("cuda"), using("cpu"):
+        assert cupy.entered == []  # it is the current one
+    with using("cuda:1"):
+        assert cupy.entered == [1]
+    assert cupy.entered == [1, None]
+
+
+def test_too_little_memory_is_said_in_numbers(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", working_cupy())
+
+    def work():
+        held = np.zeros(9)
+        raise FullMemory(held.nbytes)
+
+    rule = r"must have 5 MiB .*; got 4 MiB free\. Pass `out=`"
+    with pytest.raises(DeviceMemoryError, match=rule), using("cuda", lambda: 5 * 2**20):
+        work()
+    rule = "'cuda:1' must have more memory for this; got 4 MiB"
+    with pytest.raises(MemoryError, match=rule), using("cuda:1"):
+        work()
+
+
+def test_errors_of_cuda_are_put_into_words(monkeypatch):
+    cupy = working_cupy()
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    for kind in (NoCuda, cupy.cuda.driver.CUDADriverError):
+        error, rule = kind("lost"), "must run what it is given; got lost"
+        with pytest.raises(DeviceUnavailableError, match=rule), using("cuda"):
+            raise error
+    with pytest.raises(ZeroDivisionError), using("cuda"):
+        _ = 1 / 0
+
+
+def test_arrays_of_two_gpus_are_refused(monkeypatch):
+    cupy = working_cupy()
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    array = cupy.ndarray()
+    array.device = SimpleNamespace(id=1)
+    assert resolve("auto", array) == resolve("cuda", array) == "cuda:1"
+    assert place(array, "cuda:1") is array
+    with pytest.raises(ValueError, match="must be on one device, here 'cuda'; got one on GPU 1"):
+        place(array, "cuda")
+    with pytest.raises(ValueError, match="the one that holds the image, 'cuda:1'; got 'cuda:0'"):
+        resolve("cuda:0", array)
+
+
+def test_only_large_and_rough_images_are_moved(monkeypatch):
+    cupy = working_cupy()
+    cupy.cuda.runtime.memGetInfo = lambda: (2**40, 2**40)
+    rough = np.random.default_rng(0).random((2048, 2048)) < 0.5
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    assert not pays(rough)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    assert pays(rough)
+    assert pays(rough.reshape(16, 512, 512))
+    assert pays(rough.reshape(-1))
+    assert not pays(rough[1:])  # too small
+    assert not pays(np.ones((2048, 2048), bool))
+    cupy.cuda.runtime.memGetInfo = lambda: (2**20, 2**40)
+    assert not pays(rough)
 
 
 def test_an_array_of_a_gpu_needs_cupy(monkeypatch):

@@ -81,11 +81,22 @@ def place(array: Any, device: str) -> Any:
     ----------
     array : numpy.ndarray or cupy.ndarray
     device : str
-        A device that `resolve` returned for this array and that `using` has made current.
+        A device that `resolve` returned and that `using` has made current.
+
+    Raises
+    ------
+    ValueError
+        If the array is on another GPU.
     """
     if device == "cpu":
         return fetch(array)
     if is_on_cuda(array):
+        if index_of(array) != int(device.partition(":")[2] or 0):
+            message = (
+                f"arrays must be on one device, here {device!r}; got one on GPU "
+                f"{index_of(array)}. Move one of them."
+            )
+            raise ValueError(message)
         return array
     return import_module("equilabel.kernels.cuda.transfers").upload(array)
 
