@@ -288,10 +288,10 @@ def test_every_option_of_segment_has_its_name_and_default():
 def test_devices_and_methods_are_those_there_are():
     from typing import get_args, get_type_hints
 
-    from equilabel.devices import Device
+    from equilabel.devices import DEVICES
 
     hints = get_type_hints(commands.batch, include_extras=True)
-    assert get_args(get_args(hints["device"])[0]) == get_args(Device)
+    assert get_args(get_args(hints["device"])[0]) == DEVICES
     assert all(name in hints["method"].__metadata__[0].help for name in METHODS)
 
 

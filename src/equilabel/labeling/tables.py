@@ -42,7 +42,7 @@ def measure(
     Parameters
     ----------
     image : array of bool or any integer type
-        As `label_image` of `label`.
+        As `label_image` of `label`; on a GPU it is measured there.
     properties : iterable of str
         Columns to compute, keys of `PROPERTIES`.
     intensity_image, spacing, separator

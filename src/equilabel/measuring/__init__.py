@@ -44,7 +44,8 @@ def regionprops_table(
     Parameters
     ----------
     label_image : (M, N[, ...]) array of int, 1 to 6 axes
-        Labels; 0 is background. Labels that do not occur get no row.
+        Labels; 0 is background. Labels that do not occur get no row. An array that a GPU holds is
+        measured there, on the current stream of CuPy; what scikit-image computes, on the host.
     intensity_image : (M, N[, ...][, C]) array of int or float, optional
         Image to measure under the labels; one axis more holds channels.
     properties : iterable of str
@@ -87,7 +88,9 @@ def regionprops_table(
     Notes
     -----
     Counts are whole numbers and exact. Sums of floats are added in an order that depends on the
-    shape of the image alone: their bits do not depend on the number of threads.
+    shape of the image alone: their bits do not depend on the number of threads. A GPU adds floats
+    as whole multiples of about 2^-45 of the greatest, the same bits every time; infinite values
+    make weighted moments NaN there.
 
     References
     ----------
