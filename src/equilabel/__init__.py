@@ -6,7 +6,7 @@ see what the work can run on; `PROPERTIES` lists what can be measured. Heavy lib
 when they are first needed.
 """
 
-from .devices import DeviceUnavailableError, devices
+from .devices import DeviceMemoryError, DeviceUnavailableError, devices
 from .labeling import label, measure
 from .measuring import PROPERTIES, regionprops_table
 from .methods import METHODS
@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 __all__ = [
     "METHODS",
     "PROPERTIES",
+    "DeviceMemoryError",
     "DeviceUnavailableError",
     "Segmentation",
     "binarize",
