@@ -33,7 +33,7 @@ lint: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	$(BIN)/python -m pytest -m "not gui"
+	$(BIN)/python -m pytest -n auto -m "not gui"
 
 # The plugin in a real viewer, on a screen that is not there; what it covers counts in `coverage`.
 gui: .venv/dev .venv/screen
@@ -41,7 +41,7 @@ gui: .venv/dev .venv/screen
 
 # The kernels again in plain Python, where coverage can see into them.
 coverage: gui
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow and not gui" --cov --cov-append --cov-report=term --cov-fail-under=90 -q
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not slow and not gui" --cov --cov-append --cov-report=term --cov-fail-under=90 -q
 
 # The pictures of docs/napari.md and README.md, taken of the real viewer.
 screenshots: .venv/dev .venv/screen
