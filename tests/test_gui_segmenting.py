@@ -153,6 +153,7 @@ def test_a_movie_has_its_frames_in_the_table(viewer, qtbot):
     viewer.open_sample("equilabel", "movie")
     form = open_form(viewer, qtbot)
     assert form.axes.roles == ("time", "space", "space")
+    form.statistics.tick("num_pixels")
     layer = run(form, qtbot)
     assert set(layer.features["frame"][1:]) == set(range(16))
     frame = int(layer.features["frame"][9])
@@ -266,3 +267,21 @@ def test_statistics_taken_off_stay_off_for_another_image(viewer, qtbot, form):
     assert "area" not in form.statistics.names
     assert "surface_area_faces" in form.statistics.names
     assert "perimeter" not in form.statistics.names
+
+
+@pytest.mark.parametrize("name", ["Label components", "Measure labels"])
+def test_all_that_can_be_measured_can_be_ticked(viewer, qtbot, name):
+    pixels = nuclei_2d((96, 96))
+    viewer.add_image(pixels, name="gray")
+    viewer.add_labels(segment(pixels).labels, name="gray objects")
+    form = open_form(viewer, qtbot, name)
+    for each in form.statistics.offered:
+        form.statistics.tick(each)
+    layer = run(form, qtbot)
+    columns = set(layer.features)
+    for column in (
+        *("perimeter_crofton", "circularity", "euler_number", "eccentricity", "orientation"),
+        *("touches_border", "moments_hu-6", "inertia_tensor-0-0", "solidity", "intensity_median"),
+    ):
+        assert column in columns, column
+    assert len(columns) > len(form.statistics.offered)

@@ -1,6 +1,7 @@
 """From a layer to labels and a table, without a screen; and how to say it again."""
 
 import shlex
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 
 import equilabel
 from equilabel import segment
+from equilabel.pipeline import default_properties
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
 from equilabel.widget.axes import guess_roles
 from equilabel.widget.choices import Choices, connectivities, pixels_of, size_of
@@ -15,7 +17,7 @@ from equilabel.widget.features import as_table
 from equilabel.widget.flow import measure_source, segment_source, without_first_axis
 from equilabel.widget.repeating import batch_command, line_of_python
 from equilabel.widget.sources import Source
-from equilabel.widget.statistics import STATISTICS, offered
+from equilabel.widget.statistics import ORDER, offered
 
 layers = pytest.importorskip("napari.layers")
 USUAL = ("num_pixels", "area", "centroid")
@@ -269,13 +271,34 @@ def test_every_statistic_offered_can_be_measured(spacing, stacked, image):
         stacked=stacked,
     )
     assert len(statistics) >= 6
-    assert all(len(column) == 1 for column in table.values())
+    assert all(column.dtype.kind in "iufb" and len(column) == 1 for column in table.values())
 
 
-def test_each_statistic_is_offered_once_and_explained():
-    names = [each.name for each in STATISTICS]
-    assert len(set(names)) == len(names)
-    assert all(each.sentence.endswith(".") for each in STATISTICS)
+@pytest.mark.parametrize("stacked", [True, False])
+@pytest.mark.parametrize("spacing", [(1.0,), (0.5, 0.5), (2.0, 1.0), (4.0, 1.0, 1.0), (1.0,) * 4])
+def test_the_usual_statistics_are_those_of_segment(spacing, stacked):
+    usual = [each.name for each in offered(spacing, stacked=stacked) if each.usual]
+    assert usual == list(default_properties(len(spacing), spacing, stacked)[1:])
+
+
+def test_every_column_of_numbers_is_offered_once_in_its_group():
+    offers = [offered((1.0,) * rank, stacked=True) for rank in (2, 3)]
+    offers.append(offered((2.0, 1.0)))
+    for statistics in offers:
+        names = [each.name for each in statistics]
+        assert len(set(names)) == len(names)
+        groups = [each.group for each in statistics]
+        assert [group for group, _ in groupby(groups)] == list(ORDER)
+    arrays = {"coords", "coords_scaled", "slice"}
+    arrays |= {name for name in equilabel.PROPERTIES if name.startswith("image")}
+    names = {each.name for statistics in offers for each in statistics}
+    assert names == set(equilabel.PROPERTIES) - arrays - {"label"}
+
+
+def test_what_is_measured_object_by_object_is_slow():
+    slow = {each.name for each in offered((1.0, 1.0)) if each.slow}
+    assert "solidity" in slow
+    assert "eccentricity" not in slow
 
 
 # ------------------------------------------------------------------ command

@@ -8,9 +8,9 @@ from magicgui.widgets import ComboBox, Container
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QComboBox,
-    QListWidget,
-    QListWidgetItem,
     QScrollArea,
+    QTreeWidget,
+    QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -147,38 +147,63 @@ class AxesField(QWidget):
             old.native.deleteLater()
 
 
-class StatisticsField(QListWidget):
-    """Statistics to tick, each explained when pointed at."""
+class StatisticsField(QTreeWidget):
+    """Statistics to tick, group by group, each explained when pointed at."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.setMaximumHeight(190)
+        self.setHeaderHidden(True)
+        self.setIndentation(12)
+        self.setMinimumHeight(240)
         self._ticked: dict[str, bool] = {}
+        self._items: dict[str, QTreeWidgetItem] = {}
+        self._open = {"Usual"}
         self.itemChanged.connect(self._remember)
+        self.itemExpanded.connect(lambda item: self._open.add(item.text(0)))
+        self.itemCollapsed.connect(lambda item: self._open.discard(item.text(0)))
 
     def offer(self, statistics: Sequence[Statistic]) -> None:
         """Offer other statistics; what was ticked by hand stays so."""
         self.blockSignals(True)
         self.clear()
+        self._items.clear()
+        groups: dict[str, QTreeWidgetItem] = {}
         for each in statistics:
-            item = QListWidgetItem(each.name, self)
-            slow = " Measured object by object: slow if there are many." if each.slow else ""
-            item.setToolTip(each.sentence + slow)
-            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-            ticked = self._ticked.get(each.name, each.usual)
-            item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
+            if each.group not in groups:
+                groups[each.group] = group = QTreeWidgetItem(self, [each.group])
+                group.setFlags(Qt.ItemFlag.ItemIsEnabled)
+                group.setExpanded(each.group in self._open)
+            slow = " (slow)" if each.slow else ""
+            item = QTreeWidgetItem(groups[each.group], [each.name + slow])
+            item.setData(0, Qt.ItemDataRole.UserRole, each.name)
+            why = " Measured object by object: slow if there are many." if each.slow else ""
+            item.setToolTip(0, each.summary + why)
+            item.setCheckState(0, _state(self._ticked.get(each.name, each.usual)))
+            self._items[each.name] = item
         self.blockSignals(False)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of those ticked."""
-        items = (self.item(row) for row in range(self.count()))
-        return tuple(item.text() for item in items if item.checkState() == Qt.CheckState.Checked)
+        return tuple(
+            name
+            for name, item in self._items.items()
+            if item.checkState(0) == Qt.CheckState.Checked
+        )
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """Names of those that can be ticked."""
+        return tuple(self._items)
 
     def tick(self, name: str, ticked: bool = True) -> None:
         """Tick one, as a person would."""
-        for item in self.findItems(name, Qt.MatchFlag.MatchExactly):
-            item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
+        self._items[name].setCheckState(0, _state(ticked))
 
-    def _remember(self, item: QListWidgetItem) -> None:
-        self._ticked[item.text()] = item.checkState() == Qt.CheckState.Checked
+    def _remember(self, item: QTreeWidgetItem) -> None:
+        name = item.data(0, Qt.ItemDataRole.UserRole)
+        self._ticked[name] = item.checkState(0) == Qt.CheckState.Checked
+
+
+def _state(ticked: bool) -> Qt.CheckState:
+    return Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked

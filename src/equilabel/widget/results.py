@@ -33,7 +33,7 @@ from .notifying import guarded, inform, warn
 from .pictures import Legend, spell
 from .plotform import PlotForm
 from .running import Latest
-from .watching import watch_layers, while_alive
+from .watching import CurrentCanvas, watch_layers, while_alive
 
 NORMAL = "(by label)"
 COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
@@ -71,6 +71,7 @@ class ResultsPanel(QWidget):
         self.batch_button.clicked.connect(self._copy_batch)
         self.plot.chosen.connect(self.choose)
         watch_layers(viewer, self.refresh_layers)
+        self._canvas = CurrentCanvas(viewer, self)
         self.refresh_layers()
 
     def _build(self) -> None:

@@ -117,8 +117,14 @@ class Task(QObject):
     def _open_bar(self) -> None:
         """Show the bar in napari; a run of no time has none, as it takes longer to draw."""
         if self.running:
-            self._bar = progress(total=len(self.steps), desc=self._title, gui=True)
+            self._take_bar(progress(total=len(self.steps), desc=self._title, gui=True))
+
+    def _take_bar(self, bar: Any) -> None:
+        if self.running:
+            self._bar = bar
             self._move_bar()
+        else:  # napari lets events in when a bar is made: the task has ended meanwhile
+            bar.close()
 
     def _move_bar(self) -> None:
         bar = self._bar

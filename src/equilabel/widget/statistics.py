@@ -1,75 +1,59 @@
-"""Which statistics the forms offer, each with a sentence. Knows no Qt."""
+"""Which statistics of `equilabel.PROPERTIES` the forms offer, and which they tick. Knows no Qt."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import equilabel
+
+# The labels are there anyway; a table of numbers cannot hold arrays.
+LEFT_OUT = ("label", "coords", "coords_scaled", "slice", "image")
+ARRAYS = "image_"
+
+# What `equilabel.segment` measures by itself; the outline depends on the pixels.
+USUAL = (
+    *("frame", "area", "bbox", "centroid", "equivalent_diameter_area"),
+    *("perimeter", "perimeter_edges", "surface_area_faces"),
+    *("intensity_mean", "intensity_min", "intensity_max", "intensity_std"),
+)
+SQUARE = "perimeter"  # through the centers of pixels that are as long as wide
+
+# Titles, and how the names below them begin: the first that fits.
+GROUPS = {
+    "Gray values": ("intensity", "centroid_weighted", "moments_weighted"),
+    "Moments": ("moments", "inertia"),
+    "Size and place": (
+        *("frame", "num_pixels", "area", "volume", "equivalent", "extent"),
+        *("bbox", "centroid", "touches"),
+    ),
+    "Outline and shape": ("",),
+}
+ORDER = ("Usual", "Size and place", "Outline and shape", "Gray values", "Moments")
+
 
 @dataclass(frozen=True)
 class Statistic:
-    """A property of `equilabel.regionprops_table` to offer.
+    """A property to offer.
 
     Attributes
     ----------
     name : str
-        As `regionprops_table` knows it.
-    sentence : str
-        What it is.
+        As `equilabel.regionprops_table` knows it.
+    summary : str
+        What it is, and where it is from.
+    group : str
+        Title to stand under.
     usual : bool
         Whether it is measured unless it is switched off.
-    ranks : tuple of int
-        Numbers of spatial axes for which it is defined; empty for all.
-    needs : str
-        "image": gray values; "frames": a stack; "square": pixels as long as wide; or nothing.
     slow : bool
         Whether each object is measured by itself, which takes a millisecond or so for each.
     """
 
     name: str
-    sentence: str
-    usual: bool = False
-    ranks: tuple[int, ...] = ()
-    needs: str = ""
-    slow: bool = False
-
-
-STATISTICS: tuple[Statistic, ...] = (
-    Statistic("frame", "Which image of the stack it is in.", usual=True, needs="frames"),
-    Statistic("num_pixels", "Number of pixels.", usual=True),
-    Statistic("area", "Area, or volume in 3D, in the unit of the layer.", usual=True),
-    Statistic("centroid", "Mean position along each axis.", usual=True),
-    Statistic("bbox", "Bounding box in pixels: first along each axis, then last + 1."),
-    Statistic("area_bbox", "Area or volume of the bounding box."),
-    Statistic("extent", "Share of the bounding box that it fills."),
-    Statistic(
-        "equivalent_diameter_area", "Diameter of the disk or ball of the same size.", usual=True
-    ),
-    Statistic(
-        "perimeter",
-        "Length of the outline, through the centers of border pixels.",
-        usual=True,
-        ranks=(2,),
-        needs="square",
-    ),
-    Statistic("perimeter_edges", "Length of the exposed pixel edges.", ranks=(2,)),
-    Statistic("surface_area_faces", "Area of the exposed voxel faces.", usual=True, ranks=(3,)),
-    Statistic("intensity_mean", "Mean gray value.", usual=True, needs="image"),
-    Statistic("intensity_min", "Least gray value.", usual=True, needs="image"),
-    Statistic("intensity_max", "Greatest gray value.", usual=True, needs="image"),
-    Statistic("intensity_std", "Standard deviation of gray values.", usual=True, needs="image"),
-    Statistic(
-        "axis_major_length", "Length of the ellipse of the same moments.", ranks=(2, 3), slow=True
-    ),
-    Statistic(
-        "axis_minor_length", "Width of the ellipse of the same moments.", ranks=(2, 3), slow=True
-    ),
-    Statistic("eccentricity", "0 for a circle, near 1 for a line.", ranks=(2,), slow=True),
-    Statistic(
-        "orientation", "Angle of the long axis to the rows, in radians.", ranks=(2,), slow=True
-    ),
-    Statistic("solidity", "Share of the convex hull that it fills.", ranks=(2,), slow=True),
-    Statistic("euler_number", "Parts less holes.", ranks=(2, 3), slow=True),
-)
+    summary: str
+    group: str
+    usual: bool
+    slow: bool
 
 
 def offered(
@@ -89,7 +73,7 @@ def offered(
     Returns
     -------
     list of Statistic
-        In the order of `STATISTICS`.
+        Group by group, the usual ones first, those that are slow last in their group.
 
     Examples
     --------
@@ -98,13 +82,33 @@ def offered(
     >>> "perimeter" in [each.name for each in offered((2, 1))]
     False
     """
-    has = {
-        "": True,
-        "image": image,
-        "frames": stacked,
-        "square": len(set(spacing)) == 1,
-    }
     rank = len(spacing)
-    return [
-        each for each in STATISTICS if has[each.needs] and (not each.ranks or rank in each.ranks)
-    ]
+    square = len(set(spacing)) == 1
+    found = []
+    for row in equilabel.PROPERTIES.values():
+        name = row.name
+        if (
+            name in LEFT_OUT
+            or name.startswith(ARRAYS)
+            or (row.ranks and rank not in row.ranks)
+            or (rank not in (2, 3) and not row.by_kernel(rank))  # scikit-image knows 2D and 3D
+            or (row.intensity and not image)
+            or (name == "frame" and not stacked)
+            or (name == SQUARE and not square)
+        ):
+            continue
+        usual = name in USUAL and not (name == "perimeter_edges" and square)
+        group = "Usual" if usual else group_of(name)
+        found.append(Statistic(name, row.summary, group, usual, row.place == "host"))
+    return sorted(found, key=lambda each: (ORDER.index(each.group), each.slow))
+
+
+def group_of(name: str) -> str:
+    """Return the title that a property stands under.
+
+    Examples
+    --------
+    >>> group_of("euler_number"), group_of("moments_weighted_hu")
+    ('Outline and shape', 'Gray values')
+    """
+    return next(title for title, starts in GROUPS.items() if name.startswith(starts))
