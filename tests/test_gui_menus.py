@@ -73,4 +73,4 @@ print(took, "matplotlib" in sys.modules)
         took.append(float(seconds))
         if took[-1] < 0.2:
             break
-    assert min(took) < 0.4, took  # 0.08 s where nothing else runs
+    assert min(took) < 0.6, took  # 0.08 s where nothing else runs
