@@ -37,7 +37,7 @@ unit: .venv/dev
 
 # The plugin in a real viewer, on a screen that is not there; what it covers counts in `coverage`.
 gui: .venv/dev .venv/screen
-	$(SCREEN) $(BIN)/python -m pytest -m gui --cov --cov-report= -q
+	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_*.py --cov --cov-report= -q
 
 # The kernels again in plain Python, where coverage can see into them.
 coverage: gui

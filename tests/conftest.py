@@ -1,5 +1,7 @@
 """Devices to test on, how hard to search, and what is left out where numba is switched off."""
 
+import gc
+import importlib
 import os
 import sys
 
@@ -52,19 +54,84 @@ def many_threads(monkeypatch):
 # ---------------------------------------------------------------------- napari
 
 
-@pytest.fixture
-def viewer(request, monkeypatch):
-    """Open a real viewer; skip where there is no screen."""
+@pytest.fixture(scope="session")
+def _screen():
+    """Skip where there is no screen; else load napari, and spare what it loads the collector."""
     pytest.importorskip("napari")
     if not (os.environ.get("DISPLAY") or sys.platform in ("win32", "darwin")):
         pytest.skip("needs a screen, real or virtual: run `make gui`")
-    make = request.getfixturevalue("make_napari_viewer")
-    return make(show=True)
+    for name in ("napari.qt", "equilabel.widget.segmenting", "equilabel.widget.measuring"):
+        importlib.import_module(name)
+
+    gc.collect()
+    gc.freeze()  # napari collects garbage whenever a layer goes or a viewer is closed
 
 
 @pytest.fixture
-def notes(viewer):
-    """Return a function that lists what the viewer told in notifications since it was opened."""
+def own_viewer(_screen, request):
+    """Open a real viewer for one test."""
+    return request.getfixturevalue("make_napari_viewer")(show=True)
+
+
+@pytest.fixture(scope="module")
+def _viewer_of_module(_screen):
+    """Open a real viewer for all tests of a file."""
+    from napari import Viewer
+    from napari.settings import get_settings
+    from qtpy.QtTest import QTest
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("napari._qt.qt_main_window.SHOW_QT_WARNING", False)
+        patch.setattr("napari._qt.threads.status_checker.StatusChecker.start", lambda _: None)
+        get_settings().reset()
+        viewer = Viewer(show=True, show_welcome_screen=False)
+        patch.setattr(viewer.window._qt_window, "_save_current_window_settings", lambda: None)
+        viewer.window.resize(900, 600)  # what is drawn in software takes long
+        assert QTest.qWaitForWindowExposed(viewer.window._qt_window, 10_000)
+        yield viewer
+        viewer.close()
+    del viewer
+    gc.collect()
+
+
+@pytest.fixture
+def viewer(_viewer_of_module):
+    """Open a real viewer without layers and forms; it is that of the tests before."""
+    viewer = _viewer_of_module
+    yield viewer
+    empty(viewer)
+
+
+def empty(viewer):
+    """Take all forms and layers off a viewer, and wait until nothing of theirs is under way."""
+    from napari.qt.threading import WorkerBase
+    from qtpy.QtCore import QCoreApplication, QEvent
+    from qtpy.QtTest import QTest
+    from qtpy.QtWidgets import QApplication
+
+    for window in QApplication.topLevelWidgets():
+        if window.inherits("QMenu"):
+            window.hide()
+    viewer.dims.ndisplay = 2
+    viewer.layers.clear()  # while the forms are there: see `CurrentCanvas`
+    viewer.dims.order = range(viewer.dims.ndim)
+    for dock in list(viewer.window._wrapped_dock_widgets.values()):
+        form = dock.widget()
+        dock.destroyOnClose()
+        form.deleteLater()
+    for _ in range(1000):
+        QApplication.processEvents()
+        if not WorkerBase._worker_set:
+            break
+        QTest.qWait(5)
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    QApplication.processEvents()
+
+
+@pytest.fixture
+def notes():
+    """Return a function that lists what was told in notifications since the test began."""
+    pytest.importorskip("napari")
     from napari.utils.notifications import notification_manager
 
     before = len(notification_manager.records)

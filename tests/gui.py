@@ -1,7 +1,11 @@
 """A real viewer for the tests marked `gui`, and what a person at it would do."""
 
+import threading
+
 import numpy as np
 from qtpy.QtWidgets import QApplication, QMenu
+
+from equilabel.widget import segmenting
 
 SEGMENT, MEASURE = "Label components", "Measure labels"
 LONG = 60_000  # milliseconds, for machines that have other work
@@ -57,3 +61,22 @@ def menu(viewer, *path):
         found.aboutToShow.emit()
         actions = found.actions()
     return {action.text().replace("&", ""): action for action in actions}
+
+
+def hold_runs(monkeypatch):
+    """Hold every run at its labeling: yield an event that says so, and one to set."""
+    reached, release = threading.Event(), threading.Event()
+    work = segmenting.segment_source
+
+    def hold(source, choices, tell):
+        def wait(step):
+            if step == "label":
+                reached.set()
+                release.wait(30)
+            tell(step)
+
+        return work(source, choices, wait)
+
+    monkeypatch.setattr(segmenting, "segment_source", hold)
+    yield reached, release
+    release.set()

@@ -1,14 +1,11 @@
 """What a person finds in the menus of a real viewer, and what it opens."""
 
-import gc
 import subprocess
 import sys
-import weakref
 
-import numpy as np
 import pytest
 
-from gui import canvas, menu, settle
+from gui import canvas, menu
 
 pytestmark = pytest.mark.gui
 
@@ -55,24 +52,6 @@ def test_the_samples_are_found_by_their_keys(viewer):
     [layer] = viewer.open_sample("equilabel", "nuclei_3d")
     assert layer.scale.tolist() == [1.04, 0.26, 0.26]
     assert [f"{unit:~P}" for unit in layer.units] == ["µm"] * 3
-
-
-def test_a_form_that_is_closed_lets_go_of_the_viewer(viewer, qtbot):
-    viewer.add_image(np.eye(32))
-    dock, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
-    settle(form, qtbot)
-    form.show_preview.value = True
-    qtbot.waitUntil(lambda: len(viewer.layers) == 2)
-    gone = weakref.ref(form)
-    dock.destroyOnClose()
-    del dock, form
-    qtbot.waitUntil(lambda: gc.collect() >= 0 and gone() is None)
-    assert [layer.name for layer in viewer.layers] == ["Image"]
-    viewer.add_image(np.eye(16))
-    viewer.layers.pop()
-    _, again = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
-    settle(again, qtbot)
-    assert again.image.value is viewer.layers[0]
 
 
 def test_the_plugin_is_imported_in_a_fifth_of_a_second():

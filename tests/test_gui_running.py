@@ -1,17 +1,15 @@
 """Runs under way: progress, cancel, what vanishes meanwhile, and that the viewer stays alive."""
 
-import threading
 import time
 
 import numpy as np
 import pytest
 from napari.utils import progress
-from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication
 
 from equilabel.samples import nuclei_2d
 from equilabel.widget import segmenting
-from gui import LONG, MEASURE, open_form, run, settle
+from gui import LONG, MEASURE, hold_runs, open_form, run, settle
 
 pytestmark = pytest.mark.gui
 
@@ -24,22 +22,7 @@ def form(viewer, qtbot):
 
 @pytest.fixture
 def held(monkeypatch):
-    """Hold every run at its labeling, until the event is set."""
-    reached, release = threading.Event(), threading.Event()
-    work = segmenting.segment_source
-
-    def hold(source, choices, tell):
-        def wait(step):
-            if step == "label":
-                reached.set()
-                release.wait(30)
-            tell(step)
-
-        return work(source, choices, wait)
-
-    monkeypatch.setattr(segmenting, "segment_source", hold)
-    yield reached, release
-    release.set()
+    yield from hold_runs(monkeypatch)
 
 
 def test_progress_is_shown_in_the_form_and_by_napari(viewer, qtbot, form, held):
@@ -80,18 +63,20 @@ def test_cancel_takes_effect_at_once_and_leaves_the_layers(viewer, qtbot, form, 
 
 def test_a_cancelled_run_stops_at_its_next_step(viewer, qtbot, form, monkeypatch, held):
     reached, release = held
-    measured = []
+    labeled = []
     pipeline = __import__("equilabel.pipeline", fromlist=["x"])
-    measure = pipeline._measure
+    label = pipeline._label
     monkeypatch.setattr(
-        pipeline, "_measure", lambda *arguments: measured.append(1) or measure(*arguments)
+        pipeline, "_label", lambda *args, **more: labeled.append(1) or label(*args, **more)
     )
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
     form.cancel_button.click()
     release.set()
     qtbot.waitUntil(lambda: not form.bar.task._worker.is_running, timeout=LONG)
-    assert not measured
+    assert not labeled
+    run(form, qtbot)
+    assert labeled  # what was watched is what a run calls
 
 
 def test_after_a_cancelled_run_another_can_begin(viewer, qtbot, form, held):
@@ -179,30 +164,6 @@ def test_any_other_failure_is_one_sentence(viewer, qtbot, form, notes, monkeypat
     assert run(form, qtbot) in viewer.layers
 
 
-def test_a_viewer_closed_while_running_ends_the_run(viewer, qtbot, form, held):
-    reached, release = held
-    form.run_button.click()
-    qtbot.waitUntil(reached.is_set, timeout=LONG)
-    worker = form.bar.task._worker
-    QTimer.singleShot(200, release.set)
-    viewer.close()
-    qtbot.waitUntil(lambda: not worker.is_running, timeout=LONG)
-    QApplication.processEvents()
-
-
-def test_a_form_closed_while_running_gives_its_labels_all_the_same(viewer, qtbot, form, held):
-    reached, release = held
-    form.run_button.click()
-    qtbot.waitUntil(reached.is_set, timeout=LONG)
-    viewer.window.remove_dock_widget("all")
-    with qtbot.waitSignal(form.bar.done, timeout=LONG):
-        release.set()
-    assert viewer.layers["nuclei objects"].data.any()
-    assert not progress._all_instances
-    form.hide()
-    form.setParent(viewer.window._qt_window)  # goes with the viewer
-
-
 # ---------------------------------------------------------------- bad input
 
 
@@ -221,41 +182,41 @@ def test_labels_where_an_image_is_wanted(viewer, qtbot, notes):
     assert "got 'mine', a layer of labels. Open the image, or measure the labels" in notes()[-1]
 
 
+# name: pixels, what is told, how many objects
+ODD = {
+    "empty": (np.zeros((0, 5, 6)), "image must hold pixels; got shape (0, 5, 6)", None),
+    "constant": (np.full((40, 50), 7), "more than one gray value; got only 7", 0),
+    "nan": (np.full((40, 50), np.nan), "must hold numbers; got none", 0),
+    "false": (np.zeros((40, 50), bool), "more than one gray value; got only 0", 0),
+    "bool": (np.eye(40, dtype=bool), None, 1),
+    "nans": (np.where(np.eye(40) > 0, np.nan, np.arange(40.0)), None, None),
+    "huge": (np.eye(40) * 1e300, None, 1),
+    "negative": (np.eye(40) - 5.5, None, 1),
+    "i8": (np.eye(40).astype("i8") * 2**40, None, 1),
+    "f2": (np.eye(40).astype("f2"), None, 1),
+}
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(
-    ("pixels", "words", "count"),
-    [
-        (np.zeros((0, 5, 6)), "image must hold pixels; got shape (0, 5, 6)", None),
-        (np.full((40, 50), 7), "more than one gray value; got only 7", 0),
-        (np.full((40, 50), np.nan), "must hold numbers; got none", 0),
-        (np.zeros((40, 50), bool), "more than one gray value; got only 0", 0),
-        (np.eye(40, dtype=bool), None, 1),
-        (np.where(np.eye(40) > 0, np.nan, np.arange(40.0)), None, None),
-        (np.eye(40) * 1e300, None, 1),
-        (np.eye(40) - 5.5, None, 1),
-        (np.eye(40).astype("i8") * 2**40, None, 1),
-        (np.eye(40).astype("f2"), None, 1),
-    ],
-    ids=["empty", "constant", "nan", "false", "bool", "nans", "huge", "negative", "i8", "f2"],
-)
-def test_odd_images_are_told_or_segmented(viewer, qtbot, notes, pixels, words, count):
-    kwargs = {"contrast_limits": (0, 1)} if not np.isfinite(pixels).any() else {}
-    viewer.add_image(pixels, name="odd", **kwargs)
+def test_odd_images_are_told_or_segmented_one_after_the_other(viewer, qtbot, notes):
     form = open_form(viewer, qtbot)
-    form.show_preview.value = True
-    qtbot.waitUntil(lambda: not form._soon.isActive())
-    if pixels.size:
-        layer = run(form, qtbot)
-        if count is not None:
-            assert layer.data.max() == count
-    else:
-        form.run_button.click()
-    told = [note for note in notes() if "Traceback" not in note]
-    if words:
-        assert words in told[-1]
-    form.show_preview.value = False
-    viewer.layers.clear()
-    qtbot.wait(100)  # napari may crash if a layer comes before the canvas has let go of the last
+    for name, (pixels, words, count) in ODD.items():
+        kwargs = {"contrast_limits": (0, 1)} if not np.isfinite(pixels).any() else {}
+        image = viewer.add_image(pixels, name=name, **kwargs)
+        form.show_preview.value = True
+        settle(form, qtbot)
+        qtbot.waitUntil(lambda: not form._soon.isActive())
+        assert form.image.value is image
+        before = len(notes())
+        if pixels.size:
+            layer = run(form, qtbot)
+            assert count is None or layer.data.max() == count, name
+        else:
+            form.run_button.click()
+        if words:
+            assert any(words in note for note in notes()[before:]), name
+        assert not any("Traceback" in note for note in notes()[before:]), name
+        viewer.layers.clear()
     viewer.add_image(nuclei_2d((32, 32)))
     settle(form, qtbot)
     assert form.image.value is viewer.layers[0]

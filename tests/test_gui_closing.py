@@ -1,0 +1,108 @@
+"""Viewers and forms that are closed, layers that go all at once: nothing is left or crashes."""
+
+import gc
+import subprocess
+import sys
+import weakref
+
+import numpy as np
+import pytest
+from napari.utils import progress
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QApplication
+
+from gui import LONG, hold_runs, settle
+
+pytestmark = pytest.mark.gui
+
+CRASH = """
+import gc
+import numpy as np
+from napari import Viewer
+from qtpy.QtTest import QTest
+
+viewer = Viewer(show=True)
+_, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
+gc.freeze()  # napari collects garbage whenever a layer goes
+for _ in range(21):
+    viewer.layers.clear()
+    viewer.add_image(np.random.default_rng(0).random((40, 50)))
+    form.show_preview.value = True
+    while form.preview.layer is None or form._latest.waiting or form._soon.isActive():
+        QTest.qWait(5)
+    QTest.qWait(10)
+viewer.close()
+print("alive")
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def beside(_screen):
+    """Run what may crash in a process of its own, beside the other tests."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CRASH], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def form(own_viewer, qtbot):
+    own_viewer.open_sample("equilabel", "nuclei_2d")
+    _, form = own_viewer.window.add_plugin_dock_widget("equilabel", "Label components")
+    settle(form, qtbot)
+    return form
+
+
+@pytest.fixture
+def held(monkeypatch):
+    yield from hold_runs(monkeypatch)
+
+
+def test_a_form_that_is_closed_lets_go_of_the_viewer(own_viewer, qtbot):
+    viewer = own_viewer
+    viewer.add_image(np.eye(32))
+    dock, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
+    settle(form, qtbot)
+    form.show_preview.value = True
+    qtbot.waitUntil(lambda: len(viewer.layers) == 2)
+    gone = weakref.ref(form)
+    dock.destroyOnClose()
+    del dock, form
+    qtbot.waitUntil(lambda: gc.collect() >= 0 and gone() is None)
+    assert [layer.name for layer in viewer.layers] == ["Image"]
+    viewer.add_image(np.eye(16))
+    viewer.layers.pop()
+    _, again = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
+    settle(again, qtbot)
+    assert again.image.value is viewer.layers[0]
+
+
+def test_a_viewer_closed_while_running_ends_the_run(own_viewer, qtbot, form, held):
+    reached, release = held
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    worker = form.bar.task._worker
+    QTimer.singleShot(50, release.set)
+    own_viewer.close()
+    qtbot.waitUntil(lambda: not worker.is_running, timeout=LONG)
+    QApplication.processEvents()
+
+
+def test_a_form_closed_while_running_gives_its_labels_all_the_same(own_viewer, qtbot, form, held):
+    reached, release = held
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    own_viewer.window.remove_dock_widget("all")
+    with qtbot.waitSignal(form.bar.done, timeout=LONG):
+        release.set()
+    assert own_viewer.layers["nuclei objects"].data.any()
+    assert not progress._all_instances
+    form.hide()
+    form.setParent(own_viewer.window._qt_window)  # goes with the viewer
+
+
+def test_layers_cleared_and_added_at_once_under_the_preview_do_not_end_the_process(beside):
+    said, errors = beside.communicate(timeout=LONG / 1000)
+    assert said.strip() == "alive", errors[-2000:]
