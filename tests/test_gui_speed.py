@@ -1,6 +1,7 @@
 """How fast the plugin is on a 2048 x 2048 image, and that the viewer never freezes.
 
-Limits are those of the plan, met on two idle cores; the factor leaves room for other work.
+Limits are those of the plan, met on two idle cores; the factor leaves room for other work. What is
+over its limit is measured once more.
 """
 
 import time
@@ -15,7 +16,13 @@ from equilabel.samples import nuclei_2d, nuclei_3d, percolation
 from gui import LONG, MEASURE, open_form, run, settle
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
-FACTOR = 2.5
+FACTOR = 1.5
+
+
+def at_best(measure, limit):
+    """Measure seconds; once more if they are over the limit. Return the fewer."""
+    took = measure()
+    return took if took < limit else min(took, measure())
 
 
 class Pulse:
@@ -44,9 +51,7 @@ def large():
     return nuclei_2d((2048, 2048))
 
 
-def test_the_preview_follows_the_slider_in_a_tenth_of_a_second(
-    viewer, qtbot, large, record_property
-):
+def test_the_preview_follows_the_slider_in_a_tenth_of_a_second(viewer, qtbot, large):
     viewer.add_image(large)
     form = open_form(viewer, qtbot)
     form.sigma.value = 1.0
@@ -54,17 +59,20 @@ def test_the_preview_follows_the_slider_in_a_tenth_of_a_second(
     form.show_preview.value = True
     qtbot.waitUntil(lambda: form.preview.layer is not None, timeout=LONG)
     QApplication.processEvents()
-    took = []
-    for level in np.linspace(300, 2000, 15):
-        before = time.perf_counter()
-        form.threshold.set_level(float(level))
-        while form._soon.isActive():
+
+    def measure():
+        took = []
+        for level in np.linspace(300, 2000, 15):
+            before = time.perf_counter()
+            form.threshold.set_level(float(level))
+            while form._soon.isActive():
+                QApplication.processEvents()
             QApplication.processEvents()
-        QApplication.processEvents()
-        took.append(time.perf_counter() - before)
-    record_property("seconds", float(np.median(took)))
-    print(f"preview: median {np.median(took) * 1e3:.0f} ms, worst {max(took) * 1e3:.0f} ms")
-    assert np.median(took) < 0.1 * FACTOR
+            took.append(time.perf_counter() - before)
+        print(f"preview: median {np.median(took) * 1e3:.0f} ms, worst {max(took) * 1e3:.0f} ms")
+        return float(np.median(took))
+
+    assert at_best(measure, 0.1) < 0.1
 
 
 def test_a_run_takes_a_second_and_the_form_adds_little(viewer, qtbot, large):
@@ -83,7 +91,7 @@ def test_a_run_takes_a_second_and_the_form_adds_little(viewer, qtbot, large):
         whole.append(time.perf_counter() - before)
     added = min(whole) - min(alone)
     print(f"run: {min(whole) * 1e3:.0f} ms, of which the form {added * 1e3:.0f} ms")
-    assert min(whole) < 1.0 * FACTOR
+    assert min(whole) < 1.0
     assert added < 0.15 * FACTOR
 
 
@@ -114,30 +122,40 @@ def test_a_table_of_a_hundred_thousand_objects_does_not_freeze_the_viewer(viewer
         f"{opened:.2f} s; coloring blocks {pulse.worst * 1e3:.0f} ms"
     )
     assert count > 100_000
-    assert blocked < 0.6 * FACTOR
-    assert opened < 1.0 * FACTOR
-    assert pulse.worst < 0.6 * FACTOR
+    assert blocked < 0.2 * FACTOR
+    assert opened < 2.5 * FACTOR
+    assert pulse.worst < 0.3 * FACTOR
 
 
-@pytest.mark.parametrize("sigma", [0.0, 1.0], ids=["plain", "smoothed"])
-def test_the_viewer_stays_responsive_during_a_run_on_a_512_cube(viewer, qtbot, sigma):
+def test_the_viewer_stays_responsive_during_a_run_on_a_512_cube(viewer, qtbot):
     tile = nuclei_3d((128, 256, 256))
     viewer.add_image(np.tile(tile, (4, 2, 2)), name="cube")
     form = open_form(viewer, qtbot)
     qtbot.waitUntil(lambda: not form._warm.waiting, timeout=LONG)
-    form.sigma.value = sigma
-    settle(form, qtbot)
-    QApplication.processEvents()
-    pulse = Pulse()
+
+    def measure():
+        pulse = Pulse()
+        before = time.perf_counter()
+        layer = run(form, qtbot)
+        took = time.perf_counter() - before
+        qtbot.wait(200)
+        pulse.stop()
+        print(f"sigma {form.sigma.value}: {took:.1f} s, longest block {pulse.worst * 1e3:.0f} ms")
+        assert layer.data.shape == (512, 512, 512)
+        assert pulse.beats > 20
+        return pulse.worst
+
     before = time.perf_counter()
-    layer = run(form, qtbot)
-    took = time.perf_counter() - before
-    qtbot.wait(300)
-    pulse.stop()
-    print(f"512 cube, sigma {sigma}: {took:.1f} s, longest block {pulse.worst * 1e3:.0f} ms")
-    assert layer.data.shape == (512, 512, 512)
-    assert pulse.beats > 20
-    assert pulse.worst < 0.2 * FACTOR
+    viewer.add_labels(np.zeros((512, 512, 512), "i4"))
+    QApplication.processEvents()
+    napari = time.perf_counter() - before
+    print(f"napari alone adds a labels layer in {napari * 1e3:.0f} ms")
+    assert measure() < napari + 0.2 * FACTOR  # the first run adds one too
+    for sigma in (0.0, 1.0):
+        form.sigma.value = sigma
+        settle(form, qtbot)
+        QApplication.processEvents()
+        assert at_best(measure, 0.2) < 0.2
 
 
 def test_measuring_a_hundred_thousand_labels_does_not_freeze_the_viewer(viewer, qtbot):
@@ -150,4 +168,4 @@ def test_measuring_a_hundred_thousand_labels_does_not_freeze_the_viewer(viewer, 
     qtbot.wait(200)
     pulse.stop()
     print(f"measuring: longest block {pulse.worst * 1e3:.0f} ms")
-    assert pulse.worst < 0.6 * FACTOR
+    assert pulse.worst < 0.2 * FACTOR

@@ -13,6 +13,7 @@ from PIL import Image
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QTableView
+from superqt import QCollapsible
 
 if TYPE_CHECKING:
     from napari import Viewer
@@ -142,6 +143,13 @@ def volume() -> None:
     form.sigma.value = 0.6
     wait_for(lambda: not form._latest.waiting)
     run(form)
+    statistics = next(f for f in form.findChildren(QCollapsible) if f.text() == "Statistics")
+    statistics.expand(animate=False)
+    form.statistics.topLevelItem(1).setExpanded(False)
+    form.statistics.tick("sphericity")
+    shapes = form.statistics.findItems("Outline and shape", Qt.MatchFlag.MatchExactly)[0]
+    shapes.setExpanded(True)
+    form.statistics.scrollToItem(shapes, form.statistics.ScrollHint.PositionAtTop)
     viewer.layers[0].visible = False
     viewer.layers[-1].opacity = 1.0
     viewer.dims.ndisplay = 3
