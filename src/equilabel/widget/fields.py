@@ -39,6 +39,9 @@ THRESHOLDS = [
     ("By hand, low and high (hysteresis)", "hysteresis"),
 ]
 
+# napari draws no box where nothing is ticked in a tree.
+BOX = "QTreeView::indicator:unchecked {border: 1px solid gray; width: 9px; height: 9px;}"
+
 
 def fold(title: str, *contents: QWidget, open_: bool = False) -> QCollapsible:
     """Put widgets under a title that folds them away."""
@@ -155,6 +158,7 @@ class StatisticsField(QTreeWidget):
         self.setHeaderHidden(True)
         self.setIndentation(12)
         self.setMinimumHeight(240)
+        self.setStyleSheet(BOX)
         self._ticked: dict[str, bool] = {}
         self._items: dict[str, QTreeWidgetItem] = {}
         self._open = {"Usual"}
