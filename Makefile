@@ -36,8 +36,10 @@ unit: .venv/dev
 	$(BIN)/python -m pytest -m "not gui"
 
 # The plugin in a real viewer, on a screen that is not there; what it covers counts in `coverage`.
+# Speed is measured by itself: counting what is covered takes time.
 gui: .venv/dev .venv/screen
-	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_*.py --cov --cov-report= -q
+	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_*.py -m "not slow" --cov --cov-report= -q
+	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -q
 
 # The kernels again in plain Python, where coverage can see into them.
 coverage: gui
