@@ -39,7 +39,7 @@ unit: .venv/dev
 # Speed is measured by itself: counting what is covered takes time.
 gui: .venv/dev .venv/screen
 	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_*.py -m "not slow" --cov --cov-report= -q
-	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_*.py -m slow -q
+	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -q
 
 # The kernels again in plain Python, where coverage can see into them.
 coverage: gui

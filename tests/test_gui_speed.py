@@ -16,9 +16,7 @@ from equilabel.samples import nuclei_2d, nuclei_3d, percolation
 from gui import LONG, MEASURE, colored, open_form, run, settle
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
-FACTOR = (
-    3.0  # the plan, on machines that do other work as well; docs/napari.md has what was measured
-)
+FACTOR = 5.0  # room for other work; docs/napari.md has what was measured
 
 
 def at_best(measure, limit):
