@@ -234,7 +234,8 @@ def fill(mask: NDArray[np.bool_], *, stacked: bool = False) -> NDArray[np.bool_]
     >>> bool(fill(ring).all())
     True
     """
-    gaps, count = label(~mask, return_num=True, connectivity=1, stacked=stacked)
+    where = resolve("auto", mask)  # the mask stays where it is
+    gaps, count = label(~mask, return_num=True, connectivity=1, stacked=stacked, device=where)
     hole = library(gaps).ones(count + 1, dtype=bool)
     hole[0] = False
     for axis in range(int(stacked), mask.ndim):

@@ -13,6 +13,7 @@ from equilabel.methods import METHODS, load_recipe
 from equilabel.neighborhood import offsets
 
 from .checks import background_of, check_axes, check_connectivity, check_count, slim
+from .visiting import visitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,7 +62,7 @@ def label_on_gpu(
     connectivity = min(connectivity, lean.ndim - stacked)
     visit = None
     if request is not None and row.counts and lean.shape == image.shape:
-        visit = _visitor(request, row, connectivity == image.ndim - stacked, device, table_only)
+        visit = visitor(request, row, connectivity == image.ndim - stacked, device, table_only)
     count = _label_into(flat, lean, value, connectivity, row, device, stacked, visit)
     if straight:
         return out, count
@@ -118,7 +119,7 @@ def label_compared(
             visit = None
             if lean.shape == pixels.shape:
                 full = hops == pixels.ndim - stacked
-                visit = _visitor(request, METHODS["runs"], full, device, False)
+                visit = visitor(request, METHODS["runs"], full, device, False)
             count = label_runs(lean, level, hops, stacked, flat, compare=compare, visit=visit)
             labels = flat.reshape(pixels.shape)
         else:
@@ -132,7 +133,7 @@ def memory_needed(image: Any, out: Any) -> int:
     """Return about how many bytes labels and the tables of the default method take at most."""
     size = prod(map(int, image.shape))
     moved: int = image.nbytes if isinstance(image, np.ndarray) else 0
-    tables = size // 4 if image.dtype.kind == "b" else 5 * size // 2
+    tables = size // 4 if image.dtype.kind == "b" else 17 * size // 4
     return moved + tables + (0 if out is not None else 4 * size)
 
 
@@ -155,19 +156,6 @@ def _label_into(
     more = () if visit is None else (visit,)
     roots = load_recipe(row.name)(kernels, image, background, steps, *more).reshape(-1)
     return passes("roots", device).number(roots, flat)
-
-
-def _visitor(
-    request: Request, row: Method, full: bool, device: str, table_only: bool
-) -> Callable[[Any], bool]:
-    """Return what shows a request what a method counts, and tells if labels can be left out."""
-
-    def visit(table: Any) -> bool:
-        if row.contract == "roots":
-            return request.count_cells(table)
-        return request.count_runs(table, full, device) and table_only
-
-    return visit
 
 
 def _is_straight(out: Any, most: int) -> bool:

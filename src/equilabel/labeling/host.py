@@ -11,10 +11,9 @@ from equilabel.methods import load_recipe
 from equilabel.neighborhood import block_edges, blocks, offsets
 
 from .checks import background_of, check_count, slim
+from .visiting import visitor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from equilabel.measuring import Request
@@ -37,8 +36,11 @@ def label_on_host(
     labels = Labels(image.shape, out)
     if image.size == 0:
         return labels.finish(), 0
-    visit = _visitor(request, row, image, stacked, connectivity, table_only)
+    shape, full = image.shape, connectivity == image.ndim - stacked
     image = slim(image, stacked)
+    visit = None
+    if request is not None and row.counts and image.shape == shape:  # fewer axes count otherwise
+        visit = visitor(request, row, full, device, table_only)
     connectivity = min(connectivity, image.ndim - stacked)
     recipe = load_recipe(row.name)
     kernels = passes(row.name, device)
@@ -58,27 +60,6 @@ def label_on_host(
         count = passes("roots", device).number(roots, roots)
         labels.room(count)[0][:] = roots
     return labels.finish(), int(count)
-
-
-def _visitor(
-    request: Request | None,
-    row: Method,
-    image: NDArray[Any],
-    stacked: bool,
-    connectivity: int,
-    table_only: bool,
-) -> Callable[[Any], bool] | None:
-    """Return what shows a request what a method counts, and tells if labels can be left out."""
-    if request is None or not row.counts or slim(image, stacked).shape != image.shape:
-        return None  # counts of fewer axes are not those of the image
-    full = connectivity == image.ndim - stacked
-
-    def visit(table: Any) -> bool:
-        if row.contract == "roots":
-            return request.count_cells(table)
-        return request.count_runs(table, full) and table_only
-
-    return visit
 
 
 class Labels:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from equilabel.devices import library
+from equilabel.devices import library, resolve
 from equilabel.labeling import label
 
 from .checks import check_block, check_number, check_threshold, reject_unused
@@ -111,7 +111,8 @@ def _hysteresis(pixels: NDArray[Any], low: float, high: float, *, dark: bool, st
     """Keep the weak pixels that touch strong ones by way of weak ones."""
     weak = _split(pixels, high if dark else low, dark=dark).mask()
     strong = _split(pixels, low if dark else high, dark=dark).mask()
-    labels, count = label(weak, return_num=True, connectivity=1, stacked=stacked)
+    where = resolve("auto", weak)  # the mask stays where it is
+    labels, count = label(weak, return_num=True, connectivity=1, stacked=stacked, device=where)
     kept = library(labels).zeros(count + 1, dtype=np.bool_)
     kept[labels[strong]] = True
     return kept[labels]
