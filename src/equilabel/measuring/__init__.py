@@ -89,8 +89,8 @@ def regionprops_table(
     -----
     Counts are whole numbers and exact. Sums of floats are added in an order that depends on the
     shape of the image alone: their bits do not depend on the number of threads. A GPU adds floats
-    as whole multiples of about 2^-45 of the greatest, the same bits every time; infinite values
-    make weighted moments NaN there.
+    as whole multiples of 2^-61 of the greatest value times the pixels of the largest object, the
+    same bits every time; infinite values make weighted moments NaN there.
 
     References
     ----------
