@@ -17,7 +17,9 @@ import numpy as np
 
 from equilabel import label, measure, regionprops_table, samples
 from equilabel.devices import passes as passes_of
-from equilabel.kernels.cuda import measuring, runs
+from equilabel.kernels.cuda import runs
+from equilabel.kernels.cuda.rows import JoinedRows, LabelRows
+from equilabel.kernels.layout import Layout
 from equilabel.methods import load_recipe
 from equilabel.neighborhood import offsets
 from harness import store
@@ -25,7 +27,7 @@ from label_cuda import SOURCE, device_times, null_time, passes, wall_time
 from peers_cuda import versions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 PLACES = ("area", "bbox", "centroid")
 OUTLINES = ("perimeter", "perimeter_crofton", "euler_number")
@@ -33,7 +35,7 @@ INTENSITY = ("intensity_mean", "intensity_max")
 
 
 def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
-    """Compare labeling with labeling and measuring: places from runs, then all from labels too."""
+    """Compare labeling with labeling and measuring: places, then outlines and values too."""
     wait = module.get_function("wait_kernel")
     rows = []
     flat = (side, side)
@@ -43,33 +45,41 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
         "ones": np.ones(flat, bool),
         "noise 0.5": samples.percolation(flat, 0.5),
     }
+    places = Layout(axes=2)
+    outlines = Layout(axes=2, pairs="all", euler_full=True, outline="equal")
     for name, image in images.items():
         pixels = cupy.asarray(image)
         gray = cupy.random.randint(0, 255, flat, np.uint8)
         out = cupy.empty(pixels.size, np.int32)
-        layout = measuring.Layout(axes=2)
         known = int(runs.label_runs(pixels, 0, 2, False, out))
 
-        def tally(table: Any, known: int = known, layout: Any = layout) -> Any:
-            measuring.JoinedRows(table, flat).count(layout, known)
+        def tally(table: Any, layout: Any = places, known: int = known, values: Any = None) -> Any:
+            joined = JoinedRows(table, flat, known)
+            joined.count(layout)
+            if values is not None:
+                joined.add_gray(layout, values, cupy.zeros((known + 1, 4), np.uint64))
             return table
 
+        everything = partial(tally, layout=outlines, values=gray)
         alone = device_times(passes(pixels, 2, False, out), wait)
         *before, paint = passes(pixels, 2, False, out)
         fused = device_times([*before, tally, paint], wait)
-        table_only = device_times([*before, tally], wait)[-1]
-        labels = label(pixels)  # a table alone leaves none
-        more = _device_time_of_all(labels, gray, wait)
-        least = null_time(pixels, out, module)
+        full = device_times(
+            [*before, partial(tally, layout=outlines), everything, paint], wait
+        )  # the third step repeats the second
+        labels = label(pixels)
         row = {
             "image": name,
             "objects": known,
-            "null us": least,
+            "null us": null_time(pixels, out, module),
             "label us": alone[-1],
+            "places us": fused[3],
             "places fused us": fused[-1],
-            "tally us": fused[3],
-            "table only us": table_only,
-            "outlines and values us": more,
+            "all us": full[4],
+            "all fused us": full[-1] - full[3],
+            "counts us": full[3],
+            "table only us": device_times([*before, tally], wait)[-1],
+            "from labels us": _times_from_labels(labels, gray, known, (places, outlines), wait),
             "wall label us": wall_time(partial(label, pixels, return_num=True), 10),
             "wall places us": wall_time(partial(label, pixels, properties=PLACES), 10),
             "wall all us": wall_time(
@@ -85,22 +95,16 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _device_time_of_all(labels: Any, gray: Any, wait: Any) -> list[float]:
-    """Time the kernels behind outlines, Euler numbers and intensities: each, then all."""
-    layout = measuring.Layout(axes=2, pairs="all", euler_full=True, outline="equal")
-    survey = measuring.Survey(measuring.LabelRows(labels), layout)
-    flat = labels.reshape(-1).view(np.uint32)
-    table = cupy.zeros((survey.table.shape[0] + 1, layout.width), np.uint64)
-    values = cupy.zeros((survey.table.shape[0] + 1, 4), np.uint64)
-    plain = measuring.Layout(axes=2, pairs="all", euler_full=True)
+def _times_from_labels(
+    labels: Any, gray: Any, known: int, layouts: Iterable[Layout], wait: Any
+) -> list[float]:
+    """Time what counts from an image of labels: each layout, the values, then all."""
+    rows = LabelRows(labels)
+    table = cupy.zeros((known + 1, 4), np.uint64)
     steps: list[Callable[[Any], Any]] = [
-        lambda _: measuring._count(flat, labels.shape, plain, table),
-        lambda _: measuring._count_outlines(flat, labels.shape, layout, table),
-        lambda _: survey._launch(
-            measuring.kernel("weighing", "add_values<u4, u1>"), gray, 1, 0, values
-        ),
+        lambda _, layout=layout: rows.count(layout) for layout in layouts
     ]
-    return device_times(steps, wait)
+    return device_times([*steps, lambda _: rows.add_gray(Layout(axes=2), gray, table)], wait)
 
 
 def label_rows() -> list[dict[str, Any]]:

@@ -45,7 +45,10 @@ INSTANCES = {
     "Real": ["f4", "f8"],
     "Count": ["u4", "u8"],
     "Value": ["u1", "i2", "u4", "i8", "f4", "f8"],
-    "Pairs": ["0", "2", "4", "3", "13"],
+    "Gray": ["u1", "u2"],
+    "Steps": ["0", "1", "2"],
+    "Euler": ["0", "1", "2", "3"],
+    "Outline": ["0", "2", "3"],
     "Rank": ["2", "3"],
     "Tile": [
         f"Tile<{str(many).lower()}, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES

@@ -182,6 +182,46 @@ def test_measuring_without_labels(cupy):
         same(measure(cupy.asarray(image), wanted), measure(image, wanted))
 
 
+@pytest.mark.parametrize("shape", [(300, 2200), (515, 1024), (200, 97), (9, 40, 530), (30, 300, 64)])
+@pytest.mark.parametrize("filled", [0.05, 0.3, 0.6, 0.97])
+def test_runs_are_measured_across_strips_and_segments(cupy, shape, filled):
+    """From runs alone: more labels than a block has room for, and few that are large."""
+    rank = len(shape)
+    image = percolation(shape, filled)
+    wanted = [
+        name
+        for name in names(rank, intensity=True)
+        if not name.startswith(("moments", "centroid_weighted")) or name == "inertia_tensor"
+    ]
+    values = np.random.default_rng(0).integers(0, 2**16, shape)
+    for dtype, spacing in ((np.uint8, None), (np.uint16, (2.0, 0.5, 0.3)[:rank])):
+        options = {"intensity_image": values.astype(dtype), "spacing": spacing}
+        expected = measure(image, wanted, **options)
+        options["intensity_image"] = cupy.asarray(options["intensity_image"])
+        same(measure(cupy.asarray(image), wanted, **options), expected)
+        labels = label(cupy.asarray(image))
+        same(regionprops_table(labels, properties=wanted, **options), expected)
+
+
+@pytest.mark.parametrize("shape", [(70, 90), (9, 20, 40)])
+def test_columns_do_not_hang_on_what_else_is_asked_for(cupy, shape):
+    image = percolation(shape, 0.5)
+    rank = len(shape)
+    all_of_them = [name for name in names(rank) if not name.startswith("moments")]
+    expected = regionprops_table(label(image), properties=all_of_them)
+    pairs = [[name] for name in all_of_them] + [
+        ["euler_number", {2: "perimeter_edges", 3: "surface_area_faces"}[rank]],
+        ["euler_number_faces", "euler_number"],
+        ["eccentricity", "perimeter"] if rank == 2 else ["inertia_tensor", "euler_number"],
+    ]
+    for asked in pairs:
+        for table in (
+            measure(cupy.asarray(image), asked),
+            regionprops_table(label(cupy.asarray(image)), properties=asked),
+        ):
+            same(table, {name: expected[name] for name in table})
+
+
 def test_what_scikit_image_computes_comes_from_the_host(cupy):
     labels = label(nuclei_mask((90, 90)))
     wanted = ["label", "area_convex", "feret_diameter_max", "solidity"]

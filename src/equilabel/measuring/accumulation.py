@@ -135,6 +135,10 @@ class Accumulation:
         found: tuple[NDArray[Any], ...] = self._survey.values(self._values)
         return found
 
+    def look(self) -> None:
+        """Sum the values now, while what makes the sums is there."""
+        _ = self.values
+
     @cached_property
     def means(self) -> NDArray[np.float64]:
         """Mean value of each label and channel, (N, C)."""

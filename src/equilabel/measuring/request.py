@@ -68,6 +68,7 @@ class Request:
         self.functions = list(extra_properties or ())
         self.hosted = bool(self.others) or extra_properties is not None
         self.layout, self.again = plan(self.ours.values(), len(shape), stacked, self.spacing)
+        self.powers = any(kind.startswith(("moments", "centroid_w")) for kind in self.ours.values())
         self.sums: Accumulation | None = None
 
     def count_labels(self, labels: NDArray[Any]) -> None:
@@ -111,18 +112,16 @@ class Request:
         bool
             Whether no image of labels is needed.
         """
-        if device != "cpu":
-            there = passes("measuring", device)
-            rows = there.JoinedRows(table, self.shape)
-            if not rows.tell(self.layout, self.again):
-                return False
-            self._take(there.Survey(rows, self.layout))
-            return not self.hosted
-        told = {"none": True, "faces": table.pixels is None, "all": full and table.pixels is None}
+        told = {"none": True, "faces": not table.many, "all": full and not table.many}
         if not told[self.layout.compared]:
             return False
-        kernels = passes("measuring", "cpu")
-        self._take(kernels.Survey(kernels.JoinedRows(table, self.shape), self.layout, self.again))
+        kernels = passes("measuring", device)
+        rows = kernels.JoinedRows(table, self.shape)
+        if self.again and not rows.tell(self.values, self.powers):
+            return False
+        if self.values is not None:
+            self.values = place(self.values, device)
+        self._take(kernels.Survey(rows, self.layout, self.again))
         return not self.hosted
 
     def count_cells(self, counts: NDArray[np.int64]) -> bool:
@@ -188,3 +187,5 @@ class Request:
         self.sums = Accumulation(
             found.labels, found.table, self.layout, self.shape, self.spacing, found, self.values
         )
+        if self.again and not self.powers and self.values is not None:
+            self.sums.look()

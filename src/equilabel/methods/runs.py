@@ -30,7 +30,7 @@ def recipe(passes, image, background, block, edges, room, visit=None):
         Number of components.
     """
     table = passes.pack(image, background, block)
-    passes.unite(table, edges[table.pixels is not None])
+    passes.unite(table, edges[table.many])
     components = passes.number(table)
     if visit is None or not visit(table):
         passes.paint(table, *room(components))

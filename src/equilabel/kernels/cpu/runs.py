@@ -60,6 +60,11 @@ class RunTable:
         return int(prod(self.shape))
 
     @property
+    def many(self) -> bool:
+        """Whether runs have to be told apart by their values."""
+        return self.pixels is not None
+
+    @property
     def geometry(self) -> tuple[Any, ...]:
         """What kernels need to find the rows of a block."""
         return self.shape, self.grid, self.deep, self.tall

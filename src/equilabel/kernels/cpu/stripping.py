@@ -70,9 +70,13 @@ class JoinedRows:
         self.shape = table.shape
         self.table = table
 
+    def tell(self, values: Any, powers: bool) -> bool:
+        """Tell whether sums of values, and of powers of coordinates, follow, too: all do."""
+        return True
+
     def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
         """Compare pixels of some rows with earlier neighbors."""
-        if self.table.pixels is None:
+        if not self.table.many:
             comparing.overlay(self.table.bits, self.shape, steps, first, last, planes)
         else:
             comparing.divide(self.table.bits, self.table.starts, first, last, planes)

@@ -54,6 +54,14 @@ __device__ inline u8 most_of(unsigned lanes, u8 value)
     return most;
 }
 
+// Over all lanes of a warp.
+__device__ inline u8 sum_of_all(u8 value)
+{
+#pragma unroll
+    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(ALL, value, step);
+    return value;
+}
+
 // In the order of lanes, which is the same every time.
 __device__ inline double sum_over(unsigned lanes, double value)
 {

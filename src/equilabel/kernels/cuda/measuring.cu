@@ -1,285 +1,235 @@
-// Counts of every label of an image, as kernels/layout.py lays them out.
-#include "scene.cuh"
+// Counts and values of every label of an image, as kernels/layout.py lays them out. Labels of neighbors
+// are compared, one pixel a thread; ballots make words of the answers, and the rest is as with runs.
+// Labels are from 0 to before the lines of the table; not checked.
+#include "counts.cuh"
+#include "gray.cuh"
 
-constexpr int WIDE = 30;  // columns that a warp counts; its outer lanes only look on
-constexpr int BATCH = 4;  // rows that a warp reads at once
-
-// What a lane has counted of the label it holds.
-template <int Pairs>
-struct Counts {
-    unsigned pixels, y, yy, low, high;  // y from the first row of the strip
-    unsigned pairs[Pairs > 0 ? Pairs : 1];
-    int euler_face, euler_full;
+// What a ledger holds labels as.
+template <bool Short>
+struct KeyOf {
+    typedef u4 Type;
 };
 
-template <int Pairs>
-__device__ inline void add_to_line(const Counts<Pairs>& held, unsigned lanes, const View& view,
-                                   const Scene& scene, u8* line)
-{
-    const unsigned x = threadIdx.x % 32 - 1;  // from view.x
-    Sums sums = {sum_over(lanes, held.pixels), sum_over(lanes, held.pixels * x), sum_over(lanes, held.y)};
-    sums.low_x = most_of(lanes, WIDE - x);
-    sums.low_y = most_of(lanes, scene.tall - held.low);
-    sums.high_x = most_of(lanes, x + 1);
-    sums.high_y = most_of(lanes, held.high);
-    if (scene.seconds >= 0) {
-        sums.xx = sum_over(lanes, held.pixels * x * x);
-        sums.xy = sum_over(lanes, held.y * x);
-        sums.yy = sum_over(lanes, held.yy);
-    }
-    const bool leader = threadIdx.x % 32 == __ffs(lanes) - 1;
-    if (leader) write_places(sums, view.slab, view.x, view.first, WIDE, scene.tall, scene, line);
-    if (scene.pairs >= 0)
-#pragma unroll
-        for (int k = 0; k < Pairs; ++k) {
-            const unsigned count = sum_over(lanes, held.pairs[k]);
-            if (leader && count) atomicAdd(line + scene.pairs + k, static_cast<u8>(count));
-        }
-    if (scene.euler_face >= 0) {
-        const int sum = sum_over(lanes, static_cast<unsigned>(held.euler_face));
-        if (leader && sum) atomicAdd(line + scene.euler_face, static_cast<u8>(static_cast<Index>(sum)));
-    }
-    if (scene.euler_full >= 0) {
-        const int sum = sum_over(lanes, static_cast<unsigned>(held.euler_full));
-        if (leader && sum) atomicAdd(line + scene.euler_full, static_cast<u8>(static_cast<Index>(sum)));
-    }
-}
+template <>
+struct KeyOf<false> {
+    typedef u8 Type;
+};
 
-// `Pairs` earlier neighbors are compared: 0, 2 or 4 in 2D, 3 or 13 in 3D. The configurations that add up
-// to Euler numbers are those of kernels/cpu/configuring.py. Labels are from 0 to before the lines of
-// the table; not checked.
-template <typename Label, int Pairs>
-__global__ void __launch_bounds__(256)
-    count_labels(const Label* __restrict__ labels, const Scene scene, u8* table)
-{
-    constexpr bool Deep = Pairs == 3 || Pairs == 13, All = Pairs == 4 || Pairs == 13;
-    __shared__ SharedLine<64> shared;
-    const View view = find_view<WIDE>(scene);
-    const int lane = threadIdx.x % 32;
-    const Index columns = scene.sides[5], rows = scene.sides[4], x = view.x + lane - 1;
-    const bool exists = x >= 0 && x < columns, mine = exists && lane >= 1 && lane <= WIDE;
-    const Label* here = labels + view.slab * rows * columns + x;
-    const bool deeper = Deep && view.slab % scene.sides[3] > 0;
-    const Label* before = here - rows * columns;
-    const auto read = [&](const Label* plane, bool real, Index y) {
-        return exists && real && y >= 0 && y < rows ? plane[y * columns] : Label(0);
-    };
+template <typename Label>
+using Key = typename KeyOf<sizeof(Label) <= 4>::Type;
 
-    Label north = Pairs ? read(here, true, view.first - 1) : Label(0), held_label = 0;
-    Label up_north = 0, up = 0;
-    if (Deep) {
-        up_north = read(before, deeper, view.first - 1);
-        up = read(before, deeper, view.first);
+// The words of a strip: foreground, and which pixels have the label of each of their earlier neighbors; of
+// the one to the left alone, if no others are compared.
+template <class Kinds>
+struct Sorted {
+    static constexpr bool Compares = Kinds::Compares, Deep = Kinds::Rank == 3 && Compares;
+    static constexpr int Words = Deep ? 8 : 32, Rows = 32, Halo = Kinds::Outline ? 2 : 0;
+    static constexpr int Chunk = Halo ? 9 : Rows;  // rows that a warp reads one after the other
+    static constexpr int Batch = Deep ? 4 : Compares ? 5 : 8;  // of these, read at once
+    static constexpr int Neighbors = Compares ? Kinds::Neighbors : 1;
+    typedef Plane<Words, Rows, Halo> Plane;
+    Plane some, same[Neighbors];
+    ::Plane<Words, Kinds::Outline ? Rows : 0, 1> border;
+
+    __device__ const Plane& west() const { return same[Neighbors - 1]; }
+
+    // All threads of a block call this, and wait for each other.
+    template <typename Label>
+    __device__ void read(const Label* labels, const Scene& scene, const Strip& strip)
+    {
+        const int tall = strip.rows + 2 * Halo, chunks = (tall + Chunk - 1) / Chunk;
+        for (int task = threadIdx.x / 32; task < Plane::Pitch * chunks; task += MEASURERS / 32) {
+            const int column = task % Plane::Pitch, from = task / Plane::Pitch * Chunk;
+            const Index x = strip.x + 32 * (column - Plane::Beside), y = strip.y + from - Halo;
+            const bool inner = x >= 1 && x + 33 <= scene.sides[5] && y >= 1 && y + Chunk + 1 <= scene.sides[4];
+            if (inner)
+                read_column<true>(labels, scene, strip, column, from, tall);
+            else
+                read_column<false>(labels, scene, strip, column, from, tall);
+        }
+        __syncthreads();
+        if constexpr (Kinds::Outline) {
+            for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += MEASURERS) {
+                const int row = at / border.Pitch - 1, word = at % border.Pitch - 1;
+                const unsigned own = west().at(row, word);  // beyond the outer words nobody looks
+                const unsigned after = word < Words ? west().at(row, word + 1) : 0;
+                border.word[at] = some.at(row, word) & ~(own & __funnelshift_r(own, after, 1) &
+                                                         same[1].at(row, word) & same[1].at(row + 1, word));
+            }
+            __syncthreads();
+        }
     }
-    Counts<Pairs> held = {};
-    for (Index top = view.first; top < view.last; top += BATCH) {
-      // Rows are asked for together: memory is far.
-      Label batch[BATCH], next_up[BATCH];
+
+    // A warp reads 32 columns and writes a word of every plane for each row. `Inner` says that nothing it
+    // looks at lies beyond the image.
+    template <bool Inner, typename Label>
+    __device__ void read_column(const Label* labels, const Scene& scene, const Strip& strip, int column,
+                                int from, int tall)
+    {
+        const int lane = threadIdx.x % 32;
+        const Index columns = scene.sides[5], rows = scene.sides[4];
+        const Index x = strip.x + 32 * (column - Plane::Beside) + lane;
+        const bool deeper = Deep && strip.slab % scene.sides[3] > 0;
+        const bool here[3] = {x >= 1 && x <= columns, x >= 0 && x < columns, x >= -1 && x + 1 < columns};
+        Index y = strip.y + from - Halo;
+        const Label* at = labels + (strip.slab * rows + y) * columns + x;
+        const Index up = rows * columns;
+        const auto read = [&](Label (&to)[3], const Label* at, bool exists, Index y) {
+            exists = exists && (Inner || (y >= 0 && y < rows));
 #pragma unroll
-      for (int k = 0; k < BATCH; ++k) {
-          batch[k] = top + k < view.last ? read(here, true, top + k) : Label(0);
-          next_up[k] = Deep ? read(before, deeper, top + k + 1) : Label(0);
-      }
-#pragma unroll
-      for (int k = 0; k < BATCH; ++k) {
-        const Label label = batch[k], up_south = next_up[k];
-        const bool counts = mine && label != 0;
-        const bool full = held_label != 0 && counts && label != held_label;
-        const unsigned leaving = __ballot_sync(ALL, full);
-        if (full) {
-            const unsigned lanes = lanes_alike(leaving, held_label);
-            add_to_line<Pairs>(held, lanes, view, scene,
-                               table + static_cast<Index>(held_label) * scene.width);
-            held = {};
-        }
-        bool w = false, n = false, nw = false, ne = false;
-        if (Pairs) {
-            w = label == __shfl_up_sync(ALL, label, 1);
-            n = label == north;
-        }
-        if (All) {
-            nw = label == __shfl_up_sync(ALL, north, 1);
-            ne = label == __shfl_down_sync(ALL, north, 1);
-        }
-        bool u = false, us = false, un = false, uw = false, ue = false;
-        bool unw = false, une = false, usw = false, use = false;
+            for (int k = 0; k < 3; ++k)
+                to[k] = exists && (Inner || here[k]) && (Compares || k < 2) ? at[k - 1] : Label(0);
+        };
+        Label north[3] = {}, above[3][3] = {};
+        if (Compares) read(north, at - columns, true, y - 1);
         if (Deep) {
-            u = label == up;
-            if (All) {
-                un = label == up_north;
-                us = label == up_south;
-                uw = label == __shfl_up_sync(ALL, up, 1);
-                ue = label == __shfl_down_sync(ALL, up, 1);
-                unw = label == __shfl_up_sync(ALL, up_north, 1);
-                une = label == __shfl_down_sync(ALL, up_north, 1);
-                usw = label == __shfl_up_sync(ALL, up_south, 1);
-                use = label == __shfl_down_sync(ALL, up_south, 1);
-            }
-            up_north = up;
-            up = up_south;
+            read(above[1], at - up - columns, deeper, y - 1);
+            read(above[2], at - up, deeper, y);
         }
-        north = label;
-        if (!counts) continue;
-        const unsigned row = static_cast<unsigned>(top + k - view.first);
-        if (held.pixels == 0) held.low = row;
-        held_label = label;
-        ++held.pixels;
-        held.high = row + 1;
-        held.y += row;
-        held.yy += row * row;
-        if (Pairs == 2) {
-            held.pairs[0] += n;
-            held.pairs[1] += w;
-        } else if (Pairs == 4) {
-            held.pairs[0] += nw;
-            held.pairs[1] += n;
-            held.pairs[2] += ne;
-            held.pairs[3] += w;
-            held.euler_full += !w - (ne && !n) - ((nw || n) && !w);
-            held.euler_face += !w - (n && !(w && nw));
-        } else if (Pairs == 3) {
-            held.pairs[0] += u;
-            held.pairs[1] += n;
-            held.pairs[2] += w;
-        } else if (Pairs == 13) {
-            const bool same[13] = {unw, un, une, uw, u, ue, usw, us, use, nw, n, ne, w};
+        unsigned* to = lane <= Neighbors ? (lane ? same[lane ? lane - 1 : 0] : some).word : some.word;
+        to += from * Plane::Pitch + column;
+        for (int left = min(tall - from, Chunk); left > 0; left -= Batch) {
+            Label own[Batch][3], next[Deep ? Batch : 1][3];
 #pragma unroll
-            for (int k = 0; k < 13; ++k) held.pairs[k] += same[k];
-            held.euler_full += !(unw || un || uw || u || nw || n || w) + (ue && !u) -
-                               ((ue || use) && !(u || us)) - ((us || usw) && !(w || uw || u)) -
-                               ((ne || ue || une) && !(n || un || u));
-            const bool corner = w && nw;
-            held.euler_face += !w + (n && u && un && !(corner && uw && unw)) - (n && !corner) -
-                               (u && !(w && uw));
+            for (int k = 0; k < Batch; ++k) {  // rows are asked for together: memory is far
+                read(own[k], at, k < left, y);
+                at += columns;
+                ++y;
+                if (Deep) read(next[Deep ? k : 0], at - up, k < left && deeper, y);
+            }
+#pragma unroll
+            for (int k = 0; k < Batch; ++k) {
+                const Label label = own[k][1];
+                unsigned mine = __ballot_sync(ALL, label != 0);
+                const unsigned set = mine;
+                int neighbor = 0;
+                const auto compare = [&](Label other) {
+                    const unsigned word = __ballot_sync(ALL, label == other);
+                    if (lane == ++neighbor) mine = word;
+                };
+                if (Deep) {
+#pragma unroll
+                    for (int j = 0; j < 3; ++j) {
+                        above[0][j] = above[1][j];
+                        above[1][j] = above[2][j];
+                        above[2][j] = next[Deep ? k : 0][j];
+                    }
+#pragma unroll
+                    for (int j = 0; j < 9; ++j) compare(above[j / 3][j % 3]);
+                }
+                if (Compares)
+#pragma unroll
+                    for (int j = 0; j < 3; ++j) compare(north[j]);
+                compare(own[k][0]);
+                if (lane <= Neighbors && k < left) to[k * Plane::Pitch] = mine & set;
+#pragma unroll
+                for (int j = 0; j < 3; ++j) north[j] = own[k][j];
+            }
+            to += Batch * Plane::Pitch;
         }
-      }
     }
-    const bool holds = held_label != 0;
-    const bool together = share(shared, holds, held_label);
-    const unsigned leaving = __ballot_sync(ALL, holds);
-    if (holds) {
-        const unsigned lanes = lanes_alike(leaving, held_label);
-        u8* line = together ? shared.columns : table + static_cast<Index>(held_label) * scene.width;
-        add_to_line<Pairs>(held, lanes, view, scene, line);
+
+    // All threads of a warp call this together.
+    __device__ Sight<Kinds> look(int row, int word, unsigned own) const
+    {
+        Sight<Kinds> sight = {};
+        if constexpr (Kinds::Steps || Kinds::Euler) {
+            Same<Kinds::Rank> near;
+#pragma unroll
+            for (int k = 0; k < Neighbors; ++k) near.of[k] = same[k].at(row, word);
+            sight.compare(own, near);
+        }
+        if constexpr (Kinds::Outline) {
+            const unsigned edge = border.at(row, word) & own;
+            if (__any_sync(ALL, edge)) {
+                const auto both = [&](int line, int place, int neighbor) {
+                    return border.at(line, place) & same[neighbor].at(line, place);
+                };
+                sight.sort(edge,
+                           {border.at(row - 1, word) & same[1].at(row, word), both(row + 1, word, 1),
+                            border.left(row, word) & west().at(row, word),
+                            __funnelshift_r(both(row, word, 3), both(row, word + 1, 3), 1),
+                            border.left(row - 1, word) & same[0].at(row, word),
+                            border.right(row - 1, word) & same[2].at(row, word),
+                            __funnelshift_l(both(row + 1, word - 1, 2), both(row + 1, word, 2), 1),
+                            __funnelshift_r(both(row + 1, word, 0), both(row + 1, word + 1, 0), 1)});
+            }
+        }
+        return sight;
     }
-    add_shared(shared, scene, table);
-}
-
-constexpr int INNER = 28;  // columns whose border pixels a warp sorts: it looks two further
-
-// Border pixels of labels in 2D by what they add to the perimeter, as kernels/cpu/outlining.py sorts
-// them. Words have a bit for each lane, and all lanes hold the same.
-struct Words {
-    unsigned some, west, north, northwest, northeast;
 };
 
-// Add words bit by bit: the ones, twos and fours of each sum.
-__device__ inline void tally(unsigned p, unsigned q, unsigned r, unsigned s, unsigned sum[3])
+// The labels of a strip, for `walk`.
+template <typename Label, class Words>
+struct Labels {
+    const Label* image;  // at the corner of the strip
+    const Words& words;
+    Index columns;
+
+    struct Found {
+        unsigned start;
+    };
+
+    __device__ unsigned set(int row, int word) const { return words.some.at(row, word); }
+
+    __device__ Found find(int row, int word, unsigned own) const
+    {
+        return {own ? own & ~words.west().at(row, word) : 0};
+    }
+
+    __device__ Key<Label> label(Found, int row, int word, int bit) const
+    {
+        return image[row * columns + (32 * word + bit)];
+    }
+};
+
+// One block per strip.
+template <typename Label, int Rank, int Steps, int Euler, int Outline, bool Seconds>
+__global__ void __launch_bounds__(MEASURERS, 3)
+    count_labels(const Label* __restrict__ labels, const __grid_constant__ Scene scene, u8* table)
 {
-    const unsigned pq = p ^ q, rs = r ^ s;
-    sum[0] = pq ^ rs;
-    sum[1] = (p & q) ^ (r & s) ^ (pq & rs);
-    sum[2] = p & q & r & s;
+    typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
+    typedef Sorted<Asked> Words;
+    __shared__ Ledger<Key<Label>, typename At<Asked>::Line> ledger;
+    __shared__ Origin origin;
+    __shared__ Words words;
+    const Strip strip = find_strip(scene, 32 * Words::Words);
+    ledger.clear();
+    if (threadIdx.x == 0) origin.find(strip, scene);
+    words.read(labels, scene, strip);
+    const auto write = [&](Key<Label> label, const typename At<Asked>::Line& line) {
+        write_counts<Asked>(line, origin, scene, table + static_cast<Index>(label) * scene.width);
+    };
+    walk<Words::Words>(
+        strip, scene.tall * Words::Words / MEASURERS, Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5]},
+        ledger, [&](int row, int word, unsigned own) { return words.look(row, word, own); },
+        count_stretch<Asked>, write);
+    __syncthreads();
+    ledger.close(write);
 }
 
-template <typename Label, bool Uneven>
-__global__ void __launch_bounds__(256)
-    count_outlines(const Label* __restrict__ labels, const Scene scene, u8* table)
+// The values under every label.
+template <typename Label, typename Gray>
+__global__ void __launch_bounds__(MEASURERS, 3)
+    add_grays(const Label* __restrict__ labels, const __grid_constant__ Scene scene,
+              const Gray* __restrict__ values, bool aligned, u8* table)
 {
-    const View view = find_view<INNER>(scene);
-    if (view.first == view.last) return;  // the same for all of a warp
-    const int lane = threadIdx.x % 32;
-    const Index columns = scene.sides[5], rows = scene.sides[4], x = view.x + lane - 2;
-    const bool exists = x >= 0 && x < columns, mine = exists && lane >= 2 && lane < 2 + INNER;
-    const Label* plane = labels + view.slab * rows * columns + x;
-    const auto read = [&](Index y) {
-        return exists && y >= 0 && y < rows ? plane[y * columns] : Label(0);
+    typedef Sorted<Kinds<2, 0, 0, 0, false>> Words;
+    __shared__ Ledger<Key<Label>, Values> ledger;
+    __shared__ Words words;
+    const Strip strip = find_strip(scene, 32 * Words::Words);
+    ledger.clear();
+    words.read(labels, scene, strip);
+    const auto write = [&](Key<Label> label, const Values& line) {
+        write_values<Gray>(line, table + VALUE_COLUMNS * static_cast<Index>(label));
     };
-    const auto bit = [&](unsigned word) { return word >> lane & 1; };
-
-    // Rows y - 2, y - 1 and y; border pixels of y - 3, y - 2 and y - 1. Row y - 2 is sorted.
-    Words sorted = {}, middle = {}, latest = {};
-    unsigned border_north = 0, border = 0, border_south = 0;
-    Label sorted_label = 0, middle_label = 0, latest_label = read(view.first - 2), held_label = 0;
-    unsigned held[3] = {};
-    Label batch[BATCH];
-    for (Index y = view.first - 1; y <= view.last + 2; ++y) {
-        const bool over = y == view.last + 2;
-        const int place = static_cast<int>(y - view.first + 1) % BATCH;
-        if (place == 0)
-#pragma unroll
-            for (int k = 0; k < BATCH; ++k) batch[k] = y + k < view.last + 2 ? read(y + k) : Label(0);
-        Label label = batch[0];
-#pragma unroll
-        for (int k = 1; k < BATCH; ++k) label = place == k ? batch[k] : label;
-        sorted = middle;
-        middle = latest;
-        latest.some = __ballot_sync(ALL, label != 0);
-        latest.west = latest.some & __ballot_sync(ALL, label == __shfl_up_sync(ALL, label, 1));
-        latest.north = latest.some & __ballot_sync(ALL, label == latest_label);
-        latest.northwest =
-            latest.some & __ballot_sync(ALL, label == __shfl_up_sync(ALL, latest_label, 1));
-        latest.northeast =
-            latest.some & __ballot_sync(ALL, label == __shfl_down_sync(ALL, latest_label, 1));
-        sorted_label = middle_label;
-        middle_label = latest_label;
-        latest_label = label;
-        border_north = border;
-        border = border_south;
-        border_south = middle.some & ~(middle.west & middle.west >> 1 & middle.north & latest.north);
-        if (y < view.first + 2 && !over) continue;
-
-        unsigned one = 0, two = 0, three = 0;  // what is added to the columns of the table
-        if (border && !over) {
-            const unsigned west = border << 1 & sorted.west;
-            const unsigned east = (border & sorted.west) >> 1;
-            const unsigned north = border_north & sorted.north;
-            const unsigned south = border_south & middle.north;
-            unsigned a[3], b[3];
-            tally(north, south, west, east, a);
-            tally(sorted.northwest & border_north << 1, sorted.northeast & border_north >> 1,
-                  (middle.northeast & border_south) << 1, (middle.northwest & border_south) >> 1, b);
-            const unsigned straight = border & a[1] & ~(b[0] & b[1]) & ~b[2];
-            const unsigned once = border & a[0] & ~a[1];
-            const unsigned diagonal =
-                (border & ~a[0] & ~a[1] & ~a[2] & b[1] & ~b[0]) | (once & b[0] & b[1]);
-            const unsigned mixed = once & (b[0] ^ b[1]);
-            if (Uneven) {
-                const unsigned some_x = west ^ east, some_y = north ^ south;
-                const unsigned both_x = west & east, both_y = north & south;
-                const unsigned along_x = straight & both_x & ~north & ~south;
-                const unsigned along_y = straight & both_y & ~west & ~east;
-                const unsigned bend = straight & some_x & some_y;
-                const unsigned more_x = straight & both_x & some_y;
-                const unsigned more_y = straight & both_y & some_x;
-                one = 6 * bit(along_y) + 3 * bit(bend) + 2 * bit(more_x) + 4 * bit(more_y) +
-                      3 * bit(mixed & some_y);
-                two = 6 * bit(along_x) + 3 * bit(bend) + 4 * bit(more_x) + 2 * bit(more_y) +
-                      3 * bit(mixed & some_x);
-                three = 2 * bit(diagonal) + bit(mixed & (some_x | some_y));
-            } else {
-                one = 6 * bit(straight) + 3 * bit(mixed);
-                two = 2 * bit(diagonal) + bit(mixed);
-            }
-        }
-        const bool counts = mine && (one | two | three) != 0;
-        const bool full = held_label != 0 && (over || (counts && sorted_label != held_label));
-        const unsigned leaving = __ballot_sync(ALL, full);
-        if (full) {
-            const unsigned lanes = lanes_alike(leaving, held_label);
-            u8* line = table + static_cast<Index>(held_label) * scene.width + scene.outline;
-#pragma unroll
-            for (int k = 0; k < (Uneven ? 3 : 2); ++k) {
-                const unsigned sum = sum_over(lanes, held[k]);
-                if (lane == __ffs(lanes) - 1 && sum) atomicAdd(line + k, static_cast<u8>(sum));
-                held[k] = 0;
-            }
-        }
-        if (counts) {
-            held_label = sorted_label;
-            held[0] += one;
-            held[1] += two;
-            held[2] += three;
-        }
-    }
+    walk<Words::Words>(
+        strip, scene.tall * Words::Words / MEASURERS, Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5]},
+        ledger,
+        [&](int row, int word, unsigned own) {
+            return read_numbers(values, strip, row, word, own, scene.sides[5], aligned);
+        },
+        count_values<Gray>, write);
+    __syncthreads();
+    ledger.close(write);
 }

@@ -4,7 +4,7 @@ Tables are filled on the device and come to the host once, without the lines of 
 occur. Floats are added as whole numbers, see weighing.cu: the same bits every time.
 """
 
-from math import ceil, log2, prod
+from math import ceil, log2
 
 import cupy
 import numpy as np
@@ -12,86 +12,14 @@ import numpy as np
 from equilabel.kernels.layout import Layout
 
 from ._compile import kernel, launch
+from .rows import JoinedRows, LabelRows, columns_of_warps, describe, is_gray
 from .transfers import download, upload
 
-AXES = 6
-WIDE, INNER = 30, 28  # columns that a warp counts, as measuring.cu has them
-WARPS = 1 << 14  # that keep a card busy
-TALLEST = 256
+__all__ = ["JoinedRows", "LabelRows", "Survey"]
+
+WIDE = 32  # columns that a warp weighs, as weighing.cu has them
 BITS = 62  # of a sum
 SMALL = 1 << 23  # bytes of a table that come to the host with all their lines
-ROOM = 4  # lines of a table that each pixel may cost before labels are looked up instead
-SCENE = np.dtype(
-    [
-        ("sides", "i8", AXES),
-        *((name, "i4") for name in ("axes", "rank", "tall", "width")),
-        *((name, "i4") for name in ("sums", "lows", "highs", "seconds", "pairs")),
-        *((name, "i4") for name in ("euler_face", "euler_full", "outline")),
-    ],
-    align=True,
-)
-PAIRS = {(2, "faces"): 2, (2, "all"): 4, (3, "faces"): 3, (3, "all"): 13}
-
-
-class LabelRows:
-    """The rows of an image of labels.
-
-    Parameters
-    ----------
-    labels : C-contiguous cupy array of int, 1 to 6 axes
-    """
-
-    def __init__(self, labels):
-        self.sides = labels.shape
-        self.flat = labels.reshape(-1)
-
-    def count(self, layout):
-        """Fill a table of counts; return labels that index it, the table, and what they mean."""
-        flat, lines, ids = _place(self.flat)
-        table = cupy.zeros((lines, layout.width), np.uint64)
-        if flat.size and lines:
-            _count(flat, self.sides, layout, table)
-        return flat, table, ids
-
-
-class JoinedRows:
-    """The rows of a run table whose runs have their labels.
-
-    Parameters
-    ----------
-    table : Table
-        After `equilabel.kernels.cuda.runs.number`, and before `paint`.
-    sides : tuple of int
-        Shape of the image.
-    """
-
-    def __init__(self, table, sides):
-        self.sides = sides
-        self.table = table
-
-    def tell(self, layout: Layout, again: bool) -> bool:
-        """Tell whether all counts of a layout follow; what is looked at again needs labels."""
-        return layout.compared == "none" and not again
-
-    def count(self, layout, labels=None):
-        """Fill a table of counts; waits for the number of labels if it is not told."""
-        rows = self.table
-        lines = 1 + (int(rows.count) if labels is None else labels)
-        table = cupy.zeros((lines, layout.width), np.uint64)
-        scene = _scene(self.sides, layout, 32 * rows.layout.tile[0])
-        slabs = prod(self.sides[:-2])
-        strips = -(
-            -(self.sides[-2] if len(self.sides) > 1 else 1) // int(scene.view(SCENE)["tall"])
-        )
-        many = "true" if rows.many else "false"
-        launch(
-            kernel("tallying", f"tally_runs<{rows.node}, {rows.layout.tile[0]}, {many}>"),
-            32 * slabs * strips * -(-self.sides[-1] // (32 * rows.layout.tile[0])),
-            rows.job,
-            scene,
-            table,
-        )
-        return None, table, None
 
 
 class Survey:
@@ -115,11 +43,10 @@ class Survey:
 
     def __init__(self, rows: LabelRows | JoinedRows, layout: Layout, keep: bool = False):
         self.layout = layout
-        self._sides = rows.sides
-        self._flat, table, ids = rows.count(layout)
-        self._lines = len(table)
-        if ids is not None and ids[0] < 0:
-            self.labels, self.table = ids[:1], np.zeros((1, layout.width), np.int64)
+        self._rows, self._flat = rows, rows.flat
+        table, self._lines = rows.count(layout), rows.lines
+        if self._lines == 0:
+            self.labels, self.table = rows.ids[:1], np.zeros((1, layout.width), np.int64)
             return
         self._shortcut = table.nbytes <= SMALL
         if self._shortcut:
@@ -130,8 +57,8 @@ class Survey:
             self._kept = cupy.flatnonzero(table[:, 0])
             self.table = download(table[self._kept].view(np.int64))
             self.labels = download(self._kept)
-        if ids is not None:
-            self.labels = ids[self.labels]
+        if rows.ids is not None:
+            self.labels = rows.ids[self.labels]
         self._most = int(self.table[:, 0].max(initial=1))
 
     def values(self, values):
@@ -146,8 +73,12 @@ class Survey:
         -------
         sums, lows, highs : (N, C) arrays
             Sums are exact int64 for integers of up to 32 bits, float64 otherwise.
+        squares : (N, C) array of int64
+            For a single channel of unsigned integers of up to 16 bits.
         """
         values = _plain(values)
+        if values.shape[1] == 1 and is_gray(values):
+            return self._gray(values)
         exact = values.dtype.kind in "ui" and values.itemsize <= 4
         scale = 0 if exact else self._scale(_greatest(values))
         parts = [self._values(values, channel, exact, scale) for channel in range(values.shape[1])]
@@ -217,7 +148,7 @@ class Survey:
     def _scales(self, centers, greatest):
         """Choose what products of powers are multiples of, so that their sums stay in bounds."""
         rank = self.layout.rank
-        sides = np.array(self._sides[-rank:], np.int64)
+        sides = np.array(self._rows.sides[-rank:], np.int64)
         first = sides - self.table[:, self.layout["lows"]][:, -rank:]
         last = self.table[:, self.layout["highs"]][:, -rank:] - 1
         centers = np.where(np.isfinite(centers), centers, first)
@@ -226,6 +157,14 @@ class Survey:
         exponents = np.stack(np.meshgrid(*[np.arange(4)] * rank, indexing="ij"), -1)
         most = logs @ exponents.reshape(-1, rank).T + np.log2(self.table[:, :1])
         return (BITS - 1 - np.ceil(most) - _log(greatest)).clip(-1000, 1000).astype(np.int32)
+
+    def _gray(self, values):
+        """Sum values of small types, and their squares."""
+        table = cupy.zeros((self._lines, 4), np.uint64)
+        self._rows.add_gray(self.layout, values, table)
+        found = self._fetch(table)
+        low, high = ~found[:, 1:2], found[:, 2:3]
+        return found[:, :1], low.astype(values.dtype), high.astype(values.dtype), found[:, 3:]
 
     def _values(self, values, channel, exact, scale):
         table = cupy.zeros((self._lines, 4), np.uint64)
@@ -269,76 +208,9 @@ class Survey:
     def _launch(self, function, values, channels, *arguments):
         """Let warps go through pixels and values."""
         if self._flat.size:
-            scene = _scene(self._sides, self.layout, 32)
-            size = 32 * _warps(self._sides, scene, 32)
-            launch(function, size, self._flat, values, channels, scene, *arguments)
-
-
-def _place(flat):
-    """Return labels that can index a table, its lines, and the labels if they are others."""
-    if flat.size == 0:
-        return flat, 1, None
-    unsigned = flat.view(f"u{flat.itemsize}")
-    most = int(unsigned.max())  # negative labels come last
-    if most > np.iinfo(np.int64 if flat.dtype.kind == "u" else flat.dtype).max:
-        return flat, 0, np.array([-1], np.int64)
-    if most <= ROOM * flat.size:
-        return unsigned, most + 1, None
-    ids, inverse = cupy.unique(flat, return_inverse=True)
-    if int(ids[0]) != 0:
-        ids = cupy.concatenate([cupy.zeros(1, ids.dtype), ids])
-        inverse = inverse + 1
-    return inverse.astype(np.uint32).reshape(-1), ids.size, download(ids).astype(np.int64)
-
-
-def _count(flat, sides, layout, table):
-    """Fill a table of counts."""
-    euler = layout.euler_face or layout.euler_full
-    compared = "all" if euler else layout.pairs
-    pairs = PAIRS.get((layout.rank, compared), 0)
-    scene = _scene(sides, layout, WIDE)
-    launch(
-        kernel("measuring", f"count_labels<{_name(flat)}, {pairs}>"),
-        32 * _warps(sides, scene, WIDE),
-        flat,
-        scene,
-        table,
-    )
-    if layout.outline != "none":
-        _count_outlines(flat, sides, layout, table)
-
-
-def _count_outlines(flat, sides, layout, table):
-    """Fill the columns of border pixels."""
-    scene = _scene(sides, layout, INNER)
-    uneven = "true" if layout.outline == "uneven" else "false"
-    launch(
-        kernel("measuring", f"count_outlines<{_name(flat)}, {uneven}>"),
-        32 * _warps(sides, scene, INNER),
-        flat,
-        scene,
-        table,
-    )
-
-
-def _scene(sides, layout, wide):
-    """Describe how warps go through an image."""
-    scene = np.zeros((), SCENE)
-    scene["sides"] = (1,) * (AXES - len(sides)) + tuple(sides)
-    scene["axes"], scene["rank"], scene["width"] = layout.axes, layout.rank, layout.width
-    columns, rows = int(scene["sides"][5]), int(scene["sides"][4])
-    beside = -(-columns // wide) * max(1, prod(sides[:-2]))
-    scene["tall"] = min(TALLEST, max(8, -(-rows * beside // WARPS)))
-    for group in ("sums", "lows", "highs", "seconds", "pairs", "euler_face", "euler_full"):
-        scene[group] = layout[group].start if layout.widths[group] else -1
-    scene["outline"] = layout["outline"].start if layout.widths["outline"] else -1
-    return scene.view(f"V{SCENE.itemsize}")  # without names, which are slow to pass
-
-
-def _warps(sides, scene, wide):
-    scene = scene.view(SCENE)
-    shape = scene["sides"].tolist()
-    return prod(shape[:4]) * -(-shape[4] // int(scene["tall"])) * -(-shape[5] // wide)
+            tall, warps = columns_of_warps(self._rows.sides, WIDE)
+            scene = describe(self._rows.sides, self.layout, tall)
+            launch(function, 32 * warps, self._flat, values, channels, scene, *arguments)
 
 
 def _plain(values):

@@ -1,130 +1,179 @@
-// Sizes, places and second moments of labels, from the runs of the method `runs` once these have labels.
+// Counts and values of every component, from the runs of the method `runs` once these have labels.
+//
+// Neighbors with the same label are told by bits alone, which holds for runs of one value: across faces
+// always, across edges and corners where these connect.
 #include "bits.cuh"
-#include "scene.cuh"
+#include "counts.cuh"
+#include "gray.cuh"
 
-// What a lane has counted of the label it holds: x from the first pixel of its word.
-struct Held {
-    unsigned pixels, x, y, low_x, high_x, low_y, high_y, xx, xy, yy;
-};
-
-template <int WORDS>
-__device__ inline void add_to_line(const Held& held, unsigned lanes, Index slab, Index x0, Index y0,
-                                   const Scene& scene, u8* line)
+template <int Words, int Rows, int Halo>
+__device__ inline void read_bits(Plane<Words, Rows, Halo>& plane, const Job& job, const Strip& strip,
+                                 Index line, Index rows, bool exists)
 {
-    const unsigned shift = threadIdx.x % WORDS * 32;
-    Sums sums = {sum_over(lanes, held.pixels), sum_over(lanes, held.x + held.pixels * shift),
-                 sum_over(lanes, held.y)};
-    sums.low_x = most_of(lanes, 32 * WORDS - shift - held.low_x);
-    sums.low_y = most_of(lanes, scene.tall - held.low_y);
-    sums.high_x = most_of(lanes, shift + held.high_x);
-    sums.high_y = most_of(lanes, held.high_y);
-    if (scene.seconds >= 0) {
-        const u8 far = shift;
-        sums.xx = sum_over(lanes, held.xx + 2 * far * held.x + far * far * held.pixels);
-        sums.xy = sum_over(lanes, held.xy + far * held.y);
-        sums.yy = sum_over(lanes, static_cast<u8>(held.yy));
+    const Index across = static_cast<Index>(job.plan.segments) * Words;
+    for (int at = threadIdx.x; at < (strip.rows + 2 * Halo) * plane.Pitch; at += MEASURERS) {
+        const int row = at / plane.Pitch - Halo;
+        const Index y = strip.y + row;
+        const Index x = static_cast<Index>(strip.segment) * Words + at % plane.Pitch - plane.Beside;
+        const bool real = exists && y >= 0 && y < rows && x >= 0 && x < across;
+        plane.word[at] = real ? job.bits[(line + row) * across + x] : 0;
     }
-    if (threadIdx.x % 32 == __ffs(lanes) - 1)
-        write_places(sums, slab, x0, y0, 32 * WORDS, scene.tall, scene, line);
 }
 
-// What a lane has counted of one stretch: `length` ones from `bit` on, in a row of the strip.
-__device__ inline void add_stretch(Held& held, unsigned bit, unsigned length, unsigned row)
-{
-    const unsigned along = length * (length - 1) / 2;  // of 0 to length - 1
-    const unsigned x = length * bit + along;
-    if (held.pixels == 0) {
-        held.low_y = row;
-        held.low_x = 32;
-    }
-    held.pixels += length;
-    held.x += x;
-    held.y += length * row;
-    held.low_x = min(held.low_x, bit);
-    held.high_x = max(held.high_x, bit + length);
-    held.high_y = row + 1;
-    held.xx += length * bit * bit + 2 * bit * along + (length - 1) * length * (2 * length - 1) / 6;
-    held.xy += x * row;
-    held.yy += length * row * row;
-}
+// The words of a strip and around it.
+template <int WORDS, class Kinds>
+struct Planes {
+    static constexpr bool Deep = Kinds::Rank == 3 && Kinds::Compares;
+    static constexpr int Halo = Kinds::Outline ? 2 : Kinds::Compares ? 1 : 0;
+    static constexpr int Rows = MEASURERS / WORDS * (Deep ? 4 : 8);  // as measuring.py has them
+    Plane<WORDS, Rows, Halo> set;
+    Plane<WORDS, Deep ? Rows : 0, Halo> above;  // of the slab before
+    Plane<WORDS, Kinds::Outline ? Rows : 0, 1> border;
 
-// A warp goes down a column of segments, a word to each lane; where segments are shorter than 32 words,
-// it takes several rows at once. Stretches of ones in a word are counted in closed form. A lane lets go
-// of its label when another comes for the second time: a large object keeps its place among small ones.
-template <typename Id, int WORDS, bool MANY>
-__global__ void __launch_bounds__(THREADS)
-    tally_runs(const Job job, const Scene scene, u8* table)
-{
-    constexpr int Beside = 32 / WORDS;
-    __shared__ SharedLine<40> shared;
-    const Plan& plan = job.plan;
-    const int lane = threadIdx.x % 32, word = lane % WORDS;
-    const Index rows = scene.sides[4], strips = (rows + scene.tall - 1) / scene.tall;
-    Index warp = thread_index() / 32;  // strips one below the other side by side in a block
-    const Index first = warp % strips * scene.tall;
-    warp /= strips;
-    const int segment = static_cast<int>(warp % plan.segments);
-    const Index slab = warp / plan.segments;
-    const Index last = slab * rows < plan.rows ? min(first + scene.tall, rows) : first;
-    const Index x0 = static_cast<Index>(segment) * plan.width;
-
-    Held held = {};
-    u8 held_label = 0, other_label = 0;
-    for (Index top = first; top < last; top += Beside) {
-        const Index y = top + lane / WORDS;
-        const bool real = y < last;
-        const Index line = slab * rows + (real ? y : first), mine = line * plan.segments + segment;
-        const unsigned set = real ? job.bits[mine * WORDS + word] : 0;
-        if (!__any_sync(ALL, set)) continue;
-        unsigned start = MANY && real ? job.begins[mine * WORDS + word] : 0;
-        if (!MANY) start = set & ~from_left<WORDS>(set);
-        unsigned total;
-        const unsigned run = runs_before<WORDS>(start, total);
-        const RunTable<Id> labels = run_table<MANY>(plan, static_cast<Id*>(job.nodes),
-                                                    static_cast<Id*>(job.tables), line, segment);
-        const unsigned row = static_cast<unsigned>(y - first);
-        for (unsigned rest = set; __any_sync(ALL, rest);) {
-            const bool some = rest != 0;
-            unsigned bit = 0, length = 0;
-            u8 label = 0;
-            if (some) {
-                bit = __ffs(rest) - 1;
-                const unsigned after = ~(rest >> bit) | (MANY ? start >> bit & ~1u : 0);
-                length = after ? __ffs(after) - 1 : 32;
-                label = labels[run_at(run, start, bit)];
-                rest &= bit + length < 32 ? ALL << (bit + length) : 0;
+    // All threads of a block call this, and wait for each other.
+    __device__ void read(const Job& job, const Scene& scene, const Strip& strip)
+    {
+        const Index rows = scene.sides[4];
+        read_bits(set, job, strip, strip.line, rows, true);
+        if (Deep)
+            read_bits(above, job, strip, strip.line - rows, rows, strip.slab % scene.sides[3] > 0);
+        __syncthreads();
+        if constexpr (Kinds::Outline) {
+            for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += MEASURERS) {
+                const int row = at / border.Pitch - 1, word = at % border.Pitch - 1;
+                const unsigned own = set.at(row, word);  // beyond the outer words nobody looks
+                const unsigned before = word >= 0 ? set.at(row, word - 1) : 0;
+                const unsigned after = word < WORDS ? set.at(row, word + 1) : 0;
+                border.word[at] = own & ~(__funnelshift_l(before, own, 1) & __funnelshift_r(own, after, 1) &
+                                          set.at(row - 1, word) & set.at(row + 1, word));
             }
-            const bool strange = some && held_label != 0 && label != held_label;
-            const unsigned leaving = __ballot_sync(ALL, strange);
-            if (strange) {
-                // Either what was held goes to the table, or this stretch does.
-                Held gone = {};
-                u8 gone_label = label;
-                if (label == other_label) {
-                    gone = held;
-                    gone_label = held_label;
-                    held = {};
-                    held_label = 0;
-                } else {
-                    add_stretch(gone, bit, length, row);
-                    other_label = label;
-                }
-                const unsigned lanes = lanes_alike(leaving, gone_label);
-                add_to_line<WORDS>(gone, lanes, slab, x0, first, scene, table + gone_label * scene.width);
-            }
-            if (some && (held_label == 0 || label == held_label)) {
-                held_label = label;
-                add_stretch(held, bit, length, row);
-            }
+            __syncthreads();
         }
     }
-    const bool holds = held_label != 0;
-    const bool together = share(shared, holds, held_label);
-    const unsigned leaving = __ballot_sync(ALL, holds);
-    if (holds) {
-        const unsigned lanes = lanes_alike(leaving, held_label);
-        u8* line = together ? shared.columns : table + held_label * scene.width;
-        add_to_line<WORDS>(held, lanes, slab, x0, first, scene, line);
+
+    // All threads of a warp call this together.
+    __device__ Sight<Kinds> look(int row, int word, unsigned own) const
+    {
+        Sight<Kinds> sight = {};
+        if constexpr (Kinds::Steps || Kinds::Euler) {
+            Same<Kinds::Rank> same;
+            constexpr int First = Kinds::Rank == 2 ? 0 : 9;
+            if constexpr (Deep)
+#pragma unroll
+                for (int k = 0; k < 3; ++k) {
+                    same.of[3 * k] = own & above.left(row + k - 1, word);
+                    same.of[3 * k + 1] = own & above.at(row + k - 1, word);
+                    same.of[3 * k + 2] = own & above.right(row + k - 1, word);
+                }
+            same.of[First] = own & set.left(row - 1, word);
+            same.of[First + 1] = own & set.at(row - 1, word);
+            same.of[First + 2] = own & set.right(row - 1, word);
+            same.of[First + 3] = own & set.left(row, word);
+            sight.compare(own, same);
+        }
+        if constexpr (Kinds::Outline) {
+            const unsigned edge = border.at(row, word) & own;
+            if (__any_sync(ALL, edge))
+                sight.sort(edge, {border.at(row - 1, word), border.at(row + 1, word),
+                                  border.left(row, word), border.right(row, word),
+                                  border.left(row - 1, word), border.right(row - 1, word),
+                                  border.left(row + 1, word), border.right(row + 1, word)});
+        }
+        return sight;
     }
-    add_shared(shared, scene, table);
+};
+
+// The runs of a strip, for `walk`.
+template <typename Id, int WORDS, bool MANY, class Plane>
+struct Runs {
+    const Plane& plane;
+    RunTable<Id> entries;     // of the first row
+    const unsigned* begins;   // likewise, of many values
+    Index columns;
+    int segments;
+
+    // Where runs begin in a word, and how many do before it.
+    struct Found {
+        unsigned start, run;
+    };
+
+    __device__ Runs(const Job& job, const Strip& strip, const Plane& plane)
+        : plane(plane), columns(job.plan.columns), segments(job.plan.segments)
+    {
+        entries = run_table<MANY>(job.plan, static_cast<Id*>(job.nodes), static_cast<Id*>(job.tables),
+                                  strip.line, strip.segment);
+        begins = job.begins + (strip.line * segments + strip.segment) * WORDS;
+    }
+
+    __device__ unsigned set(int row, int word) const { return plane.at(row, word); }
+
+    // All threads of a warp call this together.
+    __device__ Found find(int row, int word, unsigned own) const
+    {
+        Found found;
+        found.start = own & ~from_left<WORDS>(own);
+        if (MANY) found.start = own ? begins[static_cast<Index>(row) * segments * WORDS + word] : 0;
+        unsigned total;
+        found.run = runs_before<WORDS>(found.start, total);
+        return found;
+    }
+
+    __device__ Id label(const Found& found, int row, int, int bit) const
+    {
+        const int run = run_at(found.run, found.start, bit);
+        if (MANY || run < entries.room) return entries.entries[row * columns + run];
+        return entries.last[static_cast<Index>(row) * segments];
+    }
+};
+
+// One block per strip. `scene.tall` is a multiple of the rows that a block walks through at once.
+template <typename Id, int WORDS, bool MANY, int Rank, int Steps, int Euler, int Outline, bool Seconds>
+__global__ void __launch_bounds__(MEASURERS, 3)
+    tally_runs(const __grid_constant__ Job job, const __grid_constant__ Scene scene, u8* table)
+{
+    typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
+    typedef Planes<WORDS, Asked> Words;
+    __shared__ Ledger<Id, typename At<Asked>::Line> ledger;
+    __shared__ Origin origin;
+    __shared__ Words planes;
+    const Strip strip = find_strip(scene, job.plan.width);
+    ledger.clear();
+    if (threadIdx.x == 0) origin.find(strip, scene);
+    planes.read(job, scene, strip);
+    const auto write = [&](Id label, const typename At<Asked>::Line& line) {
+        write_counts<Asked>(line, origin, scene, table + static_cast<Index>(label) * scene.width);
+    };
+    const Runs<Id, WORDS, MANY, decltype(planes.set)> runs(job, strip, planes.set);
+    walk<WORDS>(
+        strip, scene.tall * WORDS / MEASURERS, runs, ledger,
+        [&](int row, int word, unsigned own) { return planes.look(row, word, own); },
+        count_stretch<Asked>, write);
+    __syncthreads();
+    ledger.close(write);
+}
+
+// The values under every component.
+template <typename Id, int WORDS, bool MANY, typename Gray>
+__global__ void __launch_bounds__(MEASURERS, 3)
+    add_gray(const __grid_constant__ Job job, const __grid_constant__ Scene scene,
+             const Gray* __restrict__ values, bool aligned, u8* table)
+{
+    typedef Planes<WORDS, Kinds<2, 0, 0, 0, false>> Words;
+    __shared__ Ledger<Id, Values> ledger;
+    __shared__ Words planes;
+    const Strip strip = find_strip(scene, job.plan.width);
+    ledger.clear();
+    planes.read(job, scene, strip);
+    const auto write = [&](Id label, const Values& line) {
+        write_values<Gray>(line, table + VALUE_COLUMNS * static_cast<Index>(label));
+    };
+    const Runs<Id, WORDS, MANY, decltype(planes.set)> runs(job, strip, planes.set);
+    walk<WORDS>(
+        strip, scene.tall * WORDS / MEASURERS, runs, ledger,
+        [&](int row, int word, unsigned own) {
+            return read_numbers(values, strip, row, word, own, scene.sides[5], aligned);
+        },
+        count_values<Gray>, write);
+    __syncthreads();
+    ledger.close(write);
 }

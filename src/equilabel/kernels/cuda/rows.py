@@ -1,0 +1,223 @@
+"""Images as measuring goes through them: rows of labels, or of runs that have their labels."""
+
+from math import prod
+
+import cupy
+import numpy as np
+
+from equilabel.kernels.layout import Layout
+
+from ._compile import THREADS, kernel, launch
+from .transfers import download
+
+AXES = 6
+WARPS = 1 << 14  # that keep a card busy
+BLOCKS = 264  # likewise
+TALLEST = 256
+ROOM = 4  # lines of a table that each pixel may cost before labels are looked up instead
+STRIP = 32  # rows of labels that a block takes
+SCENE = np.dtype(
+    [
+        ("sides", "i8", AXES),
+        *((name, "i4") for name in ("axes", "rank", "tall", "width")),
+        *((name, "i4") for name in ("sums", "lows", "highs", "seconds", "pairs")),
+        *((name, "i4") for name in ("euler_face", "euler_full", "outline")),
+    ],
+    align=True,
+)
+
+
+def is_gray(values) -> bool:
+    """Tell whether kernels take many values of a type at once: unsigned, of one or two bytes."""
+    return values.dtype.kind in "bu" and values.itemsize <= 2
+
+
+class LabelRows:
+    """The rows of an image of labels.
+
+    Parameters
+    ----------
+    labels : C-contiguous cupy array of int, 1 to 6 axes
+
+    Attributes
+    ----------
+    sides : tuple of int
+        Shape of the image.
+    flat : (size,) cupy array of unsigned int
+        Labels that index the lines of a table.
+    lines : int
+        Of the table; 0 if a label is negative.
+    ids : array of int64, or None
+        What `flat` means, if it is not the labels themselves.
+    """
+
+    def __init__(self, labels):
+        self.sides = labels.shape
+        self.flat, self.lines, self.ids = _place(labels.reshape(-1))
+
+    def count(self, layout: Layout):
+        """Return a table of counts, on the device."""
+        table = cupy.zeros((self.lines, layout.width), np.uint64)
+        if self.flat.size and self.lines:
+            kinds, deep = _kinds(layout)
+            launch(
+                kernel("measuring", f"count_labels<{_name(self.flat)}, {kinds}>"),
+                THREADS * _strips(self.sides, 256 if deep else 1024, STRIP),
+                self.flat,
+                describe(self.sides, layout, STRIP),
+                table,
+            )
+        return table
+
+    def add_gray(self, layout: Layout, values, table):
+        """Add the values of small types, one for each pixel, to a table of four columns."""
+        if self.flat.size:
+            launch(
+                kernel("measuring", f"add_grays<{_name(self.flat)}, {_name(values)}>"),
+                THREADS * _strips(self.sides, 1024, STRIP),
+                self.flat,
+                describe(self.sides, layout, STRIP),
+                values,
+                _aligned(values, self.sides),
+                table,
+            )
+
+
+class JoinedRows:
+    """The rows of a run table whose runs have their labels.
+
+    Parameters
+    ----------
+    table : Table
+        After `equilabel.kernels.cuda.runs.number`, and before `paint`.
+    sides : tuple of int
+        Shape of the image.
+    labels : int, optional
+        How many there are; without it, their number is waited for.
+
+    Attributes
+    ----------
+    sides, ids
+        As `LabelRows` has them.
+    flat : None
+        There is no image of labels.
+    """
+
+    def __init__(self, table, sides, labels=None):
+        self.sides, self.table = sides, table
+        self.flat = self.ids = None
+        self.known = labels
+
+    @property
+    def lines(self):
+        """Lines of a table; waits for the number of labels."""
+        if self.known is None:
+            self.known = int(self.table.count)
+        return 1 + self.known
+
+    def tell(self, values, powers: bool) -> bool:
+        """Tell whether sums of values follow: of small types. Others need an image of labels."""
+        if powers:
+            return False
+        return values is None or (values.ndim == len(self.sides) and is_gray(values))
+
+    def count(self, layout: Layout):
+        """Return a table of counts, on the device."""
+        table = cupy.zeros((self.lines, layout.width), np.uint64)
+        kinds, deep = _kinds(layout)
+        tall, blocks = self._cut(4 if deep else 8)
+        launch(
+            kernel("tallying", f"tally_runs<{self._types}, {kinds}>"),
+            THREADS * blocks,
+            self.table.job,
+            describe(self.sides, layout, tall),
+            table,
+        )
+        return table
+
+    def add_gray(self, layout: Layout, values, table):
+        """Add the values of small types, one for each pixel, to a table of four columns."""
+        tall, blocks = self._cut(8)
+        launch(
+            kernel("tallying", f"add_gray<{self._types}, {_name(values)}>"),
+            THREADS * blocks,
+            self.table.job,
+            describe(self.sides, layout, tall),
+            values,
+            _aligned(values, self.sides),
+            table,
+        )
+
+    @property
+    def _types(self):
+        many = "true" if self.table.many else "false"
+        return f"{self.table.node}, {self.table.layout.tile[0]}, {many}"
+
+    def _cut(self, most):
+        """Return how many rows a block takes, up to so many for each of its threads, and blocks."""
+        words = self.table.layout.tile[0]
+        abreast, each = THREADS // words, most
+        while each > 1 and _strips(self.sides, 32 * words, abreast * each) < BLOCKS:
+            each //= 2
+        return abreast * each, _strips(self.sides, 32 * words, abreast * each)
+
+
+def describe(sides, layout: Layout, tall: int):
+    """Describe an image to kernels, see scene.cuh."""
+    scene = np.zeros((), SCENE)
+    scene["sides"] = (1,) * (AXES - len(sides)) + tuple(sides)
+    scene["axes"], scene["rank"], scene["width"] = layout.axes, layout.rank, layout.width
+    scene["tall"] = tall
+    for group in ("sums", "lows", "highs", "seconds", "pairs", "euler_face", "euler_full"):
+        scene[group] = layout[group].start if layout.widths[group] else -1
+    scene["outline"] = layout["outline"].start if layout.widths["outline"] else -1
+    return scene.view(f"V{SCENE.itemsize}")  # without names, which are slow to pass
+
+
+def columns_of_warps(sides, wide: int) -> tuple[int, int]:
+    """Return how many rows a warp goes down, of `wide` columns, and how many warps there are."""
+    rows = sides[-2] if len(sides) > 1 else 1
+    beside = -(-sides[-1] // wide) * prod(sides[:-2])
+    tall = min(TALLEST, max(8, -(-rows * beside // WARPS)))
+    return tall, beside * -(-rows // tall)
+
+
+def _place(flat):
+    """Return labels that can index a table, its lines, and the labels if they are others."""
+    if flat.size == 0:
+        return flat, 1, None
+    unsigned = flat.view(f"u{flat.itemsize}")
+    most = int(unsigned.max())  # negative labels come last
+    if most > np.iinfo(np.int64 if flat.dtype.kind == "u" else flat.dtype).max:
+        return flat, 0, np.array([-1], np.int64)
+    if most <= ROOM * flat.size:
+        return unsigned, most + 1, None
+    ids, inverse = cupy.unique(flat, return_inverse=True)
+    if int(ids[0]) != 0:
+        ids = cupy.concatenate([cupy.zeros(1, ids.dtype), ids])
+        inverse = inverse + 1
+    return inverse.astype(np.uint32).reshape(-1), ids.size, download(ids).astype(np.int64)
+
+
+def _kinds(layout):
+    """Name what is counted as marks.cuh does, and tell whether rows of three axes are compared."""
+    euler = layout.euler_full + 2 * layout.euler_face
+    deep = layout.rank == 3 and layout.compared != "none"
+    steps = ("none", "faces", "all").index(layout.pairs)
+    outline = {"none": 0, "equal": 2, "uneven": 3}[layout.outline]
+    seconds = "true" if layout.seconds else "false"
+    return f"{3 if deep else 2}, {steps}, {euler}, {outline}, {seconds}", deep
+
+
+def _strips(sides, wide, tall):
+    rows = sides[-2] if len(sides) > 1 else 1
+    return prod(sides[:-2]) * -(-rows // tall) * -(-sides[-1] // wide)
+
+
+def _aligned(values, sides):
+    """Tell whether the values of all rows begin at multiples of 16 bytes."""
+    return np.bool_(values.data.ptr % 16 == 0 and sides[-1] * values.itemsize % 16 == 0)
+
+
+def _name(array):
+    return array.dtype.str[1:]

@@ -1,0 +1,112 @@
+// How measuring walks: a block takes a strip of some rows and columns, and neighboring threads the words
+// of a row, one row after the other.
+#pragma once
+#include "ledger.cuh"
+#include "scene.cuh"
+
+constexpr int MEASURERS = 256;  // threads of a block
+
+// A strip: its first row, counted through all slabs, and where that is.
+struct Strip {
+    Index slab, line, y, x;  // first row in all, and in the slab; first column
+    int segment, rows;       // which one of those side by side; how many rows of it are in the slab
+};
+
+__device__ inline Strip find_strip(const Scene& scene, int width)
+{
+    unsigned block = blockIdx.x;
+    const unsigned segments = static_cast<unsigned>((scene.sides[5] + width - 1) / width);
+    const unsigned strips = static_cast<unsigned>((scene.sides[4] + scene.tall - 1) / scene.tall);
+    Strip strip;
+    strip.segment = block % segments;
+    block /= segments;
+    strip.y = static_cast<Index>(block % strips) * scene.tall;
+    strip.slab = block / strips;
+    strip.line = strip.slab * scene.sides[4] + strip.y;
+    strip.x = static_cast<Index>(strip.segment) * width;
+    strip.rows = static_cast<int>(min(static_cast<Index>(scene.tall), scene.sides[4] - strip.y));
+    return strip;
+}
+
+// Words of a strip in shared memory, with `Halo` rows above and below and, if there are any, a word to the
+// left and right.
+template <int Words, int Rows, int Halo>
+struct Plane {
+    static constexpr int Pitch = Words + 2 * (Halo > 0), Beside = Halo > 0;
+    static constexpr int Size = Rows + Halo ? (Rows + 2 * Halo) * Pitch : 1;
+    unsigned word[Size];
+
+    __device__ unsigned at(int row, int place) const { return word[(row + Halo) * Pitch + place + Beside]; }
+
+    // The pixels before, or after, those of a word.
+    __device__ unsigned left(int row, int place) const
+    {
+        return __funnelshift_l(at(row, place - 1), at(row, place), 1);
+    }
+
+    __device__ unsigned right(int row, int place) const
+    {
+        return __funnelshift_r(at(row, place), at(row, place + 1), 1);
+    }
+
+    // The same of pixels that are in another plane, too.
+    __device__ unsigned left(const Plane& other, int row, int place) const
+    {
+        return __funnelshift_l(at(row, place - 1) & other.at(row, place - 1),
+                               at(row, place) & other.at(row, place), 1);
+    }
+
+    __device__ unsigned right(const Plane& other, int row, int place) const
+    {
+        return __funnelshift_r(at(row, place) & other.at(row, place),
+                               at(row, place + 1) & other.at(row, place + 1), 1);
+    }
+};
+
+// A stretch of ones in a word, all of one label.
+struct Stretch {
+    int row, word;  // in the strip
+    unsigned bit, length, mask;
+};
+
+// Go through a strip. `pixels` tells the words of a row, where labels begin in them, and whose they are;
+// `look` is shown a word; `count` is shown a stretch and what `look` returned, and returns a line for the
+// ledger; `write` takes lines that it has no room for.
+template <int Words, class Pixels, class Label, class Line, class Look, class Count, class Write>
+__device__ inline void walk(const Strip& strip, int each, const Pixels& pixels, Ledger<Label, Line>& ledger,
+                            const Look& look, const Count& count, const Write& write)
+{
+    const int word = threadIdx.x % Words, first = threadIdx.x / Words * each;
+    const int last = min(first + each, strip.rows);
+    Hand<Label, Line> hand;
+    // Labels are asked for before they are needed: memory is far.
+    unsigned set = first < last ? pixels.set(first, word) : 0;
+    auto found = pixels.find(first, word, set);
+    Label label = set ? pixels.label(found, first, word, __ffs(set) - 1) : Label(0);
+    for (int row = first; row < first + each; ++row) {
+        const unsigned own = set;
+        const auto here = found;
+        set = row + 1 < last ? pixels.set(row + 1, word) : 0;
+        found = pixels.find(row + 1, word, set);
+        const Label following = set ? pixels.label(found, row + 1, word, __ffs(set) - 1) : Label(0);
+        if (__any_sync(ALL, own)) {
+            const auto seen = look(row, word, own);
+            for (unsigned rest = own; rest;) {
+                Stretch stretch;
+                stretch.row = row;
+                stretch.word = word;
+                stretch.bit = __ffs(rest) - 1;
+                const unsigned after = ~(rest >> stretch.bit) | (here.start >> stretch.bit & ~1u);
+                stretch.length = after ? __ffs(after) - 1 : 32;
+                stretch.mask = ALL >> (32 - stretch.length) << stretch.bit;
+                rest &= ~stretch.mask;
+                const Label next = rest ? pixels.label(here, row, word, __ffs(rest) - 1) : Label(0);
+                hand.take(label, row, count(stretch, seen), ledger, write);
+                label = next;
+            }
+            __syncwarp();
+        }
+        label = following;
+    }
+    ledger.add_all(hand.label, hand.line, write);
+}
