@@ -107,8 +107,9 @@ def unite(table: Any) -> Any:
 
 
 def number(table: Any) -> Any:
-    """Give numbers to nodes and runs, and hand on the table."""
+    """Give labels to nodes and runs, and hand on the table."""
     runs.number(table)
+    runs.settle(table)
     return table
 
 

@@ -13,6 +13,9 @@ struct At {
     typedef ::Line<All, Kinds::Seconds ? 3 : 0, 1u << LOW_X | 1u << LOW_Y | 1u << HIGH_X | 1u << HIGH_Y> Line;
 };
 
+template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS>
+using LineOf = typename At<Kinds<RANK, STEPS, EULER, OUTLINE, SECONDS>>::Line;
+
 // The origin of a strip, and what the table says of the axes before rows.
 struct Origin {
     Index x, y, before[4];

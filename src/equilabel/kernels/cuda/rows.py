@@ -7,19 +7,20 @@ import numpy as np
 
 from equilabel.kernels.layout import Layout
 
-from ._compile import THREADS, kernel, launch
+from ._compile import kernel
 from .transfers import download
 
 AXES = 6
 WARPS = 1 << 14  # that keep a card busy
 BLOCKS = 264  # likewise
 TALLEST = 256
+MEASURERS = 256  # threads of a block, as strip.cuh has them
 ROOM = 4  # lines of a table that each pixel may cost before labels are looked up instead
 STRIP = 32  # rows of labels that a block takes
 SCENE = np.dtype(
     [
         ("sides", "i8", AXES),
-        *((name, "i4") for name in ("axes", "rank", "tall", "width")),
+        *((name, "i4") for name in ("axes", "rank", "tall", "segments", "strips", "width")),
         *((name, "i4") for name in ("sums", "lows", "highs", "seconds", "pairs")),
         *((name, "i4") for name in ("euler_face", "euler_full", "outline")),
     ],
@@ -60,11 +61,10 @@ class LabelRows:
         table = cupy.zeros((self.lines, layout.width), np.uint64)
         if self.flat.size and self.lines:
             kinds, deep = _kinds(layout)
-            launch(
+            _measure(
                 kernel("measuring", f"count_labels<{_name(self.flat)}, {kinds}>"),
-                THREADS * _strips(self.sides, 256 if deep else 1024, STRIP),
+                describe(self.sides, layout, STRIP, 256 if deep else 1024),
                 self.flat,
-                describe(self.sides, layout, STRIP),
                 table,
             )
         return table
@@ -72,11 +72,10 @@ class LabelRows:
     def add_gray(self, layout: Layout, values, table):
         """Add the values of small types, one for each pixel, to a table of four columns."""
         if self.flat.size:
-            launch(
+            _measure(
                 kernel("measuring", f"add_grays<{_name(self.flat)}, {_name(values)}>"),
-                THREADS * _strips(self.sides, 1024, STRIP),
+                describe(self.sides, layout, STRIP, 1024),
                 self.flat,
-                describe(self.sides, layout, STRIP),
                 values,
                 _aligned(values, self.sides),
                 table,
@@ -125,49 +124,41 @@ class JoinedRows:
         """Return a table of counts, on the device."""
         table = cupy.zeros((self.lines, layout.width), np.uint64)
         kinds, deep = _kinds(layout)
-        tall, blocks = self._cut(4 if deep else 8)
-        launch(
-            kernel("tallying", f"tally_runs<{self._types}, {kinds}>"),
-            THREADS * blocks,
-            self.table.job,
-            describe(self.sides, layout, tall),
-            table,
-        )
+        words = self.table.layout.tile[0]
+        few = deep or (layout.outline != "none" and words < 16)
+        self._measure("tally_runs", kinds, self._describe(layout, 4 if few else 8), table)
         return table
 
     def add_gray(self, layout: Layout, values, table):
         """Add the values of small types, one for each pixel, to a table of four columns."""
-        tall, blocks = self._cut(8)
-        launch(
-            kernel("tallying", f"add_gray<{self._types}, {_name(values)}>"),
-            THREADS * blocks,
-            self.table.job,
-            describe(self.sides, layout, tall),
-            values,
-            _aligned(values, self.sides),
-            table,
-        )
+        aligned = _aligned(values, self.sides)
+        scene = self._describe(layout, 8)
+        self._measure("add_gray", _name(values), scene, values, aligned, table)
 
-    @property
-    def _types(self):
+    def _measure(self, name, kinds, scene, *arguments):
+        """Start a kernel, which puts labels in place of nodes if nobody did so before."""
         many = "true" if self.table.many else "false"
-        return f"{self.table.node}, {self.table.layout.tile[0]}, {many}"
+        types = f"{self.table.node}, {self.table.layout.tile[0]}, {many}"
+        settled, self.table.settled = self.table.settled, True
+        function = kernel("tallying", f"{name}<{types}, {kinds}>")
+        _measure(function, scene, self.table.job, np.bool_(settled), *arguments)
 
-    def _cut(self, most):
-        """Return how many rows a block takes, up to so many for each of its threads, and blocks."""
+    def _describe(self, layout, most):
+        """Describe strips in which a thread takes up to so many rows, fewer where there are few."""
         words = self.table.layout.tile[0]
-        abreast, each = THREADS // words, most
-        while each > 1 and _strips(self.sides, 32 * words, abreast * each) < BLOCKS:
-            each //= 2
-        return abreast * each, _strips(self.sides, 32 * words, abreast * each)
+        abreast = MEASURERS // words
+        while most > 1 and _strips(self.sides, 32 * words, abreast * most) < BLOCKS:
+            most //= 2
+        return describe(self.sides, layout, abreast * most, 32 * words)
 
 
-def describe(sides, layout: Layout, tall: int):
-    """Describe an image to kernels, see scene.cuh."""
+def describe(sides, layout: Layout, tall: int, wide: int):
+    """Describe an image to kernels, see scene.cuh; strips have so many rows and columns."""
     scene = np.zeros((), SCENE)
-    scene["sides"] = (1,) * (AXES - len(sides)) + tuple(sides)
+    scene["sides"] = padded = (1,) * (AXES - len(sides)) + tuple(sides)
     scene["axes"], scene["rank"], scene["width"] = layout.axes, layout.rank, layout.width
     scene["tall"] = tall
+    scene["segments"], scene["strips"] = -(-padded[5] // wide), -(-padded[4] // tall)
     for group in ("sums", "lows", "highs", "seconds", "pairs", "euler_face", "euler_full"):
         scene[group] = layout[group].start if layout.widths[group] else -1
     scene["outline"] = layout["outline"].start if layout.widths["outline"] else -1
@@ -207,6 +198,13 @@ def _kinds(layout):
     outline = {"none": 0, "equal": 2, "uneven": 3}[layout.outline]
     seconds = "true" if layout.seconds else "false"
     return f"{3 if deep else 2}, {steps}, {euler}, {outline}, {seconds}", deep
+
+
+def _measure(function, scene, source, *arguments):
+    """Start a kernel with a block for each strip."""
+    told = scene.view(SCENE)
+    blocks = prod(told["sides"][:4].tolist()) * int(told["segments"]) * int(told["strips"])
+    function((blocks,), (MEASURERS,), (source, scene, *arguments))
 
 
 def _strips(sides, wide, tall):

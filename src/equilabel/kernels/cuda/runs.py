@@ -99,6 +99,8 @@ class Table:
         Type of nodes and labels of runs, as kernels name it.
     memory : tuple
         What addresses in the job point to.
+    settled : bool
+        Whether run tables hold labels, no longer nodes.
     """
 
     layout: Layout
@@ -110,6 +112,7 @@ class Table:
     many: bool
     node: str
     memory: tuple[Any, ...]
+    settled: bool = False
 
 
 def label_runs(
@@ -228,13 +231,20 @@ def unite(table: Table) -> None:
 
 
 def number(table: Table) -> None:
-    """Give labels 1 to N, in raster order, to all nodes, then to all runs."""
+    """Give labels 1 to N, in raster order, to all nodes."""
     table.start(table.kernels[2], table.blocks, NUMBER_THREADS)
-    table.start(table.kernels[3], table.layout.word_blocks)
+
+
+def settle(table: Table) -> None:
+    """Put labels in place of nodes in the run tables, unless measuring did so."""
+    if not table.settled:
+        table.start(table.kernels[3], table.layout.word_blocks)
+        table.settled = True
 
 
 def paint(table: Table) -> None:
     """Write the label of every pixel."""
+    settle(table)
     table.start(table.kernels[4], table.layout.word_blocks)
 
 

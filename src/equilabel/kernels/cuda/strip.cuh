@@ -6,6 +6,10 @@
 
 constexpr int MEASURERS = 256;  // threads of a block
 
+// Blocks that a multiprocessor should hold at least: lines of many columns take registers.
+template <class Line>
+constexpr int HELD = (Line::N + 2 * Line::Wide <= 8 ? 1024 : 768) / MEASURERS;
+
 // A strip: its first row, counted through all slabs, and where that is.
 struct Strip {
     Index slab, line, y, x;  // first row in all, and in the slab; first column
@@ -15,13 +19,11 @@ struct Strip {
 __device__ inline Strip find_strip(const Scene& scene, int width)
 {
     unsigned block = blockIdx.x;
-    const unsigned segments = static_cast<unsigned>((scene.sides[5] + width - 1) / width);
-    const unsigned strips = static_cast<unsigned>((scene.sides[4] + scene.tall - 1) / scene.tall);
     Strip strip;
-    strip.segment = block % segments;
-    block /= segments;
-    strip.y = static_cast<Index>(block % strips) * scene.tall;
-    strip.slab = block / strips;
+    strip.segment = block % scene.segments;
+    block /= scene.segments;
+    strip.y = static_cast<Index>(block % scene.strips) * scene.tall;
+    strip.slab = block / scene.strips;
     strip.line = strip.slab * scene.sides[4] + strip.y;
     strip.x = static_cast<Index>(strip.segment) * width;
     strip.rows = static_cast<int>(min(static_cast<Index>(scene.tall), scene.sides[4] - strip.y));
@@ -77,36 +79,28 @@ __device__ inline void walk(const Strip& strip, int each, const Pixels& pixels, 
                             const Look& look, const Count& count, const Write& write)
 {
     const int word = threadIdx.x % Words, first = threadIdx.x / Words * each;
-    const int last = min(first + each, strip.rows);
     Hand<Label, Line> hand;
-    // Labels are asked for before they are needed: memory is far.
-    unsigned set = first < last ? pixels.set(first, word) : 0;
-    auto found = pixels.find(first, word, set);
-    Label label = set ? pixels.label(found, first, word, __ffs(set) - 1) : Label(0);
     for (int row = first; row < first + each; ++row) {
-        const unsigned own = set;
-        const auto here = found;
-        set = row + 1 < last ? pixels.set(row + 1, word) : 0;
-        found = pixels.find(row + 1, word, set);
-        const Label following = set ? pixels.label(found, row + 1, word, __ffs(set) - 1) : Label(0);
-        if (__any_sync(ALL, own)) {
-            const auto seen = look(row, word, own);
-            for (unsigned rest = own; rest;) {
-                Stretch stretch;
-                stretch.row = row;
-                stretch.word = word;
-                stretch.bit = __ffs(rest) - 1;
-                const unsigned after = ~(rest >> stretch.bit) | (here.start >> stretch.bit & ~1u);
-                stretch.length = after ? __ffs(after) - 1 : 32;
-                stretch.mask = ALL >> (32 - stretch.length) << stretch.bit;
-                rest &= ~stretch.mask;
-                const Label next = rest ? pixels.label(here, row, word, __ffs(rest) - 1) : Label(0);
-                hand.take(label, row, count(stretch, seen), ledger, write);
-                label = next;
-            }
-            __syncwarp();
+        const unsigned set = row < strip.rows ? pixels.set(row, word) : 0;
+        if (!__any_sync(ALL, set)) continue;
+        const auto found = pixels.find(row, word, set);
+        Label label = set ? pixels.label(found, row, word, __ffs(set) - 1) : Label(0);
+        const auto seen = look(row, word, set);
+        for (unsigned rest = set; rest;) {
+            Stretch stretch;
+            stretch.row = row;
+            stretch.word = word;
+            stretch.bit = __ffs(rest) - 1;
+            const unsigned after = ~(rest >> stretch.bit) | (found.start >> stretch.bit & ~1u);
+            stretch.length = after ? __ffs(after) - 1 : 32;
+            stretch.mask = ALL >> (32 - stretch.length) << stretch.bit;
+            rest &= ~stretch.mask;
+            // Asked for before it is needed: memory may be far.
+            const Label next = rest ? pixels.label(found, row, word, __ffs(rest) - 1) : Label(0);
+            hand.take(label, row, count(stretch, seen), ledger, write);
+            label = next;
         }
-        label = following;
+        __syncwarp();
     }
     ledger.add_all(hand.label, hand.line, write);
 }

@@ -25,7 +25,7 @@ template <int WORDS, class Kinds>
 struct Planes {
     static constexpr bool Deep = Kinds::Rank == 3 && Kinds::Compares;
     static constexpr int Halo = Kinds::Outline ? 2 : Kinds::Compares ? 1 : 0;
-    static constexpr int Rows = MEASURERS / WORDS * (Deep ? 4 : 8);  // as measuring.py has them
+    static constexpr int Rows = MEASURERS / WORDS * (Deep || (Halo == 2 && WORDS < 16) ? 4 : 8);  // see rows.py
     Plane<WORDS, Rows, Halo> set;
     Plane<WORDS, Deep ? Rows : 0, Halo> above;  // of the slab before
     Plane<WORDS, Kinds::Outline ? Rows : 0, 1> border;
@@ -84,28 +84,83 @@ struct Planes {
 };
 
 // The runs of a strip, for `walk`.
-template <typename Id, int WORDS, bool MANY, class Plane>
+template <typename Id, int WORDS, bool MANY, class Planes>
 struct Runs {
-    const Plane& plane;
-    RunTable<Id> entries;     // of the first row
-    const unsigned* begins;   // likewise, of many values
+    // Labels of the first runs of every row, in shared memory.
+    static constexpr int Near = 4 * WORDS / sizeof(Id), Rows = Planes::Rows;
+    struct Labels {
+        Id of[Rows][Near + 1];  // a word more, so that rows begin in different banks
+    };
+
+    const Planes& planes;
+    Labels& labels;
+    Id *entries, *last;       // those of the first row; of the last run that has no room there
+    const unsigned* begins;   // of many values, likewise
     Index columns;
-    int segments;
+    int segments, room;
 
     // Where runs begin in a word, and how many do before it.
     struct Found {
         unsigned start, run;
     };
 
-    __device__ Runs(const Job& job, const Strip& strip, const Plane& plane)
-        : plane(plane), columns(job.plan.columns), segments(job.plan.segments)
+    __device__ Runs(const Job& job, const Strip& strip, const Planes& planes, Labels& labels)
+        : planes(planes), labels(labels), columns(job.plan.columns), segments(job.plan.segments)
     {
-        entries = run_table<MANY>(job.plan, static_cast<Id*>(job.nodes), static_cast<Id*>(job.tables),
-                                  strip.line, strip.segment);
+        const RunTable<Id> table = run_table<MANY>(
+            job.plan, static_cast<Id*>(job.nodes), static_cast<Id*>(job.tables), strip.line, strip.segment);
+        entries = table.entries;
+        last = table.last;
+        room = table.room;
         begins = job.begins + (strip.line * segments + strip.segment) * WORDS;
     }
 
-    __device__ unsigned set(int row, int word) const { return plane.at(row, word); }
+    __device__ Id& entry(int row, unsigned run) const
+    {
+        if (MANY || static_cast<int>(run) < room) return entries[row * columns + run];
+        return last[static_cast<Index>(row) * segments];
+    }
+
+    // Put labels in place of nodes in the run tables, if they are not there yet, and keep the first. All
+    // threads of a block call this; each group of neighbors sees what it did once it has waited.
+    __device__ void settle(const Job& job, const Strip& strip, bool settled, int each) const
+    {
+        constexpr int Batch = 4;  // rows at once: memory is far
+        constexpr Id Label = Id(1) << (8 * sizeof(Id) - 1);  // says that an entry of a node is its label
+        const Id* const nodes = static_cast<const Id*>(job.nodes);
+        const unsigned* const counts = job.counts + strip.line * segments + strip.segment;
+        const int word = threadIdx.x % WORDS, first = threadIdx.x / WORDS * each;
+        const int end = min(first + each, strip.rows);
+        for (int row = first; row < end; row += Batch) {
+            unsigned runs[Batch], most = 0;
+            Id label[Batch];
+#pragma unroll
+            for (int k = 0; k < Batch; ++k) {
+                runs[k] = row + k < end ? counts[static_cast<Index>(row + k) * segments] >> 16 : 0;
+                most = max(most, runs[k]);
+            }
+            for (unsigned run = word; run < most; run += WORDS) {
+#pragma unroll
+                for (int k = 0; k < Batch; ++k)
+                    if (run < runs[k]) label[k] = entry(row + k, run);
+                if (!settled) {
+#pragma unroll
+                    for (int k = 0; k < Batch; ++k)
+                        if (run < runs[k]) label[k] = nodes[label[k]] & ~Label;
+#pragma unroll
+                    for (int k = 0; k < Batch; ++k)
+                        if (run < runs[k]) entry(row + k, run) = label[k];
+                }
+                if (run < Near)
+#pragma unroll
+                    for (int k = 0; k < Batch; ++k)
+                        if (run < runs[k]) labels.of[row + k][run] = label[k];
+            }
+        }
+        __syncwarp();
+    }
+
+    __device__ unsigned set(int row, int word) const { return planes.set.at(row, word); }
 
     // All threads of a warp call this together.
     __device__ Found find(int row, int word, unsigned own) const
@@ -120,32 +175,36 @@ struct Runs {
 
     __device__ Id label(const Found& found, int row, int, int bit) const
     {
-        const int run = run_at(found.run, found.start, bit);
-        if (MANY || run < entries.room) return entries.entries[row * columns + run];
-        return entries.last[static_cast<Index>(row) * segments];
+        const unsigned run = run_at(found.run, found.start, bit);
+        return run < Near ? labels.of[row][run] : entry(row, run);
     }
 };
 
 // One block per strip. `scene.tall` is a multiple of the rows that a block walks through at once.
 template <typename Id, int WORDS, bool MANY, int Rank, int Steps, int Euler, int Outline, bool Seconds>
-__global__ void __launch_bounds__(MEASURERS, 3)
-    tally_runs(const __grid_constant__ Job job, const __grid_constant__ Scene scene, u8* table)
+__global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Outline, Seconds>>)
+    tally_runs(const __grid_constant__ Job job, const __grid_constant__ Scene scene, bool settled,
+               u8* table)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
     typedef Planes<WORDS, Asked> Words;
     __shared__ Ledger<Id, typename At<Asked>::Line> ledger;
     __shared__ Origin origin;
     __shared__ Words planes;
+    typedef Runs<Id, WORDS, MANY, Words> Entries;
+    __shared__ typename Entries::Labels labels;
     const Strip strip = find_strip(scene, job.plan.width);
+    const int each = scene.tall * WORDS / MEASURERS;
+    const Entries runs(job, strip, planes, labels);
     ledger.clear();
     if (threadIdx.x == 0) origin.find(strip, scene);
+    runs.settle(job, strip, settled, each);
     planes.read(job, scene, strip);
     const auto write = [&](Id label, const typename At<Asked>::Line& line) {
         write_counts<Asked>(line, origin, scene, table + static_cast<Index>(label) * scene.width);
     };
-    const Runs<Id, WORDS, MANY, decltype(planes.set)> runs(job, strip, planes.set);
     walk<WORDS>(
-        strip, scene.tall * WORDS / MEASURERS, runs, ledger,
+        strip, each, runs, ledger,
         [&](int row, int word, unsigned own) { return planes.look(row, word, own); },
         count_stretch<Asked>, write);
     __syncthreads();
@@ -154,22 +213,26 @@ __global__ void __launch_bounds__(MEASURERS, 3)
 
 // The values under every component.
 template <typename Id, int WORDS, bool MANY, typename Gray>
-__global__ void __launch_bounds__(MEASURERS, 3)
+__global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     add_gray(const __grid_constant__ Job job, const __grid_constant__ Scene scene,
-             const Gray* __restrict__ values, bool aligned, u8* table)
+             bool settled, const Gray* __restrict__ values, bool aligned, u8* table)
 {
     typedef Planes<WORDS, Kinds<2, 0, 0, 0, false>> Words;
     __shared__ Ledger<Id, Values> ledger;
     __shared__ Words planes;
+    typedef Runs<Id, WORDS, MANY, Words> Entries;
+    __shared__ typename Entries::Labels labels;
     const Strip strip = find_strip(scene, job.plan.width);
+    const int each = scene.tall * WORDS / MEASURERS;
+    const Entries runs(job, strip, planes, labels);
     ledger.clear();
+    runs.settle(job, strip, settled, each);
     planes.read(job, scene, strip);
     const auto write = [&](Id label, const Values& line) {
         write_values<Gray>(line, table + VALUE_COLUMNS * static_cast<Index>(label));
     };
-    const Runs<Id, WORDS, MANY, decltype(planes.set)> runs(job, strip, planes.set);
     walk<WORDS>(
-        strip, scene.tall * WORDS / MEASURERS, runs, ledger,
+        strip, each, runs, ledger,
         [&](int row, int word, unsigned own) {
             return read_numbers(values, strip, row, word, own, scene.sides[5], aligned);
         },
