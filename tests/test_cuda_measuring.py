@@ -182,7 +182,9 @@ def test_measuring_without_labels(cupy):
         same(measure(cupy.asarray(image), wanted), measure(image, wanted))
 
 
-@pytest.mark.parametrize("shape", [(300, 2200), (515, 1024), (200, 97), (9, 40, 530), (30, 300, 64)])
+@pytest.mark.parametrize(
+    "shape", [(300, 2200), (515, 1024), (200, 97), (9, 40, 530), (30, 300, 64)]
+)
 @pytest.mark.parametrize("filled", [0.05, 0.3, 0.6, 0.97])
 def test_runs_are_measured_across_strips_and_segments(cupy, shape, filled):
     """From runs alone: more labels than a block has room for, and few that are large."""

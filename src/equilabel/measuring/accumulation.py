@@ -75,6 +75,10 @@ class Accumulation:
             pixels = math.prod(sides)
             self._values = values.reshape(pixels, 1 if self.single else values.shape[-1])
 
+    def apart(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Copy a column if it is a view of the counts, so that they can go."""
+        return column.copy() if np.may_share_memory(column, self._table) else column
+
     def group(self, name: str) -> NDArray[np.int64]:
         """Return the columns of a group of the table."""
         return self._table[:, self.layout[name]]

@@ -24,7 +24,7 @@ def perimeter(sums: Accumulation) -> NDArray[Any]:
     counts = sums.group("outline")
     straight = sums.spacing if counts.shape[1] > 2 else sums.spacing[:1]
     steps = np.array([*straight / 6, np.hypot(*sums.spacing) / 2])
-    return np.asarray(counts @ steps)
+    return _weigh(counts, steps)
 
 
 def exposed(sums: Accumulation) -> NDArray[Any]:
@@ -50,9 +50,9 @@ def crofton(sums: Accumulation) -> NDArray[Any]:
     vectors = steps * sums.spacing
     between = sums.spacing.prod() / np.sqrt((vectors**2).sum(axis=1))
     shares = _shares(tuple(map(tuple, vectors.tolist())))
-    intercepts = sums.pixels[:, None] - sums.group("pairs")
+    intercepts = (sums.pixels - sums.group("pairs").T).T
     factor = {2: np.pi, 3: 4.0}[len(sums.spacing)]
-    return np.asarray(intercepts @ (factor * shares * between))
+    return _weigh(intercepts, factor * shares * between)
 
 
 @cache
@@ -72,6 +72,14 @@ def _shares(vectors: tuple[tuple[float, ...], ...]) -> NDArray[np.float64]:
     cells = SphericalVoronoi(np.concatenate([ends, -ends]))
     areas = np.asarray(cells.calculate_areas())
     return areas[: len(ends)] / (2 * np.pi)
+
+
+def _weigh(counts: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add up columns that lie together, each times its weight."""
+    total = counts[:, 0] * weights[0]
+    for column, weight in zip(counts.T[1:], weights[1:], strict=True):
+        total += column * weight
+    return np.asarray(total)
 
 
 def circularity(sums: Accumulation) -> NDArray[Any]:

@@ -162,7 +162,7 @@ class Request:
             self.count_labels(labels)  # type: ignore[arg-type]
         sums: Any = self.sums
         columns = {
-            name: lay_out(name, COLUMNS[kind](sums), self.separator)
+            name: lay_out(name, sums.apart(COLUMNS[kind](sums)), self.separator)
             for name, kind in self.ours.items()
         }
         wanted = list(self.wanted)

@@ -20,10 +20,10 @@ using Key = typename KeyOf<sizeof(Label) <= 4>::Type;
 
 // The words of a strip: foreground, and which pixels have the label of each of their earlier neighbors; of
 // the one to the left alone, if no others are compared.
-template <class Kinds>
+template <int WORDS, class Kinds>
 struct Sorted {
     static constexpr bool Compares = Kinds::Compares, Deep = Kinds::Rank == 3 && Compares;
-    static constexpr int Words = Deep ? 8 : 32, Rows = 32, Halo = Kinds::Outline ? 2 : 0;
+    static constexpr int Words = Deep ? 8 : WORDS, Rows = 32, Halo = Kinds::Outline ? 2 : 0;
     static constexpr int Chunk = Halo ? 9 : Rows;  // rows that a warp reads one after the other
     static constexpr int Batch = Deep ? 4 : Halo ? 9 : 8;  // of these, read at once
     static constexpr int Neighbors = Compares ? Kinds::Neighbors : 1;
@@ -70,56 +70,41 @@ struct Sorted {
         const Index columns = scene.sides[5], rows = scene.sides[4], up = rows * columns;
         const Index x = strip.x + 32 * (column - Plane::Beside) + lane;
         const bool deeper = Deep && strip.slab % scene.sides[3] > 0;
-        // The outer lanes read what lies beside, too.
-        const int aside = lane == 0 ? -1 : 1;
-        const bool here = Inner || (x >= 0 && x < columns), edge = lane == 0 || (Compares && lane == 31);
-        const bool beside = edge && (Inner || (x + aside >= 0 && x + aside < columns));
+        const bool here[3] = {x >= 1 && x <= columns, x >= 0 && x < columns, x >= -1 && x + 1 < columns};
         Index y = strip.y + from - Halo;
         const Label* at = labels + (strip.slab * rows + y) * columns + x;
-        const auto read = [&](Label (&to)[2], const Label* at, bool exists, Index y) {
-            exists = exists && (Inner || (y >= 0 && y < rows));
-            to[0] = exists && here ? *at : Label(0);
-            to[1] = exists && beside ? at[aside] : Label(0);
-        };
         // A label, and those to its left and right.
-        const auto spread = [&](Label (&to)[3], const Label (&from)[2]) {
-            to[0] = __shfl_up_sync(ALL, from[0], 1);
-            to[1] = from[0];
-            if (lane == 0) to[0] = from[1];
-            if (!Compares) return;
-            to[2] = __shfl_down_sync(ALL, from[0], 1);
-            if (lane == 31) to[2] = from[1];
+        const auto read = [&](Label (&to)[3], const Label* at, bool exists, Index y) {
+            exists = exists && (Inner || (y >= 0 && y < rows));
+#pragma unroll
+            for (int k = 0; k < 3; ++k)
+                to[k] = exists && (Inner || here[k]) && (Compares || k < 2) ? at[k - 1] : Label(0);
         };
-        Label own[3] = {}, north[3] = {}, above[3][3] = {}, first[2];
-        if (Compares) {
-            read(first, at - columns, true, y - 1);
-            spread(north, first);
-        }
+        Label north[3] = {}, above[3][3] = {};
+        if (Compares) read(north, at - columns, true, y - 1);
         if (Deep) {
-            read(first, at - up - columns, deeper, y - 1);
-            spread(above[1], first);
-            read(first, at - up, deeper, y);
-            spread(above[2], first);
+            read(above[1], at - up - columns, deeper, y - 1);
+            read(above[2], at - up, deeper, y);
         }
         unsigned* to = lane <= Neighbors ? (lane ? same[lane ? lane - 1 : 0] : some).word : some.word;
         to += from * Plane::Pitch + column;
         for (int left = min(tall - from, Chunk); left > 0; left -= Batch) {
-            Label batch[Batch][2], next[Deep ? Batch : 1][2];
+            Label own[Batch][3], next[Deep ? Batch : 1][3];
 #pragma unroll
             for (int k = 0; k < Batch; ++k) {  // rows are asked for together: memory is far
-                read(batch[k], at, k < left, y);
+                read(own[k], at, k < left, y);
                 at += columns;
                 ++y;
                 if (Deep) read(next[Deep ? k : 0], at - up, k < left && deeper, y);
             }
 #pragma unroll
             for (int k = 0; k < Batch; ++k) {
-                spread(own, batch[k]);
-                unsigned mine = __ballot_sync(ALL, own[1] != 0);
+                const Label label = own[k][1];
+                unsigned mine = __ballot_sync(ALL, label != 0);
                 const unsigned set = mine;
                 int neighbor = 0;
                 const auto compare = [&](Label other) {
-                    const unsigned word = __ballot_sync(ALL, own[1] == other);
+                    const unsigned word = __ballot_sync(ALL, label == other);
                     if (lane == ++neighbor) mine = word;
                 };
                 if (Deep) {
@@ -127,18 +112,18 @@ struct Sorted {
                     for (int j = 0; j < 3; ++j) {
                         above[0][j] = above[1][j];
                         above[1][j] = above[2][j];
+                        above[2][j] = next[Deep ? k : 0][j];
                     }
-                    spread(above[2], next[Deep ? k : 0]);
 #pragma unroll
                     for (int j = 0; j < 9; ++j) compare(above[j / 3][j % 3]);
                 }
                 if (Compares)
 #pragma unroll
                     for (int j = 0; j < 3; ++j) compare(north[j]);
-                compare(own[0]);
+                compare(own[k][0]);
                 if (lane <= Neighbors && k < left) to[k * Plane::Pitch] = mine & set;
 #pragma unroll
-                for (int j = 0; j < 3; ++j) north[j] = own[j];
+                for (int j = 0; j < 3; ++j) north[j] = own[k][j];
             }
             to += Batch * Plane::Pitch;
         }
@@ -199,12 +184,12 @@ struct Labels {
 };
 
 // One block per strip.
-template <typename Label, int Rank, int Steps, int Euler, int Outline, bool Seconds>
+template <typename Label, int ABREAST, int Rank, int Steps, int Euler, int Outline, bool Seconds>
 __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Outline, Seconds>>)
     count_labels(const Label* __restrict__ labels, const __grid_constant__ Scene scene, u8* table)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
-    typedef Sorted<Asked> Words;
+    typedef Sorted<ABREAST, Asked> Words;
     __shared__ Ledger<Key<Label>, typename At<Asked>::Line> ledger;
     __shared__ Origin origin;
     __shared__ Words words;
@@ -215,7 +200,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
     const auto write = [&](Key<Label> label, const typename At<Asked>::Line& line) {
         write_counts<Asked>(line, origin, scene, table + static_cast<Index>(label) * scene.width);
     };
-    walk<Words::Words>(
+    walk<Words::Words, false>(
         strip, scene.tall * Words::Words / MEASURERS, Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5]},
         ledger, [&](int row, int word, unsigned own) { return words.look(row, word, own); },
         count_stretch<Asked>, write);
@@ -224,12 +209,12 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
 }
 
 // The values under every label.
-template <typename Label, typename Gray>
+template <typename Label, int ABREAST, typename Gray>
 __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     add_grays(const Label* __restrict__ labels, const __grid_constant__ Scene scene,
               const Gray* __restrict__ values, bool aligned, u8* table)
 {
-    typedef Sorted<Kinds<2, 0, 0, 0, false>> Words;
+    typedef Sorted<ABREAST, Kinds<2, 0, 0, 0, false>> Words;
     __shared__ Ledger<Key<Label>, Values> ledger;
     __shared__ Words words;
     const Strip strip = find_strip(scene, 32 * Words::Words);
@@ -238,7 +223,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     const auto write = [&](Key<Label> label, const Values& line) {
         write_values<Gray>(line, table + VALUE_COLUMNS * static_cast<Index>(label));
     };
-    walk<Words::Words>(
+    walk<Words::Words, true>(
         strip, scene.tall * Words::Words / MEASURERS, Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5]},
         ledger,
         [&](int row, int word, unsigned own) {

@@ -12,14 +12,13 @@ import numpy as np
 from equilabel.kernels.layout import Layout
 
 from ._compile import kernel, launch
+from .lines import Lines
 from .rows import JoinedRows, LabelRows, columns_of_warps, describe, is_gray
-from .transfers import download, upload
 
 __all__ = ["JoinedRows", "LabelRows", "Survey"]
 
 WIDE = 32  # columns that a warp weighs, as weighing.cu has them
 BITS = 62  # of a sum
-SMALL = 1 << 23  # bytes of a table that come to the host with all their lines
 
 
 class Survey:
@@ -44,22 +43,15 @@ class Survey:
     def __init__(self, rows: LabelRows | JoinedRows, layout: Layout, keep: bool = False):
         self.layout = layout
         self._rows, self._flat = rows, rows.flat
-        table, self._lines = rows.count(layout), rows.lines
-        if self._lines == 0:
+        table = rows.count(layout)
+        if len(table) == 0:
             self.labels, self.table = rows.ids[:1], np.zeros((1, layout.width), np.int64)
             return
-        self._shortcut = table.nbytes <= SMALL
-        if self._shortcut:
-            whole = download(table).view(np.int64)
-            self._kept = np.flatnonzero(whole[:, 0])
-            self.table, self.labels = whole[self._kept], self._kept
-        else:
-            self._kept = cupy.flatnonzero(table[:, 0])
-            self.table = download(table[self._kept].view(np.int64))
-            self.labels = download(self._kept)
+        self._lines = Lines(table, dense=rows.flat is None)
+        self.table, self.labels = self._lines.table, self._lines.labels
+        self._count = len(table)
         if rows.ids is not None:
             self.labels = rows.ids[self.labels]
-        self._most = int(self.table[:, 0].max(initial=1))
 
     def values(self, values):
         """Sum the values of each label, and find the least and greatest.
@@ -94,13 +86,13 @@ class Survey:
         scale = self._scale((2 * _greatest(values)) ** 2)
         sums = np.zeros((len(self.labels), values.shape[1]))
         for channel in range(values.shape[1]):
-            table = cupy.zeros(self._lines, np.uint64)
-            around = self._spread(centers[:, channel])
+            table = cupy.zeros(self._count, np.uint64)
+            around = self._lines.spread(centers[:, channel])
             self._launch(
                 kernel("weighing", f"add_squares<{_name(self._flat)}, {_name(values)}>"),
                 values[:, channel], values.shape[1], around, scale, table,
             )  # fmt: skip
-            sums[:, channel] = self._fetch(table) * 2.0**-scale
+            sums[:, channel] = self._lines.fetch(table) * 2.0**-scale
             sums[~np.isfinite(centers[:, channel]), channel] = np.nan
         return sums
 
@@ -130,10 +122,10 @@ class Survey:
     def _powers(self, values, channel, centers, greatest):
         rank = self.layout.rank
         scales = self._scales(centers, greatest)
-        table = cupy.zeros((self._lines, 4**rank), np.uint64)
+        table = cupy.zeros((self._count, 4**rank), np.uint64)
         finite = np.isfinite(centers).all(axis=1)
-        around = self._spread(np.where(finite[:, None], centers, 0.0))
-        shifts = self._spread(scales)
+        around = self._lines.spread(np.where(finite[:, None], centers, 0.0))
+        shifts = self._lines.spread(scales)
         weights = self._flat if values is None else values[:, channel]
         types = f"{_name(self._flat)}, {_name(weights)}, {rank}"
         weighted = "false" if values is None else "true"
@@ -141,7 +133,7 @@ class Survey:
             kernel("weighing", f"add_powers<{types}, {weighted}>"),
             weights, 1 if values is None else values.shape[1], around, shifts, table,
         )  # fmt: skip
-        sums = np.ldexp(self._fetch(table).astype(np.float64), -scales)
+        sums = np.ldexp(self._lines.fetch(table).astype(np.float64), -scales)
         sums[~finite, 1:] = np.nan  # the sum of values needs no center
         return sums
 
@@ -160,19 +152,19 @@ class Survey:
 
     def _gray(self, values):
         """Sum values of small types, and their squares."""
-        table = cupy.zeros((self._lines, 4), np.uint64)
+        table = cupy.zeros((self._count, 4), np.uint64)
         self._rows.add_gray(self.layout, values, table)
-        found = self._fetch(table)
+        found = self._lines.fetch(table)
         low, high = ~found[:, 1:2], found[:, 2:3]
         return found[:, :1], low.astype(values.dtype), high.astype(values.dtype), found[:, 3:]
 
     def _values(self, values, channel, exact, scale):
-        table = cupy.zeros((self._lines, 4), np.uint64)
+        table = cupy.zeros((self._count, 4), np.uint64)
         self._launch(
             kernel("weighing", f"add_values<{_name(self._flat)}, {_name(values)}>"),
             values[:, channel], values.shape[1], scale, table,
         )  # fmt: skip
-        found = self._fetch(table)
+        found = self._lines.fetch(table)
         whole, flags = found[:, 0], found[:, 3]
         keys = found.view(np.uint64)
         low, high = (_from_key(key, values.dtype) for key in (~keys[:, 1], keys[:, 2]))
@@ -188,22 +180,10 @@ class Survey:
 
     def _scale(self, greatest):
         """Choose what values are multiples of, so that their sums stay in bounds."""
-        return max(-1000, min(1000, BITS - 1 - ceil(log2(self._most)) - _log(greatest)))
-
-    def _spread(self, rows):
-        """Give each line of the tables what belongs to its label."""
-        if self._shortcut:
-            whole = np.zeros((self._lines, *rows.shape[1:]), rows.dtype)
-            whole[self._kept] = rows
-            return upload(whole)
-        spread = cupy.zeros((self._lines, *rows.shape[1:]), rows.dtype)
-        spread[self._kept] = upload(rows)
-        return spread
-
-    def _fetch(self, table):
-        if self._shortcut:
-            return download(table).view(np.int64)[self._kept]
-        return download(table[self._kept].view(np.int64))
+        return max(
+            -1000,
+            min(1000, BITS - 1 - ceil(log2(self.table[:, 0].max(initial=1))) - _log(greatest)),
+        )
 
     def _launch(self, function, values, channels, *arguments):
         """Let warps go through pixels and values."""

@@ -1,5 +1,6 @@
 """Images as measuring goes through them: rows of labels, or of runs that have their labels."""
 
+from functools import lru_cache
 from math import prod
 
 import cupy
@@ -61,9 +62,10 @@ class LabelRows:
         table = cupy.zeros((self.lines, layout.width), np.uint64)
         if self.flat.size and self.lines:
             kinds, deep = _kinds(layout)
+            words = 8 if deep else self._words
             _measure(
-                kernel("measuring", f"count_labels<{_name(self.flat)}, {kinds}>"),
-                describe(self.sides, layout, STRIP, 256 if deep else 1024),
+                kernel("measuring", f"count_labels<{_name(self.flat)}, {words}, {kinds}>"),
+                describe(self.sides, layout, STRIP, 32 * words),
                 self.flat,
                 table,
             )
@@ -72,14 +74,20 @@ class LabelRows:
     def add_gray(self, layout: Layout, values, table):
         """Add the values of small types, one for each pixel, to a table of four columns."""
         if self.flat.size:
+            types = f"{_name(self.flat)}, {self._words}, {_name(values)}"
             _measure(
-                kernel("measuring", f"add_grays<{_name(self.flat)}, {_name(values)}>"),
-                describe(self.sides, layout, STRIP, 1024),
+                kernel("measuring", f"add_grays<{types}>"),
+                describe(self.sides, layout, STRIP, 32 * self._words),
                 self.flat,
                 values,
                 _aligned(values, self.sides),
                 table,
             )
+
+    @property
+    def _words(self):
+        """Words of a row that a block takes."""
+        return 32 if self.sides[-1] > 256 else 8
 
 
 class JoinedRows:
@@ -152,7 +160,8 @@ class JoinedRows:
         return describe(self.sides, layout, abreast * most, 32 * words)
 
 
-def describe(sides, layout: Layout, tall: int, wide: int):
+@lru_cache(64)
+def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int):
     """Describe an image to kernels, see scene.cuh; strips have so many rows and columns."""
     scene = np.zeros((), SCENE)
     scene["sides"] = padded = (1,) * (AXES - len(sides)) + tuple(sides)

@@ -17,6 +17,7 @@ AXES = 5
 INNER = 4
 MOST_EDGES = 121
 NUMBER_THREADS = 1024
+SETTLED = 4  # rows that a thread puts labels into at once, see settle.cuh
 COMPARES = ("", "!=", ">", "<=", "<")  # as bits.cuh counts them
 EVERY_ROW, FIRST_ROWS, FACES = range(3)
 PLAN = np.dtype(
@@ -58,8 +59,9 @@ class Layout:
     tiles, segments, seams, groups : int
         Tiles; segments of all rows; places where two segments of a row meet; segments with edges
         that leave their tile.
-    seam_blocks, row_blocks, word_blocks : int
-        Blocks with a thread for each seam, for each word of a group, and for each word.
+    seam_blocks, row_blocks, word_blocks, entry_blocks : int
+        Blocks with a thread for each seam, for each word of a group, for each word, and for each
+        word of every fourth row.
     """
 
     plan: bytes
@@ -74,6 +76,7 @@ class Layout:
     seam_blocks: int
     row_blocks: int
     word_blocks: int
+    entry_blocks: int
 
 
 @dataclass
@@ -238,7 +241,7 @@ def number(table: Table) -> None:
 def settle(table: Table) -> None:
     """Put labels in place of nodes in the run tables, unless measuring did so."""
     if not table.settled:
-        table.start(table.kernels[3], table.layout.word_blocks)
+        table.start(table.kernels[3], table.layout.entry_blocks)
         table.settled = True
 
 
@@ -351,6 +354,7 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
         -(-seams // THREADS),
         -(-groups * words // THREADS),
         -(-rows * segments * words // THREADS),
+        -(-(-(-rows // SETTLED)) * segments * words // THREADS),
     )
 
 

@@ -1,14 +1,10 @@
 // Third pass of `runs`: nodes, then runs, get labels: 1 to N in raster order of the first pixels.
 #include "forest.cuh"
-#include "plan.cuh"
+#include "settle.cuh"
 
 constexpr int MANY_THREADS = 1024;                 // few blocks have to wait for few
 constexpr int WARPS = MANY_THREADS / 32;
 constexpr unsigned long long PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
-
-// The highest bit of an entry says that it is a label, no parent.
-template <typename Id>
-constexpr Id LABEL = Id(1) << (8 * sizeof(Id) - 1);
 
 // Sum over a warp.
 template <typename Value>
@@ -149,31 +145,16 @@ __global__ void __launch_bounds__(MANY_THREADS)
     }
 }
 
-// In the run tables, put labels in place of nodes. Nodes are not stored to.
+// In the run tables, put labels in place of nodes.
 template <typename Id, int WORDS, bool MANY>
 __global__ void __launch_bounds__(THREADS)
     label_entries(const Job job)
 {
     const Plan& plan = job.plan;
-    const Id* const nodes = static_cast<const Id*>(job.nodes);
-    const Index mine = thread_index() / WORDS;
-    if (mine >= plan.rows * plan.segments) return;
-    const unsigned runs = job.counts[mine] >> 16;
-    if (runs == 0) return;
     int segment;
-    const Index line = line_of(plan, mine, segment);
-    const RunTable<Id> table = run_table<MANY>(plan, static_cast<Id*>(job.nodes),
-                                               static_cast<Id*>(job.tables), line, segment);
-    for (unsigned run = threadIdx.x % WORDS; run < runs; run += 4 * WORDS) {
-        Id entry[4];
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            if (run + k * WORDS < runs) entry[k] = table[run + k * WORDS];
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            if (run + k * WORDS < runs) entry[k] = nodes[entry[k]];
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            if (run + k * WORDS < runs) table[run + k * WORDS] = entry[k] & ~LABEL<Id>;
-    }
+    const Index line = line_of(plan, thread_index() / WORDS, segment) * SETTLED;
+    const Index left = plan.rows - line;
+    if (left > 0)
+        settle<Id, WORDS, MANY>(job, line, segment, left < SETTLED ? static_cast<int>(left) : SETTLED,
+                                [](int, unsigned, Id) {});
 }

@@ -72,20 +72,27 @@ struct Stretch {
 };
 
 // Go through a strip. `pixels` tells the words of a row, where labels begin in them, and whose they are;
-// `look` is shown a word; `count` is shown a stretch and what `look` returned, and returns a line for the
-// ledger; `write` takes lines that it has no room for.
-template <int Words, class Pixels, class Label, class Line, class Look, class Count, class Write>
+// `look` is shown a word, with `Ahead` a row early; `count` is shown a stretch and what `look` returned, and
+// returns a line for the ledger; `write` takes lines that it has no room for.
+template <int Words, bool Ahead, class Pixels, class Label, class Line, class Look, class Count, class Write>
 __device__ inline void walk(const Strip& strip, int each, const Pixels& pixels, Ledger<Label, Line>& ledger,
                             const Look& look, const Count& count, const Write& write)
 {
     const int word = threadIdx.x % Words, first = threadIdx.x / Words * each;
+    const int end = min(first + each, strip.rows);
     Hand<Label, Line> hand;
+    const auto word_of = [&](int row) { return row < end ? pixels.set(row, word) : 0; };
+    unsigned following = word_of(first);
+    auto ahead = look(first, word, Ahead ? following : 0);
     for (int row = first; row < first + each; ++row) {
-        const unsigned set = row < strip.rows ? pixels.set(row, word) : 0;
+        const unsigned set = following;
+        auto seen = ahead;
+        following = word_of(row + 1);
+        if (Ahead) ahead = look(row + 1, word, following);
         if (!__any_sync(ALL, set)) continue;
+        if (!Ahead) seen = look(row, word, set);
         const auto found = pixels.find(row, word, set);
         Label label = set ? pixels.label(found, row, word, __ffs(set) - 1) : Label(0);
-        const auto seen = look(row, word, set);
         for (unsigned rest = set; rest;) {
             Stretch stretch;
             stretch.row = row;

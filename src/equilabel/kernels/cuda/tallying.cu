@@ -5,6 +5,7 @@
 #include "bits.cuh"
 #include "counts.cuh"
 #include "gray.cuh"
+#include "settle.cuh"
 
 template <int Words, int Rows, int Halo>
 __device__ inline void read_bits(Plane<Words, Rows, Halo>& plane, const Job& job, const Strip& strip,
@@ -123,40 +124,16 @@ struct Runs {
 
     // Put labels in place of nodes in the run tables, if they are not there yet, and keep the first. All
     // threads of a block call this; each group of neighbors sees what it did once it has waited.
-    __device__ void settle(const Job& job, const Strip& strip, bool settled, int each) const
+    __device__ void settle_rows(const Job& job, const Strip& strip, bool settled, int each) const
     {
-        constexpr int Batch = 4;  // rows at once: memory is far
-        constexpr Id Label = Id(1) << (8 * sizeof(Id) - 1);  // says that an entry of a node is its label
-        const Id* const nodes = static_cast<const Id*>(job.nodes);
-        const unsigned* const counts = job.counts + strip.line * segments + strip.segment;
-        const int word = threadIdx.x % WORDS, first = threadIdx.x / WORDS * each;
-        const int end = min(first + each, strip.rows);
-        for (int row = first; row < end; row += Batch) {
-            unsigned runs[Batch], most = 0;
-            Id label[Batch];
-#pragma unroll
-            for (int k = 0; k < Batch; ++k) {
-                runs[k] = row + k < end ? counts[static_cast<Index>(row + k) * segments] >> 16 : 0;
-                most = max(most, runs[k]);
-            }
-            for (unsigned run = word; run < most; run += WORDS) {
-#pragma unroll
-                for (int k = 0; k < Batch; ++k)
-                    if (run < runs[k]) label[k] = entry(row + k, run);
-                if (!settled) {
-#pragma unroll
-                    for (int k = 0; k < Batch; ++k)
-                        if (run < runs[k]) label[k] = nodes[label[k]] & ~Label;
-#pragma unroll
-                    for (int k = 0; k < Batch; ++k)
-                        if (run < runs[k]) entry(row + k, run) = label[k];
-                }
-                if (run < Near)
-#pragma unroll
-                    for (int k = 0; k < Batch; ++k)
-                        if (run < runs[k]) labels.of[row + k][run] = label[k];
-            }
-        }
+        const int first = threadIdx.x / WORDS * each, end = min(first + each, strip.rows);
+        for (int row = first; row < end; row += SETTLED)
+            settle<Id, WORDS, MANY>(
+                job, strip.line + row, strip.segment, min(end - row, SETTLED),
+                [&](int k, unsigned run, Id label) {
+                    if (run < Near) labels.of[row + k][run] = label;
+                },
+                settled);
         __syncwarp();
     }
 
@@ -198,12 +175,12 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
     const Entries runs(job, strip, planes, labels);
     ledger.clear();
     if (threadIdx.x == 0) origin.find(strip, scene);
-    runs.settle(job, strip, settled, each);
+    runs.settle_rows(job, strip, settled, each);
     planes.read(job, scene, strip);
     const auto write = [&](Id label, const typename At<Asked>::Line& line) {
         write_counts<Asked>(line, origin, scene, table + static_cast<Index>(label) * scene.width);
     };
-    walk<WORDS>(
+    walk<WORDS, false>(
         strip, each, runs, ledger,
         [&](int row, int word, unsigned own) { return planes.look(row, word, own); },
         count_stretch<Asked>, write);
@@ -226,12 +203,12 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     const int each = scene.tall * WORDS / MEASURERS;
     const Entries runs(job, strip, planes, labels);
     ledger.clear();
-    runs.settle(job, strip, settled, each);
+    runs.settle_rows(job, strip, settled, each);
     planes.read(job, scene, strip);
     const auto write = [&](Id label, const Values& line) {
         write_values<Gray>(line, table + VALUE_COLUMNS * static_cast<Index>(label));
     };
-    walk<WORDS>(
+    walk<WORDS, true>(
         strip, each, runs, ledger,
         [&](int row, int word, unsigned own) {
             return read_numbers(values, strip, row, word, own, scene.sides[5], aligned);

@@ -47,7 +47,7 @@ def upload(array: np.ndarray) -> Any:
     return copy
 
 
-def download(array: Any, out: np.ndarray | None = None) -> np.ndarray:
+def download(array: Any, out: np.ndarray | None = None, *, keep: bool = False) -> np.ndarray:
     """Copy an array of the current device to the host, once the current stream is done with it.
 
     Parameters
@@ -55,6 +55,8 @@ def download(array: Any, out: np.ndarray | None = None) -> np.ndarray:
     array : cupy.ndarray
     out : numpy.ndarray, optional
         Receives it: same shape, any integer type that can hold it.
+    keep : bool
+        Whether a small array may stay in pinned memory, which is scarce: for those who soon let go.
 
     Returns
     -------
@@ -63,6 +65,10 @@ def download(array: Any, out: np.ndarray | None = None) -> np.ndarray:
     """
     array = array.copy(order="C") if not array.flags.c_contiguous else array
     straight = out is not None and out.flags.c_contiguous and out.dtype == array.dtype
+    if keep and SMALL < array.nbytes <= PIECE:
+        pinned = _buffer(array.nbytes)[: array.nbytes].view(array.dtype).reshape(array.shape)
+        array.get(out=pinned)
+        return np.asarray(pinned)
     host = out if out is not None and straight else np.empty(array.shape, array.dtype)
     if array.nbytes <= SMALL:
         array.get(out=host)
