@@ -6,14 +6,45 @@ Run by ``make sanitize``; pytest does not collect it.
 import cupy
 import numpy as np
 
-from equilabel import binarize, label, segment
+from equilabel import PROPERTIES, binarize, label, measure, regionprops_table, segment
 from equilabel.samples import blobs, percolation
 
 SHAPES = [(5000,), (33, 31), (70, 1025), (9, 17, 130), (3, 4, 5, 33)]
 
 
+def columns(rank):
+    """Name what kernels count for so many axes."""
+    return [
+        name
+        for name, row in PROPERTIES.items()
+        if row.by_kernel(rank) and (not row.ranks or rank in row.ranks) and name != "frame"
+    ]
+
+
+def measure_all():
+    """Measure from runs and from labels: strips, segments and their ends, all kinds of values."""
+    for shape in ((70, 1100), (40, 90), (9, 17, 130)):
+        mask = percolation(shape, 0.6)
+        names = columns(len(shape))
+        some = [name for name in names if not name.startswith(("moments", "centroid_w"))]
+        for dtype in (np.uint8, np.uint16, np.float32):
+            values = np.random.default_rng(0).integers(0, 200, shape).astype(dtype)
+            options = {"intensity_image": cupy.asarray(values), "spacing": 0.5}
+            found = measure(cupy.asarray(mask), some, **options)
+            expected = measure(mask, some, intensity_image=values, spacing=0.5)
+            for name, column in expected.items():
+                np.testing.assert_allclose(found[name], column, rtol=1e-6, err_msg=name)
+        labels = label(cupy.asarray(mask), connectivity=1)
+        regionprops_table(labels, cupy.asarray(values), names)
+        uneven = {"spacing": tuple(range(1, len(shape) + 1))}
+        regionprops_table(labels.astype(np.int64), cupy.asarray(values), names, **uneven)
+        label(cupy.asarray(mask), method="kalentev", properties=("num_pixels", "area"))
+        label(cupy.asarray(mask.astype(np.uint8)), properties=("bbox", "centroid"))
+
+
 def main():
     """Label, count and compare; whatever is wrong with memory is for the tool to say."""
+    measure_all()
     for shape in SHAPES:
         mask = percolation(shape, 0.5)
         values = np.random.default_rng(0).integers(0, 3, shape).astype(np.int16)

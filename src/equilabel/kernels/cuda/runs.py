@@ -340,6 +340,7 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
         faces = tiles[4] * (2 if inner > 2 else 1)
         bordering = prod(lines[:3]) * (tiles[3] * lines[4] + (lines[3] - tiles[3]) * faces)
     seams = rows * (segments - 1)
+    settled = -(-rows // SETTLED)
     groups = bordering * segments
     return Layout(
         plan.tobytes(),
@@ -354,7 +355,7 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
         -(-seams // THREADS),
         -(-groups * words // THREADS),
         -(-rows * segments * words // THREADS),
-        -(-(-(-rows // SETTLED)) * segments * words // THREADS),
+        -(-settled * segments * words // THREADS),
     )
 
 
