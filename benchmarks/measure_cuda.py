@@ -23,7 +23,7 @@ from equilabel.kernels.layout import Layout
 from equilabel.methods import load_recipe
 from equilabel.neighborhood import offsets
 from harness import store
-from label_cuda import SOURCE, device_times, null_time, passes, wall_time
+from label_cuda import SOURCE, device_times, null_time, passes, wall_time, whole_time
 from peers_cuda import versions
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
             return table
 
         everything = partial(tally, layout=outlines, values=gray)
-        alone = device_times(passes(pixels, 2, False, out), wait)
         pack, unite, _, paint = passes(pixels, 2, False, out)
         before = [pack, unite, number]  # what counts puts labels in place of nodes, too
         fused = device_times([*before, tally, paint], wait)
@@ -72,13 +71,13 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
             "image": name,
             "objects": known,
             "null us": null_time(pixels, out, module),
-            "label us": alone[-1],
+            "label us": whole_time([*passes(pixels, 2, False, out)], wait),
             "places us": fused[3],
-            "places fused us": fused[-1],
+            "places fused us": whole_time([*before, tally, paint], wait),
             "outlines us": counted[3],
             "all us": full[3],
-            "all fused us": full[-1],
-            "table only us": device_times([*before, tally], wait)[-1],
+            "all fused us": whole_time([*before, everything, paint], wait),
+            "table only us": whole_time([*before, tally], wait),
             "from labels us": _times_from_labels(labels, gray, known, (places, outlines), wait),
             "wall label us": wall_time(partial(label, pixels, return_num=True), 10),
             "wall places us": wall_time(partial(label, pixels, properties=PLACES), 10),

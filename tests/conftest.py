@@ -1,7 +1,7 @@
 """Devices to test on, how hard to search, and what is left out where numba is switched off."""
 
 import gc
-import importlib
+import importlib.util
 import os
 import sys
 
@@ -11,6 +11,9 @@ from hypothesis import settings
 from equilabel import devices
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+
+# Doctests are looked for in every module: those of a viewer that is not installed are not.
+collect_ignore = [] if importlib.util.find_spec("qtpy") else ["gui.py"]
 
 settings.register_profile(
     "equilabel",

@@ -205,6 +205,16 @@ def test_runs_are_measured_across_strips_and_segments(cupy, shape, filled):
         same(regionprops_table(labels, properties=wanted, **options), expected)
 
 
+def test_nothing_is_measured_where_nothing_is(cupy):
+    for shape in [(40, 50), (3, 4, 5), (0, 7)]:
+        nothing = np.zeros(shape, np.uint8)
+        wanted = names(len(shape), intensity=True)
+        on_gpu = cupy.asarray(nothing)
+        expected = measure(nothing, wanted, intensity_image=nothing)
+        same(measure(on_gpu, wanted, intensity_image=on_gpu), expected)
+        same(regionprops_table(on_gpu, on_gpu, wanted), expected)
+
+
 @pytest.mark.parametrize("shape", [(70, 90), (9, 20, 40)])
 def test_columns_do_not_hang_on_what_else_is_asked_for(cupy, shape):
     image = percolation(shape, 0.5)

@@ -66,7 +66,7 @@ def recipe(
             passes.analyze(labels)
     else:
         kind = np.int32 if size < 2**30 else np.int64
-        counts = passes.zeros(size, 1 + image.ndim, kind)
+        counts = np.zeros((size, 1 + image.ndim), kind, like=image)
         sides = np.asarray(sides[0], like=image), np.asarray(sides[1], like=image)
         passes.init_counts(labels, values, rows, *sides, counts)
         while passes.scan(labels, values, rows, jumps, shifts):

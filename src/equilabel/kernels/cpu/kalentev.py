@@ -102,11 +102,6 @@ def analyze(labels):
             labels[position] = label
 
 
-def zeros(size, kinds, dtype):
-    """Return zeros, (size, kinds): the counts of an element lie together."""
-    return np.zeros((size, kinds), dtype)
-
-
 @njit(nogil=True, cache=True)
 def init_counts(labels, values, rows, jumps, shifts, counts):
     """Count every foreground element and its exposed faces as its own component (Section 4).

@@ -73,21 +73,20 @@ __global__ void analyze(Index size, Index* labels)
 }
 
 // Section 4: count every foreground element and its exposed faces as its own component. `counts` holds
-// `kinds` numbers for each of the `places` of the padded image, 0 at first, one kind after the other;
-// `sides` of both lists are the distances to the two neighbors along each axis, 0 where the axis has but
-// one element.
+// `kinds` numbers for each element of the padded image, 0 at first; `sides` of both lists are the
+// distances to the two neighbors along each axis, 0 where the axis has but one element.
 template <typename Pixel, typename Count>
 __global__ void init_counts(const Pixel* __restrict__ values, const Index* __restrict__ rows,
                             Index width, Index size, const Index* __restrict__ jumps,
-                            const Index* __restrict__ shifts, int kinds, Index places,
-                            const Index* labels, Count* counts)
+                            const Index* __restrict__ shifts, int kinds, const Index* labels,
+                            Count* counts)
 {
     const Index element = thread_index();
     if (element >= size) return;
     const Index position = padded(rows, width, element);
     if (labels[position] == 0) return;
     const Pixel value = values[element];
-    counts[position] = 1;
+    counts[position * kinds] = 1;
     for (int axis = 0; axis < kinds - 1; ++axis) {
         Count exposed = 0;
         for (int side = 2 * axis; side < 2 * axis + 2; ++side) {
@@ -95,7 +94,7 @@ __global__ void init_counts(const Pixel* __restrict__ values, const Index* __res
             exposed += jump == 0 || labels[position + jump] == 0 ||
                        values[element + shifts[side]] != value;
         }
-        counts[(1 + axis) * places + position] = exposed;
+        counts[position * kinds + 1 + axis] = exposed;
     }
 }
 
@@ -123,7 +122,7 @@ __global__ void analyze_counts(Index size, int kinds, Index* labels, Count* coun
             after = labels[label];
         }
         labels[position] = label;
-        moves = label != position && counts[position] != 0;
+        moves = label != position && counts[position * kinds] != 0;
     }
     const unsigned moving = __ballot_sync(ALL, moves);
     unsigned lanes = 0;
@@ -136,17 +135,22 @@ __global__ void analyze_counts(Index size, int kinds, Index* labels, Count* coun
     __syncthreads();
     if (moves) {
         const bool shared = static_cast<unsigned long long>(label) == lowest;
+        Count* const mine = counts + position * kinds;
+        Count* const end = counts + label * kinds;
         for (int kind = 0; kind < kinds; ++kind) {
-            Count& mine = counts[kind * size + position];
-            const Count value = mine;
-            mine = 0;
-            const Count sum = sum_over(lanes, value);
-            if (leads) atomicAdd(shared ? sums + kind : counts + kind * size + label, sum);
+            const Count sum = sum_over(lanes, mine[kind]);
+            mine[kind] = 0;
+            if (!leads) continue;
+            // Apart, so that each is an operation of its own kind of memory: one of any memory has to wait.
+            if (shared)
+                atomicAdd(sums + kind, sum);
+            else
+                atomicAdd(end + kind, sum);
         }
     }
     __syncthreads();
     if (threadIdx.x < kinds && lowest != ~0ull && sums[threadIdx.x])
-        atomicAdd(counts + threadIdx.x * size + lowest, sums[threadIdx.x]);
+        atomicAdd(counts + lowest * kinds + threadIdx.x, sums[threadIdx.x]);
 }
 
 // Leave with each element that bears its own index where it lies in the image, as -1 - element.

@@ -50,11 +50,6 @@ def analyze(labels):
     launch(kernel("kalentev", "analyze"), labels.size, labels.size, labels)
 
 
-def zeros(size, kinds, dtype):
-    """Return zeros, (size, kinds): those of one kind lie together, for neighboring threads."""
-    return cupy.zeros((kinds, size), dtype).T
-
-
 def init_counts(labels, values, rows, jumps, shifts, counts):
     """Count every foreground element and its exposed faces as its own component (Section 4)."""
     launch(
@@ -67,7 +62,6 @@ def init_counts(labels, values, rows, jumps, shifts, counts):
         jumps.reshape(-1),
         shifts.reshape(-1),
         counts.shape[1],
-        len(counts),
         labels,
         counts,
     )

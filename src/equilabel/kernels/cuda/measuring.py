@@ -189,7 +189,7 @@ class Survey:
         """Let warps go through pixels and values."""
         if self._flat.size:
             tall, warps = columns_of_warps(self._rows.sides, WIDE)
-            scene = describe(self._rows.sides, self.layout, tall, WIDE)
+            scene, _ = describe(self._rows.sides, self.layout, tall, WIDE)
             launch(function, 32 * warps, self._flat, values, channels, scene, *arguments)
 
 

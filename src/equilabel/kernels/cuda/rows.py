@@ -134,21 +134,24 @@ class JoinedRows:
         kinds, deep = _kinds(layout)
         words = self.table.layout.tile[0]
         few = deep or (layout.outline != "none" and words < 16)
-        self._measure("tally_runs", kinds, self._describe(layout, 4 if few else 8), table)
+        function = kernel("tallying", f"tally_runs<{self._types}, {kinds}>")
+        self._measure(function, self._describe(layout, 4 if few else 8), table)
         return table
 
     def add_gray(self, layout: Layout, values, table):
         """Add the values of small types, one for each pixel, to a table of four columns."""
+        function = kernel("tallying", f"add_gray<{self._types}, {_name(values)}>")
         aligned = _aligned(values, self.sides)
-        scene = self._describe(layout, 8)
-        self._measure("add_gray", _name(values), scene, values, aligned, table)
+        self._measure(function, self._describe(layout, 8), values, aligned, table)
 
-    def _measure(self, name, kinds, scene, *arguments):
-        """Start a kernel, which puts labels in place of nodes if nobody did so before."""
+    @property
+    def _types(self):
         many = "true" if self.table.many else "false"
-        types = f"{self.table.node}, {self.table.layout.tile[0]}, {many}"
+        return f"{self.table.node}, {self.table.layout.tile[0]}, {many}"
+
+    def _measure(self, function, scene, *arguments):
+        """Start a kernel, which puts labels in place of nodes if nobody did so before."""
         settled, self.table.settled = self.table.settled, True
-        function = kernel("tallying", f"{name}<{types}, {kinds}>")
         _measure(function, scene, self.table.job, np.bool_(settled), *arguments)
 
     def _describe(self, layout, most):
@@ -162,7 +165,7 @@ class JoinedRows:
 
 @lru_cache(64)
 def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int):
-    """Describe an image to kernels, see scene.cuh; strips have so many rows and columns."""
+    """Describe an image to kernels, see scene.cuh; return how many strips of a size it has, too."""
     scene = np.zeros((), SCENE)
     scene["sides"] = padded = (1,) * (AXES - len(sides)) + tuple(sides)
     scene["axes"], scene["rank"], scene["width"] = layout.axes, layout.rank, layout.width
@@ -171,7 +174,8 @@ def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int):
     for group in ("sums", "lows", "highs", "seconds", "pairs", "euler_face", "euler_full"):
         scene[group] = layout[group].start if layout.widths[group] else -1
     scene["outline"] = layout["outline"].start if layout.widths["outline"] else -1
-    return scene.view(f"V{SCENE.itemsize}")  # without names, which are slow to pass
+    blocks = prod(padded[:4]) * int(scene["segments"]) * int(scene["strips"])
+    return scene.view(f"V{SCENE.itemsize}"), blocks  # without names, which are slow to pass
 
 
 def columns_of_warps(sides, wide: int) -> tuple[int, int]:
@@ -211,9 +215,8 @@ def _kinds(layout):
 
 def _measure(function, scene, source, *arguments):
     """Start a kernel with a block for each strip."""
-    told = scene.view(SCENE)
-    blocks = prod(told["sides"][:4].tolist()) * int(told["segments"]) * int(told["strips"])
-    function((blocks,), (MEASURERS,), (source, scene, *arguments))
+    told, blocks = scene
+    function((blocks,), (MEASURERS,), (source, told, *arguments))
 
 
 def _strips(sides, wide, tall):
