@@ -16,7 +16,7 @@ struct At {
 template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS>
 using LineOf = typename At<Kinds<RANK, STEPS, EULER, OUTLINE, SECONDS>>::Line;
 
-// The origin of a strip, and what the table says of the axes before rows.
+// The first pixel of a strip, and what the table says of the axes before rows.
 struct Origin {
     Index x, y, before[4];
     int skip;  // axes that the image has not
@@ -35,7 +35,7 @@ struct Origin {
     }
 };
 
-// Add a line, its coordinates taken from a origin, to that of a label in the table.
+// Add a line, its coordinates taken from an origin, to that of a label in the table.
 template <class Kinds>
 __device__ inline void write_counts(const typename At<Kinds>::Line& line, const Origin& origin,
                                     const Scene& scene, u8* to)

@@ -18,7 +18,8 @@ struct Line {
     __device__ void merge(const Line& other)
     {
 #pragma unroll
-        for (int k = 0; k < N; ++k) of[k] = Greatest >> k & 1 ? max(of[k], other.of[k]) : of[k] + other.of[k];
+        for (int k = 0; k < N; ++k)
+            of[k] = Greatest >> k & 1 ? max(of[k], other.of[k]) : of[k] + other.of[k];
 #pragma unroll
         for (int k = 0; k < Wide; ++k) wide[k] += other.wide[k];
     }
@@ -26,7 +27,9 @@ struct Line {
 
 // How many labels a ledger of such lines has room for, in 20 kB.
 template <class Line>
-constexpr int SLOTS = 4 * Line::N + 8 * Line::Wide <= 32 ? 512 : 4 * Line::N + 8 * Line::Wide <= 72 ? 256 : 128;
+constexpr int SLOTS = 4 * Line::N + 8 * Line::Wide <= 32   ? 512
+                      : 4 * Line::N + 8 * Line::Wide <= 72 ? 256
+                                                           : 128;
 
 template <typename Label, class Line>
 struct Ledger {
