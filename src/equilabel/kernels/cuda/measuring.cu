@@ -21,7 +21,7 @@ using Key = typename KeyOf<sizeof(Label) <= 4>::Type;
 // The words of a strip: foreground, and which pixels have the label of each of their earlier neighbors; of
 // the one to the left alone, if no others are compared.
 template <int WORDS, class Kinds>
-struct Compared {
+struct Sorted {
     static constexpr bool Compares = Kinds::Compares, Deep = Kinds::Rank == 3 && Compares;
     static constexpr int Words = Deep ? 8 : WORDS, Rows = 32, Halo = Kinds::Outline ? 2 : 0;
     static constexpr int Chunk = Halo ? 9 : Rows;  // rows that a warp reads one after the other
@@ -41,7 +41,9 @@ struct Compared {
         for (int task = threadIdx.x / 32; task < Plane::Pitch * chunks; task += MEASURERS / 32) {
             const int column = task % Plane::Pitch, from = task / Plane::Pitch * Chunk;
             const Index x = strip.x + 32 * (column - Plane::Beside), y = strip.y + from - Halo;
-            if (x >= 1 && x + 33 <= scene.sides[5] && y >= 1 && y + Chunk + 1 <= scene.sides[4])
+            const bool inner =
+                x >= 1 && x + 33 <= scene.sides[5] && y >= 1 && y + Chunk + 1 <= scene.sides[4];
+            if (inner)
                 read_column<true>(labels, scene, strip, column, from, tall);
             else
                 read_column<false>(labels, scene, strip, column, from, tall);
@@ -188,7 +190,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
     count_labels(const Label* __restrict__ labels, const __grid_constant__ Scene scene, u8* table)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
-    typedef Compared<ABREAST, Asked> Words;
+    typedef Sorted<ABREAST, Asked> Words;
     __shared__ Ledger<Key<Label>, typename At<Asked>::Line> ledger;
     __shared__ Origin origin;
     __shared__ Words words;
@@ -199,10 +201,9 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
     const auto write = [&](Key<Label> label, const typename At<Asked>::Line& line) {
         write_counts<Asked>(line, origin, scene, table + static_cast<Index>(label) * scene.width);
     };
-    const Index columns = scene.sides[5];
-    const Labels<Label, Words> image = {labels + strip.line * columns + strip.x, words, columns};
     walk<Words::Words, false>(
-        strip, scene.tall * Words::Words / MEASURERS, image, ledger,
+        strip, scene.tall * Words::Words / MEASURERS,
+        Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5]}, ledger,
         [&](int row, int word, unsigned own) { return words.look(row, word, own); },
         count_stretch<Asked>, write);
     __syncthreads();
@@ -215,7 +216,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     add_grays(const Label* __restrict__ labels, const __grid_constant__ Scene scene,
               const Gray* __restrict__ values, bool aligned, u8* table)
 {
-    typedef Compared<ABREAST, Kinds<2, 0, 0, 0, false>> Words;
+    typedef Sorted<ABREAST, Kinds<2, 0, 0, 0, false>> Words;
     __shared__ Ledger<Key<Label>, Values> ledger;
     __shared__ Words words;
     const Strip strip = find_strip(scene, 32 * Words::Words);
@@ -224,12 +225,11 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     const auto write = [&](Key<Label> label, const Values& line) {
         write_values<Gray>(line, table + VALUE_COLUMNS * static_cast<Index>(label));
     };
-    const Index columns = scene.sides[5];
-    const Labels<Label, Words> image = {labels + strip.line * columns + strip.x, words, columns};
     walk<Words::Words, true>(
-        strip, scene.tall * Words::Words / MEASURERS, image, ledger,
+        strip, scene.tall * Words::Words / MEASURERS,
+        Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5]}, ledger,
         [&](int row, int word, unsigned own) {
-            return read_numbers(values, strip, row, word, own, columns, aligned);
+            return read_numbers(values, strip, row, word, own, scene.sides[5], aligned);
         },
         count_values<Gray>, write);
     __syncthreads();

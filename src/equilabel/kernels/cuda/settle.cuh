@@ -26,20 +26,22 @@ __device__ inline void settle(const Job& job, Index line, int segment, int rows,
         most = max(most, runs[k]);
     }
     for (unsigned run = threadIdx.x % WORDS; run < most; run += WORDS) {
-        const bool inside = MANY || static_cast<int>(run) < table.room;
-        Id* const at = inside ? table.entries + run : table.last;
-        const Index below = inside ? plan.columns : plan.segments;
+        Id* at[SETTLED];
         Id label[SETTLED];
 #pragma unroll
-        for (int k = 0; k < SETTLED; ++k)
-            if (run < runs[k]) label[k] = at[k * below];
+        for (int k = 0; k < SETTLED; ++k) {
+            at[k] = MANY || static_cast<int>(run) < table.room
+                        ? table.entries + k * plan.columns + run
+                        : table.last + static_cast<Index>(k) * plan.segments;
+            if (run < runs[k]) label[k] = *at[k];
+        }
         if (!settled) {
 #pragma unroll
             for (int k = 0; k < SETTLED; ++k)
                 if (run < runs[k]) label[k] = nodes[label[k]] & ~LABEL<Id>;
 #pragma unroll
             for (int k = 0; k < SETTLED; ++k)
-                if (run < runs[k]) at[k * below] = label[k];
+                if (run < runs[k]) *at[k] = label[k];
         }
 #pragma unroll
         for (int k = 0; k < SETTLED; ++k)

@@ -26,8 +26,8 @@ template <int WORDS, class Kinds>
 struct Planes {
     static constexpr bool Deep = Kinds::Rank == 3 && Kinds::Compares;
     static constexpr int Halo = Kinds::Outline ? 2 : Kinds::Compares ? 1 : 0;
-    static constexpr bool Few = Deep || (Halo == 2 && WORDS < 16);  // rows, as rows.py has them
-    static constexpr int Rows = MEASURERS / WORDS * (Few ? 4 : 8);
+    // As rows.py has them.
+    static constexpr int Rows = MEASURERS / WORDS * (Deep || (Halo == 2 && WORDS < 16) ? 4 : 8);
     Plane<WORDS, Rows, Halo> set;
     Plane<WORDS, Deep ? Rows : 0, Halo> above;  // of the slab before
     Plane<WORDS, Kinds::Outline ? Rows : 0, 1> border;
