@@ -19,7 +19,7 @@ cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuP
 
 from cupy.cuda import nvrtc  # noqa: E402
 
-from equilabel.kernels.cuda import _compile, runs  # noqa: E402
+from equilabel.kernels.cuda import _compile, tiling  # noqa: E402
 
 FOLDER = Path(equilabel.__file__).parent / "kernels" / "cuda"
 FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -31,7 +31,7 @@ KERNEL = re.compile(
 )
 TILES = sorted(
     {
-        (many, *runs.tile_of(2**k, leading, many))
+        (many, *tiling.tile_of(2**k, leading, many))
         for many in (False, True)
         for k in range(16)
         for leading in range(6)
@@ -54,7 +54,7 @@ INSTANCES = {
     "Tile": [
         f"Tile<{str(many).lower()}, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES
     ],
-    "Edges": [f"Edges<{runs.INNER}>", f"Edges<{runs.MOST_EDGES}>"],
+    "Edges": [f"Edges<{tiling.INNER}>", f"Edges<{tiling.MOST_EDGES}>"],
     "WORDS": [str(words) for words in sorted({words for _, words, _, _ in TILES})],
     "typename": ["u1", "u2", "u4", "u8"],
     "int": ["1", "2", "3", "4", "5", "6"],

@@ -132,7 +132,7 @@ class JoinedRows:
         """Return a table of counts, on the device."""
         table = cupy.zeros((self.lines, layout.width), np.uint64)
         kinds, deep = _kinds(layout)
-        words = self.table.layout.tile[0]
+        words = self.table.tiling.tile[0]
         few = deep or (layout.outline != "none" and words < 16)
         function = kernel("tallying", f"tally_runs<{self._types}, {kinds}>")
         self._measure(function, self._describe(layout, 4 if few else 8), table)
@@ -147,7 +147,7 @@ class JoinedRows:
     @property
     def _types(self):
         many = "true" if self.table.many else "false"
-        return f"{self.table.node}, {self.table.layout.tile[0]}, {many}"
+        return f"{self.table.node}, {self.table.tiling.tile[0]}, {many}"
 
     def _measure(self, function, scene, *arguments):
         """Start a kernel, which puts labels in place of nodes if nobody did so before."""
@@ -156,7 +156,7 @@ class JoinedRows:
 
     def _describe(self, layout, most):
         """Describe strips in which a thread takes up to so many rows, fewer where there are few."""
-        words = self.table.layout.tile[0]
+        words = self.table.tiling.tile[0]
         abreast = MEASURERS // words
         while most > 1 and _strips(self.sides, 32 * words, abreast * most) < BLOCKS:
             most //= 2

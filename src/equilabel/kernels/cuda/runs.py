@@ -4,79 +4,18 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import accumulate, product
-from math import prod
+from itertools import accumulate
 from typing import Any
 
 import cupy
 import numpy as np
 
 from ._compile import THREADS, handle, kernel
+from .tiling import Tiling, arrange
 
-AXES = 5
-INNER = 4
-MOST_EDGES = 121
 NUMBER_THREADS = 1024
-SETTLED = 4  # rows that a thread puts labels into at once, see settle.cuh
 COMPARES = ("", "!=", ">", "<=", "<")  # as bits.cuh counts them
-EVERY_ROW, FIRST_ROWS, FACES = range(3)
-PLAN = np.dtype(
-    [
-        ("columns", "i8"),
-        ("rows", "i8"),
-        ("back", "i8", INNER),
-        ("shape", "i4", AXES),
-        ("tiles", "i4", AXES),
-        ("inverse", "u4", 3),
-        ("segments", "i4"),
-        ("width", "i4"),
-        ("edges", "i4"),
-        ("inner", "i4"),
-        ("border", "i4"),
-        ("dz", "i1", INNER),
-        ("dy", "i1", INNER),
-        ("diagonal", "i1", INNER),
-    ],
-    align=True,
-)
 JOB = struct.Struct("14Q4i")  # a Job after its plan
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How an image is cut into tiles.
-
-    Attributes
-    ----------
-    plan : bytes
-        What kernels know of it, see plan.cuh.
-    edges : () array of bytes
-        Likewise, with room for `most`.
-    columns : int
-        Pixels of a row.
-    tile : (int, int, int)
-        Words of a segment, and rows of a tile along the two axes before the last.
-    tiles, segments, seams, groups : int
-        Tiles; segments of all rows; places where two segments of a row meet; segments with edges
-        that leave their tile.
-    seam_blocks, row_blocks, word_blocks, entry_blocks : int
-        Blocks with a thread for each seam, for each word of a group, for each word, and for each
-        word of every fourth row.
-    """
-
-    plan: bytes
-    edges: Any
-    most: int
-    columns: int
-    tile: tuple[int, int, int]
-    tiles: int
-    segments: int
-    seams: int
-    groups: int
-    seam_blocks: int
-    row_blocks: int
-    word_blocks: int
-    entry_blocks: int
 
 
 @dataclass
@@ -85,7 +24,7 @@ class Table:
 
     Attributes
     ----------
-    layout : Layout
+    tiling : Tiling
     kernels : tuple of int
         Handles of the passes, compiled for these types.
     job : () array of bytes
@@ -106,7 +45,7 @@ class Table:
         Whether run tables hold labels, no longer nodes.
     """
 
-    layout: Layout
+    tiling: Tiling
     kernels: tuple[int, ...]
     job: Any
     start: Callable[..., None]
@@ -168,20 +107,20 @@ def pack(
     """Turn pixels into bits, and the runs of every tile into nodes."""
     dtype = image.dtype
     many = dtype.kind != "b" and not compare
-    layout = arrange(image.shape, connectivity, stacked, many)
+    tiling = arrange(image.shape, connectivity, stacked, many)
     bytes_each = 8 if out.size > 2**31 else out.itemsize
     nodes = out
     if bytes_each != out.itemsize:
         nodes = cupy.empty(out.size, np.uint64)
-    words = layout.tile[0]
-    blocks = -(-layout.segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
-    plane = layout.segments * words * 4
+    words = tiling.tile[0]
+    blocks = -(-tiling.segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
+    plane = tiling.segments * words * 4
     sizes = (
         plane,
         plane * many,
-        4 * layout.segments,
+        4 * tiling.segments,
         8 * (blocks + 1),
-        bytes_each * (image.size if many else layout.segments),
+        bytes_each * (image.size if many else tiling.segments),
     )
     begins = tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
     memory = cupy.empty(begins[-1], np.uint8)
@@ -193,11 +132,11 @@ def pack(
         bytes_each,
         out.itemsize,
         many,
-        layout.tile,
-        layout.most,
+        tiling.tile,
+        tiling.most,
         cupy.cuda.runtime.getDevice(),
     )
-    told = layout.plan + JOB.pack(
+    told = tiling.plan + JOB.pack(
         pixels,
         base,
         base + begins[1],
@@ -208,29 +147,29 @@ def pack(
         base + begins[3],
         count.data.ptr,
         blocks,
-        layout.seam_blocks,
-        layout.seams,
-        layout.groups,
+        tiling.seam_blocks,
+        tiling.seams,
+        tiling.groups,
         pixel(background or 0, dtype),
         COMPARES.index(compare or "!=") if background is not None else 0,
-        layout.columns % 16 == 0 and pixels % 16 == 0,
-        layout.columns % 4 == 0 and labels % 16 == 0,
-        layout.columns % 4 == 0 and pixels % min(16, 4 * dtype.itemsize) == 0,
+        tiling.columns % 16 == 0 and pixels % 16 == 0,
+        tiling.columns % 4 == 0 and labels % 16 == 0,
+        tiling.columns % 4 == 0 and pixels % min(16, 4 * dtype.itemsize) == 0,
     )
     job = np.frombuffer(bytearray(told), f"V{len(told)}").reshape(())
-    arguments = np.array((job.ctypes.data, layout.edges.ctypes.data), np.uintp)
+    arguments = np.array((job.ctypes.data, tiling.edges.ctypes.data), np.uintp)
     keep = (image, out, nodes, memory, arguments)
     stream, told_at = cupy.cuda.get_current_stream().ptr, arguments.ctypes.data
     start = partial(launch, stream, told_at)
-    table = Table(layout, kernels, job, start, blocks, count, many, f"u{bytes_each}", keep)
-    start(kernels[0], layout.tiles)
+    table = Table(tiling, kernels, job, start, blocks, count, many, f"u{bytes_each}", keep)
+    start(kernels[0], tiling.tiles)
     return table
 
 
 def unite(table: Table) -> None:
     """Unite nodes where tiles meet."""
-    layout = table.layout
-    table.start(table.kernels[1], layout.seam_blocks + layout.row_blocks)
+    tiling = table.tiling
+    table.start(table.kernels[1], tiling.seam_blocks + tiling.row_blocks)
 
 
 def number(table: Table) -> None:
@@ -241,14 +180,14 @@ def number(table: Table) -> None:
 def settle(table: Table) -> None:
     """Put labels in place of nodes in the run tables, unless measuring did so."""
     if not table.settled:
-        table.start(table.kernels[3], table.layout.entry_blocks)
+        table.start(table.kernels[3], table.tiling.entry_blocks)
         table.settled = True
 
 
 def paint(table: Table) -> None:
     """Write the label of every pixel."""
     settle(table)
-    table.start(table.kernels[4], table.layout.word_blocks)
+    table.start(table.kernels[4], table.tiling.word_blocks)
 
 
 def launch(stream: int, arguments: int, function: int, blocks: int, threads: int = THREADS) -> None:
@@ -287,101 +226,3 @@ def compiled(
 def pixel(value: Any, dtype: Any) -> int:
     """Return the unsigned integer of the same bits."""
     return int(np.array(value, dtype).view(f"u{dtype.itemsize}")[()])
-
-
-@lru_cache(64)
-def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool) -> Layout:
-    """Cut an image into tiles."""
-    columns = shape[-1]
-    lines = (1,) * (AXES + 1 - len(shape)) + shape[:-1]
-    leading = len(shape) - 1 - stacked
-    words, tall, deep = tile_of(columns, leading, many)
-    width = 32 * words
-    # A tile spans one axis before the last, or two, where edges lead along them.
-    tiles = [*lines[:3], -(-lines[3] // deep), -(-lines[4] // tall)]
-    strides = [prod(lines[axis + 1 :]) for axis in range(AXES)]
-    steps = edges_of(leading, connectivity)
-    most = INNER if len(steps) <= INNER else MOST_EDGES
-    edges = np.zeros(
-        (),
-        np.dtype(
-            [("back", "i8", most), ("step", "i1", (most, AXES)), ("diagonal", "i1", most)],
-            align=True,
-        ),
-    )
-    for k, (step, diagonal) in enumerate(steps):
-        edges["step"][k] = step
-        edges["diagonal"][k] = diagonal
-        edges["back"][k] = -sum(a * b for a, b in zip(step, strides, strict=True))
-    rows = prod(lines)
-    segments = -(-columns // width)
-    inner = sum(step[:3] == (0, 0, 0) for step, _ in steps)
-    plan = np.zeros((), PLAN)
-    plan["columns"] = columns
-    plan["rows"] = rows
-    plan["shape"] = lines
-    plan["tiles"] = tiles
-    plan["inverse"] = [(2**32 - 1) // count for count in (segments, tiles[4], tiles[3])]
-    plan["segments"] = segments
-    plan["width"] = width
-    plan["edges"] = len(steps)
-    plan["inner"] = inner
-    plan["dz"][:inner] = edges["step"][:inner, 3]
-    plan["dy"][:inner] = edges["step"][:inner, 4]
-    plan["diagonal"][:inner] = edges["diagonal"][:inner]
-    plan["back"][:inner] = edges["back"][:inner]
-    bordering = rows
-    plan["border"] = EVERY_ROW
-    if leading < 2:  # only the first rows of tiles have edges that leave them
-        plan["border"] = FIRST_ROWS
-        bordering = prod(tiles) if steps and lines[4] > tall else 0
-    elif inner == len(steps):
-        plan["border"] = FACES
-        faces = tiles[4] * (2 if inner > 2 else 1)
-        bordering = prod(lines[:3]) * (tiles[3] * lines[4] + (lines[3] - tiles[3]) * faces)
-    seams = rows * (segments - 1)
-    settled = -(-rows // SETTLED)
-    groups = bordering * segments
-    return Layout(
-        plan.tobytes(),
-        np.frombuffer(bytearray(edges.tobytes()), f"V{edges.nbytes}").reshape(()),
-        most,
-        columns,
-        (words, tall, deep),
-        prod(tiles) * segments,
-        rows * segments,
-        seams,
-        groups,
-        -(-seams // THREADS),
-        -(-groups * words // THREADS),
-        -(-rows * segments * words // THREADS),
-        -(-settled * segments * words // THREADS),
-    )
-
-
-def tile_of(columns: int, leading: int, many: bool) -> tuple[int, int, int]:
-    """Return the words of a tile along the last axis, and its rows along the two before.
-
-    Where values tell runs apart there may be twice as many: such tiles have half the rows.
-    """
-    each = 1 if many else 2
-    if leading >= 2:
-        return (4, 8, 8 * each) if columns <= 128 else (8, 8, 4 * each)
-    for words in (4, 8, 16):
-        if columns <= 32 * words:
-            return words, THREADS // words * each, 1
-    return 32, 8 * each, 1
-
-
-def edges_of(leading: int, connectivity: int) -> list[tuple[tuple[int, ...], bool]]:
-    """List the steps from a row to earlier rows it touches, and whether it does so diagonally.
-
-    The nearest comes first, and those along the last two axes before others.
-    """
-    edges = []
-    for step in product((-1, 0, 1), repeat=leading):
-        hops = sum(map(abs, step))
-        if step < (0,) * leading and hops <= connectivity:
-            edges.append(((0,) * (AXES - leading) + step, hops < connectivity))
-    edges.sort(key=lambda edge: (edge[0][:3] != (0, 0, 0), sum(map(abs, edge[0])), edge[0][::-1]))
-    return edges

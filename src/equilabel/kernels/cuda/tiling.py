@@ -1,0 +1,171 @@
+"""How the method `runs` cuts an image into tiles on the GPU, told to kernels as plan.cuh says."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ._compile import THREADS
+
+AXES = 5
+INNER = 4
+MOST_EDGES = 121
+SETTLED = 4  # rows that a thread puts labels into at once, see settle.cuh
+EVERY_ROW, FIRST_ROWS, FACES = range(3)
+PLAN = np.dtype(
+    [
+        ("columns", "i8"),
+        ("rows", "i8"),
+        ("back", "i8", INNER),
+        ("shape", "i4", AXES),
+        ("tiles", "i4", AXES),
+        ("inverse", "u4", 3),
+        ("segments", "i4"),
+        ("width", "i4"),
+        ("edges", "i4"),
+        ("inner", "i4"),
+        ("border", "i4"),
+        ("dz", "i1", INNER),
+        ("dy", "i1", INNER),
+        ("diagonal", "i1", INNER),
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How an image is cut into tiles.
+
+    Attributes
+    ----------
+    plan : bytes
+        What kernels know of it, see plan.cuh.
+    edges : () array of bytes
+        Likewise, with room for `most`.
+    columns : int
+        Pixels of a row.
+    tile : (int, int, int)
+        Words of a segment, and rows of a tile along the two axes before the last.
+    tiles, segments, seams, groups : int
+        Tiles; segments of all rows; places where two segments of a row meet; segments with edges
+        that leave their tile.
+    seam_blocks, row_blocks, word_blocks, entry_blocks : int
+        Blocks with a thread for each seam, for each word of a group, for each word, and for each
+        word of every fourth row.
+    """
+
+    plan: bytes
+    edges: Any
+    most: int
+    columns: int
+    tile: tuple[int, int, int]
+    tiles: int
+    segments: int
+    seams: int
+    groups: int
+    seam_blocks: int
+    row_blocks: int
+    word_blocks: int
+    entry_blocks: int
+
+
+@lru_cache(64)
+def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool) -> Tiling:
+    """Cut an image into tiles."""
+    columns = shape[-1]
+    lines = (1,) * (AXES + 1 - len(shape)) + shape[:-1]
+    leading = len(shape) - 1 - stacked
+    words, tall, deep = tile_of(columns, leading, many)
+    width = 32 * words
+    # A tile spans one axis before the last, or two, where edges lead along them.
+    tiles = [*lines[:3], -(-lines[3] // deep), -(-lines[4] // tall)]
+    strides = [prod(lines[axis + 1 :]) for axis in range(AXES)]
+    steps = edges_of(leading, connectivity)
+    most = INNER if len(steps) <= INNER else MOST_EDGES
+    edges = np.zeros(
+        (),
+        np.dtype(
+            [("back", "i8", most), ("step", "i1", (most, AXES)), ("diagonal", "i1", most)],
+            align=True,
+        ),
+    )
+    for k, (step, diagonal) in enumerate(steps):
+        edges["step"][k] = step
+        edges["diagonal"][k] = diagonal
+        edges["back"][k] = -sum(a * b for a, b in zip(step, strides, strict=True))
+    rows = prod(lines)
+    segments = -(-columns // width)
+    inner = sum(step[:3] == (0, 0, 0) for step, _ in steps)
+    plan = np.zeros((), PLAN)
+    plan["columns"] = columns
+    plan["rows"] = rows
+    plan["shape"] = lines
+    plan["tiles"] = tiles
+    plan["inverse"] = [(2**32 - 1) // count for count in (segments, tiles[4], tiles[3])]
+    plan["segments"] = segments
+    plan["width"] = width
+    plan["edges"] = len(steps)
+    plan["inner"] = inner
+    plan["dz"][:inner] = edges["step"][:inner, 3]
+    plan["dy"][:inner] = edges["step"][:inner, 4]
+    plan["diagonal"][:inner] = edges["diagonal"][:inner]
+    plan["back"][:inner] = edges["back"][:inner]
+    bordering = rows
+    plan["border"] = EVERY_ROW
+    if leading < 2:  # only the first rows of tiles have edges that leave them
+        plan["border"] = FIRST_ROWS
+        bordering = prod(tiles) if steps and lines[4] > tall else 0
+    elif inner == len(steps):
+        plan["border"] = FACES
+        faces = tiles[4] * (2 if inner > 2 else 1)
+        bordering = prod(lines[:3]) * (tiles[3] * lines[4] + (lines[3] - tiles[3]) * faces)
+    seams = rows * (segments - 1)
+    settled = -(-rows // SETTLED)
+    groups = bordering * segments
+    return Tiling(
+        plan.tobytes(),
+        np.frombuffer(bytearray(edges.tobytes()), f"V{edges.nbytes}").reshape(()),
+        most,
+        columns,
+        (words, tall, deep),
+        prod(tiles) * segments,
+        rows * segments,
+        seams,
+        groups,
+        -(-seams // THREADS),
+        -(-groups * words // THREADS),
+        -(-rows * segments * words // THREADS),
+        -(-settled * segments * words // THREADS),
+    )
+
+
+def tile_of(columns: int, leading: int, many: bool) -> tuple[int, int, int]:
+    """Return the words of a tile along the last axis, and its rows along the two before.
+
+    Where values tell runs apart there may be twice as many: such tiles have half the rows.
+    """
+    each = 1 if many else 2
+    if leading >= 2:
+        return (4, 8, 8 * each) if columns <= 128 else (8, 8, 4 * each)
+    for words in (4, 8, 16):
+        if columns <= 32 * words:
+            return words, THREADS // words * each, 1
+    return 32, 8 * each, 1
+
+
+def edges_of(leading: int, connectivity: int) -> list[tuple[tuple[int, ...], bool]]:
+    """List the steps from a row to earlier rows it touches, and whether it does so diagonally.
+
+    The nearest comes first, and those along the last two axes before others.
+    """
+    edges = []
+    for step in product((-1, 0, 1), repeat=leading):
+        hops = sum(map(abs, step))
+        if step < (0,) * leading and hops <= connectivity:
+            edges.append(((0,) * (AXES - leading) + step, hops < connectivity))
+    edges.sort(key=lambda edge: (edge[0][:3] != (0, 0, 0), sum(map(abs, edge[0])), edge[0][::-1]))
+    return edges
