@@ -1,0 +1,220 @@
+"""Every launch hands a kernel what its signature asks for; no card is needed.
+
+Launchers run on arrays of NumPy that pass for those of a device, and what they start is held
+against the source: the number of arguments, which are arrays, of which type, and the size of
+structures. Kernels do nothing here.
+"""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
+
+from cupy.cuda import nvrtc  # noqa: E402
+
+from equilabel.kernels.cuda import (  # noqa: E402
+    _compile,
+    counting,
+    kalentev,
+    komura,
+    lines,
+    measuring,
+    roots,
+    rows,
+    runs,
+    tiling,
+)
+from equilabel.kernels.layout import Layout  # noqa: E402
+from equilabel.methods import load_recipe  # noqa: E402
+from equilabel.neighborhood import offsets  # noqa: E402
+from test_cuda_compile import comments_removed  # noqa: E402
+
+TYPES = {"Index": "i8", "unsigned long long": "u8", "double": "f8", "int": "i4", "bool": "?"}
+SIGNATURE = re.compile(
+    r"(?:template\s*<(?P<parameters>[^<>]*)>\s*)?__global__\s+void\s+"
+    r"(?:__launch_bounds__\([^()]*\)\s*)?(?P<name>\w+)\s*\((?P<arguments>[^)]*)\)"
+)
+
+
+class OnDevice(np.ndarray):
+    """An array that passes for one of a device."""
+
+    @property
+    def data(self):
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+    def __array_function__(self, function, types, arguments, options):
+        made = super().__array_function__(function, types, arguments, options)
+        return made.view(OnDevice) if isinstance(made, np.ndarray) else made
+
+
+def on_device(array):
+    return np.ascontiguousarray(array).view(OnDevice)
+
+
+def ask(name):
+    """Stand in for a function of CuPy."""
+    found = getattr(np, name)
+    if isinstance(found, type):
+        return found
+
+    def call(*arguments, **options):
+        made = found(*arguments, **options)
+        return made.view(OnDevice) if isinstance(made, np.ndarray) else made
+
+    return call
+
+
+class FakeCuPy:
+    """As much of CuPy as launchers use."""
+
+    ndarray = OnDevice
+    asnumpy = staticmethod(np.asarray)
+
+    def __getattr__(self, name):
+        return ask(name)
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """List what is started: file, kernel, blocks, arguments."""
+    calls = []
+
+    def kernel(file, name):
+        return lambda grid, block, arguments, **_: calls.append((file, name, grid, arguments))
+
+    for module in (counting, kalentev, komura, lines, measuring, roots, rows):
+        monkeypatch.setattr(module, "cupy", FakeCuPy())
+        if hasattr(module, "kernel"):
+            monkeypatch.setattr(module, "kernel", kernel)
+    monkeypatch.setattr(lines, "download", lambda array, **_: np.asarray(array))
+    monkeypatch.setattr(lines, "upload", on_device)
+    return calls
+
+
+def signature(file, name):
+    """Return the types that a kernel asks for, with its template parameters put in."""
+    text = comments_removed((_compile.FOLDER / f"{file}.cu").read_text(encoding="utf-8"))
+    base, _, chosen = name.rstrip(">").partition("<")
+    match = next(match for match in SIGNATURE.finditer(text) if match["name"] == base)
+    names = [part.split()[-1] for part in (match["parameters"] or "").split(",") if part]
+    given = dict(zip(names, chosen.split(", "), strict=False)) if chosen else {}
+    assert len(given) == len(names), name
+    kinds = []
+    for argument in match["arguments"].split(","):
+        words = re.sub(r"const|__restrict__|__grid_constant__|\w+$", "", argument.strip())
+        kind = words.replace("*", "").strip()
+        kinds.append((given.get(kind, TYPES.get(kind, kind)), "*" in words))
+    return kinds
+
+
+def check(calls):
+    assert calls
+    for file, name, (blocks,), arguments in calls:
+        kinds = signature(file, name)
+        assert len(kinds) == len(arguments), name
+        assert blocks > 0
+        for (kind, is_array), argument in zip(kinds, arguments, strict=True):
+            if kind in ("Job", "Scene"):
+                assert argument.shape == (), (name, kind)
+                assert argument.itemsize == SIZES[kind], (name, kind)
+            elif is_array:
+                assert isinstance(argument, OnDevice), (name, kind)
+                whole = argument.dtype.kind in "iu" and kind[0] in "iu"
+                found = argument.dtype.str[1:]
+                assert found == kind or (whole and found[1:] == kind[1:]), (name, kind, found)
+            elif kind in ("?", "bool"):
+                assert isinstance(argument, (bool, np.bool_)), (name, kind)
+            else:
+                assert not isinstance(argument, (bool, np.ndarray, float)), (name, kind)
+                assert np.asarray(argument).dtype.kind in "iub", (name, kind)
+
+
+SIZES = {"Scene": rows.SCENE.itemsize, "Job": tiling.PLAN.itemsize + runs.JOB.size}
+
+
+@pytest.mark.parametrize("struct", SIZES)
+def test_structures_are_as_large_as_launchers_make_them(struct):
+    """The compiler is asked: an argument of another size would be read past its end."""
+    check_size = f"static_assert(sizeof({struct}) == {SIZES[struct]});"
+    program = nvrtc.createProgram(f"{_compile.source('tallying')}\n{check_size}", "", (), ())
+    try:
+        nvrtc.compileProgram(program, _compile.options(_compile.FOLDER))
+    except nvrtc.NVRTCError:
+        pytest.fail(nvrtc.getProgramLog(program))
+    except (RuntimeError, ImportError) as error:
+        pytest.skip(f"NVRTC cannot be loaded: {error}")
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+LAYOUTS = {
+    "1D": ((700,), Layout(axes=1)),
+    "places": ((70, 1100), Layout(axes=2, seconds=True)),
+    "outlines": ((70, 90), Layout(axes=2, pairs="all", euler_full=True, outline="equal")),
+    "uneven": ((70, 90), Layout(axes=2, pairs="faces", euler_face=True, outline="uneven")),
+    "3D": ((9, 17, 300), Layout(axes=3, pairs="all", euler_full=True, euler_face=True)),
+    "stack": ((3, 40, 50), Layout(axes=3, stacked=True, pairs="faces")),
+    "5D": ((2, 3, 4, 5, 40), Layout(axes=5)),
+}
+
+
+@pytest.mark.parametrize("kind", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["u1", "i2", "i4", "u8"])
+def test_labels_are_counted_and_values_summed(started, kind, dtype):
+    shape, layout = LAYOUTS[kind]
+    labels = on_device(np.arange(np.prod(shape)).reshape(shape) % 5).astype(dtype).view(OnDevice)
+    survey = measuring.Survey(measuring.LabelRows(labels), layout)
+    size = labels.size
+    for values in (np.ones((size, 1), "u1"), np.ones((size, 1), "u2"), np.ones((size, 2), "f4")):
+        survey.values(on_device(values))
+    centers = np.zeros((len(survey.labels), layout.rank))
+    survey.squares(on_device(np.ones((size, 1), "f4")), np.zeros((len(survey.labels), 1)))
+    if layout.rank in (2, 3):
+        survey.powers(centers)
+        survey.weighted(on_device(np.ones((size, 1), "f8")), 0, centers)
+    check(started)
+    expected = {"count_labels", "add_grays", "add_values", "add_squares"}
+    if layout.rank in (2, 3):
+        expected.add("add_powers")
+    assert {name.partition("<")[0] for _, name, _, _ in started} == expected
+
+
+@pytest.mark.parametrize("kind", LAYOUTS)
+@pytest.mark.parametrize("many", [False, True])
+def test_runs_are_counted_and_their_values_summed(started, kind, many):
+    shape, layout = LAYOUTS[kind]
+    cut = tiling.arrange(shape, layout.rank, layout.stacked, many)
+    job = np.zeros((), f"V{SIZES['Job']}")
+    table = SimpleNamespace(job=job, tiling=cut, many=many, node="u4", settled=False)
+    joined = measuring.JoinedRows(table, shape, 7)
+    joined.count(layout)
+    assert table.settled
+    values = on_device(np.ones(shape, "u2"))
+    joined.add_gray(layout, values, on_device(np.zeros((8, 4), np.uint64)))
+    check(started)
+    settled = [arguments[2] for _, _, _, arguments in started]
+    assert settled == [False, True]  # the second finds labels where the first put them
+
+
+@pytest.mark.parametrize("shape", [(33, 31), (5, 6, 40)])
+@pytest.mark.parametrize("dtype", ["?", "i2"])
+def test_passes_of_the_papers(started, shape, dtype):
+    image = on_device(np.ones(shape, dtype))
+    steps = offsets(len(shape), 1)
+    for name, passes in (("kalentev", kalentev), ("komura", komura)):
+        more = (lambda _: True,) if name == "kalentev" else ()
+        found = load_recipe(name)(passes, image, np.zeros((), dtype)[()], steps, *more)
+        roots.number(on_device(found.reshape(-1)), on_device(np.zeros(image.size, np.int32)))
+    check(started)
+
+
+def test_histograms(started):
+    counting.count_values(on_device(np.arange(300, dtype="u2")), 300)
+    counting.count_bins(on_device(np.ones(50, "f4")), np.linspace(0, 1, 11, dtype="f4"))
+    check(started)
