@@ -35,9 +35,10 @@ def measure(
 
     Gives the table that `regionprops_table` gives of the labels that `label` gives, and writes no
     image of labels where the columns follow from runs of pixels: sizes, boxes, centroids, moments
-    and intensities always; exposed edges and faces if all foreground has one value; the other
-    lengths, surfaces and Euler numbers if moreover `connectivity` is full. Otherwise, and for what
-    scikit-image computes, labels are made, used and forgotten.
+    and intensities always; lengths, surfaces and Euler numbers if all foreground has one value.
+    Otherwise, and for what scikit-image computes, labels are made, used and forgotten. So they are
+    on a GPU for lengths (but exposed edges and faces), surfaces and Euler numbers if `connectivity`
+    is not full, for moments of third order, and for values that are not of one or two bytes.
 
     Parameters
     ----------

@@ -112,12 +112,10 @@ class Request:
         bool
             Whether no image of labels is needed.
         """
-        told = {"none": True, "faces": not table.many, "all": full and not table.many}
-        if not told[self.layout.compared]:
-            return False
         kernels = passes("measuring", device)
-        rows = kernels.JoinedRows(table, self.shape)
-        if self.again and not rows.tell(self.values, self.powers):
+        rows = kernels.JoinedRows(table, self.shape, full=full)
+        values = self.values if self.again else None
+        if not rows.tell(self.layout.compared, values, self.powers):
             return False
         if self.values is not None:
             self.values = place(self.values, device)

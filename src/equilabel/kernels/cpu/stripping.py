@@ -54,8 +54,8 @@ class LabelRows:
 class JoinedRows:
     """The rows of a run table whose runs have their labels: nothing is read of the image.
 
-    Neighbors are compared as pixels alone. This tells their labels where any two foreground
-    pixels that are compared have the same: images of one value and faces, or full connectivity.
+    Neighbors are compared as pixels; labels are looked up where these leave it open, which is
+    where pixels touch that do not connect.
 
     Parameters
     ----------
@@ -63,21 +63,29 @@ class JoinedRows:
         After `equilabel.kernels.cpu.runs.number`.
     sides : tuple of int
         Shape of the image.
+    full : bool
+        Whether pixels that share a corner have one label.
     """
 
-    def __init__(self, table: RunTable, sides: tuple[int, ...]) -> None:
+    def __init__(self, table: RunTable, sides: tuple[int, ...], *, full: bool) -> None:
         self.sides = sides
         self.shape = table.shape
         self.table = table
+        self.full = full
 
-    def tell(self, values: Any, powers: bool) -> bool:
-        """Tell whether sums of values, and of powers of coordinates, follow, too: all do."""
-        return True
+    def tell(self, compared: str, values: Any, powers: bool) -> bool:
+        """Tell whether labels of such neighbors can be compared; all sums over pixels follow."""
+        return compared == "none" or not self.table.many
 
     def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
         """Compare pixels of some rows with earlier neighbors."""
         if not self.table.many:
             comparing.overlay(self.table.bits, self.shape, steps, first, last, planes)
+            if not self.full:
+                comparing.separate(
+                    self.table.starts, self.table.first, self.table.parents, *self.table.geometry,
+                    steps, first, last, planes,
+                )  # fmt: skip
         else:
             comparing.divide(self.table.bits, self.table.starts, first, last, planes)
 

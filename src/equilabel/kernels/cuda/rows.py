@@ -101,6 +101,8 @@ class JoinedRows:
         Shape of the image.
     labels : int, optional
         How many there are; without it, their number is waited for.
+    full : bool
+        Whether pixels that share a corner have one label.
 
     Attributes
     ----------
@@ -110,8 +112,8 @@ class JoinedRows:
         There is no image of labels.
     """
 
-    def __init__(self, table, sides, labels=None):
-        self.sides, self.table = sides, table
+    def __init__(self, table, sides, labels=None, *, full=True):
+        self.sides, self.table, self.full = sides, table, full
         self.flat = self.ids = None
         self.known = labels
 
@@ -122,9 +124,13 @@ class JoinedRows:
             self.known = int(self.table.count)
         return 1 + self.known
 
-    def tell(self, values, powers: bool) -> bool:
-        """Tell whether sums of values follow: of small types. Others need an image of labels."""
-        if powers:
+    def tell(self, compared: str, values, powers: bool) -> bool:
+        """Tell whether bits tell which of such neighbors have one label, and sums of values follow.
+
+        These do for small types. Others need an image of labels.
+        """
+        told = compared == "none" or (not self.table.many and (self.full or compared == "faces"))
+        if powers or not told:
             return False
         return values is None or (values.ndim == len(self.sides) and is_gray(values))
 
