@@ -35,7 +35,7 @@ def run(form, qtbot):
 
 def colored(form, qtbot):
     """Wait until a layer is colored."""
-    qtbot.waitUntil(lambda: not form.results._colors.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.results.colors.waiting, timeout=LONG)
     QApplication.processEvents()
 
 

@@ -123,40 +123,40 @@ def test_labels_of_other_origin_cannot_be_repeated(viewer, qtbot, notes):
 def test_objects_are_colored_by_a_column_and_back(viewer, qtbot, form):
     layer = form.results.layer
     normal = canvas(viewer)
-    form.results.column.value = "area"
+    form.results.colors.column.value = "area"
     colored(form, qtbot)
     assert (canvas(viewer) != normal).any()
     order = layer.features["area"][1:].to_numpy().argsort() + 1
     low, high = (layer.get_color(int(number)) for number in (order[0], order[-1]))
     assert low[2] > low[0]  # viridis: blue below, yellow above
     assert high[0] > high[2]
-    assert not form.results.legend.isHidden()
-    form.results.normal_button.click()
+    assert not form.results.colors.legend.isHidden()
+    form.results.colors.normal_button.click()
     np.testing.assert_array_equal(canvas(viewer), normal)
-    assert form.results.legend.isHidden()
-    assert form.results.column.value == "(by label)"
+    assert form.results.colors.legend.isHidden()
+    assert form.results.colors.column.value == "(by label)"
 
 
 def test_limits_and_colormap_change_the_colors(viewer, qtbot, form):
     layer = form.results.layer
-    form.results.column.value = "area"
+    form.results.colors.column.value = "area"
     colored(form, qtbot)
     before = np.array(layer.get_color(5))
-    form.results.high.value = form.results.low.value + 1
+    form.results.colors.high.value = form.results.colors.low.value + 1
     colored(form, qtbot)
     clipped = np.array(layer.get_color(5))
     assert (clipped != before).any()
-    form.results.colormap.value = "gray"
+    form.results.colors.colormap.value = "gray"
     colored(form, qtbot)
     assert np.ptp(np.array(layer.get_color(5))[:3]) < 0.01
 
 
 def test_a_rerun_takes_the_colors_of_the_old_table_off(viewer, qtbot, form):
-    form.results.column.value = "area"
+    form.results.colors.column.value = "area"
     colored(form, qtbot)
     layer = run(form, qtbot)
     assert type(layer.colormap).__name__ == "CyclicLabelColormap"
-    assert form.results.column.value == "(by label)"
+    assert form.results.colors.column.value == "(by label)"
 
 
 # ------------------------------------------------------------------- filter

@@ -119,9 +119,9 @@ def test_a_table_of_a_hundred_thousand_objects_does_not_freeze_the_viewer(viewer
         return measure
 
     def color():
-        form.results.column.value = "area"
+        form.results.colors.column.value = "area"
         colored(form, qtbot)
-        form.results.normal_button.click()
+        form.results.colors.normal_button.click()
 
     def rerun():
         run(form, qtbot)

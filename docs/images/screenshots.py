@@ -115,8 +115,8 @@ def objects_and_table() -> None:
     layer = run(form)
     form.tabs.setCurrentIndex(1)
     panel = form.results
-    panel.column.value = "area"
-    wait_for(lambda: not panel._colors.waiting)
+    panel.colors.column.value = "area"
+    wait_for(lambda: not panel.colors.waiting)
     panel.filter.rows[0].set_range("area", 25.0, 60.0)
     panel.plot.across.value, panel.plot.up.value = "area", "intensity_mean"
     panel.plot.button.click()

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from magicgui.widgets import ComboBox, FloatSpinBox
-from napari.utils.colormaps import AVAILABLE_COLORMAPS, ensure_colormap
+from magicgui.widgets import ComboBox
 from qtpy.QtCore import QTimer
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import (
@@ -22,21 +20,17 @@ from qtpy.QtWidgets import (
 
 from equilabel.storage.table import write_table
 
-from .choosing import make_colormap, open_table, select_rows
-from .coloring import STEPS, colors_by_value, colors_of_chosen, limits
-from .features import as_table, labels_of, numbers
+from .choosing import open_table
+from .colorform import ColorForm
+from .features import as_table
 from .fields import column, scrolled
 from .filterform import FilterForm
 from .flow import KEY
-from .layers import back_to_normal, labels
+from .layers import labels
 from .notifying import guarded, inform, warn
-from .pictures import Legend, spell
+from .pictures import spell
 from .plotform import PlotForm
-from .running import Latest
 from .watching import CurrentCanvas, watch_layers, while_alive
-
-NORMAL = "(by label)"
-COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
 
 
 class ResultsPanel(QWidget):
@@ -51,20 +45,11 @@ class ResultsPanel(QWidget):
         super().__init__()
         self._viewer = viewer
         self._layer: Any = None
-        self._chosen: Any = None
-        self._colors = Latest(self)
-        self._colors.answered.connect(self._put_colormap)
-        self._colors.failed.connect(warn)
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._take_features)
         self._build()
         self.layer_field.changed.connect(self._take_layer)
-        for field in (self.column, self.colormap):
-            field.changed.connect(self._color_anew)
-        for field in (self.low, self.high):
-            field.changed.connect(self._color)
-        self.normal_button.clicked.connect(self._back)
         self.table_button.clicked.connect(self._open_table)
         self.csv_button.clicked.connect(self._export)
         self.python_button.clicked.connect(self._copy_python)
@@ -94,13 +79,7 @@ class ResultsPanel(QWidget):
             (self.table_button, self.csv_button, self.python_button, self.batch_button)
         ):
             grid.addWidget(button, number // 2, number % 2)
-        self.column = ComboBox(name="column", label="Color by", choices=[NORMAL])
-        names = [name for name in COLORMAPS if name in AVAILABLE_COLORMAPS]
-        self.colormap = ComboBox(name="colormap", label="Colormap", choices=names)
-        self.low = _number("low", "From")
-        self.high = _number("high", "To")
-        self.legend = Legend()
-        self.normal_button = _button("Back to normal colors", "Color labels by their numbers.")
+        self.colors = ColorForm(self._viewer)
         self.filter = FilterForm(self._viewer)
         self.plot = PlotForm(self._viewer)
         contents = QWidget()
@@ -108,8 +87,7 @@ class ResultsPanel(QWidget):
         layout.addWidget(column(self.layer_field).native)
         layout.addWidget(self.summary)
         layout.addWidget(buttons)
-        fields = column(self.column, self.colormap, self.low, self.high).native
-        layout.addWidget(_group("Colors", fields, self.legend, self.normal_button))
+        layout.addWidget(_group("Colors", self.colors))
         layout.addWidget(_group("Plot", self.plot))
         layout.addWidget(_group("Filter", self.filter))
         layout.addStretch()
@@ -162,14 +140,7 @@ class ResultsPanel(QWidget):
     @guarded
     def _take_features(self) -> None:
         self._soon.stop()
-        columns = [] if self._layer is None else list(numbers(self._layer.features))
-        before = self.column.value
-        with self.column.changed.blocked():
-            self.column.choices = [NORMAL, *columns]
-            colored = _is_colored(self._layer)
-            self.column.value = before if before in columns and colored else NORMAL
-        if self.column.value == NORMAL:
-            self.legend.show_scale(None, 0, 1, "")
+        self.colors.take(self._layer)
         self.plot.take(self._layer)
         self.filter.take(self._layer)
         self.summary.setText("" if self._layer is None else describe(self._layer))
@@ -222,72 +193,12 @@ class ResultsPanel(QWidget):
         QGuiApplication.clipboard().setText(made[key])
         inform(f"Copied, a {what}: {made[key]}")
 
-    # --------------------------------------------------------------- colors
-
-    @guarded
-    def _color_anew(self) -> None:
-        """Take other limits for another column, and color."""
-        if self._layer is not None and self.column.value != NORMAL:
-            low, high = limits(numbers(self._layer.features)[self.column.value])
-            for field, value in ((self.low, low), (self.high, high)):
-                with field.changed.blocked():
-                    field.value = value
-                    field.step = max((high - low) / 50, 1e-9)
-        self._color()
-
-    @guarded
-    def _color(self) -> None:
-        if self._layer is None:
-            return
-        if self.column.value == NORMAL:
-            self._back()
-            return
-        self._chosen = None
-        layer, name = self._layer, self.column.value
-        low, high = self.low.value, self.high.value
-        scale = scale_of(self.colormap.value)
-        rows, values = labels_of(layer.features), numbers(layer.features)[name]
-        self.legend.show_scale(scale, low, high, name)
-        self._colors.ask(
-            lambda: (
-                layer,
-                make_colormap(colors_by_value(rows, values, low, high, scale), layer.data.dtype),
-            )
-        )
-
-    def _put_colormap(self, answer: tuple[Any, Any]) -> None:
-        layer, colormap = answer
-        if layer in self._viewer.layers:
-            layer.colormap = colormap
-            if self._chosen is not None:  # last, as other colors make napari's table select anew
-                select_rows(self._viewer, layer, self._chosen)
-
-    @guarded
-    def _back(self) -> None:
-        self._colors.forget()
-        with self.column.changed.blocked():
-            self.column.value = NORMAL
-        self.legend.show_scale(None, 0, 1, "")
-        if self._layer is not None:
-            back_to_normal(self._layer)
-
     # --------------------------------------------------------------- choose
 
     def choose(self, chosen: Any) -> None:
         """Let objects stand out: on the canvas, and in the table if it is open."""
-        layer = self.layer
-        if layer is None:
-            return
-        if not len(chosen):
-            self._back()
-            return
-        self.legend.show_scale(None, 0, 1, "")
-        with self.column.changed.blocked():
-            self.column.value = NORMAL
-        if len(chosen) == 1:
-            layer.selected_label = int(chosen[0])
-        self._chosen = chosen
-        self._colors.ask(lambda: (layer, make_colormap(colors_of_chosen(chosen), layer.data.dtype)))
+        if self.layer is not None:
+            self.colors.choose(chosen)
 
     def _needed(self) -> Any:
         layer = self.layer
@@ -316,25 +227,10 @@ def describe(layer: Any) -> str:
     return f"{words}, {level}, {made['seconds']:.2f} s by {made['method']} on {made['device']}."
 
 
-def scale_of(name: str) -> Any:
-    """Return the colors of a colormap from low to high."""
-    return np.asarray(ensure_colormap(name).map(np.linspace(0, 1, STEPS)), dtype=np.float64)
-
-
-def _is_colored(layer: Any) -> bool:
-    return layer is not None and type(layer.colormap).__name__ == "DirectLabelColormap"
-
-
 def _button(text: str, tooltip: str) -> QPushButton:
     button = QPushButton(text)
     button.setToolTip(tooltip)
     return button
-
-
-def _number(name: str, label: str) -> FloatSpinBox:
-    field = FloatSpinBox(name=name, label=label, min=-1e15, max=1e15, step=1.0)
-    field.native.setDecimals(4)
-    return field
 
 
 def _group(title: str, *contents: QWidget) -> QGroupBox:
