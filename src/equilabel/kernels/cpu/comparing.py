@@ -10,7 +10,7 @@ not 0, ``planes[row, word, 1 + s]`` where they are also those of the pixel at ``
 import numpy as np
 from numba import njit
 
-from .bits import LAST, NONE, ONE, agrees_within, differs_within, lowest, popcount
+from .bits import LAST, NONE, ONE, agrees_within, differs_within, popcount
 
 
 @njit(nogil=True, cache=True)
@@ -84,89 +84,6 @@ def overlay(bits, shape, steps, first_row, last_row, planes):
                                 same |= bits[other, word + 1] << LAST
                         same &= some
                 planes[row - first_row, word, 1 + step] = same
-
-
-@njit(nogil=True, cache=True)
-def separate(starts, first, labels, shape, grid, deep, tall, steps, first_row, last_row, planes):
-    """Take out of what `overlay` found the neighbors with another label.
-
-    Neighbors across a face have the same. Others do if one of the steps between leads to a pixel
-    of the same label, which touches the other across a face, or if the pixel to the right touches
-    both; what is left is looked up.
-
-    Parameters
-    ----------
-    starts, first : (B, words) arrays
-        Where runs begin in each block, and their numbers.
-    labels : (runs + 1,) array of int
-        Label of each run.
-    shape, grid, deep, tall
-        Geometry of the run table.
-    """
-    count = steps.shape[0]
-    hops = np.zeros(count, np.int64)
-    between = np.full((count, 3), -1)  # steps that differ in one axis, which they do not go along
-    for step in range(count):
-        for axis in range(3):
-            hops[step] += steps[step, axis] != 0
-        for other in range(count):
-            for axis in range(3):
-                near = steps[step, axis] != 0 and steps[other, axis] == 0
-                for rest in range(3):
-                    near = near and (rest == axis or steps[other, rest] == steps[step, rest])
-                if near:
-                    between[step, axis] = other
-    words = starts.shape[1]
-    blocks = np.empty(1 + count, np.int64)  # of a row, and of those that the steps lead to
-    for row in range(first_row, last_row):
-        at = row - first_row
-        blocks[0] = _block_of(row, shape, grid, deep, tall)
-        for step in range(count):
-            other = row + steps[step, 0] * shape[4] + steps[step, 1]
-            blocks[1 + step] = _block_of(other, shape, grid, deep, tall)
-        for word in range(words):
-            some = planes[at, word, 0]
-            if some == NONE:
-                continue
-            after = some >> ONE  # the pixel to the right is foreground
-            if word + 1 < words:
-                after |= planes[at, word + 1, 0] << LAST
-            for level in range(2, 4):
-                for step in range(count):
-                    same = planes[at, word, 1 + step]
-                    if hops[step] != level or same == NONE:
-                        continue
-                    apart = same
-                    for axis in range(3):
-                        if between[step, axis] >= 0:
-                            apart &= ~planes[at, word, 1 + between[step, axis]]
-                    if level == 2 and steps[step, 2] > 0:
-                        apart &= ~after
-                    while apart != NONE:
-                        bit = apart & (~apart + ONE)
-                        apart ^= bit
-                        x = 64 * word + lowest(bit)
-                        here = _label_at(starts, first, labels, blocks[0], x)
-                        x += steps[step, 2]
-                        if here != _label_at(starts, first, labels, blocks[1 + step], x):
-                            same ^= bit
-                    planes[at, word, 1 + step] = same
-
-
-@njit(nogil=True, cache=True)
-def _block_of(row, shape, grid, deep, tall):
-    """Find the block of a row."""
-    y = row % shape[4] // tall
-    z = row // shape[4] % shape[3] // deep
-    return (row // (shape[4] * shape[3]) * grid[3] + z) * grid[4] + y
-
-
-@njit(nogil=True, cache=True)
-def _label_at(starts, first, labels, block, x):
-    """Look up the label of a foreground pixel."""
-    bit = ONE << np.uint64(x & 63)
-    before = popcount(starts[block, x >> 6] & (bit | (bit - ONE)))
-    return labels[first[block, x >> 6] + before - 1]
 
 
 @njit(nogil=True, cache=True)

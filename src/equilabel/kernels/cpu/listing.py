@@ -56,6 +56,22 @@ def list_runs(labels, columns, planes, left, first_row, skip, begin, end, runs):
 
 
 @njit(nogil=True, cache=True)
+def block_of(row, shape, grid, deep, tall):
+    """Find the block of a row of a run table."""
+    y = row % shape[4] // tall
+    z = row // shape[4] % shape[3] // deep
+    return (row // (shape[4] * shape[3]) * grid[3] + z) * grid[4] + y
+
+
+@njit(nogil=True, cache=True)
+def label_at(starts, first, labels, block, x):
+    """Look up the label of a foreground pixel of a block, as `list_joined` is told them."""
+    bit = ONE << np.uint64(x & 63)
+    before = popcount(starts[block, x >> 6] & (bit | (bit - ONE)))
+    return labels[first[block, x >> 6] + before - 1]
+
+
+@njit(nogil=True, cache=True)
 def list_joined(
     starts, first, labels, shape, grid, deep, tall, planes, left, first_row, skip, runs
 ):
@@ -79,21 +95,18 @@ def list_joined(
     row = 0
     while run < runs.shape[0]:
         at = first_row + row
-        y = at % shape[4] // tall
-        z = at // shape[4] % shape[3] // deep
-        block = (at // (shape[4] * shape[3]) * grid[3] + z) * grid[4] + y
+        block = block_of(at, shape, grid, deep, tall)
         for word in range(words):
             if planes[skip + row, word, 0] == NONE:
                 continue
             here = find_starts(planes, skip + row, word, left, 0, columns)
             while here != NONE:
-                bit = here & (~here + ONE)
-                before = popcount(starts[block, word] & (bit | (bit - ONE)))
-                label = np.int64(labels[first[block, word] + before - 1])
+                x = 64 * word + lowest(here)
+                label = np.int64(label_at(starts, first, labels, block, x))
                 least = label if run == 0 else min(least, label)
                 most = label if run == 0 else max(most, label)
                 runs[run, 0] = at
-                runs[run, 1] = 64 * word + lowest(here)
+                runs[run, 1] = x
                 runs[run, 3] = label
                 here &= here - ONE
                 run += 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from equilabel.kernels.layout import Layout, steps_to
 
-from . import comparing, configuring, joining, listing, outlining, tallying, threads
+from . import comparing, configuring, joining, listing, outlining, separating, tallying, threads
 from .packing import AXES
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class JoinedRows:
         if not self.table.many:
             comparing.overlay(self.table.bits, self.shape, steps, first, last, planes)
             if not self.full:
-                comparing.separate(
+                separating.separate(
                     self.table.starts, self.table.first, self.table.parents, *self.table.geometry,
                     steps, first, last, planes,
                 )  # fmt: skip
