@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import contextmanager
 from itertools import cycle, product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import equilabel
@@ -19,7 +21,7 @@ cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuP
 
 from cupy.cuda import nvrtc  # noqa: E402
 
-from equilabel.kernels.cuda import _compile, tiling  # noqa: E402
+from equilabel.kernels.cuda import _compile, rows, runs, tiling  # noqa: E402
 
 FOLDER = Path(equilabel.__file__).parent / "kernels" / "cuda"
 FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -28,6 +30,7 @@ ARCHITECTURES = [75, 80, 90, 100, 120]
 KERNEL = re.compile(
     r"(?:template\s*<(?P<parameters>[^<>]*)>\s*)?"
     r'(?:extern\s+"C"\s+)?__global__\s+void\s+(?:__launch_bounds__\([^()]*\)\s*)?(?P<name>\w+)\s*\('
+    r"(?P<arguments>[^()]*)\)"
 )
 TILES = sorted(
     {
@@ -67,14 +70,23 @@ def comments_removed(text):
     return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
-def kernels(file):
-    """Map the kernels of a file to their template parameters, as (kind, name)."""
+def signatures(file):
+    """Map the kernels of a file to their template parameters and arguments, as written."""
     text = comments_removed((FOLDER / f"{file}.cu").read_text(encoding="utf-8"))
     return {
-        match["name"]: [
-            tuple(part.split()) for part in (match["parameters"] or "").split(",") if part
-        ]
+        match["name"]: tuple(
+            [part.strip() for part in (match[group] or "").split(",") if part.strip()]
+            for group in ("parameters", "arguments")
+        )
         for match in KERNEL.finditer(text)
+    }
+
+
+def kernels(file):
+    """Map the kernels of a file to their template parameters, as (kind, name)."""
+    return {
+        name: [tuple(part.split()) for part in parameters]
+        for name, (parameters, _) in signatures(file).items()
     }
 
 
@@ -109,6 +121,23 @@ def launched(file):
     return set(re.findall(rf'kernel\(\s*"{file}",\s*f?"(\w+)', text))
 
 
+@contextmanager
+def compiled(text, file, options=(), names=()):
+    """Compile a text with NVRTC, or fail with what it says; its log must be empty."""
+    program = nvrtc.createProgram(text, f"{file}.cu", (), ())
+    try:
+        for name in names:
+            nvrtc.addNameExpression(program, name)
+        try:
+            nvrtc.compileProgram(program, (*_compile.options(FOLDER), *options))
+        except nvrtc.NVRTCError:
+            pytest.fail(nvrtc.getProgramLog(program))
+        assert nvrtc.getProgramLog(program) in ("", "\0")  # no warnings either
+        yield program
+    finally:
+        nvrtc.destroyProgram(program)
+
+
 @pytest.fixture(scope="module")
 def architectures():
     try:
@@ -123,21 +152,44 @@ def test_every_kernel_compiles(file, architecture, architectures):
     if architecture not in architectures:
         pytest.skip(f"NVRTC {nvrtc.getVersion()} does not know sm_{architecture}")
     names = expressions(file, every=bool(os.environ.get("EQUILABEL_EVERY_INSTANCE")))
-    program = nvrtc.createProgram(_compile.source(file), f"{file}.cu", (), ())
-    try:
-        for name in names:
-            nvrtc.addNameExpression(program, name)
-        options = (*_compile.options(FOLDER), f"--gpu-architecture=sm_{architecture}")
-        try:
-            nvrtc.compileProgram(program, options)
-        except nvrtc.NVRTCError:
-            pytest.fail(nvrtc.getProgramLog(program))
-        assert nvrtc.getProgramLog(program) in ("", "\0")  # no warnings either
+    options = (f"--gpu-architecture=sm_{architecture}",)
+    with compiled(_compile.source(file), file, options, names) as program:
         machine_code = nvrtc.getCUBIN(program)
         for name in names:
             assert nvrtc.getLoweredName(program, name).encode() in machine_code
-    finally:
-        nvrtc.destroyProgram(program)
+
+
+SIZES = {"Scene": rows.SCENE.itemsize, "Job": tiling.PLAN.itemsize + runs.JOB.size}
+FIELDS = {"Scene": ("scene.cuh", rows.SCENE), "Plan": ("plan.cuh", tiling.PLAN)}
+WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
+COUNTS = {"SIDES": rows.AXES, "AXES": tiling.AXES, "INNER": tiling.INNER, "3": 3}
+
+
+def fields(file, struct):
+    """List the fields of a structure as NumPy does: name, type, and shape of arrays."""
+    text = comments_removed((FOLDER / file).read_text(encoding="utf-8"))
+    body = re.search(rf"struct {struct} {{([^}}]*)}}", text)[1]
+    found = []
+    for declaration in filter(None, map(str.strip, body.split(";"))):
+        kind, names = re.fullmatch(r"(signed char|\w+)\s+(.*)", declaration, re.DOTALL).groups()
+        for name in names.split(","):
+            name, _, count = name.strip().rstrip("]").partition("[")
+            found.append((name, f"<{WORDS[kind]}", *([(COUNTS[count],)] if count else [])))
+    return found
+
+
+@pytest.mark.parametrize("struct", FIELDS)
+def test_structures_are_as_launchers_fill_them(struct):
+    file, dtype = FIELDS[struct]
+    assert np.dtype(fields(file, struct), align=True) == dtype
+
+
+@pytest.mark.parametrize("struct", SIZES)
+def test_structures_are_as_large_as_launchers_make_them(struct, architectures):
+    """An argument of another size would be read past its end."""
+    same = f"static_assert(sizeof({struct}) == {SIZES[struct]});"
+    with compiled(f"{_compile.source('tallying')}\n{same}", "tallying"):
+        pass
 
 
 @pytest.mark.parametrize("file", FILES)

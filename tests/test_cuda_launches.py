@@ -15,10 +15,7 @@ import pytest
 
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
-from cupy.cuda import nvrtc  # noqa: E402
-
 from equilabel.kernels.cuda import (  # noqa: E402
-    _compile,
     counting,
     kalentev,
     komura,
@@ -26,19 +23,14 @@ from equilabel.kernels.cuda import (  # noqa: E402
     measuring,
     roots,
     rows,
-    runs,
     tiling,
 )
 from equilabel.kernels.layout import Layout  # noqa: E402
 from equilabel.methods import load_recipe  # noqa: E402
 from equilabel.neighborhood import offsets  # noqa: E402
-from test_cuda_compile import comments_removed  # noqa: E402
+from test_cuda_compile import SIZES, signatures  # noqa: E402
 
 TYPES = {"Index": "i8", "unsigned long long": "u8", "double": "f8", "int": "i4", "bool": "?"}
-SIGNATURE = re.compile(
-    r"(?:template\s*<(?P<parameters>[^<>]*)>\s*)?__global__\s+void\s+"
-    r"(?:__launch_bounds__\([^()]*\)\s*)?(?P<name>\w+)\s*\((?P<arguments>[^)]*)\)"
-)
 
 
 class OnDevice(np.ndarray):
@@ -99,15 +91,13 @@ def started(monkeypatch):
 
 def signature(file, name):
     """Return the types that a kernel asks for, with its template parameters put in."""
-    text = comments_removed((_compile.FOLDER / f"{file}.cu").read_text(encoding="utf-8"))
     base, _, chosen = name.rstrip(">").partition("<")
-    match = next(match for match in SIGNATURE.finditer(text) if match["name"] == base)
-    names = [part.split()[-1] for part in (match["parameters"] or "").split(",") if part]
-    given = dict(zip(names, chosen.split(", "), strict=False)) if chosen else {}
-    assert len(given) == len(names), name
+    parameters, arguments = signatures(file)[base]
+    names = [part.split()[-1] for part in parameters]
+    given = dict(zip(names, chosen.split(", ") if chosen else [], strict=True))
     kinds = []
-    for argument in match["arguments"].split(","):
-        words = re.sub(r"const|__restrict__|__grid_constant__|\w+$", "", argument.strip())
+    for argument in arguments:
+        words = re.sub(r"const|__restrict__|__grid_constant__|\w+$", "", argument)
         kind = words.replace("*", "").strip()
         kinds.append((given.get(kind, TYPES.get(kind, kind)), "*" in words))
     return kinds
@@ -133,24 +123,6 @@ def check(calls):
             else:
                 assert not isinstance(argument, (bool, np.ndarray, float)), (name, kind)
                 assert np.asarray(argument).dtype.kind in "iub", (name, kind)
-
-
-SIZES = {"Scene": rows.SCENE.itemsize, "Job": tiling.PLAN.itemsize + runs.JOB.size}
-
-
-@pytest.mark.parametrize("struct", SIZES)
-def test_structures_are_as_large_as_launchers_make_them(struct):
-    """The compiler is asked: an argument of another size would be read past its end."""
-    check_size = f"static_assert(sizeof({struct}) == {SIZES[struct]});"
-    program = nvrtc.createProgram(f"{_compile.source('tallying')}\n{check_size}", "", (), ())
-    try:
-        nvrtc.compileProgram(program, _compile.options(_compile.FOLDER))
-    except nvrtc.NVRTCError:
-        pytest.fail(nvrtc.getProgramLog(program))
-    except (RuntimeError, ImportError) as error:
-        pytest.skip(f"NVRTC cannot be loaded: {error}")
-    finally:
-        nvrtc.destroyProgram(program)
 
 
 LAYOUTS = {
@@ -179,7 +151,7 @@ def test_labels_are_counted_and_values_summed(started, kind, dtype):
         survey.powers(centers)
         survey.weighted(on_device(np.ones((size, 1), "f8")), 0, centers)
     check(started)
-    expected = {"count_labels", "add_grays", "add_values", "add_squares"}
+    expected = {"count_labels", "value_labels", "add_values", "add_squares"}
     if layout.rank in (2, 3):
         expected.add("add_powers")
     assert {name.partition("<")[0] for _, name, _, _ in started} == expected

@@ -141,7 +141,7 @@ __global__ void analyze_counts(Index size, int kinds, Index* labels, Count* coun
             const Count sum = sum_over(lanes, mine[kind]);
             mine[kind] = 0;
             if (!leads) continue;
-            // Apart, so that each is an operation of its own kind of memory: one of any memory has to wait.
+            // Apart: one addition, to whichever of the two memories, takes longer.
             if (shared)
                 atomicAdd(sums + kind, sum);
             else

@@ -21,7 +21,7 @@ using Key = typename KeyOf<sizeof(Label) <= 4>::Type;
 // The words of a strip: foreground, and which pixels have the label of each of their earlier neighbors; of
 // the one to the left alone, if no others are compared.
 template <int WORDS, class Kinds>
-struct Sorted {
+struct Compared {
     static constexpr bool Compares = Kinds::Compares, Deep = Kinds::Rank == 3 && Compares;
     static constexpr int Words = Deep ? 8 : WORDS, Rows = 32, Halo = Kinds::Outline ? 2 : 0;
     static constexpr int Chunk = Halo ? 9 : Rows;  // rows that a warp reads one after the other
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
     count_labels(const Label* __restrict__ labels, const __grid_constant__ Scene scene, u8* table)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
-    typedef Sorted<ABREAST, Asked> Words;
+    typedef Compared<ABREAST, Asked> Words;
     __shared__ Ledger<Key<Label>, typename At<Asked>::Line> ledger;
     __shared__ Origin origin;
     __shared__ Words words;
@@ -213,10 +213,10 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
 // The values under every label.
 template <typename Label, int ABREAST, typename Gray>
 __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
-    add_grays(const Label* __restrict__ labels, const __grid_constant__ Scene scene,
+    value_labels(const Label* __restrict__ labels, const __grid_constant__ Scene scene,
               const Gray* __restrict__ values, bool aligned, u8* table)
 {
-    typedef Sorted<ABREAST, Kinds<2, 0, 0, 0, false>> Words;
+    typedef Compared<ABREAST, Kinds<2, 0, 0, 0, false>> Words;
     __shared__ Ledger<Key<Label>, Values> ledger;
     __shared__ Words words;
     const Strip strip = find_strip(scene, 32 * Words::Words);

@@ -76,7 +76,7 @@ class LabelRows:
         if self.flat.size:
             types = f"{_name(self.flat)}, {self._words}, {_name(values)}"
             _measure(
-                kernel("measuring", f"add_grays<{types}>"),
+                kernel("measuring", f"value_labels<{types}>"),
                 describe(self.sides, layout, STRIP, 32 * self._words),
                 self.flat,
                 values,
@@ -91,7 +91,7 @@ class LabelRows:
 
 
 class JoinedRows:
-    """The rows of a run table whose runs have their labels.
+    """The rows of a run table whose nodes have their labels; its runs get theirs here.
 
     Parameters
     ----------
@@ -115,14 +115,14 @@ class JoinedRows:
     def __init__(self, table, sides, labels=None, *, full=True):
         self.sides, self.table, self.full = sides, table, full
         self.flat = self.ids = None
-        self.known = labels
+        self._known = labels
 
     @property
     def lines(self):
         """Lines of a table; waits for the number of labels."""
-        if self.known is None:
-            self.known = int(self.table.count)
-        return 1 + self.known
+        if self._known is None:
+            self._known = int(self.table.count)
+        return 1 + self._known
 
     def tell(self, compared: str, values, powers: bool) -> bool:
         """Tell whether bits tell which of such neighbors have one label, and sums of values follow.
@@ -146,7 +146,7 @@ class JoinedRows:
 
     def add_gray(self, layout: Layout, values, table):
         """Add the values of small types, one for each pixel, to a table of four columns."""
-        function = kernel("tallying", f"add_gray<{self._types}, {_name(values)}>")
+        function = kernel("tallying", f"value_runs<{self._types}, {_name(values)}>")
         aligned = _aligned(values, self.sides)
         self._measure(function, self._describe(layout, 8), values, aligned, table)
 

@@ -85,7 +85,7 @@ def label_runs(
         If given, foreground is what compares so with `background`, and all of it counts as one
         value, as in a bool image. NaN never compares.
     visit : callable, optional
-        Is shown the table when its runs have their labels, and tells whether that was all: then
+        Is shown the table when its nodes have their labels, and tells whether that was all: then
         no label is painted.
 
     Returns

@@ -1,4 +1,4 @@
-// Run tables get labels in place of nodes, once these have labels.
+// Run tables get labels in place of nodes, once nodes have labels.
 #pragma once
 #include "plan.cuh"
 

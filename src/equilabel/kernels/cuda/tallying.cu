@@ -1,4 +1,4 @@
-// Counts and values of every component, from the runs of the method `runs` once these have labels.
+// Counts and values of every component, from the runs of the method `runs` once their nodes have labels.
 //
 // Neighbors with the same label are told by bits alone, which holds for runs of one value: across faces
 // always, across edges and corners where these connect.
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
 // The values under every component.
 template <typename Id, int WORDS, bool MANY, typename Gray>
 __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
-    add_gray(const __grid_constant__ Job job, const __grid_constant__ Scene scene,
+    value_runs(const __grid_constant__ Job job, const __grid_constant__ Scene scene,
              bool settled, const Gray* __restrict__ values, bool aligned, u8* table)
 {
     typedef Planes<WORDS, Kinds<2, 0, 0, 0, false>> Words;

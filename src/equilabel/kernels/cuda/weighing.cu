@@ -1,13 +1,39 @@
 // Sums over the pixels of labels: values, and powers of coordinates.
 //
+// A warp goes down a strip of rows, a column to each lane. A lane remembers one label and its sums in
+// registers. When another label comes, or the strip ends, the lanes that hold the same label add up what
+// they have, and one of them adds that to the table.
+//
 // Sums of whole numbers of up to 32 bits are exact. Others are added as whole multiples of 2^-scale,
 // chosen so that no sum leaves 63 bits: their order does not matter, and they have the same bits every
 // time. NaN and infinities are no multiples of anything; they are noted as flags.
+#include "lanes.cuh"
 #include "scene.cuh"
 
 constexpr int WIDE = 32;
 constexpr int BATCH = 4;  // rows that a warp reads at once
 constexpr u8 NAN_SEEN = 1, HIGH_SEEN = 2, LOW_SEEN = 4;
+
+// What one warp looks at: all rows of a slab from `first` to before `last`, from column `x` on.
+struct View {
+    Index slab, first, last, x;  // no rows where there is no such strip
+};
+
+template <int Wide>
+__device__ inline View find_view(const Scene& scene)
+{
+    const Index columns = scene.sides[5], rows = scene.sides[4];
+    const Index across = (columns + Wide - 1) / Wide, strips = (rows + scene.tall - 1) / scene.tall;
+    Index warp = thread_index() / 32;
+    View view;
+    view.x = warp % across * Wide;
+    warp /= across;
+    view.first = warp % strips * scene.tall;
+    view.slab = warp / strips;
+    const bool real = view.slab < scene.sides[0] * scene.sides[1] * scene.sides[2] * scene.sides[3];
+    view.last = real ? min(view.first + scene.tall, rows) : view.first;
+    return view;
+}
 
 // A number's place in the order of its type.
 template <typename Value>
