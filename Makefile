@@ -9,7 +9,6 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 OUT ?= demo-results
-WORKERS ?= 8
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
 SCREEN = unset QT_QPA_PLATFORM; QT_API=pyqt6 PYTEST_QT_API=pyqt6 NAPARI_CONFIG=$(CURDIR)/.venv/napari/settings.yaml \
     xvfb-run -a -s "-screen 0 1600x1000x24"
@@ -50,7 +49,8 @@ coverage: gui
 screenshots: .venv/dev .venv/screen
 	$(SCREEN) $(BIN)/python docs/images/screenshots.py
 
-# On a machine with an NVIDIA GPU, a CuPy that fits it, and what tests need.
+# On a machine with an NVIDIA GPU, a CuPy that fits it, and what tests need; WORKERS share the card.
+test-gpu: WORKERS ?= 8
 test-gpu:
 	PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider -n $(WORKERS)
 

@@ -38,7 +38,8 @@ def measure(
     and intensities always; lengths, surfaces and Euler numbers if all foreground has one value.
     Otherwise, and for what scikit-image computes, labels are made, used and forgotten. So they are
     on a GPU for lengths (but exposed edges and faces), surfaces and Euler numbers if `connectivity`
-    is not full, for moments of third order, and for values that are not of one or two bytes.
+    is not full, for the columns of moments, for weighted centroids, and for values that are not
+    unsigned integers of one or two bytes in a single channel.
 
     Parameters
     ----------
