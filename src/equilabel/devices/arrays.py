@@ -24,7 +24,8 @@ def take(array: Any) -> Any:
     ----------
     array : array_like
         With ``__cuda_array_interface__`` or DLPack, as arrays of PyTorch and JAX have them, it is
-        not copied.
+        not copied. Subclasses of ``numpy.ndarray`` are taken as plain arrays, as scikit-image does:
+        the mask of a masked array is ignored.
 
     Returns
     -------
@@ -35,8 +36,10 @@ def take(array: Any) -> Any:
     DeviceUnavailableError
         If a GPU holds it and CuPy cannot be used.
     """
-    if isinstance(array, np.ndarray) or is_on_cuda(array):
+    if type(array) is np.ndarray or is_on_cuda(array):
         return array
+    if isinstance(array, np.ndarray):
+        return array.view(np.ndarray)
     if not _held_by_gpu(array):
         return np.asarray(array)
     reason = find_obstacle()

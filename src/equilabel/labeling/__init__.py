@@ -123,7 +123,8 @@ def label(
     label_image : (M[, N[, ..., P]]) array of bool or any integer type
         Image to label, of 0 to 6 axes longer than 1, in any memory order. An array that a GPU
         holds (of CuPy, PyTorch, JAX: anything with ``__cuda_array_interface__`` or DLPack) is
-        labeled there, on the current stream of CuPy.
+        labeled there, on the current stream of CuPy. The mask of a masked array is ignored, as in
+        scikit-image.
     background : int, optional
         Value labeled 0. Default 0. As in scikit-image, 1 inverts a bool image and other values
         mean 0 there.
@@ -204,19 +205,20 @@ def label(
     row = find_method(method)
     check_axes(image, stacked)
     hops = check_connectivity(connectivity, image.ndim - bool(stacked))
-    check_out(out, image)
+    room = check_out(out, image)
     request = None
     if properties is not None:
         request = Request(properties, intensity_image, image.shape, spacing, stacked)
-        if out is not None and request.values is not None and shares_memory(out, request.values):
+        if room is not None and request.values is not None and shares_memory(room, request.values):
             message = "out must share no memory with intensity_image; got both. Pass a copy."
             raise ValueError(message)
     where = resolve(device, image)
     if device == "auto" and where == "cpu" and pays(image):
         where = resolve("cuda")
     labels, count = run(
-        image, background, hops, row, where, stacked, out, request, counted=return_num
+        image, background, hops, row, where, stacked, room, request, counted=return_num
     )
+    labels = labels if out is None else out
     found = (labels, count) if return_num else (labels,)
     if request is not None:
         return (*found, request.answer(labels))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from equilabel.devices import is_on_cuda
+from equilabel.devices import is_on_cuda, take
 
 MOST_AXES = 6
 
@@ -50,10 +50,13 @@ def check_connectivity(connectivity: int | None, axes: int) -> int:
     return hops
 
 
-def check_out(out: Any, image: Any) -> None:
-    """Raise TypeError or ValueError unless `out` can receive the labels of an image."""
+def check_out(out: Any, image: Any) -> Any:
+    """Return `out` as a plain array, or raise TypeError or ValueError if it cannot take labels."""
     if out is None:
-        return
+        return None
+    if isinstance(out, np.ma.MaskedArray):
+        message = "out must be an array without a mask; got a masked array. Pass `out.data`."
+        raise TypeError(message)
     held = is_on_cuda(out)
     if not (held or isinstance(out, np.ndarray)) or out.dtype.kind not in "ui":
         got = getattr(out, "dtype", type(out).__name__)
@@ -74,6 +77,7 @@ def check_out(out: Any, image: Any) -> None:
     if not held and not out.flags.writeable:
         message = "out must be writeable; got a read-only array. Pass a copy."
         raise ValueError(message)
+    return take(out)
 
 
 def check_count(out: Any, count: int) -> None:

@@ -46,6 +46,17 @@ def check_labels(label_image: ArrayLike) -> NDArray[Any]:
     return labels.astype(labels.dtype.newbyteorder("="), copy=False)
 
 
+def check_not_negative(found: NDArray[np.int64], labels: NDArray[Any]) -> None:
+    """Raise ValueError if the least of the labels found in an image, as int64, is below 0."""
+    if not len(found) or found[0] >= 0:
+        return
+    kind, got, remedy = "no negative labels", labels.min(), "0 is background."
+    if labels.dtype.kind == "u":
+        kind, got, remedy = "labels below 2**63", labels.max(), "Relabel it."
+    message = f"label_image must hold {kind}; got {got}. {remedy}"
+    raise ValueError(message)
+
+
 def check_values(image: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[Any] | None:
     """Return the intensities, or raise TypeError or ValueError."""
     if image is None:

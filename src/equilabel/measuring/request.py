@@ -9,7 +9,13 @@ import numpy as np
 from equilabel.devices import fetch, passes, place, resolve, using
 
 from .accumulation import Accumulation, plan
-from .checks import check_defined, check_spacing, check_values, resolve_names
+from .checks import (
+    check_defined,
+    check_not_negative,
+    check_spacing,
+    check_values,
+    resolve_names,
+)
 from .columns import COLUMNS
 from .laying import lay_out
 from .passing import pass_on
@@ -86,13 +92,7 @@ class Request:
                 self.values = place(self.values, device)
             kernels = passes("measuring", device)
             found = kernels.Survey(kernels.LabelRows(labels), self.layout, keep=self.again)
-        if len(found.labels) and found.labels[0] < 0:
-            kind, most = ("no negative labels", labels.min())
-            remedy = "0 is background."
-            if labels.dtype.kind == "u":
-                kind, most, remedy = "labels below 2**63", labels.max(), "Relabel it."
-            message = f"label_image must hold {kind}; got {most}. {remedy}"
-            raise ValueError(message)
+        check_not_negative(found.labels, labels)
         self._take(found)
 
     def count_runs(self, table: Any, full: bool, device: str = "cpu") -> bool:

@@ -10,7 +10,14 @@ import numpy as np
 from equilabel.devices import passes
 
 from .accumulation import Accumulation, plan
-from .checks import check_defined, check_labels, check_spacing, check_values, resolve_names
+from .checks import (
+    check_defined,
+    check_labels,
+    check_not_negative,
+    check_spacing,
+    check_values,
+    resolve_names,
+)
 from .columns import COLUMNS
 from .laying import lay_out
 from .properties import PROPERTIES
@@ -148,6 +155,12 @@ def measure_part(
     -------
     Statistics
 
+    Raises
+    ------
+    TypeError, ValueError
+        As `regionprops_table` does; ValueError also if the part leaves the piece or the piece the
+        whole image.
+
     Examples
     --------
     >>> import numpy as np
@@ -175,9 +188,11 @@ def measure_part(
     layout, _ = plan(kinds.values(), labels.ndim, stacked, steps)
     whole = labels.shape if shape is None else tuple(shape)
     place = (0,) * labels.ndim if origin is None else tuple(origin)
+    _check_part(labels.shape, box, place, whole)
     kernels = passes("measuring", "cpu")
     rows = kernels.LabelRows(np.ascontiguousarray(labels))
     found = kernels.Survey(rows, layout, keep=values is not None, box=box)
+    check_not_negative(found.labels, labels)
     counts = _shift(found.table, layout, labels.shape, place, whole)
     sums = squares = None
     if values is not None:
@@ -193,6 +208,38 @@ def measure_part(
         squares,
         values is None or values.ndim == labels.ndim,
     )
+
+
+def _check_part(
+    sides: tuple[int, ...], box: Any, origin: tuple[Any, ...], shape: tuple[Any, ...]
+) -> None:
+    """Raise TypeError or ValueError unless a box lies in a piece and the piece in the image."""
+    axes = len(sides)
+    spans = [(0, side) for side in sides] if box is None else [tuple(span) for span in box]
+    for name, numbers, count in (
+        ("box", [end for span in spans for end in span], 2 * axes),
+        ("origin", origin, axes),
+        ("shape", shape, axes),
+    ):
+        if len(numbers) != count or not all(isinstance(n, (int, np.integer)) for n in numbers):
+            each = "two whole numbers" if name == "box" else "a whole number"
+            message = f"{name} must hold {each} for each of {axes} axes; got {numbers!r}."
+            raise TypeError(message)
+    if any(
+        len(span) != 2 or not 0 <= span[0] <= span[1] <= n
+        for span, n in zip(spans, sides, strict=True)
+    ):
+        message = f"box must lie in the piece, of shape {sides}; got {spans!r}."
+        raise ValueError(message)
+    if any(
+        begin < 0 or begin + side > whole
+        for begin, side, whole in zip(origin, sides, shape, strict=True)
+    ):
+        message = (
+            f"origin and shape must hold the piece, of shape {sides}; got origin {origin!r} and "
+            f"shape {shape!r}."
+        )
+        raise ValueError(message)
 
 
 def _shift(

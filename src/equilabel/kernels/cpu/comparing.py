@@ -24,13 +24,16 @@ def compare(labels, columns, shape, steps, first_row, last_row, planes):
         Leading axes.
     steps : (S, 3) array of int64
     planes : (>= last_row - first_row, words, >= 1 + S) array of uint64
-        Overwritten from the first row on.
+        Overwritten from the first row on. Even if another thread changes labels meanwhile, each
+        run of the planes has a start and an end.
     """
     zero = labels.dtype.type(0)
     words = -(-columns // 64)
+    left = steps.shape[0]
     for row in range(first_row, last_row):
         y = row % shape[4]
         z = row // shape[4] % shape[3]
+        before = NONE
         for word in range(words):
             start = row * columns + 64 * word
             width = min(64, columns - 64 * word)
@@ -49,6 +52,8 @@ def compare(labels, columns, shape, steps, first_row, last_row, planes):
                         if dx > 0 and word + 1 == words:
                             same &= ~(ONE << np.uint64(width - 1))
                 planes[row - first_row, word, 1 + step] = same
+            planes[row - first_row, word, left] &= (some << ONE) | (before >> LAST)
+            before = some
 
 
 @njit(nogil=True, cache=True)

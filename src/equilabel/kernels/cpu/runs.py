@@ -167,9 +167,11 @@ def paint(table: RunTable, out: NDArray[Any], blank: bool) -> None:
     blank : bool
         Whether it holds zeros.
     """
-    before = (table.bits, table.starts, table.first, table.parents, *table.geometry, table.columns)
-    if table.counts[-1] == 1 and blank:
+    if table.counts[-1] == 1:  # no runs: nothing but `bits` was filled in
+        if not blank:
+            out[:] = 0
         return
+    before = (table.bits, table.starts, table.first, table.parents, *table.geometry, table.columns)
     spans = threads.ranges(table.rows, out.size)
     threads.each(painting.paint_rows, [(*before, a, b, blank, out) for a, b in spans])
 

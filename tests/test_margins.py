@@ -1,0 +1,147 @@
+"""Nothing is written outside the array that receives labels, nor read from memory nobody filled."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from equilabel import label
+from equilabel.kernels.cpu.comparing import compare
+from equilabel.kernels.layout import steps_to
+from equilabel.measuring import measure_part
+
+GUARD = 0xA5
+WIDTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 71, 127, 128, 130)
+IMAGES = {
+    "background": lambda shape, rng: np.zeros(shape, np.uint8),
+    "foreground": lambda shape, rng: np.ones(shape, np.uint8),
+    "noise": lambda shape, rng: rng.integers(0, 2, shape, np.uint8),
+    "many values": lambda shape, rng: rng.integers(0, 4, shape, np.uint8),
+}
+
+
+def guarded(shape, dtype, offset):
+    """Make an array at some bytes from an address that 64 divides, with bytes on guard around."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.full(size + 4 * 64, GUARD, np.uint8)
+    begin = -memory.ctypes.data % 64 + 64 + offset
+    return memory, memory[begin : begin + size].view(dtype).reshape(shape), (begin, begin + size)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8"])
+@pytest.mark.parametrize("kind", IMAGES)
+def test_labels_stay_inside_out_wherever_it_begins_and_whatever_its_width(kind, dtype):
+    rng = np.random.default_rng(7)
+    step = np.dtype(dtype).itemsize
+    for number, width in enumerate(WIDTHS):
+        for offset in range(number % 3 * step, 64, 3 * step):
+            image = IMAGES[kind]((2, width), rng)
+            image = image if kind == "many values" else image.astype(bool)
+            memory, out, (begin, end) = guarded(image.shape, dtype, offset)
+            label(image, out=out)
+            np.testing.assert_array_equal(out, label(image))
+            assert (memory[:begin] == GUARD).all()
+            assert (memory[end:] == GUARD).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64, np.uint8])
+def test_an_image_without_foreground_clears_out(dtype):
+    for shape in ((18, 8), (3, 64), (2, 3, 70), (5,)):
+        for image in (np.zeros(shape, bool), np.full(shape, 3)):
+            out = np.full(shape, 77, dtype)
+            label(image, image.flat[0].item(), out=out)
+            assert not out.any()
+
+
+def test_memory_that_nobody_filled_is_not_read(monkeypatch):
+    from equilabel.kernels.cpu import runs
+
+    def poisoned(shape, dtype=float):
+        return np.full(shape, 0x7F7F7F7F, dtype)
+
+    expected = {}
+    images = [make((9, 70), np.random.default_rng(3)) for make in IMAGES.values()]
+    images += [image.astype(bool) for image in images[:3]]
+    for blank in (True, False):
+        for k, image in enumerate(images):
+            expected[k, blank] = label(image, out=None if blank else np.empty(image.shape, "i4"))
+    monkeypatch.setattr(runs.np, "empty", poisoned)
+    for (k, blank), labels in expected.items():
+        out = None if blank else np.full(labels.shape, 9, "i4")
+        np.testing.assert_array_equal(label(images[k], out=out), labels)
+
+
+def test_subclasses_of_arrays_are_taken_as_their_arrays():
+    mask = np.ones((300, 300), bool)
+    out = np.zeros(mask.shape, np.int32).view(np.matrix)
+    assert label(mask, out=out) is out
+    assert (np.asarray(out) == 1).all()
+    for image in (
+        mask.view(np.matrix),
+        np.ma.masked_array(mask, mask=mask),
+        mask.view(np.recarray),
+    ):
+        labels = label(image)
+        assert type(labels) is np.ndarray
+        assert (labels == 1).all()
+
+
+def test_a_masked_out_is_refused_because_its_mask_would_hide_labels():
+    mask = np.ones((3, 3), bool)
+    out = np.ma.masked_array(np.zeros((3, 3), np.int32), mask=mask)
+    with pytest.raises(TypeError, match=r"out must be an array without a mask.*out\.data"):
+        label(mask, out=out)
+    label(mask, out=out.data)
+    assert (out.data == 1).all()
+
+
+def test_each_run_has_a_start_and_an_end_though_labels_change_meanwhile():
+    labels = np.zeros(64 * 512, np.int32)
+    stripes = np.tile(np.array([1, 0], np.int32), labels.size // 2)
+    planes = np.empty((64, 8, 2), np.uint64)
+    done = threading.Event()
+
+    def change():
+        while not done.is_set():
+            for pattern in (stripes, 1 - stripes, 1):
+                labels[:] = pattern
+
+    other = threading.Thread(target=change)
+    other.start()
+    try:
+        for _ in range(1000):
+            compare(labels, 512, np.array([1, 1, 1, 1, 64]), steps_to(2, "none"), 0, 64, planes)
+            foreground, left = planes[..., 0], planes[..., 1]
+            before = foreground << np.uint64(1)
+            before[:, 1:] |= foreground[:, :-1] >> np.uint64(63)
+            assert not (left & ~(foreground & before)).any()
+    finally:
+        done.set()
+        other.join()
+
+
+@pytest.mark.parametrize(
+    ("place", "rule"),
+    [
+        ({"box": [(0, 10**6), (0, 10**6)]}, "box must lie in the piece"),
+        ({"box": [(0, 2), (-64, 3)]}, "box must lie in the piece"),
+        ({"box": [(2, 0), (0, 3)]}, "box must lie in the piece"),
+        ({"origin": (-1, 0)}, "origin and shape must hold the piece"),
+        ({"origin": (1, 0), "shape": (2, 3)}, "origin and shape must hold the piece"),
+        ({"shape": (2, 2)}, "origin and shape must hold the piece"),
+    ],
+)
+def test_parts_outside_their_image_are_refused(place, rule):
+    with pytest.raises(ValueError, match=f"^{rule}"):
+        measure_part(np.ones((2, 3), int), properties=["area"], **place)
+
+
+@pytest.mark.parametrize("place", [{"box": [(0, 2)]}, {"origin": (0.5, 0)}, {"shape": (2, 3, 1)}])
+def test_parts_are_given_in_whole_numbers_for_each_axis(place):
+    with pytest.raises(TypeError, match=r"must hold .* for each of 2 axes; got"):
+        measure_part(np.ones((2, 3), int), properties=["area"], **place)
+
+
+def test_parts_with_negative_labels_are_refused():
+    with pytest.raises(ValueError, match="must hold no negative labels; got -3"):
+        measure_part(np.array([[1, -3, 1]]), properties=["area"])
