@@ -94,6 +94,12 @@ class Layout:
         return steps_to(self.rank, self.pairs)
 
     @cached_property
+    def products(self) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], ...]:
+        """Spatial axes of the two coordinates that each of `seconds` multiplies."""
+        one, other = np.triu_indices(self.rank if self.seconds else 0)
+        return one.astype(np.int64), other.astype(np.int64)
+
+    @cached_property
     def widths(self) -> dict[str, int]:
         """Number of columns of each group."""
         return {

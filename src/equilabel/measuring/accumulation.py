@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .intensities import sum_values
 from .properties import PROPERTIES
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.kernels.layout import Layout
+
+    from .wide import Wide
 
 
 class Accumulation:
@@ -35,6 +38,8 @@ class Accumulation:
         What made the counts, for sums over pixels: `equilabel.kernels.cpu.measuring.Survey`.
     values : array, optional
         Intensities, of the shape of the image, with or without an axis of channels at the end.
+    wide : Wide, optional
+        Exact sums of the labels for which 64 bits do not suffice.
 
     Attributes
     ----------
@@ -58,8 +63,10 @@ class Accumulation:
         spacing: tuple[float, ...],
         survey: Any = None,
         values: NDArray[Any] | None = None,
+        wide: Wide | None = None,
     ) -> None:
         self.labels = labels
+        self._wide = wide
         self.layout = layout
         self.spacing = np.array(spacing)
         self._table = np.asfortranarray(table)  # formulas go column by column
@@ -113,22 +120,31 @@ class Accumulation:
     def local(self) -> NDArray[np.float64]:
         """Mean coordinate along each axis from the corner of the bounding box, in pixels."""
         sums = self.sums - self.first * self.pixels[:, None]  # exact even where sums wrapped
-        return np.asarray(sums / self.pixels[:, None])
+        local = np.asarray(sums / self.pixels[:, None])
+        if self._wide is not None:
+            rows = self._wide.rows
+            pixels = self.pixels[rows, None].astype(object)
+            local[rows] = (self._wide.sums - self.first[rows].astype(object) * pixels) / pixels
+        return local
 
     @cached_property
     def seconds(self) -> NDArray[np.float64]:
         """Sums of products of two distances from the centroid, in pixels: zz, zy, zx, yy, ..."""
         near = self.first + np.rint(self.local).astype(np.int64)
         rest = self.sums - near * self.pixels[:, None]
-        rank = len(self.spacing)
-        one, other = np.triu_indices(rank)
+        one, other = self.layout.products
         # Whole numbers around the pixel next to the centroid: exact, as products wrap around.
         shifted = (
             self.group("seconds")
             - near[:, one] * self.sums[:, other]
             - near[:, other] * rest[:, one]
         )
-        return np.asarray(shifted - rest[:, one] * (rest[:, other] / self.pixels[:, None]))
+        around = np.asarray(shifted - rest[:, one] * (rest[:, other] / self.pixels[:, None]))
+        if self._wide is not None:
+            rows, sums, products = self._wide
+            pixels = self.pixels[rows, None].astype(object)
+            around[rows] = (products * pixels - sums[:, one] * sums[:, other]) / pixels
+        return around
 
     @cached_property
     def values(self) -> tuple[NDArray[Any], ...]:
@@ -136,8 +152,7 @@ class Accumulation:
 
         For small integers the sum of squares too.
         """
-        found: tuple[NDArray[Any], ...] = self._survey.values(self._values)
-        return found
+        return sum_values(self._survey, self._values, self.pixels)
 
     def look(self) -> None:
         """Sum the values now, while what makes the sums is there."""

@@ -20,6 +20,7 @@ from .columns import COLUMNS
 from .laying import lay_out
 from .passing import pass_on
 from .properties import PROPERTIES
+from .wide import Wide, find_wide, sum_wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -92,8 +93,11 @@ class Request:
                 self.values = place(self.values, device)
             kernels = passes("measuring", device)
             found = kernels.Survey(kernels.LabelRows(labels), self.layout, keep=self.again)
-        check_not_negative(found.labels, labels)
-        self._take(found)
+            check_not_negative(found.labels, labels)
+            rows, wide = find_wide(found.table, self.layout, self.shape), None
+            if len(rows):
+                wide = sum_wide(kernels, labels, found.labels[rows], rows, self.layout)
+        self._take(found, wide)
 
     def count_runs(self, table: Any, full: bool, device: str = "cpu") -> bool:
         """Count from runs that have their labels, if they tell all that is asked for.
@@ -117,9 +121,12 @@ class Request:
         values = self.values if self.again else None
         if not rows.tell(self.layout.compared, values, self.powers):
             return False
+        found = kernels.Survey(rows, self.layout, self.again)
+        if len(find_wide(found.table, self.layout, self.shape)):
+            return False  # these are summed again, from labels
         if self.values is not None:
             self.values = place(self.values, device)
-        self._take(kernels.Survey(rows, self.layout, self.again))
+        self._take(found)
         return not self.hosted
 
     def count_cells(self, counts: NDArray[np.int64]) -> bool:
@@ -181,9 +188,16 @@ class Request:
             table |= columns[name]
         return table
 
-    def _take(self, found: Any) -> None:
+    def _take(self, found: Any, wide: Wide | None = None) -> None:
         self.sums = Accumulation(
-            found.labels, found.table, self.layout, self.shape, self.spacing, found, self.values
+            found.labels,
+            found.table,
+            self.layout,
+            self.shape,
+            self.spacing,
+            found,
+            self.values,
+            wide,
         )
         if self.again and not self.powers and self.values is not None:
             self.sums.look()

@@ -19,8 +19,10 @@ from .checks import (
     resolve_names,
 )
 from .columns import COLUMNS
+from .intensities import sum_values
 from .laying import lay_out
 from .properties import PROPERTIES
+from .wide import Wide, add, find_wide, join, may_be_wide, split, sum_wide
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,6 +63,7 @@ class Statistics:
     values: tuple[NDArray[Any], ...] | None = None
     squares: NDArray[np.float64] | None = None
     single: bool = True
+    high: NDArray[np.int64] | None = None
 
     def merge(self, other: Statistics) -> Statistics:
         """Add up the statistics of two parts without a common pixel.
@@ -86,11 +89,23 @@ class Statistics:
             most = np.maximum(counts[line, greatest], part.counts[:, greatest])
             counts[line] += part.counts
             counts[line, greatest] = most
-        values = squares = None
+        values = squares = high = None
+        if self.high is not None and other.high is not None:
+            columns = _wide_columns(self.layout)
+            zeros = np.zeros((len(labels), len(columns)), np.int64)
+            total = (zeros, zeros)
+            for line, part in zip(lines, (self, other), strict=True):
+                spread = np.zeros((2, *zeros.shape), np.int64)
+                spread[0, line] = part.counts[:, columns]
+                spread[1, line] = part.high  # type: ignore[assignment]
+                total = add(total, (spread[0], spread[1]))
+            high = total[1]
         if self.values is not None and other.values is not None:
             values = _merge_values(len(labels), lines, self.values, other.values)
             squares = _merge_squares(len(labels), lines, self, other)
-        return Statistics(labels, counts, self.layout, self.shape, values, squares, self.single)
+        return Statistics(
+            labels, counts, self.layout, self.shape, values, squares, self.single, high
+        )
 
     def table(
         self,
@@ -109,7 +124,9 @@ class Statistics:
             As for `regionprops_table`; spacings have to be equal or not as for `measure_part`.
         """
         steps = check_spacing(spacing, self.layout.rank)
-        sums = Accumulation(self.labels, self.counts, self.layout, self.shape, steps)
+        sums = Accumulation(
+            self.labels, self.counts, self.layout, self.shape, steps, wide=self._wide()
+        )
         if self.values is not None:
             sums.values = self.values
         if self.squares is not None:
@@ -119,6 +136,15 @@ class Statistics:
         for name, kind in resolve_names(list(properties)).items():
             table |= lay_out(name, COLUMNS[kind](sums), separator)
         return table
+
+    def _wide(self) -> Wide | None:
+        """Put both words of the sums together that need them."""
+        rows = find_wide(self.counts, self.layout, self.shape)
+        if self.high is None or not len(rows):
+            return None
+        exact = join(self.counts[rows][:, _wide_columns(self.layout)], self.high[rows])
+        axes = self.layout.axes
+        return Wide(rows, exact[:, int(self.layout.stacked) : axes], exact[:, axes:])
 
 
 def measure_part(
@@ -193,11 +219,15 @@ def measure_part(
     rows = kernels.LabelRows(np.ascontiguousarray(labels))
     found = kernels.Survey(rows, layout, keep=values is not None, box=box)
     check_not_negative(found.labels, labels)
-    counts = _shift(found.table, layout, labels.shape, place, whole)
+    wide = None
+    large = find_wide(found.table, layout, labels.shape)
+    if len(large):
+        wide = sum_wide(kernels, labels, found.labels[large], large, layout)
+    counts, high = _shift(found.table, layout, labels.shape, place, whole, wide)
     sums = squares = None
     if values is not None:
         flat = values.reshape(labels.size, *(values.shape[labels.ndim :] or (1,)))
-        sums = found.values(flat)[:3]
+        sums = sum_values(found, flat, counts[:, 0])[:3]
         squares = found.squares(flat, sums[0] / counts[:, :1])
     return Statistics(
         found.labels,
@@ -207,6 +237,7 @@ def measure_part(
         sums,
         squares,
         values is None or values.ndim == labels.ndim,
+        high,
     )
 
 
@@ -248,36 +279,78 @@ def _shift(
     sides: tuple[int, ...],
     origin: tuple[int, ...],
     shape: tuple[int, ...],
-) -> NDArray[np.int64]:
-    """Turn counts in coordinates of a piece into those of the whole image."""
+    wide: Wide | None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """Turn counts in coordinates of a piece into those of the whole image.
+
+    Returns
+    -------
+    table : (N, layout.width) array of int64
+        Sums and products modulo 2**64.
+    high : (N, columns of sums and products) array of int64, or None
+        Their upper words; None if no label of such an image needs them.
+    """
     shifted = table.copy()
-    start = np.array(origin, np.int64)
-    pixels, sums = table[:, :1], table[:, layout["sums"]]
-    shifted[:, layout["sums"]] += start * pixels
-    shifted[:, layout["lows"]] += np.array(shape, np.int64) - start - np.array(sides, np.int64)
-    shifted[:, layout["highs"]] += start
-    if layout.seconds:
-        one, other = np.triu_indices(layout.rank)
-        start, sums = start[int(layout.stacked) :], sums[:, int(layout.stacked) :]
-        shifted[:, layout["seconds"]] += (
-            start[one] * sums[:, other] + start[other] * sums[:, one]
-            + start[one] * start[other] * pixels
-        )  # fmt: skip
-    return shifted
+    lows, highs = layout["lows"], layout["highs"]
+    start: NDArray[Any] = np.array(origin, np.int64)
+    shifted[:, lows] += np.array(shape, np.int64) - start - np.array(sides, np.int64)
+    shifted[:, highs] += start
+    deep = may_be_wide(shape, layout)
+    pixels: NDArray[Any] = table[:, :1]
+    sums: NDArray[Any] = table[:, layout["sums"]]
+    products: NDArray[Any] = table[:, layout["seconds"]]
+    if deep:
+        start, pixels, sums, products = (
+            part.astype(object) for part in (start, pixels, sums, products)
+        )
+    space = slice(int(layout.stacked), None)
+    if wide is not None:
+        sums[wide.rows, space], products[wide.rows] = wide.sums, wide.products
+    one, other = layout.products
+    begin, near = start[space], sums[:, space]
+    products = products + (
+        begin[one] * near[:, other] + begin[other] * near[:, one]
+        + begin[one] * begin[other] * pixels
+    )  # fmt: skip
+    sums = sums + start * pixels
+    if not deep:
+        shifted[:, layout["sums"]], shifted[:, layout["seconds"]] = sums, products
+        return shifted, None
+    low, high = split(np.concatenate([sums, products], axis=1))
+    shifted[:, _wide_columns(layout)] = low
+    return shifted, high
+
+
+def _wide_columns(layout: Layout) -> NDArray[np.int64]:
+    """List the columns of sums and products, which may need two words."""
+    columns = np.arange(layout.width)
+    return np.concatenate([columns[layout["sums"]], columns[layout["seconds"]]])
 
 
 def _merge_values(count: int, lines: list[Any], one: Any, other: Any) -> Any:
     """Add sums, and keep the least and greatest."""
-    merged = []
-    for kind, combine in enumerate((np.add, np.minimum, np.maximum)):
+    sums = [np.zeros((count, part[0].shape[1]), part[0].dtype) for part in (one, other)]
+    for line, whole, part in zip(lines, sums, (one, other), strict=True):
+        whole[line] = part[0]
+    merged = [_add_sums(*sums)]
+    fresh = ~np.isin(lines[1], lines[0])
+    both = lines[1][~fresh]
+    for kind, keep in ((1, np.minimum), (2, np.maximum)):
         whole = np.zeros((count, one[kind].shape[1]), np.result_type(one[kind], other[kind]))
         whole[lines[0]] = one[kind]
-        fresh = ~np.isin(lines[1], lines[0])
         whole[lines[1][fresh]] = other[kind][fresh]
-        both = lines[1][~fresh]
-        whole[both] = combine(whole[both], other[kind][~fresh])
+        whole[both] = keep(whole[both], other[kind][~fresh])
         merged.append(whole)
     return tuple(merged)
+
+
+def _add_sums(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    """Add sums, which become float64 where int64 might not hold them."""
+    if one.dtype.kind == "i" and one.size:
+        most = np.abs(one.astype(np.float64)).max() + np.abs(other.astype(np.float64)).max()
+        if most >= 2.0**63:
+            return np.asarray(one.astype(np.float64) + other)
+    return np.asarray(one + other)
 
 
 def _merge_squares(

@@ -1,0 +1,161 @@
+"""Sums over coordinates that 64 bits do not hold: exact, for the labels that need it.
+
+Tables of counts hold sums modulo 2**64, which is enough as long as differences around the bounding
+box of a label fit: the sum of products of two distances, at most pixels times both sides of the
+box. Labels beyond that (a line of 5 million pixels, a cube of 10,000 voxels along each side) are
+summed again, in boxes of the image that are small enough, and added up as Python integers.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from equilabel.kernels.layout import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+LIMIT = 2**62  # what a difference of two sums may reach
+WORD = 2**64
+
+
+class Wide(NamedTuple):
+    """Exact sums of the labels that need them, in coordinates of the image.
+
+    Attributes
+    ----------
+    rows : (K,) array of int64
+        Rows of the table of counts.
+    sums : (K, rank) array of int objects
+        Sums of coordinates along the spatial axes.
+    products : (K, rank * (rank + 1) / 2) array of int objects
+        Sums of products of two of them, or (K, 0).
+    """
+
+    rows: NDArray[np.int64]
+    sums: NDArray[Any]
+    products: NDArray[Any]
+
+
+def find_wide(
+    table: NDArray[np.int64], layout: Layout, sides: tuple[int, ...]
+) -> NDArray[np.int64]:
+    """Find the rows of a table whose sums around their own box may leave 64 bits.
+
+    Examples
+    --------
+    >>> layout = Layout(axes=1, seconds=True)
+    >>> lines = [[length, 0, length, length, 0] for length in (10, 10**6, 10**7)]
+    >>> find_wide(np.array(lines), layout, (10**7,)).tolist()
+    [2]
+    """
+    if not may_be_wide(sides, layout):
+        return np.empty(0, np.int64)
+    first = np.array(sides, np.int64) - table[:, layout["lows"]]
+    extents = (table[:, layout["highs"]] - first)[:, int(layout.stacked) :].astype(np.float64)
+    most = extents.max(axis=1, initial=1) ** (1 + layout.seconds) * table[:, 0]
+    return np.flatnonzero(most >= LIMIT)
+
+
+def may_be_wide(sides: tuple[int, ...], layout: Layout) -> bool:
+    """Tell whether an image is so large that 64 bits may not hold the sums of a label."""
+    longest = max(sides[int(layout.stacked) :], default=1)
+    return bool(prod(map(int, sides)) * int(longest) ** (1 + int(layout.seconds)) >= LIMIT)
+
+
+def sum_wide(
+    kernels: Any,
+    labels: Any,
+    wanted: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    layout: Layout,
+) -> Wide:
+    """Sum the coordinates of some labels exactly.
+
+    Parameters
+    ----------
+    kernels : module
+        `equilabel.kernels.<device>.measuring`, of the device that holds the labels.
+    labels : C-contiguous array of int
+        Image of labels.
+    wanted : (K,) array of int64
+        Labels, ascending.
+    rows : (K,) array of int64
+        Their rows in the table of counts.
+    layout : Layout
+        Of that table.
+    """
+    seconds = Layout(layout.axes, layout.stacked, seconds=layout.seconds)
+    one, other = layout.products
+    sums = np.zeros((len(wanted), layout.rank), object)
+    products = np.zeros((len(wanted), len(one)), object)
+    for box in boxes(labels.shape, 1 + layout.seconds):
+        part = labels[tuple(slice(*span) for span in box)]
+        found = kernels.Survey(kernels.LabelRows(part.copy(order="C")), seconds)
+        at = np.searchsorted(found.labels, wanted).clip(max=max(0, len(found.labels) - 1))
+        here = np.flatnonzero(found.labels[at] == wanted) if len(found.labels) else at[:0]
+        table = found.table[at[here]].astype(object)
+        begin = np.array([int(span[0]) for span in box][int(layout.stacked) :], object)
+        pixels = table[:, :1]
+        near = table[:, seconds["sums"]][:, int(layout.stacked) :]
+        sums[here] += near + begin * pixels
+        products[here] += (
+            table[:, seconds["seconds"]]
+            + begin[one] * near[:, other]
+            + begin[other] * near[:, one]
+            + begin[one] * begin[other] * pixels
+        )
+    return Wide(rows, sums, products)
+
+
+def boxes(shape: tuple[int, ...], power: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Cut an image into boxes whose sums of coordinates to a power fit into 64 bits.
+
+    Examples
+    --------
+    >>> sum(1 for _ in boxes((3, 8_000_000), 2))
+    8
+    """
+    sides = list(shape)
+    while prod(sides) * max(sides, default=1) ** power >= LIMIT:
+        longest = sides.index(max(sides))
+        sides[longest] = -(-sides[longest] // 2)
+    spans = [
+        [(begin, min(begin + side, end)) for begin in range(0, end, side)]
+        for side, end in zip(sides, shape, strict=True)
+    ]
+    yield from product(*spans)
+
+
+def split(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Split integers of 128 bits into low and high words, both as int64."""
+    low = (numbers % WORD).astype(np.uint64).view(np.int64)
+    return low, (numbers // WORD).astype(np.int64)
+
+
+def join(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[Any]:
+    """Put words of `split` together, as Python integers."""
+    return np.asarray(low.view(np.uint64).astype(object) + high.astype(object) * WORD)
+
+
+def add(
+    one: tuple[NDArray[np.int64], NDArray[np.int64]],
+    other: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Add integers of two words each, as `split` gives them.
+
+    Examples
+    --------
+    >>> numbers = np.array([2**64 - 1, -5], object)
+    >>> join(*add(split(numbers), split(numbers))).tolist()
+    [36893488147419103230, -10]
+    """
+    low = one[0] + other[0]
+    carried = low.view(np.uint64) < one[0].view(np.uint64)
+    return low, one[1] + other[1] + carried
