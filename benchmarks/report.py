@@ -163,8 +163,6 @@ def properties() -> str:
     rows = []
     for row in PROPERTIES.values():
         axes = " or ".join(map(str, row.ranks)) or "any"
-        if not row.by_kernel(1) and row.place == "kernel" and not row.ranks:
-            axes = "2 or 3; any by scikit-image"
         made = "counts" if row.place == "kernel" else "host"
         values = "yes" if row.intensity else ""
         source = {"skimage": "scikit-image", "equilabel": "ours"}[row.source]

@@ -17,7 +17,7 @@ def columns(rank):
     return [
         name
         for name, row in PROPERTIES.items()
-        if row.by_kernel(rank) and (not row.ranks or rank in row.ranks) and name != "frame"
+        if row.counted and (not row.ranks or rank in row.ranks) and name != "frame"
     ]
 
 

@@ -27,7 +27,7 @@ def names(rank, *, stacked=False, intensity=False, unequal=False):
         name
         for name in COUNTED
         if (not PROPERTIES[name].ranks or rank in PROPERTIES[name].ranks)
-        and PROPERTIES[name].by_kernel(rank)
+        and PROPERTIES[name].counted
         and (stacked or name != "frame")
         and (intensity or not PROPERTIES[name].intensity)
     ]

@@ -22,7 +22,7 @@ def columns_for(rank, values=True):
     return [
         name
         for name, row in PROPERTIES.items()
-        if row.by_kernel(rank)
+        if row.counted
         and (not row.ranks or rank in row.ranks)
         and name != "frame"
         and (values or not row.intensity)

@@ -1,5 +1,7 @@
 """Tables equal scikit-image's column by column, and what can be counted by hand."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -52,7 +54,7 @@ def theirs_by_kernel(rank):
     return [
         name
         for name, row in PROPERTIES.items()
-        if row.source == "skimage" and row.by_kernel(rank) and (not row.ranks or rank in row.ranks)
+        if row.source == "skimage" and row.counted and (not row.ranks or rank in row.ranks)
     ]
 
 
@@ -873,3 +875,40 @@ def test_a_property_that_is_not_defined_for_the_image_is_refused(name, shape, re
 def test_what_skimage_refuses_is_refused(names, shape):
     with pytest.raises((TypeError, NotImplementedError, ValueError)):
         regionprops_table(np.ones(shape, int), properties=names)
+
+
+@pytest.mark.parametrize("spacing", [1e-300, 1e-60, 1e-9, 1e9, 1e60, 1e300])
+@pytest.mark.parametrize("rank", [2, 3])
+def test_extreme_spacings_give_numbers_and_no_warnings(rank, spacing):
+    labels = np.zeros((3, 6, 7)[-rank:], int)
+    labels[..., 1:3, 1:4], labels[..., 4, 4:] = 1, 2
+    names = [
+        name
+        for name, row in PROPERTIES.items()
+        if row.counted and (not row.ranks or rank in row.ranks) and name != "frame"
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = regionprops_table(labels, labels * 1.5, names, spacing=spacing)
+    ones = regionprops_table(labels, labels * 1.5, names)
+    for name in ("eccentricity", "moments_hu-0") if rank == 2 else ("sphericity",):
+        if 1e-60 <= spacing <= 1e60:
+            np.testing.assert_allclose(table[name], ones[name], rtol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("axes", [1, 4, 5])
+def test_columns_said_to_be_defined_for_any_number_of_axes_are(axes):
+    labels = np.arange(4**axes).reshape((4,) * axes) % 3
+    names = [name for name, row in PROPERTIES.items() if not row.ranks and name != "frame"]
+    table = regionprops_table(labels, labels * 2.5, names)
+    for number in (1, 2):
+        where = np.argwhere(labels == number)
+        spread = np.cov(where.T, bias=True).reshape(axes, axes)
+        for k in range(axes):
+            expected = np.trace(spread) - spread[k, k]
+            found = table[f"inertia_tensor-{k}-{k}"][number - 1]
+            assert found == pytest.approx(expected, abs=1e-12)
+    for name, row in PROPERTIES.items():
+        if row.ranks:
+            with pytest.raises(ValueError, match=f"{name!r} is defined for .* got {axes}"):
+                regionprops_table(labels, labels, [name])

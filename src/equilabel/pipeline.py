@@ -351,7 +351,7 @@ def _check_sizes(min_size: int, max_size: int | None) -> None:
 
 def _counted(name: str, rank: int) -> bool:
     """Tell whether a property is counted for all objects at once, so that dropping some is free."""
-    return name in PROPERTIES and PROPERTIES[name].by_kernel(rank)
+    return name in PROPERTIES and PROPERTIES[name].counted
 
 
 def _choose(

@@ -202,8 +202,7 @@ class Accumulation:
         rank = len(self.spacing)
         flat = self.weighted.reshape(len(self.labels), 4**rank, self.weighted.shape[-1])
         whole = flat[:, 0]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            parts = [flat[:, 4 ** (rank - 1 - axis)] / whole for axis in range(rank)]
+        parts = [flat[:, 4 ** (rank - 1 - axis)] / whole for axis in range(rank)]
         return np.stack(parts, axis=1)
 
     @cached_property

@@ -47,7 +47,7 @@ def inertia_tensor_eigvals(sums: Accumulation) -> NDArray[Any]:
         apart = np.hypot((tensor[:, 0, 0] - tensor[:, 1, 1]) / 2, tensor[:, 0, 1])
         values = np.stack([mean + apart, mean - apart], axis=1)
     else:
-        values = np.linalg.eigvalsh(tensor)[:, ::-1]
+        values = _eigenvalues(tensor)
     return np.asarray(np.clip(values, 0, None))
 
 
@@ -55,8 +55,16 @@ def axes(sums: Accumulation) -> NDArray[Any]:
     """Lengths of the axes of the ellipse (ellipsoid) of equal second moments, longest first."""
     if len(sums.spacing) == 2:
         return np.asarray(4 * np.sqrt(inertia_tensor_eigvals(sums)))
-    values = np.linalg.eigvalsh(covariance(sums))[:, ::-1]
+    values = _eigenvalues(covariance(sums))
     return np.asarray(np.sqrt(20 * np.clip(values, 0, None)))
+
+
+def _eigenvalues(tensors: NDArray[Any]) -> NDArray[Any]:
+    """Return eigenvalues, greatest first; NaN where a spacing made a tensor infinite."""
+    finite = np.isfinite(tensors).all(axis=(1, 2))
+    found = np.full(tensors.shape[:2], np.nan)
+    found[finite] = np.linalg.eigvalsh(tensors[finite])[:, ::-1]
+    return found
 
 
 def eccentricity(sums: Accumulation) -> NDArray[Any]:
@@ -73,24 +81,24 @@ def orientation(sums: Accumulation) -> NDArray[Any]:
     return np.where(a == c, level, 0.5 * np.arctan2(-2 * b, c - a))
 
 
-def normalized(central: NDArray[Any], spacing: NDArray[Any], scale: float) -> NDArray[Any]:
+def normalized(central: NDArray[Any], spacing: NDArray[Any], unit: float) -> NDArray[Any]:
     """Divide central moments by powers of the zeroth; NaN below second order.
 
     Parameters
     ----------
     central : (N, 4, 4[, 4]) array of float64
-    scale : float
-        Unit of length that is divided out.
+        With `spacing` in them.
+    unit : float
+        Length that is divided out: once for each order of a moment.
     """
     rank = len(spacing)
     found: NDArray[Any] = np.full(central.shape, np.nan)
     whole = central.reshape(-1, 4**rank)[:, 0]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        for powers in product(range(4), repeat=rank):
-            order = sum(powers)
-            if order >= 2:
-                at: Any = (slice(None), *powers)
-                found[at] = central[at] / scale**order / whole ** (order / rank + 1)
+    for powers in product(range(4), repeat=rank):
+        order = sum(powers)
+        if order >= 2:
+            at: Any = (slice(None), *powers)
+            found[at] = central[at] / np.float64(unit) ** order / whole ** (order / rank + 1)
     return found
 
 
@@ -101,20 +109,19 @@ def hu(central: NDArray[Any], spacing: NDArray[Any]) -> NDArray[Any]:
     invariants are those of the object and not of the grid.
     """
     nu = normalized(central, spacing, float(np.sqrt(spacing.prod())))
-    with np.errstate(invalid="ignore", over="ignore"):
-        plus, minus, cross = nu[:, 2, 0] + nu[:, 0, 2], nu[:, 2, 0] - nu[:, 0, 2], nu[:, 1, 1]
-        p, q = nu[:, 3, 0] + nu[:, 1, 2], nu[:, 2, 1] + nu[:, 0, 3]
-        r, s = nu[:, 3, 0] - 3 * nu[:, 1, 2], 3 * nu[:, 2, 1] - nu[:, 0, 3]
-        u, v = p * (p**2 - 3 * q**2), q * (3 * p**2 - q**2)
-        invariants = [
-            plus,
-            minus**2 + 4 * cross**2,
-            r**2 + s**2,
-            p**2 + q**2,
-            r * u + s * v,
-            minus * (p**2 - q**2) + 4 * cross * p * q,
-            s * u - r * v,
-        ]
+    plus, minus, cross = nu[:, 2, 0] + nu[:, 0, 2], nu[:, 2, 0] - nu[:, 0, 2], nu[:, 1, 1]
+    p, q = nu[:, 3, 0] + nu[:, 1, 2], nu[:, 2, 1] + nu[:, 0, 3]
+    r, s = nu[:, 3, 0] - 3 * nu[:, 1, 2], 3 * nu[:, 2, 1] - nu[:, 0, 3]
+    u, v = p * (p**2 - 3 * q**2), q * (3 * p**2 - q**2)
+    invariants = [
+        plus,
+        minus**2 + 4 * cross**2,
+        r**2 + s**2,
+        p**2 + q**2,
+        r * u + s * v,
+        minus * (p**2 - q**2) + 4 * cross * p * q,
+        s * u - r * v,
+    ]
     return np.stack(invariants, axis=1)
 
 

@@ -47,8 +47,9 @@ def crofton(sums: Accumulation) -> NDArray[Any]:
     scikit-image's weights, in 3D those of Lehmann and Legland.
     """
     steps = sums.layout.steps[:, 3 - len(sums.spacing) :]
-    vectors = steps * sums.spacing
-    between = sums.spacing.prod() / np.sqrt((vectors**2).sum(axis=1))
+    unit = sums.spacing.max()
+    vectors = steps * (sums.spacing / unit)
+    between = sums.spacing.prod() / (np.sqrt((vectors**2).sum(axis=1)) * unit)
     shares = _shares(tuple(map(tuple, vectors.tolist())))
     intercepts = (sums.pixels - sums.group("pairs").T).T
     factor = {2: np.pi, 3: 4.0}[len(sums.spacing)]
@@ -91,7 +92,7 @@ def circularity(sums: Accumulation) -> NDArray[Any]:
 def sphericity(sums: Accumulation) -> NDArray[Any]:
     """Surface of the ball with the same volume per surface_area_crofton."""
     volume = sums.pixels * sums.spacing.prod()
-    return np.asarray(np.cbrt(36 * np.pi * volume**2) / crofton(sums))
+    return np.asarray(np.cbrt(36 * np.pi) * np.cbrt(volume) ** 2 / crofton(sums))
 
 
 COLUMNS: Mapping[str, Callable[[Accumulation], NDArray[Any]]] = {

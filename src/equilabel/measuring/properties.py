@@ -37,11 +37,10 @@ class Property:
     place: Literal["kernel", "host"] = "kernel"
     needs: tuple[str, ...] = ()
 
-    def by_kernel(self, rank: int) -> bool:
-        """Tell whether a kernel makes its counts for so many spatial axes."""
-        return self.place == "kernel" and (
-            rank in (2, 3) or not self.name.startswith(("moments", "inertia", "centroid_weighted"))
-        )
+    @property
+    def counted(self) -> bool:
+        """Whether it follows from counts that a kernel makes."""
+        return self.place == "kernel"
 
 
 FLAT, DEEP, BOTH = (2,), (3,), (2, 3)
@@ -173,52 +172,59 @@ PROPERTIES: dict[str, Property] = {
             FLAT,
             needs=("seconds",),
         ),
-        Property("moments", "Sums of powers of coordinates in the bounding box."),
-        Property("moments_central", "Sums of powers of distances from the centroid."),
-        Property("moments_normalized", "Central moments, free of scale."),
+        Property("moments", "Sums of powers of coordinates in the bounding box.", BOTH),
+        Property("moments_central", "Sums of powers of distances from the centroid.", BOTH),
+        Property("moments_normalized", "Central moments, free of scale.", BOTH),
         Property("moments_hu", "Hu's seven invariants to shifts, scale and rotation.", FLAT),
         Property("intensity_mean", "Mean value.", intensity=True),
         Property("intensity_min", "Least value.", intensity=True),
         Property("intensity_max", "Greatest value.", intensity=True),
         Property("intensity_std", "Standard deviation of the values.", intensity=True),
         Property("intensity_sum", "Sum of the values.", intensity=True, source=OURS),
-        Property("centroid_weighted", "Mean coordinate weighted by values.", intensity=True),
+        Property("centroid_weighted", "Mean coordinate weighted by values.", BOTH, intensity=True),
         Property(
             "centroid_weighted_local",
             "Mean coordinate weighted by values, from the corner of the bounding box.",
+            BOTH,
             intensity=True,
         ),
         Property(
             "moments_weighted",
             "Sums of values times powers of coordinates in the bounding box.",
+            BOTH,
             intensity=True,
         ),
         Property(
             "moments_weighted_central",
             "Sums of values times powers of distances from the weighted centroid.",
+            BOTH,
             intensity=True,
         ),
         Property(
             "moments_weighted_normalized",
             "Weighted central moments, free of scale.",
+            BOTH,
             intensity=True,
         ),
         Property("moments_weighted_hu", "Hu's seven invariants of the values.", FLAT, True),
-        Property("area_convex", "Area (volume) of the convex hull.", place=HOST),
-        Property("area_filled", "Area (volume) with holes filled.", place=HOST),
-        Property("coords", "Coordinates of the pixels.", place=HOST),
-        Property("coords_scaled", "Coordinates of the pixels times the spacing.", place=HOST),
+        Property("area_convex", "Area (volume) of the convex hull.", BOTH, place=HOST),
+        Property("area_filled", "Area (volume) with holes filled.", BOTH, place=HOST),
+        Property("coords", "Coordinates of the pixels.", BOTH, place=HOST),
+        Property("coords_scaled", "Coordinates of the pixels times the spacing.", BOTH, place=HOST),
         Property(
-            "feret_diameter_max", "Greatest distance of two points of the convex hull.", place=HOST
+            "feret_diameter_max",
+            "Greatest distance of two points of the convex hull.",
+            BOTH,
+            place=HOST,
         ),
-        Property("image", "Mask of the object in its bounding box.", place=HOST),
-        Property("image_convex", "Mask of the convex hull in the bounding box.", place=HOST),
-        Property("image_filled", "Mask with holes filled in the bounding box.", place=HOST),
+        Property("image", "Mask of the object in its bounding box.", BOTH, place=HOST),
+        Property("image_convex", "Mask of the convex hull in the bounding box.", BOTH, place=HOST),
+        Property("image_filled", "Mask with holes filled in the bounding box.", BOTH, place=HOST),
         Property(
-            "image_intensity", "Values of the object in its bounding box.", (), True, place=HOST
+            "image_intensity", "Values of the object in its bounding box.", BOTH, True, place=HOST
         ),
-        Property("intensity_median", "Median value.", (), True, place=HOST),
-        Property("slice", "Slices of the bounding box.", place=HOST),
-        Property("solidity", "Pixels per pixel of the convex hull.", place=HOST),
+        Property("intensity_median", "Median value.", BOTH, True, place=HOST),
+        Property("slice", "Slices of the bounding box.", BOTH, place=HOST),
+        Property("solidity", "Pixels per pixel of the convex hull.", BOTH, place=HOST),
     )
 }

@@ -70,7 +70,7 @@ class Request:
         known = resolve_names(self.wanted)
         for kind in known.values():
             check_defined(kind, rank, stacked, self.values)
-        self.ours = {n: kind for n, kind in known.items() if PROPERTIES[kind].by_kernel(rank)}
+        self.ours = {n: kind for n, kind in known.items() if PROPERTIES[kind].counted}
         self.others = {name: kind for name, kind in known.items() if name not in self.ours}
         self.functions = list(extra_properties or ())
         self.hosted = bool(self.others) or extra_properties is not None
@@ -166,10 +166,11 @@ class Request:
         if self.sums is None:
             self.count_labels(labels)  # type: ignore[arg-type]
         sums: Any = self.sums
-        columns = {
-            name: lay_out(name, sums.apart(COLUMNS[kind](sums)), self.separator)
-            for name, kind in self.ours.items()
-        }
+        with np.errstate(all="ignore"):  # 0 / 0 is NaN, what a spacing makes too large is infinite
+            columns = {
+                name: lay_out(name, sums.apart(COLUMNS[kind](sums)), self.separator)
+                for name, kind in self.ours.items()
+            }
         wanted = list(self.wanted)
         if self.hosted:
             columns |= pass_on(

@@ -133,8 +133,9 @@ class Statistics:
             sums.variances = self.squares / sums.pixels[:, None]
         sums.single = self.single
         table: dict[str, NDArray[Any]] = {}
-        for name, kind in resolve_names(list(properties)).items():
-            table |= lay_out(name, COLUMNS[kind](sums), separator)
+        with np.errstate(all="ignore"):
+            for name, kind in resolve_names(list(properties)).items():
+                table |= lay_out(name, COLUMNS[kind](sums), separator)
         return table
 
     def _wide(self) -> Wide | None:
@@ -205,7 +206,7 @@ def measure_part(
     kinds = resolve_names([properties] if isinstance(properties, str) else list(properties))
     for kind in kinds.values():
         check_defined(kind, rank, stacked, values)
-        if not PROPERTIES[kind].by_kernel(rank) or kind.startswith(("moments", "centroid_w")):
+        if not PROPERTIES[kind].counted or kind.startswith(("moments", "centroid_w")):
             message = (
                 f"properties must be counts that parts add up to; got {kind!r}. "
                 "Ask `regionprops_table` for it."

@@ -91,7 +91,7 @@ def offered(
             name in LEFT_OUT
             or name.startswith(ARRAYS)
             or (row.ranks and rank not in row.ranks)
-            or (rank not in (2, 3) and not row.by_kernel(rank))  # scikit-image knows 2D and 3D
+            or (rank not in (2, 3) and not row.counted)  # scikit-image knows 2D and 3D
             or (row.intensity and not image)
             or (name == "frame" and not stacked)
             or (name == SQUARE and not square)
