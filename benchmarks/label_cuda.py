@@ -20,6 +20,7 @@ import cupy
 import numpy as np
 
 from equilabel import label, samples
+from equilabel.grid import Foreground, Grid
 from equilabel.kernels.cuda import runs
 from equilabel.kernels.cuda.transfers import download, upload
 from harness import store
@@ -122,8 +123,22 @@ def number(table: Any) -> Any:
 
 def passes(pixels: Any, connectivity: int, stacked: bool, out: Any) -> list[Callable[[Any], Any]]:
     """Return the four passes, each from the state that the one before left."""
-    begin = partial(runs.pack, pixels, 0, connectivity, stacked, out)
-    return [lambda _: begin(), unite, number, runs.paint]
+    many = pixels.dtype.kind != "b"
+    foreground = Foreground("!=", pixels.dtype.type(0), values=many)
+    grid = Grid(pixels, foreground, connectivity, stacked)
+    return [
+        lambda _: runs.pack(grid, out),
+        unite,
+        number,
+        lambda table: runs.paint(table, out, blank=False),
+    ]
+
+
+def count_components(pixels: Any, connectivity: int, stacked: bool, out: Any) -> int:
+    """Label an image, and return the number of components."""
+    steps = passes(pixels, connectivity, stacked, out)[:3]
+    table: Any = reduce(lambda state, step: step(state), steps, None)
+    return int(table.count)
 
 
 def null_time(pixels: Any, out: Any, module: Any) -> float:
@@ -186,7 +201,7 @@ def rows_of(
             "shape": list(image.shape),
             "type": str(image.dtype),
             "connectivity": connectivity,
-            "components": int(runs.label_runs(pixels, 0, connectivity, stacked, out)),
+            "components": count_components(pixels, connectivity, stacked, out),
             "null us": least,
             "us": whole,
             "times null": whole / least,

@@ -17,13 +17,21 @@ import numpy as np
 
 from equilabel import label, measure, regionprops_table, samples
 from equilabel.devices import passes as passes_of
+from equilabel.grid import Foreground, Grid
 from equilabel.kernels.cuda import runs
 from equilabel.kernels.cuda.rows import JoinedRows, LabelRows
 from equilabel.kernels.layout import Layout
 from equilabel.methods import load_recipe
-from equilabel.neighborhood import offsets
 from harness import store
-from label_cuda import SOURCE, device_times, null_time, passes, wall_time, whole_time
+from label_cuda import (
+    SOURCE,
+    count_components,
+    device_times,
+    null_time,
+    passes,
+    wall_time,
+    whole_time,
+)
 from peers_cuda import versions
 
 if TYPE_CHECKING:
@@ -51,7 +59,7 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
         pixels = cupy.asarray(image)
         gray = cupy.random.randint(0, 255, flat, np.uint8)
         out = cupy.empty(pixels.size, np.int32)
-        known = int(runs.label_runs(pixels, 0, 2, False, out))
+        known = count_components(pixels, 2, False, out)
 
         def tally(table: Any, layout: Any = places, known: int = known, values: Any = None) -> Any:
             joined = JoinedRows(table, flat, known)
@@ -150,9 +158,11 @@ def occupation_rows(module: Any) -> list[dict[str, Any]]:
     recipe = load_recipe("kalentev")
     for percent in (20, 40, 50, 60, 70, 80, 90, 99):
         pixels = cupy.asarray(samples.percolation((2048, 2048), percent / 100))
-        ask = (kernels, pixels, False, offsets(2, 1))
-        plain = device_times([lambda _, ask=ask: recipe(*ask)], wait, 5)[-1]
-        counted = device_times([lambda _, ask=ask: recipe(*ask, lambda _: True)], wait, 5)[-1]
+        grid = Grid(pixels, Foreground("!=", np.False_, values=False), 1)
+        plain = device_times([lambda _, grid=grid: recipe(kernels, grid)], wait, 5)[-1]
+        counted = device_times(
+            [lambda _, grid=grid: recipe(kernels, grid, accumulate=True)], wait, 5
+        )[-1]
         ours = wall_time(partial(label, pixels, connectivity=1, return_num=True), 10)
         row = {
             "occupation": percent / 100,

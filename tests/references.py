@@ -8,6 +8,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from skimage import measure
 
+from equilabel.grid import Foreground, Grid
+
 
 def expected_labels(image, background=None, connectivity=None):
     """Label as scikit-image does, and value by value with SciPy for more axes than it knows."""
@@ -97,3 +99,16 @@ def measure_by_hand(labels, spacing):
 def same_partition(labels, others):
     """Tell whether two label images group the same pixels."""
     return np.array_equal(number_in_raster_order(labels), number_in_raster_order(others))
+
+
+def grid_of(image, background=0, connectivity=1, *, stacked=False, compare="!=", values=None):
+    """Describe an image to passes; without a background, all of it is foreground."""
+    level = None if background is None else image.dtype.type(background)
+    if values is None:
+        values = image.dtype.kind != "b" or background is None
+    return Grid(
+        image,
+        Foreground("all" if background is None else compare, level, values),
+        connectivity,
+        stacked,
+    )

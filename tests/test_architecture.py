@@ -14,19 +14,20 @@ PACKAGE = Path(equilabel.__file__).parent
 # Arrows go from a higher level to a lower one. Modules of one folder may import each other.
 LEVELS = {
     "neighborhood": 0,
-    "kernels": 0,
-    "storage": 0,
     "samples": 0,
-    "devices": 1,
-    "methods": 1,
-    "measuring": 2,
-    "labeling": 3,  # measures while it labels
-    "thresholding": 4,  # hysteresis labels
-    "pipeline": 5,
-    "": 6,  # the facade
-    "cli": 7,
-    "widget": 7,
-    "__main__": 8,
+    "storage": 0,
+    "grid": 1,
+    "kernels": 2,  # passes take a domain
+    "devices": 3,
+    "methods": 3,
+    "measuring": 4,
+    "labeling": 5,  # measures while it labels
+    "thresholding": 6,  # hysteresis labels
+    "pipeline": 7,
+    "": 8,  # the facade
+    "cli": 9,
+    "widget": 9,
+    "__main__": 10,
 }
 
 # Libraries that only some rooms may know.

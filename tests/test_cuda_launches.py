@@ -27,7 +27,7 @@ from equilabel.kernels.cuda import (  # noqa: E402
 )
 from equilabel.kernels.layout import Layout  # noqa: E402
 from equilabel.methods import load_recipe  # noqa: E402
-from equilabel.neighborhood import offsets  # noqa: E402
+from references import grid_of  # noqa: E402
 from test_cuda_compile import SIZES, signatures  # noqa: E402
 
 TYPES = {"Index": "i8", "unsigned long long": "u8", "double": "f8", "int": "i4", "bool": "?"}
@@ -178,11 +178,10 @@ def test_runs_are_counted_and_their_values_summed(started, kind, many):
 @pytest.mark.parametrize("dtype", ["?", "i2"])
 def test_passes_of_the_papers(started, shape, dtype):
     image = on_device(np.ones(shape, dtype))
-    steps = offsets(len(shape), 1)
     for name, passes in (("kalentev", kalentev), ("komura", komura)):
-        more = (lambda _: True,) if name == "kalentev" else ()
-        found = load_recipe(name)(passes, image, np.zeros((), dtype)[()], steps, *more)
-        roots.number(on_device(found.reshape(-1)), on_device(np.zeros(image.size, np.int32)))
+        more = {"accumulate": True} if name == "kalentev" else {}
+        found = load_recipe(name)(passes, grid_of(image), **more).roots
+        roots.number(on_device(found), on_device(np.zeros(image.size, np.int32)))
     check(started)
 
 

@@ -15,9 +15,8 @@ from equilabel.kernels.cpu import kalentev as cpu_kalentev
 from equilabel.kernels.cpu import komura as cpu_komura
 from equilabel.kernels.cpu import roots as cpu_roots
 from equilabel.methods import METHODS, load_recipe
-from equilabel.methods.kalentev import padding
-from equilabel.neighborhood import earlier, offsets
 from equilabel.samples import blobs, hilbert, spiral
+from references import grid_of
 
 cupy = pytest.importorskip("cupy", reason="CUDA kernels need CuPy")
 pytestmark = [
@@ -25,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(not cupy.cuda.is_available(), reason="CUDA kernels need a CUDA device"),
 ]
 
-ROOTS = [method.name for method in METHODS.values() if method.contract == "roots"]
+ROOTS = [method.name for method in METHODS.values() if method.answer == "roots"]
 DTYPES = [np.dtype(code) for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
 SHAPES = [(2311,), (97, 131), (23, 36, 37), (11, 9, 8, 13), (5, 4, 7, 6, 9), (4, 3, 5, 3, 6, 5)]
 NEIGHBORHOODS = [(shape, c) for shape in SHAPES for c in range(1, len(shape) + 1)]
@@ -36,18 +35,19 @@ def noise(shape, dtype=np.int32, values=3, seed=0):
     return np.random.default_rng(seed).integers(0, values, shape).astype(dtype)
 
 
-def find_roots(name, image, background, steps, device):
-    return load_recipe(name)(passes(name, device), image, background, steps)
+def find_roots(name, image, background, connectivity, device, *, stacked=False):
+    grid = grid_of(image, background, connectivity, stacked=stacked)
+    return load_recipe(name)(passes(name, device), grid).roots.reshape(image.shape)
 
 
 def check_roots(name, image, background, connectivity, *, stacked=False):
     """Compare roots, on the device, with those of the other method on the CPU."""
-    steps = offsets(image.ndim, connectivity, stacked=stacked)
-    roots = find_roots(name, cupy.asarray(image), background, steps, "cuda")
+    where = {"stacked": stacked}
+    roots = find_roots(name, cupy.asarray(image), background, connectivity, "cuda", **where)
     assert isinstance(roots, cupy.ndarray)
     assert roots.dtype == np.int64
     other = "komura" if name == "kalentev" else "kalentev"
-    expected = find_roots(other, image, background, steps, "cpu")
+    expected = find_roots(other, image, background, connectivity, "cpu", **where)
     np.testing.assert_array_equal(roots.get(), expected)
 
 
@@ -57,20 +57,8 @@ def on_device(*arrays):
 
 def counted_scans(image, connectivity=1):
     """Count the rounds of Kalentev's host loop on the device; the last one changes nothing."""
-    answers = []
-
-    def scan(*arguments):
-        answers.append(module.scan(*arguments))
-        return answers[-1]
-
-    module = passes("kalentev", "cuda")
-    counted = SimpleNamespace(
-        init_labels=module.init_labels, scan=scan, analyze=module.analyze, crop=module.crop
-    )
-    steps = offsets(image.ndim, connectivity)
-    load_recipe("kalentev")(counted, cupy.asarray(image), False, steps)
-    assert answers[-1] is False
-    return len(answers)
+    grid = grid_of(cupy.asarray(image), False, connectivity)
+    return load_recipe("kalentev")(passes("kalentev", "cuda"), grid).rounds
 
 
 # ---------------------------------------------------------------- contract
@@ -138,17 +126,16 @@ def test_long_chains_end_at_the_smallest_index(name, connectivity, draw):
 @pytest.mark.parametrize(("occupation", "connectivity"), [(0.593, 1), (0.407, 2), (0.95, 1)])
 def test_every_run_of_a_race_ends_with_the_same_bits(name, occupation, connectivity):
     image = np.random.default_rng(1).random((2048, 1000)) < occupation
-    steps = offsets(2, connectivity)
-    expected = cupy.asarray(find_roots("komura", image, False, steps, "cpu"))
+    expected = cupy.asarray(find_roots("komura", image, False, connectivity, "cpu"))
     image = cupy.asarray(image)
     for _ in range(RUNS):
-        assert (find_roots(name, image, False, steps, "cuda") == expected).all()
+        assert (find_roots(name, image, False, connectivity, "cuda") == expected).all()
 
 
 @pytest.mark.parametrize("name", ROOTS)
 def test_values_that_differ_in_the_last_bit_are_not_joined(name):
     image = cupy.asarray(np.array([2**63, 2**63 + 1, 2**63 + 1, 2**64 - 1], np.uint64))
-    roots = find_roots(name, image, np.uint64(2**64 - 1), offsets(1, 1), "cuda")
+    roots = find_roots(name, image, np.uint64(2**64 - 1), 1, "cuda")
     assert roots.tolist() == [0, 1, 1, -1]
 
 
@@ -156,17 +143,16 @@ def test_values_that_differ_in_the_last_bit_are_not_joined(name):
 def test_an_image_is_left_alone(name):
     image = cupy.asarray(noise((60, 70)))
     before = image.copy()
-    find_roots(name, image, 0, offsets(2, 2), "cuda")
+    find_roots(name, image, 0, 2, "cuda")
     assert (image == before).all()
 
 
 @pytest.mark.parametrize("name", ROOTS)
 def test_work_waits_for_the_current_stream_alone(name):
     image = noise((700, 900), np.uint8, values=2)
-    steps = offsets(2, 1)
-    expected = find_roots(name, image, 0, steps, "cpu")
+    expected = find_roots(name, image, 0, 1, "cpu")
     with cupy.cuda.Stream(non_blocking=True) as stream:
-        roots = find_roots(name, cupy.asarray(image), 0, steps, "cuda")
+        roots = find_roots(name, cupy.asarray(image), 0, 1, "cuda")
         stream.synchronize()
     np.testing.assert_array_equal(roots.get(), expected)
 
@@ -182,7 +168,7 @@ def test_more_elements_than_32_bits_can_count(name):
     image[:, 5] = 1  # one component across the boundary, one beyond it, one that wraps onto none
     image[-2, 7:90] = 1
     image[-2:, -1] = 2
-    roots = find_roots(name, image, np.uint8(0), offsets(2, 2), "cuda")
+    roots = find_roots(name, image, np.uint8(0), 2, "cuda")
     assert (roots[:, 5] == 5).all()
     assert (roots[-2, 7:90] == (height - 2) * width + 7).all()
     assert (roots[-2:, -1] == (height - 1) * width - 1).all()
@@ -202,38 +188,30 @@ def test_more_elements_than_32_bits_can_count(name):
 @pytest.mark.parametrize("background", [np.uint8(0), None])
 def test_labels_start_as_on_the_cpu(background):
     image = noise((61, 83), np.uint8)
-    rows, size, _, _ = padding(image.shape, offsets(2, 1))
-    values, device_rows = on_device(image.ravel(), rows)
-    labels = passes("kalentev", "cuda").init_labels(values, background, device_rows, size)
-    expected = cpu_kalentev.init_labels(image.ravel(), background, rows, size)
+    labels = passes("kalentev", "cuda").init_labels(grid_of(cupy.asarray(image), background))
+    expected = cpu_kalentev.init_labels(grid_of(image, background))
     np.testing.assert_array_equal(labels.get(), expected)
 
 
 def test_a_scan_lowers_what_the_label_refers_to():
-    labels, values, rows, jumps = on_device(
-        np.array([0, 0, 0, 0, 4, 0, 6, 6, 0, 0], np.int64),  # 7 refers to 6, and meets 4 below
-        np.ones(4, np.uint8),
-        np.array([4]),
-        np.array([-3], np.int64),
-    )
     module = passes("kalentev", "cuda")
-    assert module.scan(labels, values, rows, jumps, jumps) is True
-    assert labels.tolist() == [0, 0, 0, 0, 4, 0, 4, 6, 0, 0]
+    grid = grid_of(cupy.asarray(np.array([[1, 1], [1, 1]], np.uint8)))  # 5 6 / 9 10, padded
+    labels = module.init_labels(grid)
+    assert labels.reshape(4, 4)[1:3, 1:3].tolist() == [[5, 6], [9, 10]]
+    assert module.scan(grid, labels) is True
+    assert labels.reshape(4, 4)[1:3, 1:3].tolist() == [[5, 5], [5, 6]]
     module.analyze(labels)
-    assert labels.tolist() == [0, 0, 0, 0, 4, 0, 4, 4, 0, 0]
-    assert module.scan(labels, values, rows, jumps, jumps) is False
-    assert labels.tolist() == [0, 0, 0, 0, 4, 0, 4, 4, 0, 0]
+    assert labels.reshape(4, 4)[1:3, 1:3].tolist() == [[5, 5], [5, 5]]
+    assert module.scan(grid, labels) is False
 
 
 def test_a_scan_lowers_labels_in_use_alone_and_leaves_fewer():
-    image = noise((400, 300), np.uint8, values=2)
-    rows, size, jumps, shifts = padding(image.shape, offsets(2, 1))
-    values, rows, jumps, shifts = on_device(image.ravel(), rows, jumps, shifts)
+    grid = grid_of(cupy.asarray(noise((400, 300), np.uint8, values=2)))
     module = passes("kalentev", "cuda")
-    labels = module.init_labels(values, np.uint8(0), rows, size)
+    labels = module.init_labels(grid)
     while True:
         before = labels.get()
-        changed = module.scan(labels, values, rows, jumps, shifts)
+        changed = module.scan(grid, labels)
         after = labels.get()
         assert (after <= before).all()
         lowered = np.flatnonzero(after < before)
@@ -258,13 +236,14 @@ def test_chains_of_labels_are_followed_as_on_the_cpu():
 
 def test_padding_is_taken_off_as_on_the_cpu():
     image = noise((37, 20, 41), np.uint16)
-    rows, size, jumps, shifts = padding(image.shape, offsets(3, 2))
-    labels = cpu_kalentev.init_labels(image.ravel(), np.uint16(0), rows, size)
-    while cpu_kalentev.scan(labels, image.ravel(), rows, jumps, shifts):
+    grid = grid_of(image, connectivity=2)
+    labels = cpu_kalentev.init_labels(grid)
+    while cpu_kalentev.scan(grid, labels):
         cpu_kalentev.analyze(labels)
-    device_labels, device_rows = on_device(labels, rows)
-    roots = passes("kalentev", "cuda").crop(device_labels, device_rows, image.size)
-    np.testing.assert_array_equal(roots.get(), cpu_kalentev.crop(labels, rows, image.size))
+    (device_labels,) = on_device(labels)
+    device_grid = grid_of(cupy.asarray(image), connectivity=2)
+    roots = passes("kalentev", "cuda").crop(device_grid, device_labels)
+    np.testing.assert_array_equal(roots.get(), cpu_kalentev.crop(grid, labels))
 
 
 @pytest.mark.parametrize("size", [9, 33, 100, 401])
@@ -288,19 +267,17 @@ def test_noise_takes_about_as_many_rounds_as_in_table_2(occupation, rounds):
 @pytest.mark.parametrize(("shape", "connectivity"), NEIGHBORHOODS)
 def test_each_pass_of_the_four_does_what_it_does_on_the_cpu(shape, connectivity):
     image = noise(shape, np.uint16)
-    steps = earlier(offsets(len(shape), connectivity))
-    strides = np.cumprod((1, *shape[:0:-1]), dtype=np.int64)[::-1]
-    grid = np.array(shape), steps, steps @ strides
-    values, *device_grid = on_device(image.ravel(), *grid)
+    grid = grid_of(image, 1, connectivity)
+    device_grid = grid_of(cupy.asarray(image), 1, connectivity)
     module = passes("komura", "cuda")
-    labels = cpu_komura.initialize(image.ravel(), np.uint16(1), *grid)
-    device_labels = module.initialize(values, np.uint16(1), *device_grid)
+    labels = cpu_komura.initialize(grid)
+    device_labels = module.initialize(device_grid)
     np.testing.assert_array_equal(device_labels.get(), labels)
     cpu_komura.analyze(labels)
     module.analyze(device_labels)
     np.testing.assert_array_equal(device_labels.get(), labels)
-    cpu_komura.reduce_labels(labels, image.ravel(), *grid)
-    module.reduce_labels(device_labels, values, *device_grid)
+    cpu_komura.reduce_labels(grid, labels)
+    module.reduce_labels(device_grid, device_labels)
     assert (device_labels <= cupy.arange(image.size)).all()
     cpu_komura.analyze(labels)
     module.analyze(device_labels)  # chains differ from run to run, their ends do not
@@ -319,7 +296,7 @@ def test_four_passes_are_enough():
 
     names = ("initialize", "analyze", "reduce_labels")
     counted = SimpleNamespace(**{name: recorded(name) for name in names})
-    load_recipe("komura")(counted, cupy.asarray(noise((90, 90))), 0, offsets(2, 1))
+    load_recipe("komura")(counted, grid_of(cupy.asarray(noise((90, 90)))))
     assert called == ["initialize", "analyze", "reduce_labels", "analyze"]
 
 
@@ -328,7 +305,7 @@ def test_four_passes_are_enough():
 
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
 def test_numbers_are_those_of_the_cpu_in_labels_of_any_type(dtype):
-    roots = find_roots("komura", noise((50, 60)), 0, offsets(2, 2), "cpu").ravel()
+    roots = find_roots("komura", noise((50, 60)), 0, 2, "cpu").ravel()
     labels, expected = np.full(roots.size, 99, dtype), np.full(roots.size, 77, dtype)
     device_roots, device_labels = on_device(roots, labels)
     count = passes("roots", "cuda").number(device_roots, device_labels)

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from equilabel import label
+from equilabel.devices import passes
+from equilabel.methods import load_recipe
 from equilabel.samples import blobs, hilbert, percolation, spiral, voronoi
+from references import grid_of
 
 SHAPES = [
     (1,),
@@ -31,10 +34,18 @@ def cupy():
     return cupy
 
 
+def label_runs(pixels, background, connectivity, stacked, out, **options):
+    """Go through the passes on the device, and return the number of labels, which is there too."""
+    kernels = passes("runs", "cuda")
+    grid = grid_of(pixels, background, connectivity, stacked=stacked, **options)
+    table = load_recipe("runs")(kernels, grid, room=out)
+    count = kernels.number(table)
+    kernels.paint(table, out, blank=False)
+    return count
+
+
 def on_device(cupy, image, connectivity, stacked=False, background=0, dtype=np.int32, **options):
     """Label on the GPU; what is not written stays -7."""
-    from equilabel.kernels.cuda.runs import label_runs
-
     out = cupy.full(image.size, -7, dtype)
     pixels = cupy.asarray(np.ascontiguousarray(image))
     count = label_runs(pixels, background, connectivity, stacked, out, **options)
@@ -91,7 +102,7 @@ def test_images_of_a_stack_stay_apart(cupy, shape, dtype):
 @pytest.mark.gpu
 def test_all_values_but_background_count_as_one_where_binary(cupy):
     image = np.random.default_rng(0).integers(-1, 3, (60, 700)).astype(np.int16)
-    labels, _ = on_device(cupy, image, 2, background=-1, compare="!=")
+    labels, _ = on_device(cupy, image, 2, background=-1, values=False)
     np.testing.assert_array_equal(labels, label(image != -1))
 
 
@@ -106,7 +117,7 @@ def test_there_need_be_no_background(cupy):
 @pytest.mark.parametrize("shape", [(60, 700), (40, 1024)], ids=str)
 def test_without_background_all_is_one_where_binary(cupy, shape):
     image = np.random.default_rng(0).integers(0, 2, shape).astype(np.uint8)
-    labels, count = on_device(cupy, image, 1, background=None, compare="!=")
+    labels, count = on_device(cupy, image, 1, background=None, values=False)
     assert count == 1
     assert (labels == 1).all()
 
@@ -133,8 +144,6 @@ def test_long_ways_and_smooth_shapes_are_numbered_as_on_the_cpu(cupy, image):
 @pytest.mark.gpu
 @pytest.mark.parametrize("shift", [1, 3, 15])
 def test_pixels_and_labels_may_begin_anywhere(cupy, shift):
-    from equilabel.kernels.cuda.runs import label_runs
-
     image = percolation((41, 1203), 0.5)
     pixels = cupy.zeros(image.size + shift, bool)[shift:].reshape(image.shape)
     pixels[...] = cupy.asarray(image)
@@ -164,8 +173,6 @@ def test_memory_goes_back_to_the_pool(cupy):
 @pytest.mark.gpu
 @pytest.mark.slow
 def test_more_than_2_to_the_31_elements_are_right(cupy):
-    from equilabel.kernels.cuda.runs import label_runs
-
     if cupy.cuda.Device().mem_info[0] < 50 * 2**30:
         pytest.skip("needs 50 GiB of device memory")
     size = 50_000

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equilabel import METHODS, DeviceUnavailableError, devices, label, segment
-from equilabel.devices import DeviceMemoryError, passes, pays, place, resolve, using
+from equilabel.devices import DeviceMemoryError, passes, place, resolve, using
 
 UNAVAILABLE = [report.name for report in devices() if not report.available]
 
@@ -209,20 +209,20 @@ def test_arrays_of_two_gpus_are_refused(monkeypatch):
         resolve("cuda:0", array)
 
 
-def test_only_large_and_rough_images_are_moved(monkeypatch):
+def test_what_other_code_imported_moves_no_image(monkeypatch):
+    def refuse(*_):
+        raise AssertionError
+
     cupy = working_cupy()
     cupy.cuda.runtime.memGetInfo = lambda: (2**40, 2**40)
-    rough = np.random.default_rng(0).random((2048, 2048)) < 0.5
-    monkeypatch.setitem(sys.modules, "cupy", None)
-    assert not pays(rough)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    assert pays(rough)
-    assert pays(rough.reshape(16, 512, 512))
-    assert pays(rough.reshape(-1))
-    assert not pays(rough[1:])  # too small
-    assert not pays(np.ones((2048, 2048), bool))
-    cupy.cuda.runtime.memGetInfo = lambda: (2**20, 2**40)
-    assert not pays(rough)
+    monkeypatch.setattr(sys.modules["equilabel.devices.arrays"], "import_module", refuse)
+    rough = np.random.default_rng(0).random((2048, 2048)) < 0.5
+    assert resolve("auto", rough) == "cpu"
+    assert isinstance(label(rough), np.ndarray)
+    for threshold in (50, (30, 60)):
+        image = np.random.default_rng(0).integers(0, 100, (40, 50))
+        assert segment(image, threshold=threshold, fill_holes=True, device="cpu").device == "cpu"
 
 
 def test_an_array_of_a_gpu_needs_cupy(monkeypatch):

@@ -218,7 +218,7 @@ def test_questions_are_checked_before_the_work(call, painted):
     with pytest.raises(ValueError, match=r"^connectivity must be 1 to 2"):
         call(MASK, properties=["area"], connectivity=3)
     with pytest.raises(TypeError, match=r"^label_image must be of bool"):
-        call(MASK * 1.0, properties=["area"])
+        call(MASK * 1j, properties=["area"])
     assert not painted
 
 

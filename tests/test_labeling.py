@@ -1,5 +1,6 @@
 """Labels equal scikit-image's number by number, whatever the image; what is refused, and how."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,8 +11,9 @@ from scipy import ndimage
 from skimage import measure
 
 from equilabel import METHODS, label
+from equilabel.grid import Foreground, Grid
 from equilabel.kernels.cpu import runs
-from equilabel.labeling.host import Labels as _Labels
+from equilabel.labeling.output import Output
 from equilabel.neighborhood import offsets
 from references import expected_labels, number_in_raster_order
 from strategies import DTYPES, INTEGERS, LAYOUTS, WORDS, blobs, images, noise, questions
@@ -41,6 +43,10 @@ def check(image, background=None, connectivity=None, **options):
     labels, count = label(image, background, True, connectivity, **options)
     np.testing.assert_array_equal(labels, expected)
     assert count == expected.max(initial=0)
+    if "out" not in options and isinstance(image, np.ndarray):  # pass by pass, not in one call
+        out = np.empty(image.shape, labels.dtype)
+        label(image, background, connectivity=connectivity, out=out, **options)
+        np.testing.assert_array_equal(out, expected)
     return labels
 
 
@@ -257,8 +263,9 @@ def test_many_axes_are_taken_as_long_as_few_are_longer_than_one():
 
 def test_labels_are_int32_while_that_holds_them():
     assert label(noise((3, 4))).dtype == np.int32
-    assert _Labels((0,), None).room(2**31 - 1)[0].dtype == np.int32
-    assert _Labels((0,), None).room(2**31)[0].dtype == np.int64
+    empty = np.empty((0,))
+    assert Output(empty, None).room(2**31 - 1)[0].dtype == np.int32
+    assert Output(empty, None).room(2**31)[0].dtype == np.int64
 
 
 @pytest.mark.parametrize("values", [2, 3])
@@ -267,9 +274,14 @@ def test_runs_that_need_wide_numbers_give_the_same_labels(monkeypatch, values):
     wide.int32 = np.int64
     wide.iinfo = lambda _: SimpleNamespace(max=0)
     monkeypatch.setattr(runs, "np", wide)
-    assert runs.pack(noise((2, 3)), 0, (1, 1)).parents.dtype == np.int64
+    image = noise((2, 3))
+    grid = Grid(image, Foreground("!=", np.uint8(0), values=True), 1)
+    assert runs.pack(grid).parents.dtype == np.int64
     for shape in ((5, 131), (4, 5, 6)):
-        check(noise(shape, values=values))
+        image = noise(shape, values=values)
+        np.testing.assert_array_equal(
+            label(image, out=np.empty(shape, np.int64)), expected_labels(image)
+        )
 
 
 def test_the_image_is_left_alone():
@@ -464,10 +476,53 @@ def test_an_unfit_array_for_labels_is_refused(out, error, message):
 # ------------------------------------------------------------------ refusals
 
 
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c16", "M8[s]", "O", "U3"])
-def test_an_image_that_is_not_of_integers_is_refused_with_a_remedy(dtype):
+@pytest.mark.parametrize("dtype", ["g", "c16", "M8[s]", "O", "U3", "V4"])
+def test_an_image_that_is_not_of_numbers_is_refused_with_a_remedy(dtype):
     with pytest.raises(TypeError, match=r"^label_image must be of .*; got .*\. Binarize it first"):
         label(np.zeros((2, 2), dtype))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4"])
+@pytest.mark.parametrize(("shape", "connectivity"), KINDS)
+def test_floats_that_are_whole_are_labeled_like_integers(shape, connectivity, dtype, method):
+    for values in (2, 4):
+        image = noise(shape, "i2", values) - 1
+        for background in (None, 1, -1, 7, 2.0):
+            labels = label(image, background, connectivity=connectivity)
+            floats = image.astype(dtype)
+            floats[image == 0] = np.where(np.arange((image == 0).sum()) % 2, 0.0, -0.0)
+            check_floats(floats, labels, background, connectivity, method)
+
+
+def check_floats(floats, labels, background, connectivity, method):
+    for out in (None, np.empty(labels.shape, np.int64)):
+        found = label(floats, background, connectivity=connectivity, method=method, out=out)
+        np.testing.assert_array_equal(found, labels)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("wrong", [0.5, -1e-30, np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_floats_that_are_not_whole_are_refused_wherever_they_are(dtype, wrong, method):
+    for shape in ((5, 7), (3, 130), (70, 90)):
+        for place in (0, -1):
+            for values in (1, 3):
+                image = noise(shape, dtype, values)
+                image.flat[place] = wrong
+                got = re.escape(repr(np.dtype(dtype).type(wrong).item()))
+                rule = f"^label_image must hold whole numbers; got {got}\\. Binarize"
+                for out in (None, np.full(shape, 7)):
+                    with pytest.raises(ValueError, match=rule):
+                        label(image, method=method, out=out)
+                    assert out is None or (out == 7).all()
+
+
+def test_a_background_that_floats_cannot_hold_is_no_background():
+    image = np.array([2.0**24, 2.0**24, 1.0], np.float32)
+    assert label(image, 2**24 + 1).tolist() == [1, 1, 2]
+    assert label(image, 2**24).tolist() == [0, 0, 1]
+    assert label(image, 10**400).tolist() == [1, 1, 2]
 
 
 @pytest.mark.parametrize("connectivity", [0, -1, 3, 2**40])

@@ -14,22 +14,24 @@ from hypothesis.extra import numpy as npst
 from scipy import ndimage
 from skimage import measure
 
+from equilabel import label
 from equilabel.devices import passes
-from equilabel.kernels.cpu import komura
+from equilabel.kernels.cpu import kalentev, komura
 from equilabel.kernels.cpu.roots import number
-from equilabel.methods import METHODS, find_method, load_recipe
-from equilabel.methods.kalentev import padding
-from equilabel.neighborhood import offsets
+from equilabel.methods import METHODS, Method, Option, check_ability, find_method, load_recipe
+from equilabel.neighborhood import offsets, pad
+from references import grid_of
 
-ROOTS = [method.name for method in METHODS.values() if method.contract == "roots"]
+ROOTS = [method.name for method in METHODS.values() if method.answer == "roots"]
 DTYPES = [np.dtype(code) for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
 SHAPES = [(23,), (9, 11), (5, 6, 7), (4, 3, 5, 4), (3, 2, 3, 3, 2), (2, 3, 1, 2, 2, 3)]
 NEIGHBORHOODS = [(shape, c) for shape in SHAPES for c in range(1, len(shape) + 1)]
 
 
 def find_roots(name, image, background, connectivity, *, stacked=False):
-    steps = offsets(image.ndim, connectivity, stacked=stacked)
-    return load_recipe(name)(passes(name, "cpu"), image, background, steps)
+    image = image.astype(image.dtype.newbyteorder("="))
+    grid = grid_of(image, background, connectivity, stacked=stacked)
+    return load_recipe(name)(passes(name, "cpu"), grid).roots.reshape(image.shape)
 
 
 def expected_roots(image, background, connectivity, *, stacked=False):
@@ -73,19 +75,8 @@ def spiral(size):
 
 def count_scans(image, connectivity=1):
     """Count the rounds of Kalentev's host loop; the last one changes nothing."""
-    answers = []
-
-    def scan(*arguments):
-        answers.append(module.scan(*arguments))
-        return answers[-1]
-
-    module = passes("kalentev", "cpu")
-    counted = SimpleNamespace(
-        init_labels=module.init_labels, scan=scan, analyze=module.analyze, crop=module.crop
-    )
-    load_recipe("kalentev")(counted, image, False, offsets(image.ndim, connectivity))
-    assert not answers[-1]
-    return len(answers)
+    grid = grid_of(image, False, connectivity)
+    return load_recipe("kalentev")(passes("kalentev", "cpu"), grid).rounds
 
 
 # ---------------------------------------------------------------- contract
@@ -202,23 +193,22 @@ def test_noise_takes_no_more_rounds_than_in_table_2(occupation, rounds):
 
 def test_labels_start_as_indices_into_the_padded_image():
     image = np.array([[1, 0, 1], [1, 1, 0]], np.uint8)
-    rows, size, jumps, _ = padding(image.shape, offsets(2, 1))
-    labels = passes("kalentev", "cpu").init_labels(image.ravel(), np.uint8(0), rows, size)
+    grid = grid_of(image)
+    labels = kalentev.init_labels(grid)
     expected = np.arange(20).reshape(4, 5)
     expected[1:-1, 1:-1] *= image
     expected[[0, -1]] = expected[:, [0, -1]] = 0
     np.testing.assert_array_equal(labels.reshape(4, 5), expected)
-    assert jumps.tolist() == [-5, -1, 1, 5]
+    assert grid.padding.jumps.tolist() == [-5, -1, 1, 5]
 
 
 def test_a_scan_lowers_what_the_label_refers_to():
     labels = np.array([0, 1, 0, 3, 3, 0], np.int64)  # 4 refers to 3, and meets 1 below
     values = np.ones(4, np.uint8)
     jumps = np.array([-3], np.int64)
-    module = passes("kalentev", "cpu")
-    assert module.scan(labels, values, np.array([1]), jumps, jumps)
+    assert kalentev.lower_labels(labels, values, np.array([1]), jumps, jumps)
     assert labels.tolist() == [0, 1, 0, 1, 3, 0]
-    module.analyze(labels)
+    kalentev.analyze(labels)
     assert labels.tolist() == [0, 1, 0, 1, 1, 0]
 
 
@@ -226,14 +216,13 @@ def test_of_two_that_lower_one_label_the_lower_stays():
     labels = np.array([0, 1, 2, 0, 4, 0, 0], np.int64)
     jumps = np.array([-3, -2], np.int64)
     labels[5] = 4  # 4 meets 1, then 5, which refers to 4, meets 2
-    module = passes("kalentev", "cpu")
-    assert module.scan(labels, np.ones(5, np.uint8), np.array([1]), jumps, jumps)
+    assert kalentev.lower_labels(labels, np.ones(5, np.uint8), np.array([1]), jumps, jumps)
     assert labels.tolist() == [0, 1, 2, 0, 1, 4, 0]
 
 
 def test_axes_without_steps_are_not_padded():
     for shape, stacked, size in [((1, 4, 5), False, 42), ((3, 4, 5), True, 126), ((6,), True, 8)]:
-        assert padding(shape, offsets(len(shape), 1, stacked=stacked))[1] == size
+        assert pad(shape, offsets(len(shape), 1, stacked=stacked))[1] == size
 
 
 # ----------------------------------------------------------- Komura's paper
@@ -274,9 +263,7 @@ def test_the_order_of_sites_does_not_matter(sites):
 
 def test_a_site_starts_at_its_lowest_neighbor():
     image = np.array([[1, 0, 1, 2], [1, 1, 1, 2], [0, 2, 2, 1]], np.uint8)
-    steps = offsets(2, 2)[:4]
-    shape = np.array(image.shape)
-    labels = komura.initialize(image.ravel(), np.uint8(0), shape, steps, steps @ [4, 1])
+    labels = komura.initialize(grid_of(image, connectivity=2))
     assert labels.reshape(3, 4).tolist() == [[0, -1, 2, 3], [0, 0, 2, 3], [-1, 9, 7, 6]]
 
 
@@ -309,7 +296,7 @@ def test_four_passes_are_enough():
 
     names = ("initialize", "analyze", "reduce_labels")
     counted = SimpleNamespace(**{name: recorded(name) for name in names})
-    load_recipe("komura")(counted, noise((9, 9)), 0, offsets(2, 1))
+    load_recipe("komura")(counted, grid_of(noise((9, 9))))
     assert called == ["initialize", "analyze", "reduce_labels", "analyze"]
 
 
@@ -409,21 +396,89 @@ def test_recipes_load_without_a_compiler():
 def test_kalentevs_sizes_end_at_the_smallest_index_of_each_component(shape):
     """Section 4 of the paper: the element with the smallest index holds the size, others 0."""
     image = np.random.default_rng(0).random(shape) < 0.6
-    seen = []
-    recipe = load_recipe("kalentev")
-    steps = offsets(image.ndim, 1)
-    roots = recipe(passes("kalentev", "cpu"), image, np.False_, steps, seen.append)
+    found = load_recipe("kalentev")(kalentev, grid_of(image), accumulate=True)
+    roots, counts = found.roots.reshape(shape), found.counts
     np.testing.assert_array_equal(roots, find_roots("kalentev", image, np.False_, 1))
     _, sizes = np.unique(roots[roots >= 0], return_counts=True)
-    np.testing.assert_array_equal(seen[0][seen[0][:, 0] > 0, 0], sizes)
+    np.testing.assert_array_equal(counts[counts[:, 0] > 0, 0], sizes)
     padded = np.pad(image, 1).astype(int)
     faces = [np.abs(np.diff(padded, axis=axis)).sum() for axis in range(image.ndim)]
-    assert seen[0][:, 1:].sum(axis=0).tolist() == faces
+    assert counts[:, 1:].sum(axis=0).tolist() == faces
 
 
 def test_kalentevs_analysis_moves_counts_and_loses_none():
     labels = np.array([0, 1, 1, 2, 0, 5, 5], np.int64)  # 3 -> 2 -> 1 and 6 -> 5
     counts = np.array([[0, 0], [1, 2], [1, 0], [1, 3], [0, 0], [1, 1], [1, 1]])
-    passes("kalentev", "cpu").analyze_counts(labels, counts)
+    kalentev.analyze_counts(labels, counts)
     assert labels.tolist() == [0, 1, 1, 1, 0, 5, 5]
     assert counts.tolist() == [[0, 0], [3, 5], [0, 0], [0, 0], [0, 0], [2, 2], [0, 0]]
+
+
+# ---------------------------------------------------------------- abilities
+
+
+def test_a_method_asked_for_what_it_cannot_do_is_refused_with_those_that_can(monkeypatch):
+    flat = Method("flat", "Rows only.", "", "roots", ranks=(1,), devices=("cpu",))
+    monkeypatch.setitem(METHODS, "flat", flat)
+    able = [name for name in METHODS if name != "flat"]
+    for rank, device in ((2, "cpu"), (1, "cuda")):
+        with pytest.raises(ValueError, match="method must be one of") as caught:
+            check_ability(flat, "grid", rank, device, {})
+        assert str(caught.value) == (
+            f"method must be one of {able} for a {rank}-dimensional grid on {device!r}; got 'flat'."
+        )
+    with pytest.raises(ValueError, match=r"one of \[\] for a 2-dimensional graph on 'cpu'; got"):
+        check_ability(METHODS["komura"], "graph", 2, "cpu", {})
+    check_ability(flat, "grid", 1, "cpu", {})
+
+
+def test_label_obeys_what_a_method_says_of_itself(monkeypatch):
+    flat = Method("flat", "Rows only.", "", "roots", ranks=(1,))
+    monkeypatch.setitem(METHODS, "flat", flat)
+    with pytest.raises(ValueError, match="for a 2-dimensional grid on 'cpu'; got 'flat'"):
+        label(np.ones((2, 2), bool), method="flat")
+
+
+def test_options_belong_to_a_method_and_are_checked(monkeypatch):
+    tiles = Option(int, 16, "Edge of a tile in pixels.", choices=(8, 16))
+    tiled = Method("tiled", "Tiles.", "", "roots", options={"tile": tiles})
+    monkeypatch.setitem(METHODS, "tiled", tiled)
+    check_ability(tiled, "grid", 2, "cpu", {"tile": 8})
+    with pytest.raises(ValueError, match=r"^tile must be one of \[8, 16\]; got 9\.$"):
+        check_ability(tiled, "grid", 2, "cpu", {"tile": 9})
+    with pytest.raises(TypeError, match=r"^tile must be of type int; got '8'\.$"):
+        check_ability(tiled, "grid", 2, "cpu", {"tile": "8"})
+    for name, method in (("tiles", "tiled"), ("tile", "komura")):
+        with pytest.raises(TypeError, match=rf"^method '{method}' takes .*; got '{name}'"):
+            check_ability(METHODS[method], "grid", 2, "cpu", {name: 8})
+    with pytest.raises(
+        TypeError, match=r"takes no options; got 'tile'\. 'tile' belongs to \['tiled'"
+    ):
+        label(np.ones((2, 2), bool), tile=8)
+
+
+def test_a_domain_of_another_kind_goes_through_the_same_recipe():
+    """A ring of sites and bonds, some open, with passes of its own: no recipe knows the domain."""
+
+    class Ring(SimpleNamespace):
+        kind = "ring"
+
+    def initialize(ring):
+        return np.arange(len(ring.open))
+
+    def follow(labels, i):
+        while labels[i] != i:
+            i = labels[i]
+        return i
+
+    def analyze(labels):
+        labels[:] = [follow(labels, i) for i in range(len(labels))]
+
+    def reduce_labels(ring, labels):
+        for i in np.flatnonzero(ring.open):
+            one, other = sorted((follow(labels, i), follow(labels, (i + 1) % len(labels))))
+            labels[other] = one
+
+    toy = SimpleNamespace(initialize=initialize, analyze=analyze, reduce_labels=reduce_labels)
+    ring = Ring(open=np.array([1, 0, 1, 1, 0, 0, 1], bool))
+    assert load_recipe("komura")(toy, ring).roots.tolist() == [0, 0, 2, 2, 2, 5, 0]

@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from equilabel.neighborhood import block_edges, blocks, earlier, offsets
+from equilabel.neighborhood import block_edges, blocks, half, offsets
 
 KINDS = [(ndim, hops) for ndim in range(1, 7) for hops in range(1, ndim + 1)]
 STACKS = [(ndim, hops) for ndim in range(2, 7) for hops in range(1, ndim)]
@@ -44,7 +44,7 @@ def test_each_neighbor_has_its_opposite_at_the_mirrored_place(ndim, connectivity
 def test_earlier_neighbors_are_those_before_the_pixel(ndim, connectivity):
     steps = offsets(ndim, connectivity)
     before = [step for step in steps.tolist() if step < [0] * ndim]
-    assert earlier(steps).tolist() == before
+    assert half(steps).tolist() == before
 
 
 def test_the_neighborhoods_of_two_and_three_axes_have_their_usual_sizes():

@@ -501,21 +501,11 @@ def test_an_image_of_too_few_axes_is_refused(shape, stacked):
         segment(np.ones(shape), stacked=stacked)
 
 
-def test_no_step_of_a_segmentation_moves_what_is_asked_to_stay(monkeypatch):
-    def refuse(_):
-        raise AssertionError
-
-    monkeypatch.setattr("equilabel.labeling.pays", refuse)
-    image = np.random.default_rng(0).integers(0, 100, (40, 50))
-    for threshold in (50, (30, 60)):
-        assert segment(image, threshold=threshold, fill_holes=True, device="cpu").device == "cpu"
-
-
 def test_a_device_that_cannot_be_used_is_not_replaced(monkeypatch):
     def refuse(*_):
         message = "device='cuda' needs a card; got 'cuda'. Pass device='cpu'."
         raise DeviceUnavailableError(message)
 
-    monkeypatch.setattr("equilabel.labeling.resolve", refuse)
+    monkeypatch.setattr("equilabel.labeling.checks.resolve", refuse)
     with pytest.raises(DeviceUnavailableError):
         segment(SCENE, device="cuda")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,8 +47,8 @@ def offsets(ndim: int, connectivity: int, *, stacked: bool = False) -> NDArray[n
     return _frozen(np.array(steps, dtype=np.int64).reshape(len(steps), ndim))
 
 
-def earlier(steps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Keep the steps that lead to earlier elements in raster order.
+def half(steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Keep the steps that lead to earlier elements in raster order: half of the neighborhood.
 
     Parameters
     ----------
@@ -61,10 +62,118 @@ def earlier(steps: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> earlier(offsets(2, 2)).tolist()
+    >>> half(offsets(2, 2)).tolist()
     [[-1, -1], [-1, 0], [-1, 1], [0, -1]]
     """
     return steps[: len(steps) // 2]
+
+
+@cache
+def earlier_steps(ndim: int, connectivity: int, stacked: bool) -> NDArray[np.int64]:
+    """List the steps to earlier neighbors along six axes, those before the image's being 0.
+
+    The nearest come first, of these the one along the first axis.
+
+    Examples
+    --------
+    >>> earlier_steps(2, 2, False)[:, 4:].tolist()
+    [[-1, 0], [0, -1], [-1, -1], [-1, 1]]
+    """
+    steps = half(offsets(ndim, connectivity, stacked=stacked))
+    steps = steps[np.argsort(np.abs(steps).sum(axis=1), kind="stable")]
+    return _frozen(np.pad(steps, ((0, 0), (6 - ndim, 0))))
+
+
+@cache
+def row_unions(
+    ndim: int, connectivity: int, stacked: bool
+) -> tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the block of rows, the edges between such blocks, and those between single rows."""
+    block = blocks(ndim, connectivity, stacked=stacked)
+    return (
+        block,
+        block_edges(ndim, connectivity, block, stacked=stacked),
+        block_edges(ndim, connectivity, stacked=stacked),
+    )
+
+
+def strides(shape: tuple[int, ...] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the distances of flat indices along each axis, in C order.
+
+    Examples
+    --------
+    >>> strides((2, 3, 4)).tolist()
+    [12, 4, 1]
+    """
+    sides = np.asarray(shape, np.int64)
+    return np.cumprod(np.append(1, sides[:0:-1]), dtype=np.int64)[::-1][: len(sides)]
+
+
+def pad(
+    shape: tuple[int, ...], steps: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64], NDArray[np.int64]]:
+    """Lay an image into a frame of background, so that no step leaves it.
+
+    Only the axes that steps go along get a frame. Position 0 always belongs to it: label 0 means
+    background.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the image.
+    steps : (K, ndim) array of int64
+        Steps to neighbors. Those along an axis of length 1 lead nowhere and are dropped.
+
+    Returns
+    -------
+    rows : (R,) array of int64
+        Where each row of the image (all axes but the last) begins in the padded image.
+    size : int
+        Number of elements of the padded image.
+    jumps, shifts : (L,) arrays of int64
+        The steps as distances in the padded image and in the image, both in C order.
+
+    Examples
+    --------
+    >>> pad((2, 3), np.array([[-1, 0], [0, -1], [0, 1], [1, 0]]))
+    (array([ 6, 11]), 20, array([-5, -1,  1,  5]), array([-3, -1,  1,  3]))
+    """
+    inner = np.array(shape, dtype=np.int64)
+    steps = steps[~(steps[:, inner == 1] != 0).any(axis=1)]
+    margin = np.abs(steps).max(axis=0, initial=0)
+    if not margin.any():
+        margin[0] = 1
+    outer = inner + 2 * margin
+
+    outer_strides = strides(outer)
+    corners = np.indices(shape[:-1], dtype=np.int64).reshape(len(shape) - 1, prod(shape[:-1]))
+    rows = outer_strides[:-1] @ corners + outer_strides @ margin
+    return rows, int(outer.prod()), steps @ outer_strides, steps @ strides(inner)
+
+
+def face_neighbors(shape: tuple[int, ...], steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Find the two steps along each axis among those that `pad` keeps.
+
+    Returns
+    -------
+    (ndim, 2) array of int64
+        Places in `jumps` and `shifts`; -1 where no step goes along the axis.
+
+    Examples
+    --------
+    >>> face_neighbors((2, 3), np.array([[-1, 0], [0, -1], [0, 1], [1, 0]])).tolist()
+    [[0, 3], [1, 2]]
+    """
+    inner = np.array(shape, dtype=np.int64)
+    kept = steps[~(steps[:, inner == 1] != 0).any(axis=1)].tolist()
+    found = np.full((len(shape), 2), -1, dtype=np.int64)
+    for axis in range(len(shape)):
+        for side, step in enumerate((-1, 1)):
+            unit = [0] * len(shape)
+            unit[axis] = step
+            if unit in kept:
+                found[axis, side] = kept.index(unit)
+    return found
 
 
 def blocks(ndim: int, connectivity: int, *, stacked: bool = False) -> tuple[int, int]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .devices import is_on_cuda, library, place, resolve, take, using
-from .labeling import label, label_compared
-from .measuring import PROPERTIES, check_spacing, regionprops_table
+from .labeling import label, problem_of, solve
+from .measuring import PROPERTIES, Request, check_spacing, regionprops_table
 from .methods import find_method
-from .thresholding import find_cut
+from .thresholding import find_cut, masked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from .devices import Device
-    from .thresholding import Cut, Threshold
+    from .thresholding import Threshold
 
 
 SIZES = ["label", "num_pixels", "bbox"]  # what tells which objects are dropped
@@ -179,18 +179,18 @@ def segment(
         )
         if fill_holes:
             tell("fill")
-            cut = replace(cut, pixels=fill(cut.mask(), stacked=stacked), compare="is")
+            cut = masked(fill(cut.mask(), stacked=stacked))
         tell("label")
-        labels, count, table = _label(
-            cut,
-            connectivity,
-            method,
-            where,
-            stacked,
-            properties=[name for name in columns if name not in hosted] + SIZES * drops,
-            intensity_image=channels,
-            spacing=steps,
+        problem = problem_of(*cut, connectivity, stacked=stacked, method=method, device=where)
+        request = Request(
+            [name for name in columns if name not in hosted] + SIZES * drops,
+            channels,
+            problem.image.shape,
+            steps,
+            problem.stacked,
         )
+        labels, count, _ = solve(problem, request)
+        count, table = int(count), request.answer(labels)
         if drops:
             tell("drop")
             kept = _choose(table, pixels.shape[int(stacked) :], min_size, max_size, exclude_border)
@@ -276,30 +276,6 @@ def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> 
         *("area", "bbox", "centroid", "equivalent_diameter_area"),
         *contour,
         *("intensity_mean", "intensity_min", "intensity_max", "intensity_std"),
-    )
-
-
-def _label(
-    cut: Cut,
-    connectivity: int | None,
-    method: str,
-    device: str,
-    stacked: bool,
-    **measured: Any,
-) -> tuple[Any, int, dict[str, NDArray[Any]]]:
-    """Label and measure a cut; on a GPU its pixels are compared while they are packed."""
-    if is_on_cuda(cut.pixels) and cut.compare != "is" and find_method(method).contract == "runs":
-        return label_compared(
-            cut.pixels, cut.level, cut.compare, connectivity, device, stacked, **measured
-        )
-    return label(
-        cut.mask(),
-        return_num=True,
-        connectivity=connectivity,
-        method=method,
-        device=device,
-        stacked=stacked,
-        **measured,
     )
 
 

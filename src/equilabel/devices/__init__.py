@@ -3,7 +3,6 @@
 from .arrays import fetch, filters, is_on_cuda, library, place, shares_memory, take
 from .choosing import DEVICES, Device, passes, resolve
 from .errors import DeviceMemoryError, DeviceUnavailableError
-from .paying import pays
 from .reports import DeviceReport, devices
 from .using import using
 
@@ -19,7 +18,6 @@ __all__ = [
     "is_on_cuda",
     "library",
     "passes",
-    "pays",
     "place",
     "resolve",
     "shares_memory",

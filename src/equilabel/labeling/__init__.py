@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from equilabel.devices import pays, resolve, shares_memory, take
+from equilabel.devices import shares_memory
 from equilabel.measuring import Request
-from equilabel.methods import find_method
 
-from .checks import check_axes, check_connectivity, check_out, check_type
-from .cuda import label_compared
-from .running import run
+from .checks import NO_OPTIONS, make_problem, problem_of
+from .execute import solve
 from .tables import measure
 
 if TYPE_CHECKING:
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
     from equilabel.devices import Device
 
-__all__ = ["label", "label_compared", "measure"]
+__all__ = ["label", "measure", "problem_of", "solve"]
 
 
 @overload
@@ -112,6 +110,7 @@ def label(
     properties: Iterable[str] | None = None,
     intensity_image: ArrayLike | None = None,
     spacing: float | Sequence[float] | None = None,
+    **options: Any,
 ) -> Any:
     """Label connected regions of equal value.
 
@@ -120,11 +119,11 @@ def label(
 
     Parameters
     ----------
-    label_image : (M[, N[, ..., P]]) array of bool or any integer type
-        Image to label, of 0 to 6 axes longer than 1, in any memory order. An array that a GPU
-        holds (of CuPy, PyTorch, JAX: anything with ``__cuda_array_interface__`` or DLPack) is
-        labeled there, on the current stream of CuPy. The mask of a masked array is ignored, as in
-        scikit-image.
+    label_image : (M[, N[, ..., P]]) array of bool, any integer type, or float
+        Image to label, of 0 to 6 axes longer than 1, in any memory order. Floats have to hold
+        whole numbers. An array that a GPU holds (of CuPy, PyTorch, JAX: anything with
+        ``__cuda_array_interface__`` or DLPack) is labeled there, on the current stream of CuPy.
+        The mask of a masked array is ignored, as in scikit-image.
     background : int, optional
         Value labeled 0. Default 0. As in scikit-image, 1 inverts a bool image and other values
         mean 0 there.
@@ -136,9 +135,8 @@ def label(
     method : str
         A key of `METHODS` or an alias; "auto" is the fastest measured.
     device : {"auto", "cpu", "cuda"} or "cuda:<index>"
-        "auto" is where the image is; a NumPy image of 4 million pixels or more goes to a GPU that
-        the process uses already (through CuPy) if a look at some rows finds it rough, which is
-        when copying pays. A device asked for by name is never replaced: "cuda" moves a NumPy image
+        "auto" is where the image is: a NumPy image is labeled on the CPU, an image that a GPU
+        holds on that GPU. A device asked for by name is never replaced: "cuda" moves a NumPy image
         to the GPU and its labels back, "cpu" the other way.
     stacked : bool
         Whether the first axis counts independent images: regions never join along it,
@@ -153,6 +151,8 @@ def label(
         Image to measure under the labels, as for `regionprops_table`.
     spacing : float or sequence of float, optional
         Distance of pixels along each spatial axis, for `properties`. Default 1.
+    **options
+        Options of the method, see `METHODS`.
 
     Returns
     -------
@@ -170,9 +170,10 @@ def label(
     ------
     ValueError
         If `connectivity`, `method`, `device`, the number of axes or the shape or type of `out` is
-        out of range.
+        out of range, or `label_image` holds numbers that are not whole.
     TypeError
-        If `label_image` or `out` is not of an integer type.
+        If `label_image` is not of bool, integers or floats, or `out` not of integers; or if the
+        method has no such option.
     DeviceUnavailableError
         If `device` was asked for by name and cannot be used, or fails; DeviceMemoryError, which is
         a MemoryError as well, if the GPU has too little memory.
@@ -200,26 +201,31 @@ def label(
     >>> table["area"].tolist()
     [4.0, 1.0]
     """
-    image = take(label_image)
-    check_type(image)
-    row = find_method(method)
-    check_axes(image, stacked)
-    hops = check_connectivity(connectivity, image.ndim - bool(stacked))
-    room = check_out(out, image)
+    problem = make_problem(
+        label_image,
+        background,
+        connectivity,
+        stacked=stacked,
+        method=method,
+        device=device,
+        out=out,
+        options=options or NO_OPTIONS,
+    )
     request = None
     if properties is not None:
-        request = Request(properties, intensity_image, image.shape, spacing, stacked)
-        if room is not None and request.values is not None and shares_memory(room, request.values):
-            message = "out must share no memory with intensity_image; got both. Pass a copy."
-            raise ValueError(message)
-    where = resolve(device, image)
-    if device == "auto" and where == "cpu" and pays(image):
-        where = resolve("cuda")
-    labels, count = run(
-        image, background, hops, row, where, stacked, room, request, counted=return_num
-    )
+        shape = problem.image.shape
+        request = Request(properties, intensity_image, shape, spacing, problem.stacked)
+        _check_apart(problem.out, request.values)
+    labels, count, _ = solve(problem, request)
     labels = labels if out is None else out
-    found = (labels, count) if return_num else (labels,)
     if request is not None:
-        return (*found, request.answer(labels))
-    return found if return_num else labels
+        table = request.answer(labels)
+        return (labels, int(count), table) if return_num else (labels, table)
+    return (labels, int(count)) if return_num else labels
+
+
+def _check_apart(out: Any, values: Any) -> None:
+    """Raise ValueError if labels would overwrite the intensities that they are measured on."""
+    if out is not None and values is not None and shares_memory(out, values):
+        message = "out must share no memory with intensity_image; got both. Pass a copy."
+        raise ValueError(message)

@@ -3,33 +3,145 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.devices import is_on_cuda, take
+from equilabel.devices import is_on_cuda, library, resolve, take
+from equilabel.grid import Foreground
+from equilabel.methods import AUTO, check_ability, find_method
+
+from .problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MOST_AXES = 6
+NO_OPTIONS: Mapping[str, Any] = {}
 
 
-def check_type(image: Any) -> None:
-    """Raise TypeError unless an image is of bool or integers."""
-    if image.dtype.kind not in "bui":
+def make_problem(
+    label_image: Any,
+    background: Any = None,
+    connectivity: int | None = None,
+    *,
+    stacked: bool = False,
+    method: str = "auto",
+    device: str = "auto",
+    out: Any = None,
+    options: Mapping[str, Any] = NO_OPTIONS,
+) -> Problem:
+    """Check the arguments of `label`, and make a problem of them.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceUnavailableError
+        As `label` does.
+    """
+    image = check_type(take(label_image))
+    foreground = check_background(image, background)
+    return problem_of(image, foreground, connectivity, stacked, method, device, out, options)
+
+
+def problem_of(
+    image: Any,
+    foreground: Foreground,
+    connectivity: int | None = None,
+    stacked: bool = False,
+    method: str = "auto",
+    device: str = "auto",
+    out: Any = None,
+    options: Mapping[str, Any] = NO_OPTIONS,
+) -> Problem:
+    """Make a problem of an array whose foreground is known; the other arguments are checked."""
+    stacked = bool(stacked)
+    row = find_method(method)
+    axes = check_axes(image, stacked)
+    where = resolve(device, image)
+    if row is not AUTO or options:  # which knows all grids
+        check_ability(row, "grid", axes, where.partition(":")[0], options)
+    hops = check_connectivity(connectivity, image.ndim - stacked)
+    room = None if out is None else check_out(out, image)
+    return Problem(image, foreground, hops, stacked, row, where, room, options)
+
+
+def check_type(image: Any) -> Any:
+    """Return an image in native byte order, or raise TypeError unless it can be labeled."""
+    dtype = image.dtype
+    if dtype.kind not in "buif" or dtype.itemsize > 8:
         message = (
-            f"label_image must be of bool or an integer type; got {image.dtype}. "
-            "Binarize it first, as in `label(image > threshold)` or with `binarize`."
+            "label_image must be of bool, an integer type, or floats of up to 64 bits; got "
+            f"{dtype}. Binarize it first, as in `label(image > threshold)` or with `binarize`."
         )
         raise TypeError(message)
+    if not dtype.isnative:
+        image = image.astype(dtype.newbyteorder("="))
+    return image.astype(np.float32) if dtype.itemsize == 2 and dtype.kind == "f" else image
 
 
-def check_axes(image: Any, stacked: bool) -> None:
-    """Raise ValueError if a stack has no axis beside that of its images."""
-    if stacked and image.ndim < 2:
+def check_whole(image: Any, foreground: Foreground) -> None:
+    """Raise ValueError if foreground values that tell components apart are not whole numbers."""
+    if image.dtype.kind != "f" or not foreground.values:
+        return
+    xp = library(image)
+    with np.errstate(invalid="ignore"):
+        whole = xp.isfinite(image) & (image == xp.trunc(image))
+    if foreground.level is not None:
+        whole |= image == foreground.level
+    if not bool(whole.all()):
         message = (
-            f"label_image must have 2 or more axes with stacked=True; got {image.ndim}. "
+            f"label_image must hold whole numbers; got {image[~whole].ravel()[0].item()!r}. "
+            "Binarize it first, as in `label(image > threshold)` or with `binarize`."
+        )
+        raise ValueError(message)
+
+
+def check_background(image: Any, background: Any) -> Foreground:
+    """Return what is not background, or raise TypeError if that is no whole number."""
+    dtype = image.dtype
+    if background is None:
+        return default_foreground(dtype)
+    if dtype.kind == "b":
+        return Foreground("!=", np.bool_(_whole(background) == 1), values=False)
+    value = _whole(background)
+    if dtype.kind == "f":
+        known = abs(value) <= int(np.finfo(dtype).max) and int(dtype.type(value)) == value
+        level = dtype.type(value if known else 0)
+    else:
+        limits = np.iinfo(dtype)
+        known = limits.min <= value <= limits.max
+        level = dtype.type(value if known else 0)
+    if not known:
+        return Foreground("all", None, values=True)
+    return Foreground("!=", level, values=True)
+
+
+@cache
+def default_foreground(dtype: np.dtype[Any]) -> Foreground:
+    """Return what is not 0."""
+    return Foreground("!=", dtype.type(0), values=dtype.kind != "b")
+
+
+def check_axes(image: Any, stacked: bool) -> int:
+    """Return the number of axes longer than 1, or raise ValueError if these are too many."""
+    shape = image.shape
+    if stacked and len(shape) < 2:
+        message = (
+            f"label_image must have 2 or more axes with stacked=True; got {len(shape)}. "
             "Pass stacked=False."
         )
         raise ValueError(message)
+    if 1 not in shape[stacked:] and len(shape) <= MOST_AXES:
+        return len(shape)
+    axes = int(stacked) + len([side for side in shape[int(stacked) :] if side > 1])
+    if axes > MOST_AXES:
+        message = (
+            f"label_image must have at most {MOST_AXES} axes longer than 1; got {axes}. "
+            "Label slices of it, or pass them as a stack."
+        )
+        raise ValueError(message)
+    return axes
 
 
 def check_connectivity(connectivity: int | None, axes: int) -> int:
@@ -52,8 +164,6 @@ def check_connectivity(connectivity: int | None, axes: int) -> int:
 
 def check_out(out: Any, image: Any) -> Any:
     """Return `out` as a plain array, or raise TypeError or ValueError if it cannot take labels."""
-    if out is None:
-        return None
     if isinstance(out, np.ma.MaskedArray):
         message = "out must be an array without a mask; got a masked array. Pass `out.data`."
         raise TypeError(message)
@@ -90,34 +200,8 @@ def check_count(out: Any, count: int) -> None:
         raise ValueError(message)
 
 
-def background_of(image: Any, background: object) -> int | None:
-    """Return the background as a value of the image's type; None if no pixel can be background."""
-    value = _whole(background)
-    if image.dtype.kind == "b":
-        return int(value == 1)
-    limits = np.iinfo(image.dtype)
-    return value if limits.min <= value <= limits.max else None
-
-
-def slim(image: Any, stacked: bool) -> Any:
-    """Drop axes of length 1, along which nothing can join."""
-    shape = image.shape
-    if 1 not in shape[stacked:] and len(shape) - stacked and len(shape) <= MOST_AXES:
-        return image
-    keep = [axis for axis in range(image.ndim) if shape[axis] > 1 or (stacked and axis == 0)]
-    if len(keep) > MOST_AXES:
-        message = (
-            f"label_image must have at most {MOST_AXES} axes longer than 1; got {len(keep)}. "
-            "Label slices of it, or pass them as a stack."
-        )
-        raise ValueError(message)
-    return image.reshape([shape[axis] for axis in keep] + [1] * (len(keep) == stacked))
-
-
-def _whole(background: object) -> int:
-    """Return the background as an integer; 0 where none is given."""
-    if background is None:
-        return 0
+def _whole(background: Any) -> int:
+    """Return the background as an integer, or raise TypeError."""
     if isinstance(background, (int, float, np.integer, np.floating, np.bool_)):
         value = float(background) if isinstance(background, (float, np.floating)) else background
         if value == value // 1:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equilabel.devices import resolve, take
 from equilabel.measuring import Request
-from equilabel.methods import find_method
 
-from .checks import check_axes, check_connectivity, check_type
-from .running import run
+from .checks import make_problem
+from .execute import solve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,11 +68,7 @@ def measure(
     >>> {name: column.tolist() for name, column in table.items()}
     {'label': [1, 2, 3], 'area': [2.0, 2.0, 1.0], 'euler_number': [1, 1, 1]}
     """
-    pixels = take(image)
-    check_type(pixels)
-    check_axes(pixels, stacked)
-    hops = check_connectivity(connectivity, pixels.ndim - bool(stacked))
-    request = Request(properties, intensity_image, pixels.shape, spacing, stacked, separator)
-    row, where = find_method("runs"), resolve(device, pixels)
-    labels, _ = run(pixels, background, hops, row, where, stacked, None, request, table_only=True)
-    return request.answer(labels)
+    problem = make_problem(image, background, connectivity, stacked=stacked, device=device)
+    shape = problem.image.shape
+    request = Request(properties, intensity_image, shape, spacing, problem.stacked, separator)
+    return request.answer(solve(problem, request, table_only=True).labels)

@@ -129,22 +129,20 @@ class Request:
         self._take(found)
         return not self.hosted
 
-    def count_cells(self, counts: NDArray[np.int64]) -> bool:
-        """Take the elements and exposed faces of each component, if they tell all.
+    @property
+    def counts_cells(self) -> bool:
+        """Whether all follows from the elements and exposed faces of each component."""
+        return set(self.ours.values()) <= CELLS and len(self.ours) == len(set(self.wanted))
+
+    def count_cells(self, counts: NDArray[np.int64]) -> None:
+        """Take the elements and exposed faces of each component, which have to tell all.
 
         Parameters
         ----------
         counts : (size, 1 + axes) array of int
             Elements, and faces along each axis, of each component in raster order, with any number
             of rows of zeros between them.
-
-        Returns
-        -------
-        bool
-            Whether no image of labels is needed.
         """
-        if not set(self.ours.values()) <= CELLS or len(self.ours) < len(self.wanted):
-            return False
         layout, counts = self.layout, fetch(counts[np.flatnonzero(counts[:, 0])])
         table = np.zeros((len(counts), layout.width), np.int64)
         table[:, 0] = counts[:, 0]
@@ -153,7 +151,6 @@ class Request:
             table[:, layout["pairs"]] = counts[:, :1] - faces // 2
         labels = np.arange(1, len(counts) + 1, dtype=np.int64)
         self.sums = Accumulation(labels, table, layout, self.shape, self.spacing)
-        return True
 
     def answer(self, labels: NDArray[Any] | None) -> dict[str, NDArray[Any]]:
         """Compute the columns.

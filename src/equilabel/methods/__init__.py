@@ -1,59 +1,36 @@
-"""Which methods there are, what each one promises, and where its recipe is."""
+"""The methods there are, what each one can do, and where its recipe is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+from .contract import Method, Option, Recipe, Roots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
-
-@dataclass(frozen=True)
-class Method:
-    """One way to label connected components.
-
-    Attributes
-    ----------
-    name : str
-        The word to pass as ``method=``; also its module here and in each folder of kernels.
-    summary : str
-        The idea in one sentence.
-    paper : str
-        Where it was published; empty for our own.
-    contract : {"runs", "roots"}
-        What its recipe returns: "roots" is an array that holds, for each foreground element,
-        the smallest flat index of its component and -1 elsewhere; "runs" paints the labels
-        without building that array.
-    aliases : tuple of str
-        Other words for it.
-    devices : tuple of str
-        Devices that have its passes.
-    counts : bool
-        Whether its recipe shows a visitor what it counted: `runs` the table of runs, the others
-        elements and exposed faces of each component.
-    """
-
-    name: str
-    summary: str
-    paper: str
-    contract: Literal["runs", "roots"]
-    aliases: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ("cpu", "cuda")
-    counts: bool = False
-
+__all__ = [
+    "AUTO",
+    "METHODS",
+    "Method",
+    "Option",
+    "Roots",
+    "check_ability",
+    "find_method",
+    "load_recipe",
+]
 
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method(
             name="runs",
-            summary="Unite maximal stretches of equal value, then paint each label once.",
+            summary="Unite maximal runs of equal pixels, 64 at a time, then write each label once.",
             paper="",
-            contract="runs",
-            counts=True,
+            answer="runs",
         ),
         Method(
             name="kalentev",
@@ -63,9 +40,9 @@ METHODS: dict[str, Method] = {
                 "2D grid using CUDA, J. Parallel Distrib. Comput. 71 (2011) 615-620, "
                 "doi:10.1016/j.jpdc.2010.10.012"
             ),
-            contract="roots",
+            answer="roots",
             aliases=("label_equivalence",),
-            counts=True,
+            accumulates=True,
         ),
         Method(
             name="komura",
@@ -74,11 +51,12 @@ METHODS: dict[str, Method] = {
                 "Y. Komura, A generalized GPU-based connected component labeling algorithm, "
                 "arXiv:1603.08357 (2016), pp. 1-17, doi:10.48550/arXiv.1603.08357"
             ),
-            contract="roots",
+            answer="roots",
             aliases=("generalized",),
         ),
     )
 }
+AUTO = METHODS["runs"]
 
 
 def find_method(name: str) -> Method:
@@ -106,32 +84,85 @@ def find_method(name: str) -> Method:
     >>> find_method("label_equivalence").name
     'kalentev'
     """
-    if isinstance(name, str) and name in ("auto", *METHODS):
-        return METHODS["runs" if name == "auto" else name]
-    words = {"auto": METHODS["runs"]} | METHODS
-    listed = list(words)
-    words |= {alias: method for method in METHODS.values() for alias in method.aliases}
+    if name == "auto":
+        return AUTO
+    words = METHODS | {alias: row for row in METHODS.values() for alias in row.aliases}
     if isinstance(name, str) and name in words:
         return words[name]
     near = get_close_matches(name.lower(), words, n=1) if isinstance(name, str) else []
     remedy = f" Did you mean {near[0]!r}?" if near else ""
-    message = f"method must be one of {listed}; got {name!r}.{remedy}"
+    message = f"method must be one of {['auto', *METHODS]}; got {name!r}.{remedy}"
     raise ValueError(message)
 
 
-def load_recipe(name: str) -> Callable[..., Any]:
-    """Load the host loop of a method.
+def check_ability(
+    method: Method, domain: str, rank: int, device: str, options: Mapping[str, Any]
+) -> None:
+    """Raise an error unless a method can label such a domain there, with these options.
+
+    Parameters
+    ----------
+    domain : str
+        Kind of the domain, such as "grid".
+    rank : int
+        Number of its axes.
+    device : str
+        Kind of device, "cpu" or "cuda".
+    options : mapping
+        Keyword arguments for the recipe.
+
+    Raises
+    ------
+    ValueError
+        If it does not know the domain, the number of axes, the device, or the value of an option.
+        The message lists the methods that do.
+    TypeError
+        If it has no such option, or the value is of another type.
+
+    Examples
+    --------
+    >>> check_ability(METHODS["komura"], "grid", 3, "cpu", {})
+    """
+    if not (domain in method.domains and rank in method.ranks and device in method.devices):
+        able = [
+            row.name
+            for row in METHODS.values()
+            if domain in row.domains and rank in row.ranks and device in row.devices
+        ]
+        message = (
+            f"method must be one of {able} for a {rank}-dimensional {domain} on "
+            f"{device!r}; got {method.name!r}."
+        )
+        raise ValueError(message)
+    for name, value in options.items():
+        _check_option(method, name, value)
+
+
+def _check_option(method: Method, name: str, value: Any) -> None:
+    """Raise TypeError or ValueError unless a method has an option that takes a value."""
+    if name not in method.options:
+        owners = [row.name for row in METHODS.values() if name in row.options]
+        remedy = f" {name!r} belongs to {owners}." if owners else ""
+        known = list(method.options) or "no options"
+        message = f"method {method.name!r} takes {known}; got {name!r}.{remedy}"
+        raise TypeError(message)
+    option = method.options[name]
+    if not isinstance(value, option.type):
+        message = f"{name} must be of type {option.type.__name__}; got {value!r}."
+        raise TypeError(message)
+    if option.choices and value not in option.choices:
+        message = f"{name} must be one of {list(option.choices)}; got {value!r}."
+        raise ValueError(message)
+
+
+@cache
+def load_recipe(name: str) -> Recipe:
+    """Load the recipe of a method: ``recipe(passes, domain, **options)``.
 
     Parameters
     ----------
     name : str
         As for `find_method`.
-
-    Returns
-    -------
-    callable
-        ``recipe`` of the method's module. Under the contract "roots" it is called as
-        ``recipe(passes, image, background, steps)``, with a visitor if it counts.
 
     Raises
     ------
@@ -143,5 +174,5 @@ def load_recipe(name: str) -> Callable[..., Any]:
     >>> load_recipe("generalized").__module__
     'equilabel.methods.komura'
     """
-    recipe: Callable[..., Any] = import_module(f"{__name__}.{find_method(name).name}").recipe
+    recipe: Recipe = import_module(f"{__name__}.{find_method(name).name}").recipe
     return recipe

@@ -1,37 +1,31 @@
-"""Runs (this project): unite maximal stretches of equal pixels, and write each label once."""
+"""Runs (this project): unite maximal runs of equal pixels; labels are written once, at the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .contract import Domain
 
 
-def recipe(passes, image, background, block, edges, room, visit=None):
-    """Label an image through the table of its runs.
-
-    `pack` turns pixels into bits and bits into runs; `unite` joins runs that touch; `number`
-    counts their components in raster order of the first pixel; `paint` writes the labels.
+def recipe(passes: Any, domain: Domain, *, room: Any = None) -> Any:
+    """Find the runs of an image and unite those that touch.
 
     Parameters
     ----------
     passes : module
-        The passes of one device.
-    image : array of bool or int, 1 to 6 axes, any strides
-        Not empty.
-    background : scalar or None
-        Of the image's type; None if no pixel is background.
-    block, edges
-        From `equilabel.neighborhood.blocks` and, for images of one and of many values,
-        `block_edges`.
-    room : callable
-        From the number of components to a flat array for the labels, and whether it holds zeros.
-    visit : callable, optional
-        Is shown the table when its runs have their labels, and tells whether that was all: then
-        no label is painted.
+        `equilabel.kernels.<device>.runs`.
+    domain : Domain
+        A grid.
+    room : array, optional
+        Memory that will receive the labels and may be used meanwhile.
 
     Returns
     -------
-    int
-        Number of components.
+    RunTable
+        Of the device. Its `number` gives components numbers from 1 in raster order of their first
+        pixel, and `paint` writes the labels.
     """
-    table = passes.pack(image, background, block)
-    passes.unite(table, edges[table.many])
-    components = passes.number(table)
-    if visit is None or not visit(table):
-        passes.paint(table, *room(components))
-    return components
+    table = passes.pack(domain, room)
+    passes.unite(table)
+    return table

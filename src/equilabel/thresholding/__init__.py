@@ -2,7 +2,7 @@
 
 from .binarizing import Threshold, binarize, find_threshold
 from .criteria import NoThresholdError
-from .cutting import Cut, find_cut
+from .cutting import Cut, find_cut, masked
 from .levels import METHODS
 from .smoothing import smooth
 
@@ -14,5 +14,6 @@ __all__ = [
     "binarize",
     "find_cut",
     "find_threshold",
+    "masked",
     "smooth",
 ]

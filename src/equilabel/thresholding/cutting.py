@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from equilabel.devices import library, resolve
+from equilabel.grid import Foreground
 from equilabel.labeling import label
 
 from .checks import check_block, check_number, check_threshold, reject_unused
@@ -20,32 +20,33 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from equilabel.grid import Compare
 
-@dataclass(frozen=True)
-class Cut:
+
+class Cut(NamedTuple):
     """An image and the pixels of it that are foreground, which need not be a mask yet.
 
     Attributes
     ----------
     pixels : array
-        Gray values; the mask itself where `compare` is "is".
-    level : number
-        Of the type of `pixels`.
-    compare : {"is", ">", "<=", "<"}
-        How foreground compares with `level`; NaN never does.
+        Gray values, or a mask.
+    foreground : Foreground
+        How foreground compares with a level of the type of `pixels`.
     """
 
     pixels: Any
-    level: Any
-    compare: Literal["is", ">", "<=", "<"]
+    foreground: Foreground
 
     def mask(self) -> Any:
         """Return the foreground as an array of bool."""
-        if self.compare == "is":
+        if self.pixels.dtype == np.bool_:
             return self.pixels
-        compare = {">": np.greater, "<=": np.less_equal, "<": np.less}[self.compare]
-        with np.errstate(all="ignore"):
-            return compare(self.pixels, self.level)
+        return self.foreground.mask(self.pixels)
+
+
+def masked(mask: Any) -> Cut:
+    """Return the cut of a mask."""
+    return Cut(mask, Foreground("!=", np.False_, values=False))
 
 
 def find_cut(
@@ -77,9 +78,9 @@ def find_cut(
         reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
     pixels = comparable(smooth(pixels, sigma, spacing=spacing, stacked=stacked))
     if level == "local":
-        return Cut(_local(pixels, block, shift, dark=dark, stacked=stacked), None, "is"), None
+        return masked(_local(pixels, block, shift, dark=dark, stacked=stacked)), None
     if isinstance(level, tuple):
-        return Cut(_hysteresis(pixels, *level, dark=dark, stacked=stacked), None, "is"), level
+        return masked(_hysteresis(pixels, *level, dark=dark, stacked=stacked)), level
     constant = False
     if isinstance(level, str):
         level, constant = find_level(pixels, level)
@@ -95,16 +96,27 @@ def _split(pixels: NDArray[Any], level: float, *, dark: bool, strict: bool = Fal
     """Find the pixels above a level, or if dark those up to it; below it if that is strict."""
     if pixels.dtype == np.bool_:
         pixels = pixels.view(np.uint8)
-    if pixels.size == 0 or pixels.dtype.kind == "f":
-        return Cut(pixels, level, ("<" if strict else "<=") if dark else ">")
+    if pixels.size == 0:
+        return masked(np.zeros_like(pixels, dtype=np.bool_))
+    if pixels.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            level = pixels.dtype.type(level)
+        return Cut(pixels, Foreground(_compare(dark, strict), level, values=False))
     # Between integers lies nothing: the level can be one, exact beyond 2^53, and as fast as can be.
     limits = np.iinfo(pixels.dtype)
     if level < limits.min or (level == limits.min and dark and strict):
-        return Cut(np.full_like(pixels, not dark, dtype=np.bool_), None, "is")
+        return masked(np.full_like(pixels, not dark, dtype=np.bool_))
     if level >= limits.max and not (dark and strict):
-        return Cut(np.full_like(pixels, dark, dtype=np.bool_), None, "is")
+        return masked(np.full_like(pixels, dark, dtype=np.bool_))
     whole = pixels.dtype.type(math.floor(level) - (dark and strict))
-    return Cut(pixels, whole, "<=" if dark else ">")
+    return Cut(pixels, Foreground(_compare(dark, strict=False), whole, values=False))
+
+
+def _compare(dark: bool, strict: bool) -> Compare:
+    """Return how foreground compares with a level."""
+    if not dark:
+        return ">"
+    return "<" if strict else "<="
 
 
 def _hysteresis(pixels: NDArray[Any], low: float, high: float, *, dark: bool, stacked: bool) -> Any:

@@ -17,6 +17,7 @@ ONE = np.uint64(1)
 NONE = np.uint64(0)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 LAST = np.uint64(63)
+ABOVE, UP_TO, BELOW = range(3)
 
 
 def popcount(word):
@@ -36,6 +37,38 @@ def differs(pixels, start, value):
         if pixels[start + k] != value:
             word |= 1 << k
     return np.uint64(word)
+
+
+def exceeds(pixels, start, level):
+    """Compare 64 pixels with a level of their own type; bits are set where they are greater."""
+    word = 0
+    for k in range(64):
+        if pixels[start + k] > level:
+            word |= 1 << k
+    return np.uint64(word)
+
+
+def precedes(pixels, start, level):
+    """Compare 64 pixels with a level of their own type; bits are set where they are less."""
+    word = 0
+    for k in range(64):
+        if pixels[start + k] < level:
+            word |= 1 << k
+    return np.uint64(word)
+
+
+def fractional(pixels, start):
+    """Set bits where one of 64 floats is no whole number: it has a fraction, is infinite or NaN."""
+    word = 0
+    for k in range(64):
+        if not is_whole(pixels[start + k]):
+            word |= 1 << k
+    return np.uint64(word)
+
+
+def is_whole(value):
+    """Tell whether a number is whole; integers always are."""
+    return bool(np.isfinite(value)) and value == np.trunc(value)
 
 
 def agrees(pixels, start, other):
@@ -104,11 +137,64 @@ def differs_within(pixels, start, value, width):
     return word
 
 
+@njit(nogil=True, cache=True)
+def compares_within(pixels, start, level, compare, width):
+    """Compare `width` pixels with a level, 64 at once where these exist; later bits are 0.
+
+    Parameters
+    ----------
+    compare : int
+        `ABOVE`, `UP_TO` or `BELOW`: whether pixels are greater than the level, not greater, or
+        less. NaN never compares.
+    """
+    if start + 64 <= pixels.size:
+        if compare == ABOVE:
+            word = exceeds(pixels, start, level)
+        else:
+            word = precedes(pixels, start, level)
+            if compare == UP_TO:
+                word |= ~differs(pixels, start, level)
+        return word & (ALL >> np.uint64(64 - width))
+    word = NONE
+    for k in range(width):
+        value = pixels[start + k]
+        found = value > level if compare == ABOVE else value < level
+        if found or (compare == UP_TO and value == level):
+            word |= ONE << np.uint64(k)
+    return word
+
+
+@njit(nogil=True, cache=True)
+def fractional_within(pixels, start, width):
+    """Set bits where one of `width` numbers is not whole; later bits are 0."""
+    if start + 64 <= pixels.size:
+        return fractional(pixels, start) & (ALL >> np.uint64(64 - width))
+    word = NONE
+    for k in range(width):
+        if not is_whole(pixels[start + k]):
+            word |= ONE << np.uint64(k)
+    return word
+
+
 # -------------------------------------------------------------- compiled twins
 
 
 def _vector(pixels):
+    if isinstance(pixels.dtype, types.Float):
+        element = ir.FloatType() if pixels.dtype.bitwidth == 32 else ir.DoubleType()
+        return ir.VectorType(element, 64)
     return ir.VectorType(ir.IntType(pixels.dtype.bitwidth), 64)
+
+
+def _compare(builder, dtype, sign, left, right):
+    """Compare two vectors; NaN differs from everything, and is neither greater nor less."""
+    if isinstance(dtype, types.Float):
+        if sign == "!=":
+            return builder.fcmp_unordered(sign, left, right)
+        return builder.fcmp_ordered(sign, left, right)
+    if dtype.signed:
+        return builder.icmp_signed(sign, left, right)
+    return builder.icmp_unsigned(sign, left, right)
 
 
 def _address(context, builder, array_type, array, start):
@@ -167,9 +253,45 @@ def _differs(typingctx, pixels, start, value):
         array, index, scalar = arguments
         vector = _load(context, builder, signature.args[0], array, index)
         other = _splat(builder, scalar, vector.type)
-        return _word(builder, builder.icmp_unsigned("!=", vector, other))
+        return _word(builder, _compare(builder, signature.args[0].dtype, "!=", vector, other))
 
     return types.uint64(pixels, types.intp, pixels.dtype), code
+
+
+def _comparing(sign):
+    """Make the intrinsic that compares 64 pixels with a level."""
+
+    @intrinsic
+    def compare(typingctx, pixels, start, level):
+        def code(context, builder, signature, arguments):
+            array, index, scalar = arguments
+            vector = _load(context, builder, signature.args[0], array, index)
+            other = _splat(builder, scalar, vector.type)
+            return _word(builder, _compare(builder, signature.args[0].dtype, sign, vector, other))
+
+        return types.uint64(pixels, types.intp, pixels.dtype), code
+
+    return compare
+
+
+_exceeds, _precedes = _comparing(">"), _comparing("<")
+
+
+@intrinsic
+def _fractional(typingctx, pixels, start):
+    def code(context, builder, signature, arguments):
+        array, index = arguments
+        vector = _load(context, builder, signature.args[0], array, index)
+        name = f"llvm.trunc.v64f{signature.args[0].dtype.bitwidth}"
+        truncate = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector.type, [vector.type]), name
+        )
+        whole = builder.call(truncate, [vector])
+        zero = builder.fsub(vector, vector)  # NaN for what is infinite
+        torn = builder.fcmp_unordered("!=", whole, vector)
+        return _word(builder, builder.or_(torn, builder.fcmp_unordered("uno", zero, zero)))
+
+    return types.uint64(pixels, types.intp), code
 
 
 @intrinsic
@@ -178,7 +300,7 @@ def _agrees(typingctx, pixels, start, other):
         array, index, second = arguments
         left = _load(context, builder, signature.args[0], array, index)
         right = _load(context, builder, signature.args[0], array, second)
-        return _word(builder, builder.icmp_unsigned("==", left, right))
+        return _word(builder, _compare(builder, signature.args[0].dtype, "==", left, right))
 
     return types.uint64(pixels, types.intp, types.intp), code
 
@@ -296,6 +418,30 @@ def _compiled_lowest(word):
 @overload(differs)
 def _compiled_differs(pixels, start, value):
     return lambda pixels, start, value: _differs(pixels, start, value)
+
+
+@overload(exceeds)
+def _compiled_exceeds(pixels, start, level):
+    return lambda pixels, start, level: _exceeds(pixels, start, level)
+
+
+@overload(precedes)
+def _compiled_precedes(pixels, start, level):
+    return lambda pixels, start, level: _precedes(pixels, start, level)
+
+
+@overload(fractional)
+def _compiled_fractional(pixels, start):
+    if isinstance(pixels.dtype, types.Float):
+        return lambda pixels, start: _fractional(pixels, start)
+    return lambda pixels, start: NONE
+
+
+@overload(is_whole)
+def _compiled_is_whole(value):
+    if isinstance(value, types.Float):
+        return lambda value: np.isfinite(value) and value == np.trunc(value)
+    return lambda value: True
 
 
 @overload(agrees)

@@ -1,16 +1,71 @@
 """Passes of label equivalence (Kalentev et al. 2011) on the CPU.
 
 Labels are indices into the padded image, 0 stands for background and padding; a label is at most
-the index of the element that bears it. ``values`` is the image without padding, flat; ``rows``
-holds where each of its rows begins in the padded one.
+the index of the element that bears it. Kernels take the image as ``values``, flat and without
+padding; ``rows`` holds where each of its rows begins in the padded one.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.grid import Grid
+
+
+def init_labels(grid: Grid) -> NDArray[np.int64]:
+    """Label every foreground element with its own index (Listing 1)."""
+    values, background = grid.values
+    return np.asarray(label_elements(values, background, grid.padding.rows, grid.padding.size))
+
+
+def scan(grid: Grid, labels: NDArray[np.int64]) -> bool:
+    """Lower what each label refers to, to the lowest label nearby (Listing 3).
+
+    Returns
+    -------
+    bool
+        Whether any label was lowered, so that another round is needed.
+    """
+    padding = grid.padding
+    return bool(lower_labels(labels, grid.values[0], padding.rows, padding.jumps, padding.shifts))
+
+
+def analyze(labels: NDArray[np.int64]) -> None:
+    """Point every element at the end of its chain of labels (Listing 2)."""
+    resolve_chains(labels)
+
+
+def init_counts(grid: Grid, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count every foreground element and its exposed faces as its own component (Section 4)."""
+    padding = grid.padding
+    kind = np.int32 if padding.size < 2**30 else np.int64
+    counts = np.zeros((padding.size, 1 + len(grid.shape)), kind)
+    faces = padding.face_jumps, padding.face_shifts
+    count_elements(labels, grid.values[0], padding.rows, *faces, counts)
+    return counts
+
+
+def analyze_counts(labels: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+    """Do as `analyze`, and move the counts of each element to what it refers to (Listing 4)."""
+    resolve_counts(labels, counts)
+
+
+def crop(grid: Grid, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Take the padding off: labels become roots."""
+    return np.asarray(find_roots(labels, grid.padding.rows, grid.values[0].size))
+
+
+# -------------------------------------------------------------------- kernels
+
 
 @njit(nogil=True, cache=True)
-def init_labels(values, background, rows, size):
+def label_elements(values, background, rows, size):
     """Label every foreground element with its own index (Listing 1).
 
     Parameters
@@ -39,7 +94,7 @@ def init_labels(values, background, rows, size):
 
 
 @njit(nogil=True, cache=True)
-def scan(labels, values, rows, jumps, shifts):
+def lower_labels(labels, values, rows, jumps, shifts):
     """Lower what each label refers to, to the lowest label nearby (Listing 3).
 
     The lowest label goes to the element that the present label refers to, without an atomic: of
@@ -49,10 +104,11 @@ def scan(labels, values, rows, jumps, shifts):
     Parameters
     ----------
     labels : (size,) array of int64
-        Overwritten. After `init_labels` or `analyze`: each label is the label of what it refers to.
+        Overwritten. After `label_elements` or `resolve_chains`: each label is the label of what it
+        refers to.
     values : (N,) array of unsigned integers
     rows : (R,) array of int64
-        As for `init_labels`.
+        As for `label_elements`.
     jumps, shifts : (K,) arrays of int64
         Distances to the neighbors, in the padded image and in the image. Those that leave the
         image end in its padding. Not checked.
@@ -84,7 +140,7 @@ def scan(labels, values, rows, jumps, shifts):
 
 
 @njit(nogil=True, cache=True)
-def analyze(labels):
+def resolve_chains(labels):
     """Point every element at the end of its chain of labels (Listing 2).
 
     Parameters
@@ -103,15 +159,15 @@ def analyze(labels):
 
 
 @njit(nogil=True, cache=True)
-def init_counts(labels, values, rows, jumps, shifts, counts):
+def count_elements(labels, values, rows, jumps, shifts, counts):
     """Count every foreground element and its exposed faces as its own component (Section 4).
 
     Parameters
     ----------
     labels : (size,) array of int64
-        After `init_labels`.
+        After `label_elements`.
     values, rows
-        As for `scan`.
+        As for `lower_labels`.
     jumps, shifts : (axes, 2) arrays of int64
         Distances to the two neighbors along each axis; 0 where the axis has but one element.
     counts : (size, 1 + axes) array of int
@@ -138,8 +194,8 @@ def init_counts(labels, values, rows, jumps, shifts, counts):
 
 
 @njit(nogil=True, cache=True)
-def analyze_counts(labels, counts):
-    """Do as `analyze`, and move the counts of each element to what it refers to (Listing 4).
+def resolve_counts(labels, counts):
+    """Do as `resolve_chains`, and move the counts of each element to its label (Listing 4).
 
     In the end the element with the smallest index of a component holds its size and faces, all
     others zeros. The listing's atomic addition is a plain one here: elements come one by one.
@@ -165,7 +221,7 @@ def analyze_counts(labels, counts):
 
 
 @njit(nogil=True, cache=True)
-def crop(labels, rows, size):
+def find_roots(labels, rows, size):
     """Take the padding off: labels become roots.
 
     Parameters
@@ -173,7 +229,7 @@ def crop(labels, rows, size):
     labels : (padded size,) array of int64
         Overwritten. Every label refers to an element that bears its own index. Not checked.
     rows : (R,) array of int64
-        As for `init_labels`.
+        As for `label_elements`.
     size : int
         Number of elements of the image.
 

@@ -6,12 +6,39 @@ first; the residual list is the same list without its first entry. Neither is st
 from the steps.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.grid import Grid
+
+
+def initialize(grid: Grid) -> NDArray[np.int64]:
+    """Label every foreground element with its lowest neighbor, or itself."""
+    return np.asarray(label_elements(*grid.values, *grid.half))
+
+
+def analyze(labels: NDArray[np.int64]) -> None:
+    """Point every element at the end of its chain of labels."""
+    resolve_chains(labels)
+
+
+def reduce_labels(grid: Grid, labels: NDArray[np.int64]) -> None:
+    """Unite every element with its residual list."""
+    unite_residual(labels, grid.values[0], *grid.half)
+
+
+# -------------------------------------------------------------------- kernels
+
 
 @njit(nogil=True, cache=True)
-def initialize(values, background, shape, steps, offsets):
+def label_elements(values, background, shape, steps, offsets):
     """Label every foreground element with its lowest neighbor, or itself.
 
     Parameters
@@ -52,7 +79,7 @@ def initialize(values, background, shape, steps, offsets):
 
 
 @njit(nogil=True, cache=True)
-def analyze(labels):
+def resolve_chains(labels):
     """Point every element at the end of its chain of labels.
 
     Parameters
@@ -66,15 +93,15 @@ def analyze(labels):
 
 
 @njit(nogil=True, cache=True)
-def reduce_labels(labels, values, shape, steps, offsets):
+def unite_residual(labels, values, shape, steps, offsets):
     """Unite every element with its residual list.
 
     Parameters
     ----------
     labels : (N,) array of int64
-        Overwritten, with longer chains. From `initialize`, analyzed. Not checked.
+        Overwritten, with longer chains. From `label_elements`, resolved. Not checked.
     values, shape, steps, offsets
-        As for `initialize`.
+        As for `label_elements`.
     """
     inside = np.empty(offsets.size, np.bool_)
     width = shape[-1]

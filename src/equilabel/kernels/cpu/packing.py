@@ -15,13 +15,16 @@ from .bits import (
     NONE,
     ONE,
     agrees_within,
+    compares_within,
     differs,
     differs_within,
+    fractional_within,
     lowest,
     popcount,
 )
 
 AXES = 5
+NOTHING, ONE_VALUE, SEVERAL = range(3)  # what `pack` found
 
 
 @njit(nogil=True, cache=True)
@@ -42,11 +45,11 @@ def pack(pixels, columns, background, bounded, binary, bits):
     Returns
     -------
     found : int
-        0: no foreground. 1: foreground of one value. 2: of several; `bits` is unfinished.
+        `NOTHING`, `ONE_VALUE`, or `SEVERAL` values of foreground: then `bits` is unfinished.
     value : scalar
         The foreground value, if there is one.
     """
-    found = 0
+    found = NOTHING
     value = background
     for row in range(bits.shape[0]):
         for word in range(bits.shape[1]):
@@ -56,24 +59,42 @@ def pack(pixels, columns, background, bounded, binary, bits):
             if start + 64 <= pixels.size:
                 foreground = (differs(pixels, start, background) if bounded else ALL) & valid
                 if foreground != NONE and not binary:
-                    if found == 0:
-                        found = 1
+                    if found == NOTHING:
+                        found = ONE_VALUE
                         value = pixels[start + lowest(foreground)]
                     if (differs(pixels, start, value) & foreground) != NONE:
-                        return 2, value
+                        return SEVERAL, value
             else:
                 foreground = NONE
                 for k in range(width):
                     pixel = pixels[start + k]
                     if not bounded or pixel != background:
                         foreground |= ONE << np.uint64(k)
-                        if found == 0:
-                            found = 1
+                        if found == NOTHING:
+                            found = ONE_VALUE
                             value = pixel
                         if pixel != value and not binary:
-                            return 2, value
+                            return SEVERAL, value
             bits[row, word] = foreground
     return found, value
+
+
+@njit(nogil=True, cache=True)
+def pack_compared(pixels, columns, level, compare, bits):
+    """Set a bit for every pixel that compares with a level, see `bits.compares_within`.
+
+    Parameters
+    ----------
+    pixels : (R * columns,) array
+        Rows of pixels.
+    bits : (R, words) array of uint64
+        Overwritten.
+    """
+    for row in range(bits.shape[0]):
+        for word in range(bits.shape[1]):
+            start = row * columns + 64 * word
+            width = min(64, columns - 64 * word)
+            bits[row, word] = compares_within(pixels, start, level, compare, width)
 
 
 @njit(nogil=True, cache=True)
@@ -88,7 +109,13 @@ def pack_values(pixels, first_row, last_row, columns, background, bounded, bits,
         Rows in that range are overwritten.
     counts : (R + 1,) array of int64
         ``counts[row + 1]`` is set to the runs of a row.
+
+    Returns
+    -------
+    bool
+        Whether all foreground values are whole numbers.
     """
+    fractions = NONE
     for row in range(first_row, last_row):
         runs = 0
         for word in range(bits.shape[1]):
@@ -100,10 +127,12 @@ def pack_values(pixels, first_row, last_row, columns, background, bounded, bits,
             if word == 0:
                 equal &= ~ONE
             begins = foreground & ~equal
+            fractions |= foreground & fractional_within(pixels, start, width)
             bits[row, word] = foreground
             starts[row, word] = begins
             runs += popcount(begins)
         counts[row + 1] = runs
+    return fractions == NONE
 
 
 @njit(nogil=True, cache=True)

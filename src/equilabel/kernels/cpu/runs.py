@@ -8,12 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import linking, linking_values, numbering, packing, painting, threads
+from equilabel.neighborhood import earlier_steps, row_unions
+
+from . import (
+    linking,
+    linking_values,
+    numbering,
+    packing,
+    painting,
+    threads,
+)
+from .bits import ABOVE, BELOW, UP_TO, is_whole
+from .serial_pixels import label_pixels
+from .serial_runs import label_runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.grid import Foreground, Grid
+
 SLACK = 8  # runs are read eight at a time
+TAKES_ROOM = False  # `pack` does not need the memory of the labels
+SHORT, FEW = 16, 2**13  # columns and pixels up to which single pixels are quicker than runs
+LEADING = [(1,) * (packing.AXES + 1 - axes) for axes in range(packing.AXES + 2)]
+PAGE = 2**15  # labels from which new memory comes as zeros, page by page
+COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
 
 
 @dataclass
@@ -28,6 +47,8 @@ class RunTable:
         The same in blocks of `deep` x `tall` rows.
     columns : int
         Pixels in a row.
+    edges : (E, 10) array of int64
+        From `equilabel.neighborhood.block_edges`.
     pixels : array or None
         Values, where runs have to be told apart by them.
     bits : (rows + 1, words) array of uint64
@@ -40,6 +61,8 @@ class RunTable:
         Number of the first run that begins in each word.
     parents : (runs + 1,) array of int
         Forest of runs, later the label of each.
+    whole : bool
+        Whether all foreground values are whole numbers, where they tell runs apart.
     """
 
     shape: NDArray[np.int64]
@@ -47,12 +70,14 @@ class RunTable:
     deep: int
     tall: int
     columns: int
+    edges: NDArray[np.int64]
     pixels: NDArray[Any] | None
     bits: NDArray[np.uint64]
     starts: NDArray[np.uint64]
     counts: NDArray[np.int64]
     first: NDArray[Any]
     parents: NDArray[Any]
+    whole: bool = True
 
     @property
     def rows(self) -> int:
@@ -65,44 +90,96 @@ class RunTable:
         return self.pixels is not None
 
     @property
+    def slab(self) -> int:
+        """Number of blocks that share the raster range of their rows: one, or a line of them."""
+        return int(self.grid[4]) if self.deep > 1 else 1
+
+    @property
     def geometry(self) -> tuple[Any, ...]:
         """What kernels need to find the rows of a block."""
         return self.shape, self.grid, self.deep, self.tall
 
     def pieces(self) -> list[tuple[int, int]]:
         """Cut the blocks into ranges for threads, between slabs."""
-        line = int(self.grid[4]) if self.deep > 1 else 1
-        return threads.ranges(len(self.starts), self.rows * self.columns, line)
+        return threads.ranges(len(self.starts), self.rows * self.columns, self.slab)
 
 
-def pack(image: NDArray[Any], background: Any, block: tuple[int, int]) -> RunTable:
+def pack(grid: Grid, room: Any = None) -> RunTable:
     """Find the runs of an image.
 
     Parameters
     ----------
-    image : array of bool or integers, 1 to 6 axes, any strides
-        Not empty.
-    background : scalar or None
-        Of the image's type; None if no pixel is background.
-    block : (int, int)
-        Rows of a block, from `equilabel.neighborhood.blocks`; used if all foreground has one value.
+    grid : Grid
+        Of pixels with any strides.
+    room : array, optional
+        Memory for the labels; not needed on this device.
     """
-    binary = image.dtype == bool
-    if binary:
-        image = image.view(np.uint8)
-    columns = image.shape[-1]
-    shape = np.array((1,) * (packing.AXES + 1 - image.ndim) + image.shape[:-1], dtype=np.int64)
-    rows = prod(image.shape[:-1])
+    image, (compare, level, values) = grid.pixels, grid.foreground
+    if image.dtype == bool:
+        image, level = image.view(np.uint8), np.uint8(bool(level))
+    lines = np.array((1,) * (packing.AXES + 1 - image.ndim) + image.shape[:-1], np.int64)
+    rows, columns = prod(image.shape[:-1]), image.shape[-1]
     bits = np.empty((rows + 1, -(-columns // 64)), np.uint64)
     bits[rows] = 0
-    bounded = background is not None
-    value = image.dtype.type(background if bounded else 0)
-    if _one_value(image, value, bounded, binary, bits):
-        return _by_block(shape, columns, bits, *block)
-    return _by_value(shape, columns, bits, np.ascontiguousarray(image).reshape(-1), value, bounded)
+    if compare in COMPARES:
+        _pack_ranges(image, bits, packing.pack_compared, level, COMPARES[compare])
+        return _runs_of_blocks(grid, lines, columns, bits)
+    bounded = compare != "all"
+    value = level if bounded else image.dtype.type(0)
+    found = _pack_ranges(image, bits, packing.pack, value, bounded, not values)
+    met = {value for kind, value in found if kind}
+    if values and (len(met) > 1 or any(kind == packing.SEVERAL for kind, _ in found)):
+        pixels = np.ascontiguousarray(image).reshape(-1)
+        return _runs_of_values(grid, lines, pixels, value, bounded, bits)
+    table = _runs_of_blocks(grid, lines, columns, bits)
+    table.whole = not values or all(is_whole(value) for value in met)
+    return table
 
 
-def unite(table: RunTable, edges: NDArray[np.int64]) -> None:
+def label_at_once(
+    image: NDArray[Any], foreground: Foreground, connectivity: int, stacked: bool
+) -> tuple[NDArray[np.int32], int] | None:
+    """Label a small image in a single compiled call, without a table of runs.
+
+    Parameters
+    ----------
+    image : array of bool, int or float, 1 to 6 axes
+        Not empty.
+    foreground, connectivity, stacked
+        As `Grid` has them.
+
+    Returns
+    -------
+    labels : (P,) array of int32
+    count : int
+        Number of components; -1 if values that tell them apart are not all whole numbers.
+
+    Nothing is returned of an image that is worth several threads, or compared with a level.
+    """
+    compare, level, values = foreground
+    size, shape = image.size, image.shape
+    if size >= 2 * threads.WEIGHT or compare in COMPARES:
+        return None
+    pixels = image.ravel()  # contiguous, unlike what `reshape` returns
+    if not values:
+        pixels, level = pixels.view(np.uint8), np.uint8(level)
+    columns, lines = shape[-1], LEADING[len(shape)] + shape[:-1]
+    labels = (np.zeros if size > PAGE else np.empty)(size, np.int32)
+    bounded = compare != "all"
+    if not bounded:
+        level = pixels.dtype.type(0)
+    if columns <= SHORT and size <= (FEW if connectivity == 1 else FEW // 8):
+        steps = earlier_steps(len(shape), connectivity, stacked)
+        full = connectivity == len(shape) - stacked
+        count = label_pixels(pixels, lines, columns, level, bounded, values, steps, full, labels)
+    else:
+        unions = row_unions(len(shape), connectivity, stacked)
+        blank = size > PAGE
+        count = label_runs(pixels, lines, columns, level, bounded, values, *unions, blank, labels)
+    return labels, count
+
+
+def unite(table: RunTable) -> None:
     """Unite the runs that touch, within ranges of blocks first, then between them."""
     if table.counts[-1] == 1:
         return
@@ -111,13 +188,13 @@ def unite(table: RunTable, edges: NDArray[np.int64]) -> None:
         numbering.index,
         [(table.starts, table.counts, a, b, table.first, table.parents) for a, b in pieces],
     )
-    reach = _reach(table.grid, edges)
+    reach = _reach(table.grid, table.edges)
     inside = [(a, b, a, b) for a, b in pieces]
     between = [(a, min(b, a + reach), 0, a) for a, b in pieces[1:]]
     kernel: Any
     before: tuple[Any, ...]
     if table.pixels is None:
-        before = (table.bits.reshape(-1), table.starts, table.first, *table.geometry, edges)
+        before = (table.bits.reshape(-1), table.starts, table.first, *table.geometry, table.edges)
         kernel = linking.link
     else:
         before = (
@@ -127,7 +204,7 @@ def unite(table: RunTable, edges: NDArray[np.int64]) -> None:
             table.starts,
             table.first,
             table.shape,
-            edges,
+            table.edges,
         )
         kernel = linking_values.link_values
     threads.each(kernel, [(*before, *span, table.parents) for span in inside])
@@ -139,8 +216,8 @@ def number(table: RunTable) -> int:
     """Turn the forest into labels 1 to N in raster order, and return N."""
     if table.counts[-1] == 1:
         return 0
-    line = int(table.grid[4]) if table.deep > 1 else 1
-    counts = table.counts[::line].copy()
+    slab = table.slab
+    counts = table.counts[::slab].copy()
     ends = np.empty(counts.size, np.int64)
     components = int(numbering.number(counts, table.parents, ends))
     if table.deep * table.tall > 1 and components > 1:
@@ -148,7 +225,7 @@ def number(table: RunTable) -> int:
         pieces = table.pieces()
         before = (table.bits, table.starts, table.first, table.parents, *table.geometry)
         threads.each(
-            numbering.reorder, [(*before, a // line, b // line, ends, order) for a, b in pieces]
+            numbering.reorder, [(*before, a // slab, b // slab, ends, order) for a, b in pieces]
         )
         threads.each(
             numbering.relabel,
@@ -176,30 +253,19 @@ def paint(table: RunTable, out: NDArray[Any], blank: bool) -> None:
     threads.each(painting.paint_rows, [(*before, a, b, blank, out) for a, b in spans])
 
 
-def _one_value(
-    image: NDArray[Any], value: Any, bounded: bool, binary: bool, bits: NDArray[np.uint64]
-) -> bool:
-    """Fill `bits` and tell whether all foreground has one value."""
+def _pack_ranges(
+    image: NDArray[Any], bits: NDArray[np.uint64], kernel: Any, *arguments: Any
+) -> list[Any]:
+    """Call a kernel that fills `bits` with the rows of an image, range by range in threads."""
     columns = image.shape[-1]
-    rows = len(bits) - 1
-    spans = threads.ranges(rows, image.size)
-    if image.flags.c_contiguous:
-        flat = image.reshape(-1)
-        tasks = [
-            (flat[a * columns : b * columns], columns, value, bounded, binary, bits[a:b])
-            for a, b in spans
-        ]
-        found = threads.each(packing.pack, tasks)
-    else:
-        found = threads.each(
-            lambda a, b: packing.pack(
-                _rows(image, a, b), columns, value, bounded, binary, bits[a:b]
-            ),
-            spans,
-        )
-    if binary:
-        return True
-    return max(kind for kind, _ in found) < 2 and len({v for kind, v in found if kind}) < 2
+    contiguous = image.flags.c_contiguous
+    flat = image.reshape(-1) if contiguous else image
+
+    def pack_range(begin: int, end: int) -> Any:
+        part = flat[begin * columns : end * columns] if contiguous else _rows(image, begin, end)
+        return kernel(part, columns, *arguments, bits[begin:end])
+
+    return threads.each(pack_range, threads.ranges(len(bits) - 1, image.size))
 
 
 def _rows(image: NDArray[Any], begin: int, end: int) -> NDArray[Any]:
@@ -215,66 +281,73 @@ def _rows(image: NDArray[Any], begin: int, end: int) -> NDArray[Any]:
     return planes[skip : skip + end - begin].reshape(-1)
 
 
-def _by_block(
-    shape: NDArray[np.int64], columns: int, bits: NDArray[np.uint64], deep: int, tall: int
+def _runs_of_blocks(
+    grid: Grid, lines: NDArray[np.int64], columns: int, bits: NDArray[np.uint64]
 ) -> RunTable:
-    grid = shape.copy()
-    grid[3] = -(-shape[3] // deep)
-    grid[4] = -(-shape[4] // tall)
-    blocks = int(prod(grid))
-    starts = np.empty((blocks, bits.shape[1]), np.uint64)
-    counts = np.empty(blocks + 1, np.int64)
-    line = int(grid[4]) if deep > 1 else 1
+    """Find the runs of foreground of one value, in blocks of rows."""
+    deep, tall = grid.block
+    blocks = lines.copy()
+    blocks[3] = -(-lines[3] // deep)
+    blocks[4] = -(-lines[4] // tall)
+    table = _make_table(lines, blocks, grid.block, columns, grid.edges(grid.block), None, bits)
+    size = (len(bits) - 1) * columns
+    ranges = threads.ranges(len(table.starts), size, table.slab)
     threads.each(
         packing.begin,
-        [
-            (bits, shape, grid, deep, tall, a, b, starts, counts)
-            for a, b in threads.ranges(blocks, (len(bits) - 1) * columns, line)
-        ],
+        [(bits, *table.geometry, a, b, table.starts, table.counts) for a, b in ranges],
     )
-    return _table(shape, grid, deep, tall, columns, None, bits, starts, counts)
+    _number_runs(table)
+    return table
 
 
-def _by_value(
-    shape: NDArray[np.int64],
-    columns: int,
-    bits: NDArray[np.uint64],
+def _runs_of_values(
+    grid: Grid,
+    lines: NDArray[np.int64],
     pixels: NDArray[Any],
     value: Any,
     bounded: bool,
+    bits: NDArray[np.uint64],
 ) -> RunTable:
-    rows = len(bits) - 1
-    starts = np.empty((rows, bits.shape[1]), np.uint64)
-    counts = np.empty(rows + 1, np.int64)
-    threads.each(
+    """Find the runs of equal value, row by row."""
+    columns = pixels.size // (len(bits) - 1)
+    table = _make_table(lines, lines, (1, 1), columns, grid.edges((1, 1)), pixels, bits)
+    whole = threads.each(
         packing.pack_values,
         [
-            (pixels, a, b, columns, value, bounded, bits, starts, counts)
-            for a, b in threads.ranges(rows, pixels.size)
+            (pixels, a, b, columns, value, bounded, bits, table.starts, table.counts)
+            for a, b in threads.ranges(len(bits) - 1, pixels.size)
         ],
     )
-    return _table(shape, shape.copy(), 1, 1, columns, pixels, bits, starts, counts)
+    table.whole = all(whole)
+    _number_runs(table)
+    return table
 
 
-def _table(
-    shape: Any,
-    grid: Any,
-    deep: int,
-    tall: int,
+def _make_table(
+    lines: NDArray[np.int64],
+    blocks: NDArray[np.int64],
+    block: tuple[int, int],
     columns: int,
-    pixels: Any,
-    bits: Any,
-    starts: Any,
-    counts: Any,
+    edges: NDArray[np.int64],
+    pixels: NDArray[Any] | None,
+    bits: NDArray[np.uint64],
 ) -> RunTable:
+    """Make a table whose runs are still to be found."""
+    starts = np.empty((int(prod(blocks)), bits.shape[1]), np.uint64)
+    counts = np.empty(len(starts) + 1, np.int64)
+    none = np.empty(0, np.int32)
+    return RunTable(lines, blocks, *block, columns, edges, pixels, bits, starts, counts, none, none)
+
+
+def _number_runs(table: RunTable) -> None:
     """Make room for the runs, which are counted by now."""
+    counts = table.counts
     counts[0] = 1
     np.cumsum(counts, out=counts)
     index = np.int32 if counts[-1] <= np.iinfo(np.int32).max else np.int64
-    parents = np.empty(int(counts[-1]) + SLACK, index)
-    parents[0] = 0
-    first = np.empty(starts.shape, index)
-    return RunTable(shape, grid, deep, tall, columns, pixels, bits, starts, counts, first, parents)
+    table.parents = np.empty(int(counts[-1]) + SLACK, index)
+    table.parents[0] = 0
+    table.first = np.empty(table.starts.shape, index)
 
 
 def _reach(grid: NDArray[np.int64], edges: NDArray[np.int64]) -> int:

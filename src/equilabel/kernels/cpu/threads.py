@@ -43,8 +43,10 @@ def ranges(size: int, weight: int, grain: int = 1) -> list[tuple[int, int]]:
     grain : int
         Pieces begin at multiples of it.
     """
-    threads = available()
-    pieces = 1 if threads == 1 else min(4 * threads, weight // WEIGHT, size // grain)
+    pieces = min(weight // WEIGHT, size // grain)
+    if pieces > 1:
+        threads = available()
+        pieces = 1 if threads == 1 else min(4 * threads, pieces)
     if pieces <= 1:
         return [(0, size)] if size else []
     ends = [size * piece // pieces // grain * grain for piece in range(pieces)] + [size]
@@ -57,7 +59,7 @@ def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[A
     The calling thread works too, and waits for no helper that has not begun when nothing is left:
     on a busy machine this costs no more than doing it alone.
     """
-    helpers = min(available(), len(tasks)) - 1
+    helpers = min(available(), len(tasks)) - 1 if len(tasks) > 1 else 0
     if helpers < 1:
         return [kernel(*task) for task in tasks]
     results: list[Any] = [None] * len(tasks)

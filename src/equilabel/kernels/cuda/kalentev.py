@@ -1,13 +1,21 @@
 """Launchers for kalentev.cu, named and shaped like `equilabel.kernels.cpu.kalentev`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import cupy
 
 from ._compile import kernel, launch
 
+if TYPE_CHECKING:
+    from equilabel.grid import Grid
 
-def init_labels(values, background, rows, size):
+
+def init_labels(grid: Grid) -> cupy.ndarray:
     """Label every foreground element with its own index (Listing 1)."""
-    labels = cupy.zeros(size, cupy.int64)
+    values, background = grid.values
+    labels = cupy.zeros(grid.padding.size, cupy.int64)
     pixel = values.dtype
     launch(
         kernel("kalentev", f"init_labels<{pixel.str[1:]}>"),
@@ -15,59 +23,58 @@ def init_labels(values, background, rows, size):
         values,
         background is not None,
         pixel.type(0 if background is None else background),
-        rows,
-        values.size // rows.size,
-        values.size,
+        *_rows(grid),
         labels,
     )
     return labels
 
 
-def scan(labels, values, rows, jumps, shifts):
+def scan(grid: Grid, labels: cupy.ndarray) -> bool:
     """Lower what each label refers to, to the lowest label nearby (Listing 3).
 
     Waits for the device, to tell whether any label was lowered.
     """
+    values, padding = grid.values[0], grid.padding
     changed = cupy.zeros(1, cupy.int32)
     launch(
         kernel("kalentev", f"scan<{values.dtype.str[1:]}>"),
         values.size,
         values,
-        rows,
-        values.size // rows.size,
-        values.size,
-        jumps,
-        shifts,
-        jumps.size,
+        *_rows(grid),
+        padding.jumps,
+        padding.shifts,
+        padding.jumps.size,
         labels,
         changed,
     )
     return bool(changed)
 
 
-def analyze(labels):
+def analyze(labels: cupy.ndarray) -> None:
     """Point every element at the end of its chain of labels (Listing 2)."""
     launch(kernel("kalentev", "analyze"), labels.size, labels.size, labels)
 
 
-def init_counts(labels, values, rows, jumps, shifts, counts):
+def init_counts(grid: Grid, labels: cupy.ndarray) -> cupy.ndarray:
     """Count every foreground element and its exposed faces as its own component (Section 4)."""
+    values, padding = grid.values[0], grid.padding
+    kind = cupy.int32 if padding.size < 2**30 else cupy.int64
+    counts = cupy.zeros((padding.size, 1 + len(grid.shape)), kind)
     launch(
         kernel("kalentev", f"init_counts<{values.dtype.str[1:]}, u{counts.itemsize}>"),
         values.size,
         values,
-        rows,
-        values.size // rows.size,
-        values.size,
-        jumps.reshape(-1),
-        shifts.reshape(-1),
+        *_rows(grid),
+        padding.face_jumps.reshape(-1),
+        padding.face_shifts.reshape(-1),
         counts.shape[1],
         labels,
         counts,
     )
+    return counts
 
 
-def analyze_counts(labels, counts):
+def analyze_counts(labels: cupy.ndarray, counts: cupy.ndarray) -> None:
     """Do as `analyze`, and move the counts of each element to what it refers to (Listing 4)."""
     launch(
         kernel("kalentev", f"analyze_counts<u{counts.itemsize}>"),
@@ -79,10 +86,16 @@ def analyze_counts(labels, counts):
     )
 
 
-def crop(labels, rows, size):
+def crop(grid: Grid, labels: cupy.ndarray) -> cupy.ndarray:
     """Take the padding off: labels become roots."""
+    rows, width, size = _rows(grid)
     roots = cupy.empty(size, cupy.int64)
-    width = size // rows.size
     launch(kernel("kalentev", "mark_roots"), size, rows, width, size, labels)
     launch(kernel("kalentev", "crop"), size, labels, rows, width, size, roots)
     return roots
+
+
+def _rows(grid: Grid) -> tuple[cupy.ndarray, int, int]:
+    """Return where rows begin in the padded image, their width, and the size of the image."""
+    rows, size = grid.padding.rows, grid.values[0].size
+    return rows, size // rows.size, size

@@ -1,11 +1,12 @@
 """Passes of the method `runs` on the GPU: tiles to nodes, nodes to labels; nothing waits."""
 
+from __future__ import annotations
+
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cupy
 import numpy as np
@@ -13,13 +14,19 @@ import numpy as np
 from ._compile import THREADS, handle, kernel
 from .tiling import Tiling, arrange
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from equilabel.grid import Grid
+
 NUMBER_THREADS = 1024
-COMPARES = ("", "!=", ">", "<=", "<")  # as bits.cuh counts them
+COMPARES = ("all", "!=", ">", "<=", "<")  # as bits.cuh counts them
+TAKES_ROOM = True  # `pack` needs the memory of the labels
 JOB = struct.Struct("14Q4i")  # a Job after its plan
 
 
 @dataclass
-class Table:
+class RunTable:
     """The tables of one image, on the device; they live as long as this does.
 
     Attributes
@@ -56,62 +63,31 @@ class Table:
     memory: tuple[Any, ...]
     settled: bool = False
 
+    whole = True  # values are whole numbers: floats do not come here
 
-def label_runs(
-    image: Any,
-    background: Any,
-    connectivity: int,
-    stacked: bool,
-    out: Any,
-    *,
-    compare: str = "",
-    visit: Callable[[Any], bool] | None = None,
-) -> Any:
-    """Label an image that lies on the current device, on the current stream.
+
+def label_at_once(*_: Any) -> None:
+    """Label a small image in a single call: there is no such way on this device."""
+    return None
+
+
+def pack(grid: Grid, room: cupy.ndarray) -> RunTable:
+    """Turn pixels into bits, and the runs of every tile into nodes.
 
     Parameters
     ----------
-    image : cupy array of bool or integers, 1 to 6 axes
-        C-contiguous, not empty. No memory shared with `out`. With `compare` of floats, too.
-    background : number or None
-        A value of the image's type; None if no pixel is background.
-    connectivity : int
-        1 to the number of axes that are not stacked.
-    stacked : bool
-        Whether the first axis counts independent images.
-    out : (image.size,) cupy array of int32 or int64
-        Overwritten: 0, and 1 to N in raster order of the first pixels.
-    compare : {"", "!=", ">", "<=", "<"}
-        If given, foreground is what compares so with `background`, and all of it counts as one
-        value, as in a bool image. NaN never compares.
-    visit : callable, optional
-        Is shown the table when its nodes have their labels, and tells whether that was all: then
-        no label is painted.
-
-    Returns
-    -------
-    () cupy array of int64
-        N, on the device: to look at it is to wait.
+    grid : Grid
+        Of C-contiguous pixels that share no memory with `room`, on the current device.
+    room : (size,) array of int32 or int64
+        Will receive the labels; holds nodes until then.
     """
-    table = pack(image, background, connectivity, stacked, out, compare=compare)
-    unite(table)
-    number(table)
-    if visit is None or not visit(table):
-        paint(table)
-    return table.count
-
-
-def pack(
-    image: Any, background: Any, connectivity: int, stacked: bool, out: Any, *, compare: str = ""
-) -> Table:
-    """Turn pixels into bits, and the runs of every tile into nodes."""
+    image, (compare, level, many) = grid.pixels, grid.foreground
     dtype = image.dtype
-    many = dtype.kind != "b" and not compare
-    tiling = arrange(image.shape, connectivity, stacked, many)
-    bytes_each = 8 if out.size > 2**31 else out.itemsize
-    nodes = out
-    if bytes_each != out.itemsize:
-        nodes = cupy.empty(out.size, np.uint64)
+    tiling = arrange(image.shape, grid.connectivity, grid.stacked, many)
+    bytes_each = 8 if room.size > 2**31 else room.itemsize
+    nodes = room
+    if bytes_each != room.itemsize:
+        nodes = cupy.empty(room.size, np.uint64)
     words = tiling.tile[0]
     blocks = -(-tiling.segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
     plane = tiling.segments * words * 4
@@ -125,12 +101,12 @@ def pack(
     begins = tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
     memory = cupy.empty(begins[-1], np.uint8)
     count = cupy.empty((), np.int64)
-    base, pixels, labels = memory.data.ptr, image.data.ptr, out.data.ptr
+    base, pixels, labels = memory.data.ptr, image.data.ptr, room.data.ptr
     kernels = compiled(
         f"Gray<{dtype.str[1:]}>" if compare in (">", "<=", "<") else "",
         dtype.itemsize,
         bytes_each,
-        out.itemsize,
+        room.itemsize,
         many,
         tiling.tile,
         tiling.most,
@@ -150,42 +126,51 @@ def pack(
         tiling.seam_blocks,
         tiling.seams,
         tiling.groups,
-        pixel(background or 0, dtype),
-        COMPARES.index(compare or "!=") if background is not None else 0,
+        0 if level is None else pixel(level, dtype),
+        COMPARES.index(compare),
         tiling.columns % 16 == 0 and pixels % 16 == 0,
         tiling.columns % 4 == 0 and labels % 16 == 0,
         tiling.columns % 4 == 0 and pixels % min(16, 4 * dtype.itemsize) == 0,
     )
     job = np.frombuffer(bytearray(told), f"V{len(told)}").reshape(())
     arguments = np.array((job.ctypes.data, tiling.edges.ctypes.data), np.uintp)
-    keep = (image, out, nodes, memory, arguments)
+    keep = (image, room, nodes, memory, arguments)
     stream, told_at = cupy.cuda.get_current_stream().ptr, arguments.ctypes.data
     start = partial(launch, stream, told_at)
-    table = Table(tiling, kernels, job, start, blocks, count, many, f"u{bytes_each}", keep)
+    table = RunTable(tiling, kernels, job, start, blocks, count, many, f"u{bytes_each}", keep)
     start(kernels[0], tiling.tiles)
     return table
 
 
-def unite(table: Table) -> None:
+def unite(table: RunTable) -> None:
     """Unite nodes where tiles meet."""
     tiling = table.tiling
     table.start(table.kernels[1], tiling.seam_blocks + tiling.row_blocks)
 
 
-def number(table: Table) -> None:
-    """Give labels 1 to N, in raster order, to all nodes."""
+def number(table: RunTable) -> cupy.ndarray:
+    """Give labels 1 to N, in raster order, to all nodes, and return N: to look at it is to wait."""
     table.start(table.kernels[2], table.blocks, NUMBER_THREADS)
+    return table.count
 
 
-def settle(table: Table) -> None:
+def settle(table: RunTable) -> None:
     """Put labels in place of nodes in the run tables, unless measuring did so."""
     if not table.settled:
         table.start(table.kernels[3], table.tiling.entry_blocks)
         table.settled = True
 
 
-def paint(table: Table) -> None:
-    """Write the label of every pixel."""
+def paint(table: RunTable, out: cupy.ndarray, blank: bool) -> None:
+    """Write the label of every pixel.
+
+    Parameters
+    ----------
+    out : (size,) array of int
+        The `room` that `pack` was given.
+    blank : bool
+        Whether it holds zeros; all of it is written in any case.
+    """
     settle(table)
     table.start(table.kernels[4], table.tiling.word_blocks)
 

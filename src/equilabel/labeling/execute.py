@@ -1,0 +1,213 @@
+"""From a problem to labels and counts: to the device, through the recipe, and back."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from equilabel.devices import fetch, is_on_cuda, library, passes, place, resolve, using
+from equilabel.grid import Grid
+from equilabel.methods import load_recipe
+
+from .checks import check_count, check_whole
+from .output import Output
+
+if TYPE_CHECKING:
+    from equilabel.measuring import Request
+
+    from .problem import Problem
+
+
+class Solution(NamedTuple):
+    """What was found.
+
+    Attributes
+    ----------
+    labels : array
+        Where the image is; None if the request needs no labels and nobody else does.
+    count : int
+        Number of labels; on a GPU an array, so that nothing waits for it.
+    rounds : int
+        How often the recipe repeated its passes.
+    """
+
+    labels: Any
+    count: Any
+    rounds: int = 1
+
+
+def solve(
+    problem: Problem, request: Request | None = None, *, table_only: bool = False
+) -> Solution:
+    """Label the image of a problem, and count what is asked of its components.
+
+    Parameters
+    ----------
+    problem : Problem
+    request : Request, optional
+        Told the counts, from the runs or from the labels.
+    table_only : bool
+        Whether labels are made only if the request needs them.
+    """
+    if request is None and problem.device == "cpu" and problem.out is None:
+        found = _solve_at_once(problem)
+        if found is not None:
+            return found
+    home = resolve("auto", problem.image)
+    current = home if problem.device == "cpu" else problem.device
+    with using(current, lambda: memory_needed(problem)):
+        if problem.numbered_by_columns:
+            return _solve_by_columns(problem, request)
+        return _solve_there(problem, request, table_only)
+
+
+def memory_needed(problem: Problem) -> int:
+    """Return about how many bytes labels and the tables of the default method take at most."""
+    image = problem.image
+    size = prod(map(int, image.shape))
+    moved = 0 if is_on_cuda(image) else int(image.nbytes)
+    tables = 17 * size // 4 if problem.foreground.values else size // 4
+    return moved + tables + (0 if problem.out is not None else 4 * size)
+
+
+def _solve_at_once(problem: Problem) -> Solution | None:
+    """Label a small image by the default method in a single call, if it can be."""
+    image, foreground, connectivity, stacked, method, *_ = problem
+    if method.answer != "runs" or not image.size or is_on_cuda(image):
+        return None
+    shape = image.shape
+    if 1 in shape or not shape:
+        if problem.numbered_by_columns:
+            return None
+        image = drop_short_axes(image, stacked)
+        connectivity = min(connectivity, image.ndim - stacked)
+    found = passes("runs", "cpu").label_at_once(image, foreground, connectivity, stacked)
+    if found is None:
+        return None
+    labels, count = found
+    if count < 0:
+        check_whole(image, foreground)
+    return Solution(labels.reshape(shape), count)
+
+
+def _solve_by_columns(problem: Problem, request: Request | None) -> Solution:
+    """Label integers of shape (M, N, 1) in the order of scikit-image: column by column."""
+    out = problem.out
+    turned = problem._replace(
+        image=problem.image.swapaxes(-3, -2),
+        out=None if out is None else out.swapaxes(-3, -2),
+    )
+    labels, count, rounds = _solve_there(turned, None, False)
+    labels = labels.swapaxes(-3, -2).copy(order="C") if out is None else out
+    if request is not None:
+        request.count_labels(place(labels, problem.device))
+    return Solution(labels, count, rounds)
+
+
+def _solve_there(problem: Problem, request: Request | None, table_only: bool) -> Solution:
+    """Label an image where that is asked for, and bring the labels to where the image is."""
+    image, out, device = problem.image, problem.out, problem.device
+    if is_on_cuda(image) == (device != "cpu"):
+        return _solve_here(problem, request, table_only)
+    moved = problem._replace(image=place(image, device), out=None)
+    labels, count, rounds = _solve_here(moved, request, table_only)
+    if labels is None or out is None:
+        home = "cpu" if device != "cpu" else resolve("auto", image)
+        return Solution(None if labels is None else place(labels, home), count, rounds)
+    check_count(out, int(count))
+    if is_on_cuda(out):
+        out[...] = place(labels, resolve("auto", out))
+    else:
+        fetch(labels, out)
+    return Solution(out, count, rounds)
+
+
+def _solve_here(problem: Problem, request: Request | None, table_only: bool) -> Solution:
+    """Label an image on the device that holds it."""
+    image = problem.image
+    output = Output(image, problem.out)
+    if image.size == 0:
+        output.room(0)
+        found = Solution(output.finish(0), 0)
+    elif problem.method.answer == "runs":
+        found = _solve_by_runs(problem, output, request, table_only)
+    else:
+        found = _solve_by_roots(problem, output, request)
+    if request is not None and request.sums is None:
+        request.count_labels(found.labels)
+    return found
+
+
+def _solve_by_runs(
+    problem: Problem, output: Output, request: Request | None, table_only: bool
+) -> Solution:
+    """Label by a method that finds runs: these are numbered, measured and painted."""
+    kernels = passes(problem.method.name, problem.device)
+    grid = make_grid(problem)
+    room = None
+    if kernels.TAKES_ROOM:
+        room = output.room(most_labels(problem))[0]
+    table = load_recipe(problem.method.name)(kernels, grid, room=room, **problem.options)
+    if not table.whole:
+        check_whole(problem.image, problem.foreground)
+    count = kernels.number(table)
+    told = False
+    if request is not None and grid.shape == problem.image.shape:  # fewer axes count otherwise
+        full = grid.connectivity == grid.rank
+        told = request.count_runs(table, full, problem.device)
+    if told and table_only:
+        return Solution(None, count)
+    kernels.paint(table, *output.room(int(count) if room is None else 0))
+    return Solution(output.finish(count), count)
+
+
+def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -> Solution:
+    """Label by a published method, which finds roots: these are numbered."""
+    method, device, options = problem.method, problem.device, dict(problem.options)
+    grid = make_grid(problem)
+    check_whole(grid.pixels, problem.foreground)
+    accumulate = False
+    if request is not None and method.accumulates and grid.shape == problem.image.shape:
+        accumulate = request.counts_cells
+        options["accumulate"] = accumulate
+    found = load_recipe(method.name)(passes(method.name, device), grid, **options)
+    if accumulate and request is not None:
+        request.count_cells(found.counts)
+    number = passes("roots", device).number
+    if device == "cpu":
+        count = number(found.roots, found.roots)
+        output.room(int(count))[0][:] = found.roots
+    else:
+        count = number(found.roots, output.room(most_labels(problem))[0])
+    return Solution(output.finish(count), count, found.rounds)
+
+
+def make_grid(problem: Problem) -> Grid:
+    """Describe the image of a problem to passes, without its axes of length 1."""
+    pixels = drop_short_axes(problem.image, problem.stacked)
+    foreground = problem.foreground
+    if problem.device != "cpu" or problem.method.answer != "runs":
+        pixels = library(pixels).ascontiguousarray(pixels)
+    connectivity = min(problem.connectivity, pixels.ndim - problem.stacked)
+    grid = Grid(pixels, foreground, connectivity, problem.stacked)
+    if problem.device != "cpu" and foreground.values and pixels.dtype.kind == "f":
+        check_whole(pixels, foreground)
+        flat, level = grid.values  # kernels compare bits
+        foreground = foreground._replace(level=level)
+        grid = Grid(flat.reshape(pixels.shape), foreground, connectivity, problem.stacked)
+    return grid
+
+
+def drop_short_axes(image: Any, stacked: bool) -> Any:
+    """Drop axes of length 1, along which nothing can join; one axis stays in any case."""
+    shape = image.shape
+    if 1 not in shape[stacked:] and len(shape) > stacked:
+        return image
+    keep = [side for axis, side in enumerate(shape) if side > 1 or (stacked and axis == 0)]
+    return image.reshape(keep + [1] * (len(keep) == stacked))
+
+
+def most_labels(problem: Problem) -> int:
+    """Return a number of labels that an image cannot exceed."""
+    size = prod(map(int, problem.image.shape))
+    return size if problem.foreground.values else (size + 1) // 2

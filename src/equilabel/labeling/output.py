@@ -1,0 +1,85 @@
+"""The array that receives labels: the caller's, or a new one of the smallest usual type."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from equilabel.devices import is_on_cuda, library, shares_memory
+
+from .checks import check_count
+
+LARGEST = np.iinfo(np.int32).max
+
+
+class Output:
+    """Room for the labels of one image.
+
+    Parameters
+    ----------
+    image : array
+        Of NumPy or CuPy; labels have its shape and are where it is.
+    out : array of int, or None
+        The caller's array, there as well.
+    """
+
+    def __init__(self, image: Any, out: Any) -> None:
+        self._image, self._out = image, out
+        self._flat: Any = None
+        self._most = 0
+
+    def room(self, most: int) -> tuple[Any, bool]:
+        """Return a flat array for labels, and whether it holds zeros.
+
+        Parameters
+        ----------
+        most : int
+            The greatest label, or what it cannot exceed where the device does not tell yet.
+        """
+        if self._flat is not None:
+            return self._flat, False
+        self._most = most
+        xp, out, size = library(self._image), self._out, prod(self._image.shape)
+        on_cuda = is_on_cuda(self._image)
+        if out is not None and not on_cuda:
+            check_count(out, most)
+        if out is not None and self._fits(most):
+            self._flat = out.reshape(-1)
+            if on_cuda:
+                self._flat = self._flat.view(f"i{out.itemsize}")
+            return self._flat, False
+        dtype = np.int32 if most <= LARGEST else np.int64
+        if out is not None and not on_cuda:
+            dtype = out.dtype.newbyteorder("=")
+        self._flat = xp.empty(size, dtype) if on_cuda else np.zeros(size, dtype)
+        return self._flat, not on_cuda
+
+    def finish(self, count: Any) -> Any:
+        """Return the labels in their shape, in the caller's array if there is one.
+
+        Parameters
+        ----------
+        count : int, or () array of a GPU
+            Number of labels; waited for only if the type of the labels hangs on it.
+        """
+        flat, out, shape = self.room(0)[0], self._out, self._image.shape
+        if out is None:
+            if flat.dtype == np.int64 and int(count) <= LARGEST:
+                flat = flat.astype(np.int32)
+            return flat.reshape(shape)
+        if shares_memory(flat, out):
+            return out
+        if self._most > np.iinfo(out.dtype).max:
+            check_count(out, int(count))
+        out[...] = flat.reshape(shape)
+        return out
+
+    def _fits(self, most: int) -> bool:
+        """Tell whether kernels can write labels up to `most` to the caller's array as it is."""
+        out = self._out
+        if not is_on_cuda(out):
+            return bool(out.flags.c_contiguous and out.dtype.isnative)
+        wide = out.itemsize in (4, 8) and most <= np.iinfo(out.dtype).max
+        return bool(wide and out.flags.c_contiguous and not shares_memory(out, self._image))

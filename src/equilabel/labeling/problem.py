@@ -1,0 +1,52 @@
+"""What is asked of a labeler: one value, made by the checks and passed on from there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from equilabel.grid import Foreground
+    from equilabel.methods import Method
+
+
+class Problem(NamedTuple):
+    """An image whose components are to be labeled.
+
+    A named tuple and no dataclass, as it is made in a third of the time: one microsecond is a
+    seventh of what labeling a small image takes.
+
+    Attributes
+    ----------
+    image : array of bool, int or float, of NumPy or CuPy
+        In native byte order.
+    foreground : Foreground
+        Which pixels belong to components.
+    connectivity : int
+        Most orthogonal hops between neighbors.
+    stacked : bool
+        Whether the first axis counts independent images.
+    method : Method
+    device : str
+        Where to label: a device that `equilabel.devices.resolve` returned.
+    out : array of int, or None
+        Receives the labels; on the device that holds `image`.
+    options : mapping
+        Keyword arguments of the method's recipe.
+    """
+
+    image: Any
+    foreground: Foreground
+    connectivity: int
+    stacked: bool
+    method: Method
+    device: str
+    out: Any
+    options: Mapping[str, Any]
+
+    @property
+    def numbered_by_columns(self) -> bool:
+        """Whether scikit-image numbers such an image column by column: integers, (M, N, 1)."""
+        shape = self.image.shape
+        return self.foreground.values and len(shape) - self.stacked == 3 and shape[-1] == 1
