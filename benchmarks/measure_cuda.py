@@ -19,7 +19,7 @@ from equilabel import label, measure, regionprops_table, samples
 from equilabel.devices import passes as passes_of
 from equilabel.grid import Foreground, Grid
 from equilabel.kernels.cuda import runs
-from equilabel.kernels.cuda.rows import JoinedRows, LabelRows
+from equilabel.kernels.cuda.sources import LabelSource, RunSource
 from equilabel.kernels.layout import Layout
 from equilabel.methods import load_recipe
 from harness import store
@@ -62,7 +62,7 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
         known = count_components(pixels, 2, False, out)
 
         def tally(table: Any, layout: Any = places, known: int = known, values: Any = None) -> Any:
-            joined = JoinedRows(table, flat, known)
+            joined = RunSource(table, flat, known)
             joined.count(layout)
             if values is not None:
                 joined.add_gray(layout, values, cupy.zeros((known + 1, 4), np.uint64))
@@ -112,7 +112,7 @@ def _times_from_labels(
     labels: Any, gray: Any, known: int, layouts: Iterable[Layout], wait: Any
 ) -> list[float]:
     """Time what counts from an image of labels: each layout, the values, then all."""
-    rows = LabelRows(labels)
+    rows = LabelSource(labels)
     table = cupy.zeros((known + 1, 4), np.uint64)
     steps: list[Callable[[Any], Any]] = [
         lambda _, layout=layout: rows.count(layout) for layout in layouts

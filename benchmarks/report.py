@@ -163,7 +163,7 @@ def properties() -> str:
     rows = []
     for row in PROPERTIES.values():
         axes = " or ".join(map(str, row.ranks)) or "any"
-        made = "counts" if row.place == "kernel" else "host"
+        made = "counts" if row.counted else "host"
         values = "yes" if row.intensity else ""
         source = {"skimage": "scikit-image", "equilabel": "ours"}[row.source]
         rows.append([f"`{row.name}`", row.summary, source, axes, values, made])

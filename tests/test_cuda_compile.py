@@ -21,7 +21,7 @@ cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuP
 
 from cupy.cuda import nvrtc  # noqa: E402
 
-from equilabel.kernels.cuda import _compile, rows, runs, tiling  # noqa: E402
+from equilabel.kernels.cuda import _compile, runs, sources, tiling  # noqa: E402
 
 FOLDER = Path(equilabel.__file__).parent / "kernels" / "cuda"
 FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -159,10 +159,10 @@ def test_every_kernel_compiles(file, architecture, architectures):
             assert nvrtc.getLoweredName(program, name).encode() in machine_code
 
 
-SIZES = {"Scene": rows.SCENE.itemsize, "Job": tiling.PLAN.itemsize + runs.JOB.size}
-FIELDS = {"Scene": ("scene.cuh", rows.SCENE), "Plan": ("plan.cuh", tiling.PLAN)}
+SIZES = {"Scene": sources.SCENE.itemsize, "Job": tiling.PLAN.itemsize + runs.JOB.size}
+FIELDS = {"Scene": ("scene.cuh", sources.SCENE), "Plan": ("plan.cuh", tiling.PLAN)}
 WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
-COUNTS = {"SIDES": rows.AXES, "AXES": tiling.AXES, "INNER": tiling.INNER, "3": 3}
+COUNTS = {"SIDES": sources.AXES, "AXES": tiling.AXES, "INNER": tiling.INNER, "3": 3}
 
 
 def fields(file, struct):
@@ -188,7 +188,7 @@ def test_structures_are_as_launchers_fill_them(struct):
 def test_structures_are_as_large_as_launchers_make_them(struct, architectures):
     """An argument of another size would be read past its end."""
     same = f"static_assert(sizeof({struct}) == {SIZES[struct]});"
-    with compiled(f"{_compile.source('tallying')}\n{same}", "tallying"):
+    with compiled(f"{_compile.source('accumulate_runs')}\n{same}", "accumulate_runs"):
         pass
 
 

@@ -16,13 +16,13 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from equilabel.kernels.cuda import (  # noqa: E402
+    accumulate,
     counting,
     kalentev,
     komura,
     lines,
-    measuring,
     roots,
-    rows,
+    sources,
     tiling,
 )
 from equilabel.kernels.layout import Layout  # noqa: E402
@@ -80,7 +80,7 @@ def started(monkeypatch):
     def kernel(file, name):
         return lambda grid, block, arguments, **_: calls.append((file, name, grid, arguments))
 
-    for module in (counting, kalentev, komura, lines, measuring, roots, rows):
+    for module in (accumulate, counting, kalentev, komura, lines, roots, sources):
         monkeypatch.setattr(module, "cupy", FakeCuPy())
         if hasattr(module, "kernel"):
             monkeypatch.setattr(module, "kernel", kernel)
@@ -132,7 +132,7 @@ LAYOUTS = {
     "uneven": ((70, 90), Layout(axes=2, pairs="faces", euler_face=True, outline="uneven")),
     "3D": ((9, 17, 300), Layout(axes=3, pairs="all", euler_full=True, euler_face=True)),
     "stack": ((3, 40, 50), Layout(axes=3, stacked=True, pairs="faces")),
-    "5D": ((2, 3, 4, 5, 40), Layout(axes=5)),
+    "5D": ((2, 3, 4, 5, 40), Layout(axes=5, first=True)),
 }
 
 
@@ -141,7 +141,7 @@ LAYOUTS = {
 def test_labels_are_counted_and_values_summed(started, kind, dtype):
     shape, layout = LAYOUTS[kind]
     labels = on_device(np.arange(np.prod(shape)).reshape(shape) % 5).astype(dtype).view(OnDevice)
-    survey = measuring.Survey(measuring.LabelRows(labels), layout)
+    survey = accumulate.Accumulator(accumulate.LabelSource(labels), layout)
     size = labels.size
     for values in (np.ones((size, 1), "u1"), np.ones((size, 1), "u2"), np.ones((size, 2), "f4")):
         survey.values(on_device(values))
@@ -154,6 +154,8 @@ def test_labels_are_counted_and_values_summed(started, kind, dtype):
     expected = {"count_labels", "value_labels", "add_values", "add_squares"}
     if layout.rank in (2, 3):
         expected.add("add_powers")
+    if layout.first:
+        expected.add("count_first")
     assert {name.partition("<")[0] for _, name, _, _ in started} == expected
 
 
@@ -164,7 +166,7 @@ def test_runs_are_counted_and_their_values_summed(started, kind, many):
     cut = tiling.arrange(shape, layout.rank, layout.stacked, many)
     job = np.zeros((), f"V{SIZES['Job']}")
     table = SimpleNamespace(job=job, tiling=cut, many=many, node="u4", settled=False)
-    joined = measuring.JoinedRows(table, shape, 7)
+    joined = accumulate.RunSource(table, shape, 7)
     joined.count(layout)
     assert table.settled
     values = on_device(np.ones(shape, "u2"))

@@ -10,7 +10,7 @@ from equilabel.samples import blobs, nuclei_mask, percolation, voronoi
 from strategies import noise
 
 pytestmark = pytest.mark.gpu
-COUNTED = [name for name, row in PROPERTIES.items() if row.place == "kernel"]
+COUNTED = [name for name, row in PROPERTIES.items() if row.counted]
 
 
 @pytest.fixture(scope="module")

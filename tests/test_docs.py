@@ -7,7 +7,7 @@ import pytest
 
 from equilabel import PROPERTIES
 from equilabel.kernels.layout import Layout
-from equilabel.measuring.columns import COLUMNS
+from equilabel.measuring.plan import MOMENTS, VALUES
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
@@ -26,9 +26,8 @@ def test_the_page_lists_nothing_else():
     assert listed == list(PROPERTIES)
 
 
-def test_every_property_that_is_counted_has_a_formula():
-    assert set(COLUMNS) == {name for name, row in PROPERTIES.items() if row.place == "kernel"}
-    known = {*Layout(1).widths, "faces", "all"}
+def test_properties_need_what_a_plan_knows():
+    known = {*Layout(1).widths, "faces", "all", "box", *VALUES, *MOMENTS}
     assert {need for row in PROPERTIES.values() for need in row.needs} <= known
 
 

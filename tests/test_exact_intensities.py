@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from equilabel import measure, regionprops_table
-from equilabel.measuring import intensities, measure_part
+from equilabel.measuring import compute_table, count_part, value_sums
 
 NAMES = ("label", "intensity_sum", "intensity_mean", "intensity_min", "intensity_max")
 TYPES = ("?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8")
@@ -64,7 +64,7 @@ def test_long_sums_of_digits_are_exact_as_well(dtype, monkeypatch):
     values //= 256 if np.dtype(dtype).itemsize == 8 else 1
     expected = [row[0] for row in python_sums(labels, values)]
     plain = regionprops_table(labels, values, (*NAMES, "intensity_std"))
-    monkeypatch.setattr(intensities, "LIMIT", 2)  # as if objects were larger
+    monkeypatch.setattr(value_sums, "LIMIT", 2)  # as if objects were larger
     table = regionprops_table(labels, values, (*NAMES, "intensity_std"))
     assert table["intensity_sum"].tolist() == expected
     np.testing.assert_allclose(table["intensity_std"], plain["intensity_std"], rtol=1e-12)
@@ -89,7 +89,7 @@ def test_parts_whose_sums_leave_64_bits_merge_into_floats():
     labels = np.ones((1, 2), int)
     values = np.full(labels.shape, 2**62 - 1, np.int64)
     place = {"shape": (2, 2), "properties": ["intensity_sum"]}
-    one = measure_part(labels, values, origin=(0, 0), **place)
-    other = measure_part(labels, values, origin=(1, 0), **place)
-    assert one.table(["intensity_sum"])["intensity_sum"].tolist() == [2**63 - 2]
-    assert one.merge(other).table(["intensity_sum"])["intensity_sum"].tolist() == [2.0**64]
+    one = count_part(labels, values, origin=(0, 0), **place)
+    other = count_part(labels, values, origin=(1, 0), **place)
+    assert compute_table(one, ["intensity_sum"])["intensity_sum"].tolist() == [2**63 - 2]
+    assert compute_table(one.merge(other), ["intensity_sum"])["intensity_sum"].tolist() == [2.0**64]

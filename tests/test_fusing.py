@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from equilabel import METHODS, PROPERTIES, label, measure, regionprops_table, segment
 from equilabel.kernels.cpu import runs
-from equilabel.measuring import Request
+from equilabel.labeling import execute
+from equilabel.measuring import count_labels
 from strategies import blobs, noise, questions
 
 MASK = blobs((20, 70), "?", seed=3)
@@ -111,7 +112,7 @@ def test_large_components_are_counted_across_words_and_blocks(shape, connectivit
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "u1", "i4"])
 def test_sums_of_floats_have_the_same_bits_with_any_number_of_threads(monkeypatch, dtype):
-    monkeypatch.setattr("equilabel.kernels.cpu.measuring.STRIP", 300)
+    monkeypatch.setattr("equilabel.kernels.cpu.accumulate.STRIP", 300)
     labels = label(noise((50, 70)), connectivity=1)
     values = (np.random.default_rng(1).random((50, 70, 2)) * 200).astype(dtype)
     names = columns_for(2)
@@ -254,9 +255,8 @@ def test_kalentev_accumulates_size_and_perimeter_in_its_analysis(question, stack
     names = ["label", "num_pixels", "area", "equivalent_diameter_area", *exposed]
     spacing = 0.5 + np.arange(rank)
     options = {"background": background, "connectivity": connectivity, "stacked": stacked}
-    read = AssertionError("labels were read") if min(image.shape) > 1 else None
-    count = Request.count_labels
-    with patch.object(Request, "count_labels", autospec=True, side_effect=read or count):
+    read = AssertionError("labels were read") if min(image.shape) > 1 else count_labels
+    with patch.object(execute, "count_labels", side_effect=read):
         _, table = label(image, method="kalentev", properties=names, spacing=spacing, **options)
     labels = label(image, **options)
     assert_equal_tables(

@@ -8,7 +8,7 @@ import pytest
 from equilabel import label
 from equilabel.kernels.cpu.comparing import compare
 from equilabel.kernels.layout import steps_to
-from equilabel.measuring import measure_part
+from equilabel.measuring import count_part
 
 GUARD = 0xA5
 WIDTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 71, 127, 128, 130)
@@ -133,15 +133,15 @@ def test_each_run_has_a_start_and_an_end_though_labels_change_meanwhile():
 )
 def test_parts_outside_their_image_are_refused(place, rule):
     with pytest.raises(ValueError, match=f"^{rule}"):
-        measure_part(np.ones((2, 3), int), properties=["area"], **place)
+        count_part(np.ones((2, 3), int), properties=["area"], **place)
 
 
 @pytest.mark.parametrize("place", [{"box": [(0, 2)]}, {"origin": (0.5, 0)}, {"shape": (2, 3, 1)}])
 def test_parts_are_given_in_whole_numbers_for_each_axis(place):
     with pytest.raises(TypeError, match=r"must hold .* for each of 2 axes; got"):
-        measure_part(np.ones((2, 3), int), properties=["area"], **place)
+        count_part(np.ones((2, 3), int), properties=["area"], **place)
 
 
 def test_parts_with_negative_labels_are_refused():
     with pytest.raises(ValueError, match="must hold no negative labels; got -3"):
-        measure_part(np.array([[1, -3, 1]]), properties=["area"])
+        count_part(np.array([[1, -3, 1]]), properties=["area"])

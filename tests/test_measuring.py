@@ -421,7 +421,7 @@ def test_crofton_measures_a_ball_as_large_as_it_is(spacing):
 
 
 def test_the_weights_of_thirteen_directions_are_the_published_ones():
-    from equilabel.measuring.outlines import _shares
+    from equilabel.measuring.perimeters import _shares
 
     steps = steps_to(3, "all")
     shares = _shares(tuple(map(tuple, steps.astype(float).tolist())))

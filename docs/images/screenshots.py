@@ -147,7 +147,7 @@ def volume() -> None:
     statistics.expand(animate=False)
     form.statistics.topLevelItem(1).setExpanded(False)
     form.statistics.tick("sphericity")
-    shapes = form.statistics.findItems("Outline and shape", Qt.MatchFlag.MatchExactly)[0]
+    shapes = form.statistics.findItems("Shape", Qt.MatchFlag.MatchExactly)[0]
     shapes.setExpanded(True)
     form.statistics.scrollToItem(shapes, form.statistics.ScrollHint.PositionAtTop)
     viewer.layers[0].visible = False

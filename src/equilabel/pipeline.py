@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from .devices import is_on_cuda, library, place, resolve, take, using
 from .labeling import label, problem_of, solve
-from .measuring import PROPERTIES, Request, check_spacing, regionprops_table
+from .measuring import PROPERTIES, check_spacing, make_request
 from .methods import find_method
 from .thresholding import find_cut, masked
 
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from .devices import Device
+    from .measuring import Columns, Counts
     from .thresholding import Threshold
-
-
-SIZES = ["label", "num_pixels", "bbox"]  # what tells which objects are dropped
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +159,9 @@ def segment(
     columns = default_properties(rank, steps, stacked) if properties is None else properties
     columns = [columns] if isinstance(columns, str) else list(columns)
     drops = min_size > 1 or max_size is not None or exclude_border
-    hosted = [name for name in columns if not _counted(name, rank)] if drops else []
-    tell = progress or _keep_quiet
+    # What is counted of all objects at once is counted before some are dropped.
+    late = [name for name in columns if not _counted(name)] if drops else []
+    tell = progress or _ignore_step
     where, home = resolve(device, source), resolve("auto", source)
     with using(home if where == "cpu" else where):
         tell("binarize")
@@ -182,30 +181,29 @@ def segment(
             cut = masked(fill(cut.mask(), stacked=stacked))
         tell("label")
         problem = problem_of(*cut, connectivity, stacked=stacked, method=method, device=where)
-        request = Request(
-            [name for name in columns if name not in hosted] + SIZES * drops,
-            channels,
-            problem.image.shape,
-            steps,
-            problem.stacked,
+        question = partial(
+            make_request,
+            intensity_image=channels,
+            shape=problem.image.shape,
+            spacing=spacing,
+            stacked=problem.stacked,
         )
-        labels, count, _ = solve(problem, request)
-        count, table = int(count), request.answer(labels)
+        request = question([name for name in columns if name not in late])
+        labels, count, _, counts = solve(problem, request)
         if drops:
             tell("drop")
-            kept = _choose(table, pixels.shape[int(stacked) :], min_size, max_size, exclude_border)
-            count = _drop(labels, kept)
-            table = {name: column[kept] for name, column in table.items()}
-            table["label"] = np.arange(1, count + 1)
+            kept = _choose(counts, min_size, max_size, exclude_border)
+            count, counts = _drop(labels, kept), counts.select(kept)
         tell("measure")
-        if hosted:
-            table |= regionprops_table(labels, channels, hosted, spacing=steps, stacked=stacked)
+        groups = request.columns(counts, labels)
+        if late:
+            groups |= question(late).columns(counts, labels)
         labels = place(labels, home)
     return Segmentation(
         labels=labels,
-        table=_frame(table, columns),
+        table=_frame(groups, columns),
         threshold=found,
-        num=count,
+        num=int(count),
         connectivity=rank if connectivity is None else connectivity,
         spacing=steps,
         method=find_method(method).name,
@@ -279,8 +277,8 @@ def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> 
     )
 
 
-def _keep_quiet(_: str) -> None:
-    """Tell nobody of a step."""
+def _ignore_step(_: str) -> None:
+    """Do nothing when a step begins."""
 
 
 def _take_channel(
@@ -325,25 +323,23 @@ def _check_sizes(min_size: int, max_size: int | None) -> None:
         raise ValueError(message)
 
 
-def _counted(name: str, rank: int) -> bool:
+def _counted(name: str) -> bool:
     """Tell whether a property is counted for all objects at once, so that dropping some is free."""
     return name in PROPERTIES and PROPERTIES[name].counted
 
 
 def _choose(
-    table: dict[str, NDArray[Any]],
-    sides: tuple[int, ...],
-    min_size: int,
-    max_size: int | None,
-    exclude_border: bool,
+    counts: Counts, min_size: int, max_size: int | None, exclude_border: bool
 ) -> NDArray[np.bool_]:
     """Tell which objects stay, by size and border."""
-    kept = table["num_pixels"] >= min_size
+    kept = counts.pixels >= min_size
     if max_size is not None:
-        kept &= table["num_pixels"] <= max_size
-    for axis, side in enumerate(sides if exclude_border else ()):
+        kept &= counts.pixels <= max_size
+    first, last = counts.box
+    stacked = int(counts.layout.stacked)
+    for axis, side in enumerate(counts.shape[stacked:] if exclude_border else (), stacked):
         if side > 1:
-            kept &= (table[f"bbox-{axis}"] > 0) & (table[f"bbox-{axis + len(sides)}"] < side)
+            kept &= (first[:, axis] > 0) & (last[:, axis] < side)
     return np.asarray(kept)
 
 
@@ -358,12 +354,8 @@ def _drop(labels: NDArray[Any], kept: NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(kept))
 
 
-def _frame(table: dict[str, NDArray[Any]], names: Iterable[str]) -> pd.DataFrame:
+def _frame(groups: Columns, names: Iterable[str]) -> pd.DataFrame:
     """Put the columns that were asked for in their order."""
     import pandas as pd
 
-    columns: dict[str, NDArray[Any]] = {}
-    for name in names:
-        parts = re.compile(rf"{re.escape(name)}(-\d+)*")
-        columns |= {key: column for key, column in table.items() if parts.fullmatch(key)}
-    return pd.DataFrame(columns)
+    return pd.DataFrame({key: column for name in names for key, column in groups[name].items()})

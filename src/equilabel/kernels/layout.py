@@ -1,8 +1,9 @@
 """The table of integers from which the columns of every label follow: one layout for all devices.
 
 A kernel fills a table of int64 with a row for each label, zeros where nothing was added. Rows of
-several tables combine to that of the whole: all columns add up (modulo 2**64), but for `lows` and
-`highs`, of which the greater holds. In this order, each group only where it is asked for:
+several tables combine to that of the whole: all columns add up (modulo 2**64), but for `lows`,
+`highs` and `first`, of which the greater holds. In this order, each group only where it is asked
+for:
 
 =========== ======================= ============================================================
 group       columns                 holds
@@ -11,6 +12,7 @@ pixels      1                       number of pixels
 sums        axes                    sum of the coordinates along each axis of the image
 lows        axes                    greatest of ``side - coordinate``: first = side - low
 highs       axes                    greatest of ``coordinate + 1``
+first       1                       greatest of ``size - flat index``: that of the first pixel
 seconds     rank * (rank + 1) / 2   sums of products of two spatial coordinates: in 3D zz, zy, zx,
                                     yy, yx, xx
 pairs       len(steps)              pixels whose neighbor at each of `steps` has the same label
@@ -30,10 +32,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, product
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
+
+from equilabel.neighborhood import half, offsets
 
 Steps = Literal["none", "faces", "all"]
 Outline = Literal["none", "equal", "uneven"]
@@ -49,6 +53,8 @@ class Layout:
         Axes of the image, 1 to 6.
     stacked : bool
         Whether the first counts images and is no spatial axis.
+    first : bool
+        Whether the smallest flat index is kept.
     seconds : bool
         Whether products of coordinates are summed.
     pairs : {"none", "faces", "all"}
@@ -70,6 +76,7 @@ class Layout:
 
     axes: int
     stacked: bool = False
+    first: bool = False
     seconds: bool = False
     pairs: Steps = "none"
     euler_face: bool = False
@@ -107,12 +114,24 @@ class Layout:
             "sums": self.axes,
             "lows": self.axes,
             "highs": self.axes,
+            "first": int(self.first),
             "seconds": self.seconds * self.rank * (self.rank + 1) // 2,
             "pairs": 0 if self.pairs == "none" else len(self.steps),
             "euler_face": int(self.euler_face),
             "euler_full": int(self.euler_full),
             "outline": {"none": 0, "equal": 2, "uneven": 3}[self.outline],
         }
+
+    @property
+    def greatest(self) -> slice:
+        """Columns of which the greatest holds; all others add up."""
+        return slice(self["lows"].start, self["first"].stop)
+
+    @cached_property
+    def wide_columns(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Columns of sums and products of coordinates, which may need two words."""
+        columns = np.arange(self.width, dtype=np.int64)
+        return np.concatenate([columns[self["sums"]], columns[self["seconds"]]])
 
     @cached_property
     def width(self) -> int:
@@ -149,11 +168,6 @@ def steps_to(rank: int, neighbors: Steps) -> np.ndarray[tuple[int, int], np.dtyp
     >>> [len(steps_to(rank, "all")) for rank in (2, 3)]
     [4, 13]
     """
-    most = {"none": 1, "faces": 1, "all": 3}[neighbors]
     axes = 1 if neighbors == "none" else min(rank, 3)
-    steps = [
-        (0,) * (3 - axes) + step
-        for step in product((-1, 0, 1), repeat=axes)
-        if step < (0,) * axes and sum(map(abs, step)) <= most
-    ]
-    return np.array(steps, dtype=np.int64)
+    steps = half(offsets(axes, axes if neighbors == "all" else 1))
+    return np.pad(steps, ((0, 0), (3 - axes, 0)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from equilabel.devices import shares_memory
-from equilabel.measuring import Request
+from equilabel.measuring import make_request
 
 from .checks import NO_OPTIONS, make_problem, problem_of
 from .execute import solve
@@ -214,14 +214,14 @@ def label(
     request = None
     if properties is not None:
         shape = problem.image.shape
-        request = Request(properties, intensity_image, shape, spacing, problem.stacked)
+        request = make_request(properties, intensity_image, shape, spacing, stacked=problem.stacked)
         _check_apart(problem.out, request.values)
-    labels, count, _ = solve(problem, request)
-    labels = labels if out is None else out
+    found = solve(problem, request)
+    labels = found.labels if out is None else out
     if request is not None:
-        table = request.answer(labels)
-        return (labels, int(count), table) if return_num else (labels, table)
-    return (labels, int(count)) if return_num else labels
+        table = request.table(found.counts, labels)
+        return (labels, int(found.count), table) if return_num else (labels, table)
+    return (labels, int(found.count)) if return_num else labels
 
 
 def _check_apart(out: Any, values: Any) -> None:

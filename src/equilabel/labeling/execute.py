@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equilabel.devices import fetch, is_on_cuda, library, passes, place, resolve, using
 from equilabel.grid import Grid
+from equilabel.measuring import count_labels, count_runs, count_sizes
 from equilabel.methods import load_recipe
 
 from .checks import check_count, check_whole
@@ -29,11 +30,14 @@ class Solution(NamedTuple):
         Number of labels; on a GPU an array, so that nothing waits for it.
     rounds : int
         How often the recipe repeated its passes.
+    counts : Counts, or None
+        Of the components, where a request asked for them.
     """
 
     labels: Any
     count: Any
     rounds: int = 1
+    counts: Any = None
 
 
 def solve(
@@ -45,7 +49,7 @@ def solve(
     ----------
     problem : Problem
     request : Request, optional
-        Told the counts, from the runs or from the labels.
+        What to count: from runs where these tell it, otherwise from labels.
     table_only : bool
         Whether labels are made only if the request needs them.
     """
@@ -97,11 +101,12 @@ def _solve_by_columns(problem: Problem, request: Request | None) -> Solution:
         image=problem.image.swapaxes(-3, -2),
         out=None if out is None else out.swapaxes(-3, -2),
     )
-    labels, count, rounds = _solve_there(turned, None, False)
-    labels = labels.swapaxes(-3, -2).copy(order="C") if out is None else out
+    found = _solve_there(turned, None, False)
+    labels = found.labels.swapaxes(-3, -2).copy(order="C") if out is None else out
+    counts = None
     if request is not None:
-        request.count_labels(place(labels, problem.device))
-    return Solution(labels, count, rounds)
+        counts = count_labels(place(labels, problem.device), request.values, request.plan)
+    return found._replace(labels=labels, counts=counts)
 
 
 def _solve_there(problem: Problem, request: Request | None, table_only: bool) -> Solution:
@@ -110,38 +115,39 @@ def _solve_there(problem: Problem, request: Request | None, table_only: bool) ->
     if is_on_cuda(image) == (device != "cpu"):
         return _solve_here(problem, request, table_only)
     moved = problem._replace(image=place(image, device), out=None)
-    labels, count, rounds = _solve_here(moved, request, table_only)
-    if labels is None or out is None:
+    found = _solve_here(moved, request, table_only)
+    if found.labels is None:
+        return found
+    if out is None:
         home = "cpu" if device != "cpu" else resolve("auto", image)
-        return Solution(None if labels is None else place(labels, home), count, rounds)
-    check_count(out, int(count))
+        return found._replace(labels=place(found.labels, home))
+    check_count(out, int(found.count))
     if is_on_cuda(out):
-        out[...] = place(labels, resolve("auto", out))
+        out[...] = place(found.labels, resolve("auto", out))
     else:
-        fetch(labels, out)
-    return Solution(out, count, rounds)
+        fetch(found.labels, out)
+    return found._replace(labels=out)
 
 
 def _solve_here(problem: Problem, request: Request | None, table_only: bool) -> Solution:
     """Label an image on the device that holds it."""
-    image = problem.image
-    output = Output(image, problem.out)
-    if image.size == 0:
+    output = Output(problem.image, problem.out)
+    if problem.image.size == 0:
         output.room(0)
         found = Solution(output.finish(0), 0)
     elif problem.method.answer == "runs":
         found = _solve_by_runs(problem, output, request, table_only)
     else:
         found = _solve_by_roots(problem, output, request)
-    if request is not None and request.sums is None:
-        request.count_labels(found.labels)
-    return found
+    if request is None or found.counts is not None:
+        return found
+    return found._replace(counts=count_labels(found.labels, request.values, request.plan))
 
 
 def _solve_by_runs(
     problem: Problem, output: Output, request: Request | None, table_only: bool
 ) -> Solution:
-    """Label by a method that finds runs: these are numbered, measured and painted."""
+    """Label by a method that finds runs: these are numbered, counted and painted."""
     kernels = passes(problem.method.name, problem.device)
     grid = make_grid(problem)
     room = None
@@ -151,14 +157,15 @@ def _solve_by_runs(
     if not table.whole:
         check_whole(problem.image, problem.foreground)
     count = kernels.number(table)
-    told = False
-    if request is not None and grid.shape == problem.image.shape:  # fewer axes count otherwise
+    counts = None
+    shape = problem.image.shape
+    if request is not None and grid.shape == shape:  # fewer axes count otherwise
         full = grid.connectivity == grid.rank
-        told = request.count_runs(table, full, problem.device)
-    if told and table_only:
-        return Solution(None, count)
+        counts = count_runs(table, shape, request.values, request.plan, problem.device, full=full)
+        if counts is not None and table_only and not request.plan.needs_labels:
+            return Solution(None, count, counts=counts)
     kernels.paint(table, *output.room(int(count) if room is None else 0))
-    return Solution(output.finish(count), count)
+    return Solution(output.finish(count), count, counts=counts)
 
 
 def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -> Solution:
@@ -168,18 +175,18 @@ def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -
     check_whole(grid.pixels, problem.foreground)
     accumulate = False
     if request is not None and method.accumulates and grid.shape == problem.image.shape:
-        accumulate = request.counts_cells
-        options["accumulate"] = accumulate
+        accumulate = options["accumulate"] = request.plan.only_sizes
     found = load_recipe(method.name)(passes(method.name, device), grid, **options)
+    counts = None
     if accumulate and request is not None:
-        request.count_cells(found.counts)
+        counts = count_sizes(found.counts, grid.shape, request.plan)
     number = passes("roots", device).number
     if device == "cpu":
         count = number(found.roots, found.roots)
         output.room(int(count))[0][:] = found.roots
     else:
         count = number(found.roots, output.room(most_labels(problem))[0])
-    return Solution(output.finish(count), count, found.rounds)
+    return Solution(output.finish(count), count, found.rounds, counts)
 
 
 def make_grid(problem: Problem) -> Grid:

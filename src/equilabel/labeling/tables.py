@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equilabel.measuring import Request
+from equilabel.measuring import make_request
 
 from .checks import make_problem
 from .execute import solve
@@ -70,5 +70,8 @@ def measure(
     """
     problem = make_problem(image, background, connectivity, stacked=stacked, device=device)
     shape = problem.image.shape
-    request = Request(properties, intensity_image, shape, spacing, problem.stacked, separator)
-    return request.answer(solve(problem, request, table_only=True).labels)
+    request = make_request(
+        properties, intensity_image, shape, spacing, stacked=problem.stacked, separator=separator
+    )
+    found = solve(problem, request, table_only=True)
+    return request.table(found.counts, found.labels)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .checks import check_labels, check_spacing
-from .properties import PROPERTIES, Property
-from .request import Request
-from .statistics import Statistics, measure_part
+from .columns import Columns
+from .counting import count_labels, count_runs, count_sizes
+from .counts import Counts
+from .parts import compute_table, count_part
+from .properties import PROPERTIES
+from .property import Property
+from .request import Request, make_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -16,11 +20,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROPERTIES",
+    "Columns",
+    "Counts",
     "Property",
     "Request",
-    "Statistics",
     "check_spacing",
-    "measure_part",
+    "compute_table",
+    "count_labels",
+    "count_part",
+    "count_runs",
+    "count_sizes",
+    "make_request",
     "regionprops_table",
 ]
 
@@ -114,14 +124,14 @@ def regionprops_table(
     if rank < 1:
         message = f"label_image must have 2 or more axes with stacked=True; got {labels.ndim}."
         raise ValueError(message)
-    request = Request(
+    request = make_request(
         properties,
         intensity_image,
         labels.shape,
         spacing,
-        stacked,
-        separator,
-        cache,
-        extra_properties,
+        stacked=bool(stacked),
+        separator=separator,
+        cache=cache,
+        extra_properties=extra_properties,
     )
-    return request.answer(labels)
+    return request.table(count_labels(labels, request.values, request.plan), labels)

@@ -9,26 +9,31 @@ import numpy as np
 
 from equilabel.devices import take
 
+from .errors import IntensityMissingError, PropertyUndefinedError, PropertyUnknownError
 from .properties import PROPERTIES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
 
 def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[float, ...]:
-    """Return the distance of pixels along each of `rank` axes, or raise ValueError."""
+    """Return the distance of pixels along each of `rank` axes, or raise TypeError or ValueError."""
     if spacing is None:
         return (1.0,) * rank
-    steps: list[Any] = np.asarray(spacing).ravel().tolist() * (rank if np.ndim(spacing) == 0 else 1)
-    if len(steps) != rank:
+    if np.ndim(spacing) > 1 or (np.ndim(spacing) == 1 and len(spacing) != rank):  # type: ignore[arg-type]
         message = f"spacing must be a number or {rank} numbers; got {spacing!r}."
         raise ValueError(message)
-    if not all(isinstance(step, (int, float)) and 0 < step < np.inf for step in steps):
+    each: list[Any] = np.asarray(spacing).ravel().tolist()
+    if not all(isinstance(step, (int, float)) and not isinstance(step, bool) for step in each):
+        message = f"spacing must be of numbers; got {spacing!r}."
+        raise TypeError(message)
+    if not all(0 < step < np.inf for step in each):
         message = f"spacing must be positive and finite; got {spacing!r}."
         raise ValueError(message)
-    return tuple(float(step) for step in steps)
+    steps = tuple(float(step) for step in each)
+    return steps if np.ndim(spacing) else steps * rank
 
 
 def check_labels(label_image: ArrayLike) -> NDArray[Any]:
@@ -92,45 +97,94 @@ REMEDIES = {
 }
 
 
-def check_defined(name: str, rank: int, stacked: bool, values: NDArray[Any] | None) -> None:
-    """Raise ValueError if a property is not defined for the image."""
-    row = PROPERTIES[name]
+def check_defined(key: str, rank: int, stacked: bool, values: NDArray[Any] | None) -> None:
+    """Raise an error if a property is not defined for the image."""
+    row = PROPERTIES[key]
     if row.ranks and rank not in row.ranks:
         defined = " or ".join(map(str, row.ranks))
-        message = f"property {name!r} is defined for {defined} spatial axes; got {rank}."
-        other = REMEDIES.get(name, {}).get(rank)
+        message = f"property {key!r} is defined for {defined} spatial axes; got {rank}."
+        other = REMEDIES.get(key, {}).get(rank)
         remedy = f" In {rank}D, ask for {other!r}." if other else " Leave it out."
-        raise ValueError(message + remedy)
-    if name == "frame" and not stacked:
+        raise PropertyUndefinedError(message + remedy)
+    if key == "frame" and not stacked:
         message = "property 'frame' is defined for a stack; got stacked=False. Pass stacked=True."
-        raise ValueError(message)
+        raise PropertyUndefinedError(message)
     if row.intensity and values is None:
-        message = f"property {name!r} needs an intensity_image; got None."
-        raise ValueError(message)
+        message = f"property {key!r} needs an intensity_image; got None."
+        raise IntensityMissingError(message)
 
 
-def resolve_names(names: Sequence[str]) -> dict[str, str]:
-    """Find the property that each name stands for, or raise ValueError.
+def check_functions(
+    functions: Iterable[Callable[..., Any]] | None, rank: int
+) -> tuple[Callable[..., Any], ...]:
+    """Return extra properties, or raise an error if they are none or cannot be computed."""
+    found = tuple(functions or ())
+    for function in found:
+        if not (callable(function) and hasattr(function, "__name__")):
+            message = f"extra_properties must be functions that have a name; got {function!r}."
+            raise TypeError(message)
+    if found and rank not in (2, 3):
+        message = f"extra_properties are computed for 2 or 3 spatial axes; got {rank}."
+        raise PropertyUndefinedError(message)
+    return found
+
+
+def resolve_names(
+    names: tuple[str, ...], functions: frozenset[str] = frozenset()
+) -> tuple[tuple[str, str], ...]:
+    """Find the property that each name stands for, or raise PropertyUnknownError.
 
     Parameters
     ----------
-    names : sequence of str
-        Keys of `PROPERTIES`, or older names that scikit-image still knows.
+    names : tuple of str
+        Keys of `PROPERTIES`, older names that scikit-image still knows, or names of functions.
+    functions : frozenset of str
+        Names of extra properties; a property of the same name is preferred.
+
+    Returns
+    -------
+    tuple of (str, str)
+        Each name once with its key, but for those of functions.
     """
-    found = {name: name for name in names if isinstance(name, str) and name in PROPERTIES}
-    if len(found) == len(set(names)):
-        return found
+    found: dict[str, str] = {}
+    for name in names:
+        if isinstance(name, str) and name in PROPERTIES:
+            found[name] = name
+        elif name not in functions:
+            found[name] = _older_name(name)
+    return tuple(found.items())
+
+
+def _older_name(name: str) -> str:
+    """Return the key of a property by a name that it had in scikit-image once."""
     from skimage.measure._regionprops import PROPS
 
-    for name in names:
-        if name not in found and PROPS.get(name) in PROPERTIES:
-            found[name] = PROPS[name]
-        elif name not in found:
-            near = get_close_matches(str(name), [*PROPERTIES, *PROPS], n=3)
-            remedy = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-            message = (
-                "properties must be names of `equilabel.PROPERTIES`, of scikit-image or ours; "
-                f"got {name!r}."
-            )
-            raise ValueError(message + remedy)
-    return found
+    key = PROPS.get(name)
+    if key in PROPERTIES:
+        return str(key)
+    near = get_close_matches(str(name), [*PROPERTIES, *PROPS], n=3)
+    remedy = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    message = (
+        "properties must be names of `equilabel.PROPERTIES`, of scikit-image or ours; "
+        f"got {name!r}."
+    )
+    raise PropertyUnknownError(message + remedy)
+
+
+def check_frames(
+    labels: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
+) -> None:
+    """Raise ValueError if a label lies in several images of a stack.
+
+    Parameters
+    ----------
+    first, last : (N,) arrays of int64
+        Its first image, and its last + 1.
+    """
+    torn = np.flatnonzero(last - first > 1)
+    if torn.size:
+        message = (
+            "label_image must hold every label in one image of the stack; got label "
+            f"{labels[torn[0]]} in several. Label it with `label(..., stacked=True)`."
+        )
+        raise ValueError(message)

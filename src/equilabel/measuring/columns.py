@@ -1,4 +1,4 @@
-"""Columns by formula: scikit-image's definitions, and ours, of size, place and value."""
+"""From counts to columns: formulas are applied, and their results named."""
 
 from __future__ import annotations
 
@@ -6,61 +6,65 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import moments, outlines
+from .measurement import Measurement
+from .properties import PROPERTIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from .accumulation import Accumulation
+    from .counts import Counts
+
+Columns = dict[str, dict[str, "NDArray[Any]"]]
 
 
-def area(sums: Accumulation) -> NDArray[Any]:
-    """Pixels times the area (volume) of one."""
-    return np.asarray(sums.pixels * sums.spacing.prod())
+def compute_columns(
+    counts: Counts,
+    names: Iterable[tuple[str, str]],
+    spacing: tuple[float, ...],
+    separator: str,
+) -> Columns:
+    """Compute properties of every label from its counts.
+
+    Parameters
+    ----------
+    names : iterable of (str, str)
+        Name of each property in the result, and its key of `PROPERTIES`.
+    spacing : tuple of float
+        Distance of pixels along each spatial axis.
+    separator : str
+        Stands between a name and the numbers of its parts.
+
+    Returns
+    -------
+    dict of str to dict of str to (N,) array
+        For each name its columns. What is 0 / 0 is NaN, what a spacing makes too large infinite.
+    """
+    found = Measurement(counts, spacing)
+    with np.errstate(all="ignore"):
+        return {
+            name: named_columns(name, _own(PROPERTIES[key].compute(found), counts), separator)
+            for name, key in names
+        }
 
 
-def bbox(sums: Accumulation) -> NDArray[Any]:
-    """First pixel along each axis, then last + 1 along each."""
-    return np.concatenate([sums.first.T, sums.last.T]).T
+def named_columns(name: str, values: NDArray[Any], separator: str) -> dict[str, NDArray[Any]]:
+    """Return a property as one column, or as one for each part, named as scikit-image does.
+
+    Examples
+    --------
+    >>> list(named_columns("inertia_tensor", np.zeros((5, 2, 2)), "-"))
+    ['inertia_tensor-0-0', 'inertia_tensor-0-1', 'inertia_tensor-1-0', 'inertia_tensor-1-1']
+    """
+    if values.ndim == 1:
+        return {name: values}
+    return {
+        separator.join(map(str, (name, *part))): values[(slice(None), *part)]
+        for part in np.ndindex(values.shape[1:])
+    }
 
 
-def pixels_bbox(sums: Accumulation) -> NDArray[Any]:
-    """Pixels of the bounding box."""
-    return np.asarray(np.prod((sums.last - sums.first).T, axis=0))
-
-
-def equivalent_diameter_area(sums: Accumulation) -> NDArray[Any]:
-    """Diameter of the disk (ball) of the same area (volume), as scikit-image defines it."""
-    rank = len(sums.spacing)
-    return np.asarray((2 * rank * area(sums) / np.pi) ** (1 / rank))
-
-
-def touches_border(sums: Accumulation) -> NDArray[Any]:
-    """Whether a pixel lies first or last along an axis that is longer than 1."""
-    long = sums.sides > 1
-    return np.asarray((((sums.first == 0) | (sums.last == sums.sides)) & long).any(axis=1))
-
-
-COLUMNS: Mapping[str, Callable[[Accumulation], NDArray[Any]]] = {
-    "label": lambda sums: sums.labels,
-    "frame": lambda sums: sums.frames,
-    "num_pixels": lambda sums: sums.pixels,
-    "area": area,
-    "volume": area,
-    "bbox": bbox,
-    "area_bbox": lambda sums: pixels_bbox(sums) * sums.spacing.prod(),
-    "extent": lambda sums: sums.pixels / pixels_bbox(sums),
-    "centroid": lambda sums: (sums.first + sums.local) * sums.spacing,
-    "centroid_local": lambda sums: sums.local * sums.spacing,
-    "equivalent_diameter_area": equivalent_diameter_area,
-    "touches_border": touches_border,
-    "intensity_mean": lambda sums: sums.channels(sums.means),
-    "intensity_min": lambda sums: sums.channels(sums.values[1].astype(np.float64)),
-    "intensity_max": lambda sums: sums.channels(sums.values[2].astype(np.float64)),
-    "intensity_std": lambda sums: sums.channels(np.sqrt(sums.variances)),
-    "intensity_sum": lambda sums: sums.channels(sums.values[0]),
-    **outlines.COLUMNS,
-    **moments.COLUMNS,
-}
+def _own(values: NDArray[Any], counts: Counts) -> NDArray[Any]:
+    """Copy values if they are a view of the counts, so that these can go."""
+    return values.copy() if np.may_share_memory(values, counts.table) else values

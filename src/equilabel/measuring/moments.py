@@ -1,7 +1,6 @@
-"""Columns of moments: those of second order exact, from whole numbers; the others in float64.
+"""Formulas of moments up to third order, in float64: scikit-image's definitions, with `spacing`.
 
-All are scikit-image's definitions, with `spacing`. Moments of third and higher order are summed
-over runs in an order that depends on the shape of the image alone.
+They are summed over runs in an order that depends on the shape of the image alone.
 """
 
 from __future__ import annotations
@@ -11,74 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .property import (
+    BOTH,
+    FLAT,
+    GRAY,
+    LENGTH,
+    MOMENTS,
+    POWERS,
+    VALUE_POWERS,
+    Property,
+)
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from .accumulation import Accumulation
-
-
-def covariance(sums: Accumulation) -> NDArray[Any]:
-    """Mean product of two distances from the centroid, (N, rank, rank)."""
-    rank = len(sums.spacing)
-    one, other = np.triu_indices(rank)
-    means = sums.seconds / sums.pixels[:, None] * (sums.spacing[one] * sums.spacing[other])
-    found = np.empty((len(means), rank, rank))
-    found[:, one, other] = means
-    found[:, other, one] = means
-    return found
-
-
-def inertia_tensor(sums: Accumulation) -> NDArray[Any]:
-    """Covariance of coordinates, as a tensor of inertia for mass 1, (N, rank, rank)."""
-    tensor = -covariance(sums)
-    squares = -np.einsum("nii->ni", tensor)
-    diagonal = np.arange(tensor.shape[1])
-    tensor[:, diagonal, diagonal] = squares.sum(axis=1)[:, None] - squares
-    return tensor
-
-
-def inertia_tensor_eigvals(sums: Accumulation) -> NDArray[Any]:
-    """Eigenvalues of the tensor of inertia, greatest first, none below 0."""
-    tensor = inertia_tensor(sums)
-    if tensor.shape[1] == 2:
-        mean = (tensor[:, 0, 0] + tensor[:, 1, 1]) / 2
-        apart = np.hypot((tensor[:, 0, 0] - tensor[:, 1, 1]) / 2, tensor[:, 0, 1])
-        values = np.stack([mean + apart, mean - apart], axis=1)
-    else:
-        values = _eigenvalues(tensor)
-    return np.asarray(np.clip(values, 0, None))
-
-
-def axes(sums: Accumulation) -> NDArray[Any]:
-    """Lengths of the axes of the ellipse (ellipsoid) of equal second moments, longest first."""
-    if len(sums.spacing) == 2:
-        return np.asarray(4 * np.sqrt(inertia_tensor_eigvals(sums)))
-    values = _eigenvalues(covariance(sums))
-    return np.asarray(np.sqrt(20 * np.clip(values, 0, None)))
-
-
-def _eigenvalues(tensors: NDArray[Any]) -> NDArray[Any]:
-    """Return eigenvalues, greatest first; NaN where a spacing made a tensor infinite."""
-    finite = np.isfinite(tensors).all(axis=(1, 2))
-    found = np.full(tensors.shape[:2], np.nan)
-    found[finite] = np.linalg.eigvalsh(tensors[finite])[:, ::-1]
-    return found
-
-
-def eccentricity(sums: Accumulation) -> NDArray[Any]:
-    """Square root of 1 - minor / major eigenvalue; 0 for a single pixel."""
-    values = inertia_tensor_eigvals(sums)
-    return np.asarray(np.sqrt(1 - _ratio(values[:, 1], values[:, 0], 1.0)))
-
-
-def orientation(sums: Accumulation) -> NDArray[Any]:
-    """Angle from the first axis to the major axis; pi/4 up or down where none is longer."""
-    tensor = inertia_tensor(sums)
-    a, b, c = tensor[:, 0, 0], tensor[:, 0, 1], tensor[:, 1, 1]
-    level = np.where(b < 0, np.pi / 4, -np.pi / 4)
-    return np.where(a == c, level, 0.5 * np.arctan2(-2 * b, c - a))
+    from .measurement import Measurement
 
 
 def normalized(central: NDArray[Any], spacing: NDArray[Any], unit: float) -> NDArray[Any]:
@@ -125,50 +73,176 @@ def hu(central: NDArray[Any], spacing: NDArray[Any]) -> NDArray[Any]:
     return np.stack(invariants, axis=1)
 
 
-def _ratio(part: NDArray[Any], whole: NDArray[Any], empty: float) -> NDArray[Any]:
-    """Divide, with a value for 0 / 0."""
-    return np.asarray(np.divide(part, whole, out=np.full(len(whole), empty), where=whole > 0))
+def raw(found: Measurement) -> NDArray[Any]:
+    """Moments around the corner of the bounding box, (N, 4, 4[, 4])."""
+    return found.scaled(found.counts.moments["raw"])
+
+
+def central(found: Measurement) -> NDArray[Any]:
+    """Moments around the centroid, (N, 4, 4[, 4])."""
+    return found.scaled(found.counts.moments["central"])
+
+
+def central_normalized(found: Measurement) -> NDArray[Any]:
+    """Central moments, free of scale."""
+    return normalized(central(found), found.spacing, float(found.spacing.min()))
+
+
+def hu_invariants(found: Measurement) -> NDArray[Any]:
+    """Hu's seven invariants."""
+    return hu(central(found), found.spacing)
+
+
+def weighted_local(found: Measurement) -> NDArray[Any]:
+    """Mean coordinate weighted by values, from the corner of the bounding box."""
+    return found.channels(_weighted_local(found))
+
+
+def weighted_centroid(found: Measurement) -> NDArray[Any]:
+    """Mean coordinate weighted by values."""
+    corner = found.first * found.spacing
+    return found.channels(_weighted_local(found) + corner[..., None])
+
+
+def weighted(found: Measurement) -> NDArray[Any]:
+    """Moments of values around the corner of the bounding box, (N, 4, 4[, 4])."""
+    return found.channels(found.scaled(found.counts.moments["weighted"]))
+
+
+def weighted_central(found: Measurement) -> NDArray[Any]:
+    """Moments of values around their centroid, (N, 4, 4[, 4])."""
+    return found.channels(_weighted_central(found))
+
+
+def weighted_normalized(found: Measurement) -> NDArray[Any]:
+    """Weighted central moments, free of scale."""
+    unit = float(found.spacing.min())
+    return _each_channel(found, lambda moments: normalized(moments, found.spacing, unit))
+
+
+def weighted_hu(found: Measurement) -> NDArray[Any]:
+    """Hu's seven invariants of the values."""
+    return _each_channel(found, lambda moments: hu(moments, found.spacing))
+
+
+def weighted_means(moments: NDArray[Any], rank: int) -> NDArray[np.float64]:
+    """Return the mean coordinate weighted by values, (N, rank, C), from weighted moments."""
+    flat = moments.reshape(len(moments), 4**rank, moments.shape[-1])
+    with np.errstate(all="ignore"):
+        parts = [flat[:, 4 ** (rank - 1 - axis)] / flat[:, 0] for axis in range(rank)]
+    return np.stack(parts, axis=1)
+
+
+def _weighted_local(found: Measurement) -> NDArray[Any]:
+    return weighted_means(found.scaled(found.counts.moments["weighted"]), found.rank)
+
+
+def _weighted_central(found: Measurement) -> NDArray[Any]:
+    return found.scaled(found.counts.moments["weighted_central"])
 
 
 def _each_channel(
-    sums: Accumulation, derive: Callable[[NDArray[Any]], NDArray[Any]]
+    found: Measurement, derive: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> NDArray[Any]:
     """Derive a column from the weighted central moments of each channel."""
-    central = sums.weighted_central
-    found = [derive(central[..., channel]) for channel in range(central.shape[-1])]
-    if not found:
-        return np.zeros((*derive(np.zeros(central.shape[:-1])).shape, 0))
-    return sums.channels(np.stack(found, axis=-1))
+    moments = _weighted_central(found)
+    parts = [derive(moments[..., channel]) for channel in range(moments.shape[-1])]
+    if not parts:
+        return np.zeros((*derive(np.zeros(moments.shape[:-1])).shape, 0))
+    return found.channels(np.stack(parts, axis=-1))
 
 
-def _centroid_weighted(sums: Accumulation) -> NDArray[Any]:
-    corner = sums.first * sums.spacing
-    return sums.channels(sums.weighted_local + corner[..., None])
-
-
-COLUMNS: Mapping[str, Callable[[Accumulation], NDArray[Any]]] = {
-    "inertia_tensor": inertia_tensor,
-    "inertia_tensor_eigvals": inertia_tensor_eigvals,
-    "axis_major_length": lambda sums: axes(sums)[:, 0],
-    "axis_minor_length": lambda sums: axes(sums)[:, -1],
-    "eccentricity": eccentricity,
-    "zingg_elongation": lambda sums: _ratio(axes(sums)[:, 1], axes(sums)[:, 0], 1.0),
-    "zingg_flatness": lambda sums: _ratio(axes(sums)[:, 2], axes(sums)[:, 1], 1.0),
-    "orientation": orientation,
-    "moments": lambda sums: sums.raw,
-    "moments_central": lambda sums: sums.central,
-    "moments_normalized": lambda sums: normalized(
-        sums.central, sums.spacing, float(sums.spacing.min())
+ROWS = (
+    Property(
+        "moments",
+        "Sums of powers of coordinates in the bounding box.",
+        MOMENTS,
+        ranks=BOTH,
+        unit=POWERS,
+        needs=("box", "raw"),
+        formula=raw,
     ),
-    "moments_hu": lambda sums: hu(sums.central, sums.spacing),
-    "centroid_weighted": _centroid_weighted,
-    "centroid_weighted_local": lambda sums: sums.channels(sums.weighted_local),
-    "moments_weighted": lambda sums: sums.channels(sums.weighted),
-    "moments_weighted_central": lambda sums: sums.channels(sums.weighted_central),
-    "moments_weighted_normalized": lambda sums: _each_channel(
-        sums, lambda central: normalized(central, sums.spacing, float(sums.spacing.min()))
+    Property(
+        "moments_central",
+        "Sums of powers of distances from the centroid.",
+        MOMENTS,
+        ranks=BOTH,
+        unit=POWERS,
+        needs=("box", "sums", "central"),
+        formula=central,
     ),
-    "moments_weighted_hu": lambda sums: _each_channel(
-        sums, lambda central: hu(central, sums.spacing)
+    Property(
+        "moments_normalized",
+        "Central moments, free of scale.",
+        MOMENTS,
+        ranks=BOTH,
+        needs=("box", "sums", "central"),
+        formula=central_normalized,
     ),
-}
+    Property(
+        "moments_hu",
+        "Hu's seven invariants to shifts, scale and rotation.",
+        MOMENTS,
+        ranks=FLAT,
+        needs=("box", "sums", "central"),
+        formula=hu_invariants,
+    ),
+    Property(
+        "centroid_weighted",
+        "Mean coordinate weighted by values.",
+        GRAY,
+        ranks=BOTH,
+        intensity=True,
+        unit=LENGTH,
+        needs=("box", "weighted"),
+        formula=weighted_centroid,
+    ),
+    Property(
+        "centroid_weighted_local",
+        "Mean coordinate weighted by values, from the corner of the bounding box.",
+        GRAY,
+        ranks=BOTH,
+        intensity=True,
+        unit=LENGTH,
+        needs=("box", "weighted"),
+        formula=weighted_local,
+    ),
+    Property(
+        "moments_weighted",
+        "Sums of values times powers of coordinates in the bounding box.",
+        GRAY,
+        ranks=BOTH,
+        intensity=True,
+        unit=VALUE_POWERS,
+        needs=("box", "weighted"),
+        formula=weighted,
+    ),
+    Property(
+        "moments_weighted_central",
+        "Sums of values times powers of distances from the weighted centroid.",
+        GRAY,
+        ranks=BOTH,
+        intensity=True,
+        unit=VALUE_POWERS,
+        needs=("box", "weighted", "weighted_central"),
+        formula=weighted_central,
+    ),
+    Property(
+        "moments_weighted_normalized",
+        "Weighted central moments, free of scale.",
+        GRAY,
+        ranks=BOTH,
+        intensity=True,
+        needs=("box", "weighted", "weighted_central"),
+        formula=weighted_normalized,
+    ),
+    Property(
+        "moments_weighted_hu",
+        "Hu's seven invariants of the values.",
+        GRAY,
+        ranks=FLAT,
+        intensity=True,
+        needs=("box", "weighted", "weighted_central"),
+        formula=weighted_hu,
+    ),
+)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,26 +21,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .counts import Counts
+
 LIMIT = 2**62  # what a difference of two sums may reach
 WORD = 2**64
-
-
-class Wide(NamedTuple):
-    """Exact sums of the labels that need them, in coordinates of the image.
-
-    Attributes
-    ----------
-    rows : (K,) array of int64
-        Rows of the table of counts.
-    sums : (K, rank) array of int objects
-        Sums of coordinates along the spatial axes.
-    products : (K, rank * (rank + 1) / 2) array of int objects
-        Sums of products of two of them, or (K, 0).
-    """
-
-    rows: NDArray[np.int64]
-    sums: NDArray[Any]
-    products: NDArray[Any]
 
 
 def find_wide(
@@ -73,45 +57,80 @@ def sum_wide(
     kernels: Any,
     labels: Any,
     wanted: NDArray[np.int64],
-    rows: NDArray[np.int64],
     layout: Layout,
-) -> Wide:
-    """Sum the coordinates of some labels exactly.
+) -> NDArray[Any]:
+    """Sum coordinates, and products of two, of some labels exactly.
 
     Parameters
     ----------
     kernels : module
-        `equilabel.kernels.<device>.measuring`, of the device that holds the labels.
+        `equilabel.kernels.<device>.accumulate`, of the device that holds the labels.
     labels : C-contiguous array of int
         Image of labels.
     wanted : (K,) array of int64
         Labels, ascending.
-    rows : (K,) array of int64
-        Their rows in the table of counts.
     layout : Layout
-        Of that table.
+        Which columns to sum: those of `Layout.wide_columns`.
+
+    Returns
+    -------
+    (K, C) array of Python integers
     """
-    seconds = Layout(layout.axes, layout.stacked, seconds=layout.seconds)
-    one, other = layout.products
-    sums = np.zeros((len(wanted), layout.rank), object)
-    products = np.zeros((len(wanted), len(one)), object)
+    plain = Layout(layout.axes, layout.stacked, seconds=layout.seconds)
+    total = np.zeros((len(wanted), len(plain.wide_columns)), object)
     for box in boxes(labels.shape, 1 + layout.seconds):
-        part = labels[tuple(slice(*span) for span in box)]
-        found = kernels.Survey(kernels.LabelRows(part.copy(order="C")), seconds)
+        part = labels[tuple(slice(*span) for span in box)].copy(order="C")
+        found = kernels.Accumulator(kernels.LabelSource(part), plain)
         at = np.searchsorted(found.labels, wanted).clip(max=max(0, len(found.labels) - 1))
         here = np.flatnonzero(found.labels[at] == wanted) if len(found.labels) else at[:0]
-        table = found.table[at[here]].astype(object)
-        begin = np.array([int(span[0]) for span in box][int(layout.stacked) :], object)
-        pixels = table[:, :1]
-        near = table[:, seconds["sums"]][:, int(layout.stacked) :]
-        sums[here] += near + begin * pixels
-        products[here] += (
-            table[:, seconds["seconds"]]
-            + begin[one] * near[:, other]
-            + begin[other] * near[:, one]
-            + begin[one] * begin[other] * pixels
-        )
-    return Wide(rows, sums, products)
+        sums = found.table[at[here]].astype(object)
+        total[here] += moved(sums, plain, np.array([begin for begin, _ in box], object))
+    return total
+
+
+def moved(table: NDArray[Any], layout: Layout, origin: NDArray[Any]) -> NDArray[Any]:
+    """Return sums of coordinates and of products with the coordinates moved by an origin.
+
+    Parameters
+    ----------
+    table : (N, layout.width) array of int64 or of Python integers
+        Counts in coordinates of a part.
+    origin : (axes,) array
+        First pixel of the part in the whole image, of the type of the result.
+
+    Returns
+    -------
+    (N, C) array
+        Of the columns of `Layout.wide_columns`; modulo 2**64 unless Python integers come in.
+    """
+    pixels, sums = table[:, :1], table[:, layout["sums"]]
+    one, other = layout.products
+    begin, near = origin[layout.axes - layout.rank :], sums[:, layout.axes - layout.rank :]
+    products = table[:, layout["seconds"]] + (
+        begin[one] * near[:, other] + begin[other] * near[:, one]
+        + begin[one] * begin[other] * pixels
+    )  # fmt: skip
+    return np.concatenate([sums + origin * pixels, products], axis=1)
+
+
+def upper_words(
+    table: NDArray[np.int64],
+    layout: Layout,
+    rows: NDArray[np.int64],
+    exact: NDArray[Any],
+) -> NDArray[np.int64]:
+    """Return what `Counts.high` holds: right in the rows whose exact sums are given."""
+    high = np.zeros((len(table), len(layout.wide_columns)), np.int64)
+    high[rows] = split(exact)[1]
+    return high
+
+
+def exact_sums(counts: Counts, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Put both words of sums along spatial axes, and of products, together for some labels."""
+    layout = counts.layout
+    low = counts.table[rows][:, layout.wide_columns]
+    exact = join(low, np.asarray(counts.high)[rows])
+    return exact[:, layout.axes - layout.rank : layout.axes], exact[:, layout.axes :]
 
 
 def boxes(shape: tuple[int, ...], power: int) -> Iterator[tuple[tuple[int, int], ...]]:

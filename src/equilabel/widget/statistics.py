@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import equilabel
 
 # The labels are there anyway; a table of numbers cannot hold arrays.
-LEFT_OUT = ("label", "coords", "coords_scaled", "slice", "image")
-ARRAYS = "image_"
+LEFT_OUT = ("label", "coords", "coords_scaled", "slice")
+LEFT_OUT += ("image", "image_convex", "image_filled", "image_intensity")
 
 # What `equilabel.segment` measures by itself; the outline depends on the pixels.
 USUAL = (
@@ -18,17 +18,7 @@ USUAL = (
 )
 SQUARE = "perimeter"  # through the centers of pixels that are as long as wide
 
-# Titles, and how the names below them begin: the first that fits.
-GROUPS = {
-    "Gray values": ("intensity", "centroid_weighted", "moments_weighted"),
-    "Moments": ("moments", "inertia"),
-    "Size and place": (
-        *("frame", "num_pixels", "area", "volume", "equivalent", "extent"),
-        *("bbox", "centroid", "touches"),
-    ),
-    "Outline and shape": ("",),
-}
-ORDER = ("Usual", "Size and place", "Outline and shape", "Gray values", "Moments")
+ORDER = ("Usual", "Size and position", "Shape", "Gray values", "Moments")
 
 
 @dataclass(frozen=True)
@@ -89,26 +79,13 @@ def offered(
         name = row.name
         if (
             name in LEFT_OUT
-            or name.startswith(ARRAYS)
             or (row.ranks and rank not in row.ranks)
-            or (rank not in (2, 3) and not row.counted)  # scikit-image knows 2D and 3D
             or (row.intensity and not image)
             or (name == "frame" and not stacked)
             or (name == SQUARE and not square)
         ):
             continue
         usual = name in USUAL and not (name == "perimeter_edges" and square)
-        group = "Usual" if usual else group_of(name)
-        found.append(Statistic(name, row.summary, group, usual, row.place == "host"))
+        group = "Usual" if usual else row.group
+        found.append(Statistic(name, row.summary, group, usual, not row.counted))
     return sorted(found, key=lambda each: (ORDER.index(each.group), each.slow))
-
-
-def group_of(name: str) -> str:
-    """Return the title that a property stands under.
-
-    Examples
-    --------
-    >>> group_of("euler_number"), group_of("moments_weighted_hu")
-    ('Outline and shape', 'Gray values')
-    """
-    return next(title for title, starts in GROUPS.items() if name.startswith(starts))

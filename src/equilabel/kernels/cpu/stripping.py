@@ -26,7 +26,7 @@ ROOM = 16  # entries of a look-up table that each run may cost before labels are
 FLOOR = 2**16  # entries that it may have in any case
 
 
-class LabelRows:
+class LabelSource:
     """The rows of an image of labels.
 
     Parameters
@@ -51,7 +51,7 @@ class LabelRows:
         return kernel(self.flat, columns, planes, left, first, skip, *span, runs)
 
 
-class JoinedRows:
+class RunSource:
     """The rows of a run table whose runs have their labels: nothing is read of the image.
 
     Neighbors are compared as pixels; labels are looked up where these leave it open, which is
@@ -73,9 +73,12 @@ class JoinedRows:
         self.table = table
         self.full = full
 
-    def tell(self, compared: str, values: Any, powers: bool) -> bool:
-        """Tell whether labels of such neighbors can be compared; all sums over pixels follow."""
-        return compared == "none" or not self.table.many
+    def suffices(self, layout: Layout, values: Any, *, moments: bool) -> bool:
+        """Tell whether runs tell all that is counted, so that no image of labels is needed.
+
+        Neighbors can be compared unless their values matter; all sums over pixels follow.
+        """
+        return layout.compared == "none" or not self.table.many
 
     def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
         """Compare pixels of some rows with earlier neighbors."""
@@ -117,7 +120,7 @@ class Strip:
     runs: NDArray[np.int64] | None
 
 
-def add_joined(rows: JoinedRows, layout: Layout) -> tuple[Any, Any]:
+def add_joined(rows: RunSource, layout: Layout) -> tuple[Any, Any]:
     """Count places alone, in a table for each thread: nothing else is held."""
     table = rows.table
     count = int(table.parents[: table.counts[-1]].max(initial=0))
@@ -138,7 +141,7 @@ def add_joined(rows: JoinedRows, layout: Layout) -> tuple[Any, Any]:
         [(piece,) for piece in range(pieces)],
     )  # fmt: skip
     whole = parts[0]
-    lows, sums = layout["lows"].start, layout["highs"].stop
+    lows, sums = layout.greatest.start, layout.greatest.stop
     for (least, most), part in zip(met[1:], parts[1:], strict=True):
         lines = np.arange(least, most + 1)
         tallying.add_table(whole, lines, part[least : most + 1], lows, sums)
@@ -207,7 +210,7 @@ def _euler(kind: str, deep: bool) -> Callable[..., Any]:
 
 
 def measure_strip(
-    rows: LabelRows | JoinedRows,
+    rows: LabelSource | RunSource,
     plan: Plan,
     first: int,
     last: int,
@@ -241,6 +244,9 @@ def measure_strip(
     table = np.zeros((len(ids), layout.width), np.int64)
     sides = np.array(rows.sides, np.int64)
     tallying.add_places(runs, rows.shape, sides, layout.axes, table)
+    if layout.first:
+        column = layout["first"].start
+        tallying.add_first(runs, sides[-1], prod(rows.sides), column, table)
     if layout.seconds:
         column = layout["seconds"].start
         tallying.add_products(runs, rows.shape, layout.rank, column, table)
@@ -286,7 +292,7 @@ def join(
         labels = np.unique(ids)
         lines = [np.searchsorted(labels, strip.ids) for strip in strips]
     table = np.zeros((len(labels), layout.width), np.int64)
-    lows, sums = layout["lows"].start, layout["highs"].stop
+    lows, sums = layout.greatest.start, layout.greatest.stop
     for strip, line in zip(strips, lines, strict=True):
         tallying.add_table(table, line, strip.table, lows, sums)
     return labels, table, lines

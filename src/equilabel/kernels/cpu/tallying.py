@@ -57,6 +57,15 @@ def add_places(runs, shape, sides, axes, table):
 
 
 @njit(nogil=True, cache=True)
+def add_first(runs, columns, size, column, table):
+    """Keep the smallest flat index of each label, as ``size - index``, in a column of the table."""
+    for run in range(runs.shape[0]):
+        line = runs[run, 3]
+        index = runs[run, 0] * columns + runs[run, 1]
+        table[line, column] = max(table[line, column], size - index)
+
+
+@njit(nogil=True, cache=True)
 def add_products(runs, shape, rank, column, table):
     """Add the sums of products of two spatial coordinates, from a column of the table on."""
     position = np.empty(AXES, np.int64)

@@ -35,6 +35,13 @@ __device__ inline View find_view(const Scene& scene)
     return view;
 }
 
+// A label, kept inside the table if another stream changes labels meanwhile: `most` is the last line.
+template <typename Label>
+__device__ inline Label known(Label label, u8 most)
+{
+    return static_cast<Label>(min(static_cast<u8>(label), most));
+}
+
 // A number's place in the order of its type.
 template <typename Value>
 __device__ inline u8 key_of(Value value)
@@ -62,7 +69,7 @@ __device__ inline u8 multiples(double value, int scale)
 template <typename Label, typename Value>
 __global__ void __launch_bounds__(256)
     add_values(const Label* __restrict__ labels, const Value* __restrict__ values, int channels,
-               const Scene scene, int scale, u8* table)
+               const Scene scene, u8 most, int scale, u8* table)
 {
     const View view = find_view<WIDE>(scene);
     if (view.first == view.last) return;  // the same for all of a warp
@@ -80,7 +87,7 @@ __global__ void __launch_bounds__(256)
             for (int k = 0; k < BATCH; ++k) {
                 const bool exists = y + k < view.last && x < columns;
                 const Index pixel = exists ? begin + (y + k) * columns : 0;
-                batch[k] = exists ? labels[pixel] : Label(0);
+                batch[k] = exists ? known(labels[pixel], most) : Label(0);
                 batch_values[k] = exists ? values[pixel * channels] : Value(0);
             }
         }
@@ -134,7 +141,7 @@ __global__ void __launch_bounds__(256)
 template <typename Label, typename Value>
 __global__ void __launch_bounds__(256)
     add_squares(const Label* __restrict__ labels, const Value* __restrict__ values, int channels,
-                const Scene scene, const double* __restrict__ centers, int scale, u8* table)
+                const Scene scene, u8 most, const double* __restrict__ centers, int scale, u8* table)
 {
     const View view = find_view<WIDE>(scene);
     if (view.first == view.last) return;  // the same for all of a warp
@@ -145,7 +152,7 @@ __global__ void __launch_bounds__(256)
     Label held = 0;
     for (Index y = view.first; y <= view.last; ++y) {
         const bool over = y == view.last;
-        const Label label = !over && x < columns ? labels[begin + y * columns] : Label(0);
+        const Label label = !over && x < columns ? known(labels[begin + y * columns], most) : Label(0);
         const bool full = held != 0 && (over || (label != 0 && label != held));
         const unsigned leaving = __ballot_sync(ALL, full);
         if (full) {
@@ -168,7 +175,8 @@ __global__ void __launch_bounds__(256)
 template <typename Label, typename Value, int Rank, bool Weighted>
 __global__ void __launch_bounds__(256)
     add_powers(const Label* __restrict__ labels, const Value* __restrict__ values, int channels,
-               const Scene scene, const double* __restrict__ centers, const int* __restrict__ scales,
+               const Scene scene, u8 most, const double* __restrict__ centers,
+               const int* __restrict__ scales,
                u8* table)
 {
     constexpr int Products = Rank == 2 ? 16 : 64;
@@ -181,7 +189,7 @@ __global__ void __launch_bounds__(256)
     Label held = 0;
     for (Index y = view.first; y <= view.last; ++y) {
         const bool over = y == view.last;
-        const Label label = !over && x < columns ? labels[begin + y * columns] : Label(0);
+        const Label label = !over && x < columns ? known(labels[begin + y * columns], most) : Label(0);
         const bool full = held != 0 && (over || (label != 0 && label != held));
         const unsigned leaving = __ballot_sync(ALL, full);
         if (full) {

@@ -1,4 +1,4 @@
-"""Properties that scikit-image computes for us on the host, bounding box after bounding box."""
+"""Properties that scikit-image computes on the host, bounding box after bounding box."""
 
 from __future__ import annotations
 
@@ -7,24 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from .columns import named_columns
 
+if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from .columns import Columns
+    from .request import Request
 
 SHOWN = 10  # labels that a warning names
 
 
-def pass_on(
-    labels: NDArray[Any],
-    values: NDArray[Any] | None,
-    names: dict[str, str],
-    functions: Sequence[Callable[..., Any]],
-    spacing: tuple[float, ...],
-    stacked: bool,
-    separator: str,
-    cache: bool,
-) -> dict[str, dict[str, NDArray[Any]]]:
+def compute_objects(labels: NDArray[Any], values: NDArray[Any] | None, request: Request) -> Columns:
     """Let scikit-image compute properties; each image of a stack by itself.
 
     An object whose property cannot be computed gets NaN (None in a column of objects) in its row,
@@ -32,52 +26,45 @@ def pass_on(
 
     Parameters
     ----------
-    names : dict of str to str
-        Property by the name that its columns get.
+    labels : array of int
+    values : array or None
+        Intensities.
+    request : Request
+        Which properties, and how.
 
     Returns
     -------
     dict of str to dict of str to (N,) array
         The columns of each property and function by their names, in ascending order of labels.
     """
+    plan = request.plan
+    asked = [*plan.fallback, *((f.__name__, f.__name__) for f in plan.functions)]
     images = [(labels, values)]
-    if stacked:
+    if plan.layout.stacked:
         images = [
             (image, None if values is None else values[frame]) for frame, image in enumerate(labels)
         ]
-    rank = labels.ndim - stacked
-    regions = [
-        region
-        for image, value in images
-        for region in _regions(image, value, functions, spacing, cache)
-    ]
+    regions = [region for image, value in images for region in _list_regions(image, value, request)]
     regions.sort(key=lambda region: int(region[0]))
-    if not regions:  # a single pixel tells what the columns would be
-        blank = None if values is None else np.zeros((1,) * rank + values.shape[labels.ndim :])
-        one = np.ones((1,) * rank, np.uint8)
-        kinds = _regions(one, blank, functions, spacing, cache)
-        return {
-            name: {
-                key: column[:0]
-                for key, column in _column(name, kind, kinds, separator, quiet=True).items()
-            }
-            for name, kind in _asked(names, functions)
-        }
+    if regions:
+        return {name: _compute_column(name, key, regions, request.separator) for name, key in asked}
+    # A single pixel tells what the columns would be.
+    rank = plan.layout.rank
+    blank = None if values is None else np.zeros((1,) * rank + values.shape[labels.ndim :])
+    regions = _list_regions(np.ones((1,) * rank, np.uint8), blank, request)
     return {
-        name: _column(name, kind, regions, separator) for name, kind in _asked(names, functions)
+        name: {
+            column: values[:0]
+            for column, values in _compute_column(
+                name, key, regions, request.separator, quiet=True
+            ).items()
+        }
+        for name, key in asked
     }
 
 
-def _asked(names: dict[str, str], functions: Sequence[Callable[..., Any]]) -> list[tuple[str, str]]:
-    return [*names.items(), *((function.__name__, function.__name__) for function in functions)]
-
-
-def _regions(
-    labels: NDArray[Any],
-    values: NDArray[Any] | None,
-    functions: Sequence[Callable[..., Any]],
-    spacing: tuple[float, ...],
-    cache: bool,
+def _list_regions(
+    labels: NDArray[Any], values: NDArray[Any] | None, request: Request
 ) -> list[tuple[int, Any]]:
     """List the regions of an image, each with its label; nothing is computed yet."""
     from skimage import measure
@@ -94,24 +81,24 @@ def _regions(
     found: Any = regionprops(
         labels.astype(np.int64, copy=False) if labels.dtype == np.uint64 else labels,
         values,
-        cache=cache,
-        extra_properties=list(functions) or None,
-        spacing=spacing,
+        cache=request.cache,
+        extra_properties=list(request.plan.functions) or None,
+        spacing=request.given_spacing,
     )
     return [(region.label if ids is None else ids[region.label], region) for region in found]
 
 
-def _column(
-    name: str, kind: str, regions: list[tuple[int, Any]], separator: str, quiet: bool = False
+def _compute_column(
+    name: str, key: str, regions: list[tuple[int, Any]], separator: str, quiet: bool = False
 ) -> dict[str, NDArray[Any]]:
-    """Compute one property of all regions, and lay it out as scikit-image does."""
+    """Compute one property of all regions, as one column or one for each part."""
     from skimage.measure._regionprops import COL_DTYPES
 
     found: list[Any] = []
     broken: list[tuple[int, Exception]] = []
     for label, region in regions:
         try:
-            found.append(getattr(region, kind))
+            found.append(getattr(region, key))
         except (NotImplementedError, AttributeError):
             raise
         except Exception as error:  # whatever a foreign function raises for one object
@@ -120,26 +107,22 @@ def _column(
     if broken and not quiet:
         _warn(name, broken)
     sample = next((value for value in found if value is not None), np.nan)
-    if COL_DTYPES.get(kind) is object or not _alike(found, sample):
+    if COL_DTYPES.get(key) is object or not _are_alike(found, sample):
         column = np.empty(len(found), object)
         for row, value in enumerate(found):
             column[row] = value
         return {name: column}
-    shape = np.shape(sample)
-    table = np.array([np.full(shape, np.nan) if value is None else value for value in found])
-    if not broken and kind in COL_DTYPES:
-        table = table.astype(COL_DTYPES[kind])
-    if not shape:
-        return {name: table}
-    return {
-        separator.join(map(str, (name, *part))): table[(slice(None), *part)]
-        for part in np.ndindex(shape)
-    }
+    missing = np.full(np.shape(sample), np.nan)
+    table = np.array([missing if value is None else value for value in found])
+    if not broken and key in COL_DTYPES:
+        table = table.astype(COL_DTYPES[key])
+    return named_columns(name, table, separator)
 
 
-def _alike(found: list[Any], sample: Any) -> bool:
-    """Tell whether all values are numbers of one shape."""
-    if np.asarray(sample).dtype.kind not in "buif":
+def _are_alike(found: list[Any], sample: Any) -> bool:
+    """Tell whether all values are numbers of one shape, or all of them words."""
+    kind = np.asarray(sample).dtype.kind
+    if kind not in ("buifcUS" if all(value is not None for value in found) else "buifc"):
         return False
     return all(value is None or np.shape(value) == np.shape(sample) for value in found)
 
@@ -152,4 +135,4 @@ def _warn(name: str, broken: list[tuple[int, Exception]]) -> None:
         f"property {name!r} could not be computed for label {numbers}{more}: label {label} gave "
         f"{type(error).__name__}: {error}. Its row holds NaN."
     )
-    warnings.warn(message, RuntimeWarning, stacklevel=5)
+    warnings.warn(message, RuntimeWarning, stacklevel=6)

@@ -16,8 +16,8 @@ from equilabel.kernels.layout import Layout
 
 from . import threads, weighing
 from .stripping import (
-    JoinedRows,
-    LabelRows,
+    LabelSource,
+    RunSource,
     Strip,
     add_joined,
     join,
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 STRIP = 2**20  # pixels of a strip, but for the rest of a row
 
 
-class Survey:
+class Accumulator:
     """Counts of every label, and further sums over its pixels.
 
     Parameters
     ----------
-    rows : LabelRows or JoinedRows
+    rows : LabelSource or RunSource
     layout : Layout
         What to count.
     keep : bool
@@ -57,7 +57,7 @@ class Survey:
 
     def __init__(
         self,
-        rows: LabelRows | JoinedRows,
+        rows: LabelSource | RunSource,
         layout: Layout,
         keep: bool = False,
         box: Any = None,
@@ -66,7 +66,7 @@ class Survey:
         self._shape = rows.shape
         self._columns = rows.sides[-1]
         plain = Layout(layout.axes, layout.stacked, pairs=layout.pairs)
-        if isinstance(rows, JoinedRows) and not keep and layout == plain and layout.pairs != "all":
+        if isinstance(rows, RunSource) and not keep and layout == plain and layout.pairs != "all":
             self.labels, self.table = add_joined(rows, layout)
             return
         size = prod(rows.sides)

@@ -13,20 +13,20 @@ from equilabel.kernels.layout import Layout
 
 from ._compile import kernel, launch
 from .lines import Lines
-from .rows import JoinedRows, LabelRows, columns_of_warps, describe, is_gray
+from .sources import LabelSource, RunSource, columns_of_warps, describe, is_gray
 
-__all__ = ["JoinedRows", "LabelRows", "Survey"]
+__all__ = ["Accumulator", "LabelSource", "RunSource"]
 
 WIDE = 32  # columns that a warp weighs, as weighing.cu has them
 BITS = 62  # of a sum
 
 
-class Survey:
+class Accumulator:
     """Counts of every label, and further sums over its pixels.
 
     Parameters
     ----------
-    rows : LabelRows or JoinedRows
+    rows : LabelSource or RunSource
     layout : Layout
         What to count.
     keep : bool
@@ -40,7 +40,7 @@ class Survey:
         As `equilabel.kernels.layout` says.
     """
 
-    def __init__(self, rows: LabelRows | JoinedRows, layout: Layout, keep: bool = False):
+    def __init__(self, rows: LabelSource | RunSource, layout: Layout, keep: bool = False):
         self.layout = layout
         self._rows, self._flat = rows, rows.flat
         table = rows.count(layout)
@@ -190,7 +190,8 @@ class Survey:
         if self._flat.size:
             tall, warps = columns_of_warps(self._rows.sides, WIDE)
             scene, _ = describe(self._rows.sides, self.layout, tall, WIDE)
-            launch(function, 32 * warps, self._flat, values, channels, scene, *arguments)
+            most = np.uint64(self._count - 1)
+            launch(function, 32 * warps, self._flat, values, channels, scene, most, *arguments)
 
 
 def _plain(values):

@@ -8,7 +8,7 @@ import numpy as np
 
 from equilabel.kernels.layout import Layout
 
-from ._compile import kernel
+from ._compile import kernel, launch
 from .transfers import download
 
 AXES = 6
@@ -34,7 +34,7 @@ def is_gray(values) -> bool:
     return values.dtype.kind in "bu" and values.itemsize <= 2
 
 
-class LabelRows:
+class LabelSource:
     """The rows of an image of labels.
 
     Parameters
@@ -64,21 +64,39 @@ class LabelRows:
             kinds, deep = _kinds(layout)
             words = 8 if deep else self._words
             _measure(
-                kernel("measuring", f"count_labels<{_name(self.flat)}, {words}, {kinds}>"),
+                kernel("accumulate", f"count_labels<{_name(self.flat)}, {words}, {kinds}>"),
                 describe(self.sides, layout, STRIP, 32 * words),
                 self.flat,
+                np.uint64(self.lines - 1),
                 table,
             )
+            if layout.first:
+                self._keep_first(layout, table)
         return table
+
+    def _keep_first(self, layout: Layout, table) -> None:
+        """Keep the smallest flat index of each label."""
+        launch(
+            kernel("accumulate", f"count_first<{_name(self.flat)}>"),
+            self.flat.size,
+            self.flat,
+            self.sides[-1],
+            self.flat.size,
+            np.uint64(self.lines - 1),
+            layout.width,
+            layout["first"].start,
+            table,
+        )
 
     def add_gray(self, layout: Layout, values, table):
         """Add the values of small types, one for each pixel, to a table of four columns."""
         if self.flat.size:
             types = f"{_name(self.flat)}, {self._words}, {_name(values)}"
             _measure(
-                kernel("measuring", f"value_labels<{types}>"),
+                kernel("accumulate", f"value_labels<{types}>"),
                 describe(self.sides, layout, STRIP, 32 * self._words),
                 self.flat,
+                np.uint64(self.lines - 1),
                 values,
                 _aligned(values, self.sides),
                 table,
@@ -90,7 +108,7 @@ class LabelRows:
         return 32 if self.sides[-1] > 256 else 8
 
 
-class JoinedRows:
+class RunSource:
     """The rows of a run table whose nodes have their labels; its runs get theirs here.
 
     Parameters
@@ -107,7 +125,7 @@ class JoinedRows:
     Attributes
     ----------
     sides, ids
-        As `LabelRows` has them.
+        As `LabelSource` has them.
     flat : None
         There is no image of labels.
     """
@@ -124,13 +142,14 @@ class JoinedRows:
             self._known = int(self.table.count)
         return 1 + self._known
 
-    def tell(self, compared: str, values, powers: bool) -> bool:
-        """Tell whether bits tell which of such neighbors have one label, and sums of values follow.
+    def suffices(self, layout: Layout, values, *, moments: bool) -> bool:
+        """Tell whether runs tell all that is counted, so that no image of labels is needed.
 
-        These do for small types. Others need an image of labels.
+        They tell which neighbors have one label where bits do, and sums of values of small types.
         """
+        compared = layout.compared
         told = compared == "none" or (not self.table.many and (self.full or compared == "faces"))
-        if powers or not told:
+        if moments or layout.first or not told:
             return False
         return values is None or (values.ndim == len(self.sides) and is_gray(values))
 
@@ -140,13 +159,13 @@ class JoinedRows:
         kinds, deep = _kinds(layout)
         words = self.table.tiling.tile[0]
         few = deep or (layout.outline != "none" and words < 16)
-        function = kernel("tallying", f"tally_runs<{self._types}, {kinds}>")
+        function = kernel("accumulate_runs", f"tally_runs<{self._types}, {kinds}>")
         self._measure(function, self._describe(layout, 4 if few else 8), table)
         return table
 
     def add_gray(self, layout: Layout, values, table):
         """Add the values of small types, one for each pixel, to a table of four columns."""
-        function = kernel("tallying", f"value_runs<{self._types}, {_name(values)}>")
+        function = kernel("accumulate_runs", f"value_runs<{self._types}, {_name(values)}>")
         aligned = _aligned(values, self.sides)
         self._measure(function, self._describe(layout, 8), values, aligned, table)
 

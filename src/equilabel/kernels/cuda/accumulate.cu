@@ -1,6 +1,7 @@
 // Counts and values of every label of an image, as kernels/layout.py lays them out. Labels of neighbors
 // are compared, one pixel a thread; ballots make words of the answers, and the rest is as with runs.
-// Labels are from 0 to before the lines of the table; not checked.
+// Labels are from 0 to `most`, the last line of the table. If another stream changes them meanwhile the
+// counts are wrong, but nothing is written outside the table.
 #include "counts.cuh"
 #include "gray.cuh"
 
@@ -166,6 +167,7 @@ struct Labels {
     const Label* image;  // at the corner of the strip
     const Words& words;
     Index columns;
+    Key<Label> most;
 
     struct Found {
         unsigned start;
@@ -180,14 +182,14 @@ struct Labels {
 
     __device__ Key<Label> label(Found, int row, int word, int bit) const
     {
-        return image[row * columns + (32 * word + bit)];
+        return min(static_cast<Key<Label>>(image[row * columns + (32 * word + bit)]), most);
     }
 };
 
 // One block per strip.
 template <typename Label, int ABREAST, int Rank, int Steps, int Euler, int Outline, bool Seconds>
 __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Outline, Seconds>>)
-    count_labels(const Label* __restrict__ labels, const __grid_constant__ Scene scene, u8* table)
+    count_labels(const Label* __restrict__ labels, const __grid_constant__ Scene scene, u8 most, u8* table)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
     typedef Compared<ABREAST, Asked> Words;
@@ -203,7 +205,9 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
     };
     walk<Words::Words, false>(
         strip, scene.tall * Words::Words / MEASURERS,
-        Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5]}, ledger,
+        Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5],
+                             static_cast<Key<Label>>(most)},
+        ledger,
         [&](int row, int word, unsigned own) { return words.look(row, word, own); },
         count_stretch<Asked>, write);
     __syncthreads();
@@ -213,8 +217,8 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
 // The values under every label.
 template <typename Label, int ABREAST, typename Gray>
 __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
-    value_labels(const Label* __restrict__ labels, const __grid_constant__ Scene scene,
-              const Gray* __restrict__ values, bool aligned, u8* table)
+    value_labels(const Label* __restrict__ labels, const __grid_constant__ Scene scene, u8 most,
+                 const Gray* __restrict__ values, bool aligned, u8* table)
 {
     typedef Compared<ABREAST, Kinds<2, 0, 0, 0, false>> Words;
     __shared__ Ledger<Key<Label>, Values> ledger;
@@ -227,11 +231,28 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     };
     walk<Words::Words, true>(
         strip, scene.tall * Words::Words / MEASURERS,
-        Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5]}, ledger,
+        Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5],
+                             static_cast<Key<Label>>(most)},
+        ledger,
         [&](int row, int word, unsigned own) {
             return read_numbers(values, strip, row, word, own, scene.sides[5], aligned);
         },
         count_values<Gray>, write);
     __syncthreads();
     ledger.close(write);
+}
+
+// The smallest flat index of every label, as the greatest of `size - index` in a column of the table: one
+// thread for each pixel, of which those write that begin a run. What is greater already is read first.
+template <typename Label>
+__global__ void count_first(const Label* __restrict__ labels, Index columns, Index size, u8 most, int width,
+                            int column, u8* table)
+{
+    const Index pixel = thread_index();
+    if (pixel >= size) return;
+    const Label label = labels[pixel];
+    if (label == 0 || (pixel % columns && labels[pixel - 1] == label)) return;
+    u8* const kept = table + min(static_cast<u8>(label), most) * width + column;
+    const u8 value = static_cast<u8>(size - pixel);
+    if (*static_cast<volatile u8*>(kept) < value) atomicMax(kept, value);
 }

@@ -1,0 +1,239 @@
+"""Integers of every component, from which its columns follow: pure data that adds up.
+
+Strips, blocks, chunks and machines count their part; merged, the parts are the counts of the whole,
+to the bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import wide
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.kernels.layout import Layout
+
+
+class Values(NamedTuple):
+    """Sums over the values of every label and channel.
+
+    Attributes
+    ----------
+    sums, lows, highs : (N, C) arrays
+        Sum, least and greatest value.
+    squares : (N, C) array of int64, or None
+        Sum of the squared values: of small integers, exact.
+    deviations : (N, C) array of float64, or None
+        Sum of the squared distances of values from their mean, where `squares` is None.
+    """
+
+    sums: NDArray[Any]
+    lows: NDArray[Any]
+    highs: NDArray[Any]
+    squares: NDArray[np.int64] | None = None
+    deviations: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Counts of every label that occurs, in ascending order.
+
+    Attributes
+    ----------
+    labels : (N,) array of int64
+    table : (N, layout.width) array of int64
+        As `equilabel.kernels.layout` says, in coordinates of the whole image.
+    layout : Layout
+    shape : tuple of int
+        Shape of the whole image.
+    single : bool
+        Whether the intensity image has no axis of channels.
+    values : Values, or None
+        Sums over the values of an intensity image.
+    high : (N, columns of sums and products) array of int64, or None
+        Upper words of these columns of the table, of labels that need them, see `wide`.
+    moments : dict of str to array
+        Sums of powers of coordinates, which do not add up: "raw" and "central", (N, 4, 4[, 4]);
+        "weighted" and "weighted_central", (N, 4, 4[, 4], C).
+
+    Examples
+    --------
+    >>> from equilabel.measuring import count_part
+    >>> labels = np.array([[1, 1, 2, 1]])
+    >>> left = count_part(labels[:, :2], shape=labels.shape)
+    >>> right = count_part(labels[:, 2:], origin=(0, 2), shape=labels.shape)
+    >>> left.merge(right).pixels.tolist()
+    [3, 1]
+    """
+
+    labels: NDArray[np.int64]
+    table: NDArray[np.int64]
+    layout: Layout
+    shape: tuple[int, ...]
+    single: bool = True
+    values: Values | None = None
+    high: NDArray[np.int64] | None = None
+    moments: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def pixels(self) -> NDArray[np.int64]:
+        """Number of pixels of each label, (N,)."""
+        return self.table[:, 0]
+
+    def group(self, name: str) -> NDArray[np.int64]:
+        """Return the columns of a group of the table."""
+        return self.table[:, self.layout[name]]
+
+    @cached_property
+    def box(self) -> NDArray[np.int64]:
+        """Least and greatest + 1 of the coordinates along each axis, (2, N, axes)."""
+        sides = np.array(self.shape, np.int64)
+        lows, highs = self.group("lows"), self.group("highs")
+        return np.stack([(sides - lows).T, highs.T]).transpose(0, 2, 1)
+
+    @property
+    def first_pixels(self) -> NDArray[np.int64]:
+        """Smallest flat index of each label in the whole image, where it was counted, (N,)."""
+        return prod(self.shape) - self.group("first")[:, 0]
+
+    def select(self, kept: NDArray[np.bool_]) -> Counts:
+        """Keep the counts of some labels, and number these consecutively from 1."""
+
+        def part(values: Any) -> Any:
+            return None if values is None else values[kept]
+
+        return replace(
+            self,
+            labels=np.arange(1, np.count_nonzero(kept) + 1),
+            table=np.asfortranarray(self.table[kept]),
+            values=None if self.values is None else Values(*map(part, self.values)),
+            high=part(self.high),
+            moments={name: part(sums) for name, sums in self.moments.items()},
+        )
+
+    def merge(self, other: Counts) -> Counts:
+        """Add up the counts of two parts of an image that have no common pixel.
+
+        Integers add up exactly, in any order and grouping; squared distances of floats from their
+        mean up to rounding.
+
+        Raises
+        ------
+        ValueError
+            If the parts are not of one image, count different things, or hold moments.
+        """
+        _check_mergeable(self, other)
+        labels = np.union1d(self.labels, other.labels)
+        rows = [np.searchsorted(labels, part.labels) for part in (self, other)]
+        table = np.zeros((len(labels), self.layout.width), np.int64)
+        greatest = self.layout.greatest
+        for row, part in zip(rows, (self, other), strict=True):
+            most = np.maximum(table[row, greatest], part.table[:, greatest])
+            table[row] += part.table
+            table[row, greatest] = most
+        values = high = None
+        if self.values is not None and other.values is not None:
+            values = _merge_values(
+                len(labels), rows, (self.values, other.values), (self.pixels, other.pixels)
+            )
+        if self.high is not None:
+            high = _merge_high(labels, rows, self, other)
+        return Counts(labels, table, self.layout, self.shape, self.single, values, high)
+
+
+def _check_mergeable(one: Counts, other: Counts) -> None:
+    """Raise ValueError unless the counts of two parts can be added up."""
+    alike = (one.layout, one.shape, one.single) == (other.layout, other.shape, other.single)
+    same_values = (one.values is None) == (other.values is None)
+    if not (alike and same_values) or one.moments or other.moments:
+        message = (
+            "other must hold counts of the same properties and whole shape, without moments; got "
+            f"shapes {one.shape} and {other.shape}. Count with the same properties and shape."
+        )
+        raise ValueError(message)
+
+
+def _merge_high(
+    labels: NDArray[np.int64], rows: list[NDArray[np.int64]], one: Counts, other: Counts
+) -> NDArray[np.int64]:
+    """Add upper words, with what the lower ones carry."""
+    columns = one.layout.wide_columns
+    words = np.zeros((2, 2, len(labels), len(columns)), np.int64)
+    for side, (row, part) in enumerate(zip(rows, (one, other), strict=True)):
+        words[side, 0, row] = part.table[:, columns]
+        words[side, 1, row] = np.asarray(part.high)
+    return wide.add((words[0, 0], words[0, 1]), (words[1, 0], words[1, 1]))[1]
+
+
+def means_of(values: Values, pixels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the mean value of each label and channel, (N, C)."""
+    return np.asarray(values.sums / pixels[:, None])
+
+
+def deviations_of(values: Values, pixels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the sum of squared distances of values from their mean, (N, C)."""
+    if values.squares is None:
+        return np.asarray(values.deviations)
+    # Integers around the one next to the mean are exact, as products wrap around.
+    count = pixels[:, None]
+    near = np.rint(values.sums / count).astype(np.int64)
+    rest = values.sums - near * count
+    around = values.squares - near * (values.sums + rest)
+    return np.asarray(around - rest * (rest / count))
+
+
+def _merge_values(
+    count: int,
+    rows: list[NDArray[np.int64]],
+    parts: tuple[Values, Values],
+    pixels: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> Values:
+    """Add sums, keep the least and greatest, and merge what tells the spread."""
+
+    def spread(one: NDArray[Any], other: NDArray[Any]) -> list[NDArray[Any]]:
+        """Give an array of each part a row for every label."""
+        whole = [np.zeros((count, *part.shape[1:]), part.dtype) for part in (one, other)]
+        for row, to, part in zip(rows, whole, (one, other), strict=True):
+            to[row] = part
+        return whole
+
+    one, other = parts
+    numbers = [number[:, None] for number in spread(*pixels)]
+    missing = [number == 0 for number in numbers]
+
+    def choose(keep: Any, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+        """Keep a value of both parts, or that of the one that has the label."""
+        whole = spread(first, second)
+        return np.where(missing[0], whole[1], np.where(missing[1], whole[0], keep(*whole)))
+
+    merged = Values(
+        _add_sums(*spread(one.sums, other.sums)),
+        choose(np.minimum, one.lows, other.lows),
+        choose(np.maximum, one.highs, other.highs),
+    )
+    if one.squares is not None and other.squares is not None:
+        squares = spread(one.squares, other.squares)
+        if sum(int(part.max(initial=0)) for part in squares) < 2**63:
+            return merged._replace(squares=squares[0] + squares[1])
+    elif one.squares is None and one.deviations is None:
+        return merged
+    means = spread(*(means_of(part, n) for part, n in zip(parts, pixels, strict=True)))
+    apart = spread(*(deviations_of(part, n) for part, n in zip(parts, pixels, strict=True)))
+    between = numbers[0] * (numbers[1] / (numbers[0] + numbers[1]))  # Chan, Golub, LeVeque 1979
+    return merged._replace(deviations=apart[0] + apart[1] + (means[1] - means[0]) ** 2 * between)
+
+
+def _add_sums(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    """Add sums, which become float64 where int64 might not hold them."""
+    if one.dtype.kind == "i" and one.size:
+        most = np.abs(one.astype(np.float64)).max() + np.abs(other.astype(np.float64)).max()
+        if most >= 2.0**63:
+            return np.asarray(one.astype(np.float64) + other)
+    return np.asarray(one + other)

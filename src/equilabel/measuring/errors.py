@@ -1,0 +1,13 @@
+"""Errors of measuring: each is a ValueError, and of the type that scikit-image raises, too."""
+
+
+class PropertyUnknownError(ValueError, AttributeError):
+    """A property has a name that nobody knows."""
+
+
+class PropertyUndefinedError(ValueError, NotImplementedError):
+    """A property is not defined for so many axes, or without a stack."""
+
+
+class IntensityMissingError(ValueError, AttributeError):
+    """A property of values was asked for without an intensity image."""

@@ -1,0 +1,134 @@
+"""What formulas start from: counts, with the quantities that several of them derive."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .counts import deviations_of, means_of
+from .wide import exact_sums, find_wide
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .counts import Counts, Values
+
+
+class Measurement:
+    """Counts of every label together with the distances of pixels.
+
+    Parameters
+    ----------
+    counts : Counts
+    spacing : tuple of float
+        Distance of pixels along each spatial axis.
+
+    Attributes
+    ----------
+    spacing : (rank,) array of float64
+    """
+
+    def __init__(self, counts: Counts, spacing: tuple[float, ...]) -> None:
+        self.counts = counts
+        self.spacing = np.array(spacing)
+
+    @property
+    def rank(self) -> int:
+        """Number of spatial axes."""
+        return len(self.spacing)
+
+    @property
+    def pixels(self) -> NDArray[np.int64]:
+        """Number of pixels of each label, (N,)."""
+        return self.counts.pixels
+
+    @property
+    def sides(self) -> NDArray[np.int64]:
+        """Sides of the image along spatial axes."""
+        return np.array(self.counts.shape[-self.rank :], np.int64)
+
+    def group(self, name: str) -> NDArray[np.int64]:
+        """Return the columns of a group of the table of counts."""
+        return self.counts.group(name)
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """Least coordinate along each spatial axis, (N, rank)."""
+        return self.counts.box[0, :, -self.rank :]
+
+    @cached_property
+    def last(self) -> NDArray[np.int64]:
+        """Greatest coordinate + 1 along each spatial axis, (N, rank)."""
+        return self.counts.box[1, :, -self.rank :]
+
+    @cached_property
+    def local(self) -> NDArray[np.float64]:
+        """Mean coordinate along each axis from the corner of the bounding box, in pixels."""
+        sums = self.group("sums")[:, -self.rank :]
+        local = (sums - self.first * self.pixels[:, None]) / self.pixels[:, None]
+        if len(self._wide):
+            pixels = self.pixels[self._wide, None].astype(object)
+            first = self.first[self._wide].astype(object)
+            local[self._wide] = (self._exact[0] - first * pixels) / pixels
+        return np.asarray(local)
+
+    @cached_property
+    def seconds(self) -> NDArray[np.float64]:
+        """Sums of products of two distances from the centroid, in pixels: zz, zy, zx, yy, ...
+
+        Integers around the pixel next to the centroid are exact, as products wrap around.
+        """
+        one, other = self.counts.layout.products
+        sums = self.group("sums")[:, -self.rank :]
+        near = self.first + np.rint(self.local).astype(np.int64)
+        rest = sums - near * self.pixels[:, None]
+        shifted = self.group("seconds") - near[:, one] * sums[:, other]
+        shifted -= near[:, other] * rest[:, one]
+        around = np.asarray(shifted - rest[:, one] * (rest[:, other] / self.pixels[:, None]))
+        if len(self._wide):
+            exact, products = self._exact
+            pixels = self.pixels[self._wide, None].astype(object)
+            around[self._wide] = (products * pixels - exact[:, one] * exact[:, other]) / pixels
+        return around
+
+    @cached_property
+    def _wide(self) -> NDArray[np.int64]:
+        """Labels whose sums 64 bits do not hold."""
+        return find_wide(self.counts.table, self.counts.layout, self.counts.shape)
+
+    @cached_property
+    def _exact(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Sums of coordinates and of products of these labels, as Python integers."""
+        return exact_sums(self.counts, self._wide)
+
+    def channels(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Drop the last axis, of channels, if the intensity image has none."""
+        return column[..., 0] if self.counts.single else column
+
+    @property
+    def values(self) -> Values:
+        """Sums over the values of each label."""
+        if self.counts.values is None:
+            message = "counts must hold values for this property; got none. Count them again."
+            raise ValueError(message)
+        return self.counts.values
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Mean value of each label and channel, (N, C)."""
+        return means_of(self.values, self.pixels)
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """Mean squared distance of values from their mean, (N, C)."""
+        return np.asarray(deviations_of(self.values, self.pixels) / self.pixels[:, None])
+
+    def scaled(self, powers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give moments the unit of the spacing; exponents stand along axes 1 to rank."""
+        for axis, step in enumerate(self.spacing):
+            shape = [1] * powers.ndim
+            shape[1 + axis] = 4
+            powers = powers * (step ** np.arange(4)).reshape(shape)
+        return powers

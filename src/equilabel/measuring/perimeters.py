@@ -1,0 +1,201 @@
+"""Formulas of perimeters and surfaces: their length, area and Euler number."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .property import (
+    AREA,
+    BOTH,
+    DEEP,
+    FLAT,
+    LENGTH,
+    OURS,
+    SHAPE,
+    Property,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .measurement import Measurement
+
+
+def perimeter(found: Measurement) -> NDArray[Any]:
+    """Length of the line through the centers of border pixels, by Benkrid and Crookes' weights.
+
+    Their weights are 1, sqrt(2) and the mean of both: what a chain code through the pixel adds.
+    Where spacings differ, each link of the chain has its own length.
+    """
+    counts = found.group("outline")
+    straight = found.spacing if counts.shape[1] > 2 else found.spacing[:1]
+    steps = np.array([*straight / 6, np.hypot(*found.spacing) / 2])
+    return _weigh(counts, steps)
+
+
+def exposed(found: Measurement) -> NDArray[Any]:
+    """Length (area) of the pixel edges (voxel faces) that border on something else."""
+    steps = np.abs(found.counts.layout.steps[:, 3 - len(found.spacing) :])
+    pairs = found.group("pairs")
+    length = np.zeros(len(pairs))
+    for column in np.flatnonzero(steps.sum(axis=1) == 1):
+        one = found.spacing.prod() / found.spacing[steps[column] == 1][0]
+        length += 2 * one * (found.pixels - pairs[:, column])
+    return length
+
+
+def crofton(found: Measurement) -> NDArray[Any]:
+    """Length of the outline (area of the surface) from the intercepts along grid lines.
+
+    By the formula of Cauchy and Crofton it is the mean over all directions of the number of
+    intercepts times the distance (area) between parallel lines, times pi (4). A direction stands
+    for those that are nearer to it than to any other. In 2D with equal spacings these are
+    scikit-image's weights, in 3D those of Lehmann and Legland.
+    """
+    steps = found.counts.layout.steps[:, 3 - len(found.spacing) :]
+    unit = found.spacing.max()
+    vectors = steps * (found.spacing / unit)
+    between = found.spacing.prod() / (np.sqrt((vectors**2).sum(axis=1)) * unit)
+    shares = _shares(tuple(map(tuple, vectors.tolist())))
+    intercepts = (found.pixels - found.group("pairs").T).T
+    factor = {2: np.pi, 3: 4.0}[len(found.spacing)]
+    return _weigh(intercepts, factor * shares * between)
+
+
+@cache
+def _shares(vectors: tuple[tuple[float, ...], ...]) -> NDArray[np.float64]:
+    """Divide all directions among those of some vectors, each with its opposite, by nearness."""
+    ends = np.array(vectors)
+    if ends.shape[1] == 2:
+        angles = np.arctan2(ends[:, 0], ends[:, 1]) % np.pi
+        order = np.argsort(angles)
+        gaps = np.diff(angles[order], append=angles[order[0]] + np.pi)
+        shares = np.empty(len(angles))
+        shares[order] = (gaps + np.roll(gaps, 1)) / (2 * np.pi)
+        return shares
+    from scipy.spatial import SphericalVoronoi
+
+    ends = ends / np.sqrt((ends**2).sum(axis=1))[:, None]
+    cells = SphericalVoronoi(np.concatenate([ends, -ends]))
+    areas = np.asarray(cells.calculate_areas())
+    return areas[: len(ends)] / (2 * np.pi)
+
+
+def _weigh(counts: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add up columns that lie together, each times its weight."""
+    total = counts[:, 0] * weights[0]
+    for column, weight in zip(counts.T[1:], weights[1:], strict=True):
+        total += column * weight
+    return np.asarray(total)
+
+
+def circularity(found: Measurement) -> NDArray[Any]:
+    """Area per area of the disk with the same perimeter_crofton."""
+    area = found.pixels * found.spacing.prod()
+    return np.asarray(4 * np.pi * area / crofton(found) ** 2)
+
+
+def sphericity(found: Measurement) -> NDArray[Any]:
+    """Surface of the ball with the same volume per surface_area_crofton."""
+    volume = found.pixels * found.spacing.prod()
+    return np.asarray(np.cbrt(36 * np.pi) * np.cbrt(volume) ** 2 / crofton(found))
+
+
+def euler_full(found: Measurement) -> NDArray[Any]:
+    """Euler number if pixels connect through corners, too."""
+    return found.group("euler_full")[:, 0]
+
+
+def euler_faces(found: Measurement) -> NDArray[Any]:
+    """Euler number if pixels connect through faces alone."""
+    return found.group("euler_face")[:, 0]
+
+
+ROWS = (
+    Property(
+        "perimeter",
+        "Length of the line through the centers of border pixels (Benkrid, Crookes 2000).",
+        SHAPE,
+        ranks=FLAT,
+        unit=LENGTH,
+        needs=("outline",),
+        formula=perimeter,
+    ),
+    Property(
+        "perimeter_crofton",
+        "Length of the outline from intercepts in four directions (Crofton's formula).",
+        SHAPE,
+        ranks=FLAT,
+        unit=LENGTH,
+        needs=("all",),
+        formula=crofton,
+    ),
+    Property(
+        "perimeter_edges",
+        "Length of the pixel edges that border on something else (Kalentev et al. 2011).",
+        SHAPE,
+        ranks=FLAT,
+        source=OURS,
+        unit=LENGTH,
+        needs=("faces",),
+        formula=exposed,
+    ),
+    Property(
+        "circularity",
+        "4 pi area / perimeter_crofton ** 2: 1 for a disk, less for other shapes (Cox 1927).",
+        SHAPE,
+        ranks=FLAT,
+        source=OURS,
+        needs=("all",),
+        formula=circularity,
+    ),
+    Property(
+        "surface_area_faces",
+        "Area of the voxel faces that border on something else (Kalentev et al. 2011).",
+        SHAPE,
+        ranks=DEEP,
+        source=OURS,
+        unit=AREA,
+        needs=("faces",),
+        formula=exposed,
+    ),
+    Property(
+        "surface_area_crofton",
+        "Area of the surface from intercepts in 13 directions (Lehmann, Legland 2012).",
+        SHAPE,
+        ranks=DEEP,
+        source=OURS,
+        unit=AREA,
+        needs=("all",),
+        formula=crofton,
+    ),
+    Property(
+        "sphericity",
+        "Surface of the ball of the same volume per surface_area_crofton (Wadell 1935).",
+        SHAPE,
+        ranks=DEEP,
+        source=OURS,
+        needs=("all",),
+        formula=sphericity,
+    ),
+    Property(
+        "euler_number",
+        "Objects less holes in 2D, plus cavities less tunnels in 3D; corners connect.",
+        SHAPE,
+        ranks=BOTH,
+        needs=("euler_full",),
+        formula=euler_full,
+    ),
+    Property(
+        "euler_number_faces",
+        "Euler number if pixels connect through faces alone.",
+        SHAPE,
+        ranks=BOTH,
+        source=OURS,
+        needs=("euler_face",),
+        formula=euler_faces,
+    ),
+)

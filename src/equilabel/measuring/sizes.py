@@ -1,0 +1,166 @@
+"""Formulas of size and position: scikit-image's definitions, and ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .property import (
+    DEEP,
+    LENGTH,
+    OURS,
+    PIXEL,
+    POSITION,
+    SIZE,
+    Property,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .measurement import Measurement
+
+
+def label(found: Measurement) -> NDArray[Any]:
+    """Return the number of the object."""
+    return found.counts.labels
+
+
+def frame(found: Measurement) -> NDArray[Any]:
+    """Find the image of a stack in which the object is."""
+    return found.counts.box[0, :, 0]
+
+
+def num_pixels(found: Measurement) -> NDArray[Any]:
+    """Count the pixels."""
+    return found.pixels
+
+
+def area(found: Measurement) -> NDArray[Any]:
+    """Pixels times the area (volume) of one."""
+    return np.asarray(found.pixels * found.spacing.prod())
+
+
+def bbox(found: Measurement) -> NDArray[Any]:
+    """First pixel along each axis, then last + 1 along each."""
+    return np.concatenate([found.first.T, found.last.T]).T
+
+
+def area_bbox(found: Measurement) -> NDArray[Any]:
+    """Area (volume) of the bounding box."""
+    return np.asarray(_box_pixels(found) * found.spacing.prod())
+
+
+def extent(found: Measurement) -> NDArray[Any]:
+    """Pixels per pixel of the bounding box."""
+    return np.asarray(found.pixels / _box_pixels(found))
+
+
+def centroid(found: Measurement) -> NDArray[Any]:
+    """Mean coordinate along each axis."""
+    return np.asarray((found.first + found.local) * found.spacing)
+
+
+def centroid_local(found: Measurement) -> NDArray[Any]:
+    """Mean coordinate from the corner of the bounding box."""
+    return np.asarray(found.local * found.spacing)
+
+
+def equivalent_diameter_area(found: Measurement) -> NDArray[Any]:
+    """Diameter of the disk (ball) of the same area (volume), as scikit-image defines it."""
+    return np.asarray((2 * found.rank * area(found) / np.pi) ** (1 / found.rank))
+
+
+def touches_border(found: Measurement) -> NDArray[Any]:
+    """Whether a pixel lies first or last along an axis that is longer than 1."""
+    long = found.sides > 1
+    return np.asarray((((found.first == 0) | (found.last == found.sides)) & long).any(axis=1))
+
+
+def _box_pixels(found: Measurement) -> NDArray[Any]:
+    return np.asarray(np.prod((found.last - found.first).T, axis=0))
+
+
+ROWS = (
+    Property("label", "Number of the object.", POSITION, formula=label),
+    Property(
+        "frame",
+        "Image of the stack in which the object is.",
+        POSITION,
+        source=OURS,
+        needs=("box",),
+        formula=frame,
+    ),
+    Property("num_pixels", "Number of pixels.", POSITION, unit=PIXEL, formula=num_pixels),
+    Property(
+        "area",
+        "Pixels times the area (volume) of one.",
+        POSITION,
+        unit=SIZE,
+        formula=area,
+    ),
+    Property(
+        "volume",
+        "The area of 3D objects by its other name.",
+        POSITION,
+        ranks=DEEP,
+        source=OURS,
+        unit=SIZE,
+        formula=area,
+    ),
+    Property(
+        "bbox",
+        "First pixel along each axis, then last + 1 along each.",
+        POSITION,
+        unit=PIXEL,
+        needs=("box",),
+        formula=bbox,
+    ),
+    Property(
+        "area_bbox",
+        "Area (volume) of the bounding box.",
+        POSITION,
+        unit=SIZE,
+        needs=("box",),
+        formula=area_bbox,
+    ),
+    Property(
+        "extent",
+        "Pixels per pixel of the bounding box.",
+        POSITION,
+        needs=("box",),
+        formula=extent,
+    ),
+    Property(
+        "centroid",
+        "Mean coordinate along each axis.",
+        POSITION,
+        unit=LENGTH,
+        needs=("box", "sums"),
+        formula=centroid,
+    ),
+    Property(
+        "centroid_local",
+        "Mean coordinate from the corner of the bounding box.",
+        POSITION,
+        unit=LENGTH,
+        needs=("box", "sums"),
+        formula=centroid_local,
+    ),
+    Property(
+        "equivalent_diameter_area",
+        "Diameter of the disk (ball) of the same area.",
+        POSITION,
+        unit=LENGTH,
+        formula=equivalent_diameter_area,
+    ),
+    Property(
+        "touches_border",
+        "Whether a pixel lies at the border of the image.",
+        POSITION,
+        source=OURS,
+        needs=("box",),
+        formula=touches_border,
+    ),
+)
