@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROUNDS = 10_000  # of smoothing, before the search for two peaks is given up
 
 
-class NoThresholdError(ValueError):
+class NoThresholdError(ValueError, RuntimeError):
     """A criterion finds no threshold in an image."""
 
 

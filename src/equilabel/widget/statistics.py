@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import equilabel
 
 # The labels are there anyway; a table of numbers cannot hold arrays.
-LEFT_OUT = ("label", "coords", "coords_scaled", "slice")
-LEFT_OUT += ("image", "image_convex", "image_filled", "image_intensity")
+LEFT_OUT = (
+    *("label", "coords", "coords_scaled", "slice"),
+    *("image", "image_convex", "image_filled", "image_intensity"),
+)
 
 # What `equilabel.segment` measures by itself; the outline depends on the pixels.
 USUAL = (
