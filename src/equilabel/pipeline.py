@@ -335,7 +335,7 @@ def _choose(
     kept = counts.pixels >= min_size
     if max_size is not None:
         kept &= counts.pixels <= max_size
-    first, last = counts.box
+    first, last = counts.begins, counts.ends
     stacked = int(counts.layout.stacked)
     for axis, side in enumerate(counts.shape[stacked:] if exclude_border else (), stacked):
         if side > 1:

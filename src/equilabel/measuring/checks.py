@@ -48,7 +48,7 @@ def check_labels(label_image: ArrayLike) -> NDArray[Any]:
     if not 1 <= labels.ndim <= 6:
         message = f"label_image must have 1 to 6 axes; got {labels.ndim}."
         raise ValueError(message)
-    return labels.astype(labels.dtype.newbyteorder("="), copy=False)
+    return labels if labels.dtype.isnative else labels.astype(labels.dtype.newbyteorder("="))
 
 
 def check_not_negative(found: NDArray[np.int64], labels: NDArray[Any]) -> None:
@@ -97,8 +97,8 @@ REMEDIES = {
 }
 
 
-def check_defined(key: str, rank: int, stacked: bool, values: NDArray[Any] | None) -> None:
-    """Raise an error if a property is not defined for the image."""
+def check_defined(key: str, rank: int, stacked: bool) -> None:
+    """Raise PropertyUndefinedError if a property is not defined for such an image."""
     row = PROPERTIES[key]
     if row.ranks and rank not in row.ranks:
         defined = " or ".join(map(str, row.ranks))
@@ -109,8 +109,12 @@ def check_defined(key: str, rank: int, stacked: bool, values: NDArray[Any] | Non
     if key == "frame" and not stacked:
         message = "property 'frame' is defined for a stack; got stacked=False. Pass stacked=True."
         raise PropertyUndefinedError(message)
-    if row.intensity and values is None:
-        message = f"property {key!r} needs an intensity_image; got None."
+
+
+def check_intensity(keys: tuple[str, ...], values: NDArray[Any] | None) -> None:
+    """Raise IntensityMissingError if properties of values are asked for without any."""
+    if keys and values is None:
+        message = f"property {keys[0]!r} needs an intensity_image; got None."
         raise IntensityMissingError(message)
 
 

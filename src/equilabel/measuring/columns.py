@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,12 +60,17 @@ def named_columns(name: str, values: NDArray[Any], separator: str) -> dict[str, 
     """
     if values.ndim == 1:
         return {name: values}
-    return {
-        separator.join(map(str, (name, *part))): values[(slice(None), *part)]
-        for part in np.ndindex(values.shape[1:])
-    }
+    names = part_names(name, values.shape[1:], separator)
+    return dict(zip(names, values.reshape(len(values), len(names)).T, strict=True))
+
+
+@lru_cache(1024)
+def part_names(name: str, shape: tuple[int, ...], separator: str) -> tuple[str, ...]:
+    """Name the columns of a property of several parts."""
+    return tuple(separator.join(map(str, (name, *part))) for part in np.ndindex(shape))
 
 
 def _own(values: NDArray[Any], counts: Counts) -> NDArray[Any]:
     """Copy values if they are a view of the counts, so that these can go."""
-    return values.copy() if np.may_share_memory(values, counts.table) else values
+    shared = not values.flags.owndata and np.may_share_memory(values, counts.table)
+    return values.copy() if shared else values

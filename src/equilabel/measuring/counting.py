@@ -41,22 +41,27 @@ def count_labels(labels: Any, values: Any, plan: Plan, box: Any = None) -> Count
         If a label is negative or beyond int64, or lies in several images of a stack.
     """
     device = resolve("auto", labels)
-    labels = labels.astype(labels.dtype.newbyteorder("="), order="C", copy=False)
-    layout = plan.layout
+    if not (labels.dtype.isnative and labels.flags.c_contiguous):
+        labels = labels.astype(labels.dtype.newbyteorder("="), order="C")
+    if device == "cpu":
+        return _count_here(labels, values, plan, box, device)
     with using(device):
-        values = None if values is None else place(values, device)
-        kernels = passes("accumulate", device)
-        more = {} if box is None else {"box": box}
-        found = kernels.Accumulator(
-            kernels.LabelSource(labels), layout, keep=plan.needs_pixels, **more
-        )
-        check_not_negative(found.labels, labels)
-        high = None
-        rows = find_wide(found.table, layout, labels.shape)
-        if len(rows):
-            exact = sum_wide(kernels, labels, found.labels[rows], layout)
-            high = upper_words(found.table, layout, rows, exact)
-        return _finish(found, values, plan, labels.shape, high)
+        return _count_here(labels, values, plan, box, device)
+
+
+def _count_here(labels: Any, values: Any, plan: Plan, box: Any, device: str) -> Counts:
+    """Count C-contiguous labels on the device that holds them, which is the current one."""
+    values = None if values is None else place(values, device)
+    kernels, layout = passes("accumulate", device), plan.layout
+    more = {} if box is None else {"box": box}
+    found = kernels.Accumulator(kernels.LabelSource(labels), layout, keep=plan.needs_pixels, **more)
+    check_not_negative(found.labels, labels)
+    high = None
+    rows = find_wide(found.table, layout, labels.shape)
+    if len(rows):
+        exact = sum_wide(kernels, labels, found.labels[rows], layout)
+        high = upper_words(found.table, layout, rows, exact)
+    return _finish(found, values, plan, labels.shape, high)
 
 
 def count_runs(
@@ -138,7 +143,7 @@ def _finish(
             summed = summed._replace(deviations=deviations)
     counts = Counts(found.labels, table, layout, shape, single, summed, high)
     if layout.stacked:
-        check_frames(counts.labels, *counts.box[:, :, 0])
+        check_frames(counts.labels, counts.begins[:, 0], counts.ends[:, 0])
     if not plan.needs_moments:
         return counts
     return replace(counts, moments=_sum_moments(found, flat, counts, plan))

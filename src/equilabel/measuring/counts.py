@@ -92,11 +92,14 @@ class Counts:
         return self.table[:, self.layout[name]]
 
     @cached_property
-    def box(self) -> NDArray[np.int64]:
-        """Least and greatest + 1 of the coordinates along each axis, (2, N, axes)."""
-        sides = np.array(self.shape, np.int64)
-        lows, highs = self.group("lows"), self.group("highs")
-        return np.stack([(sides - lows).T, highs.T]).transpose(0, 2, 1)
+    def begins(self) -> NDArray[np.int64]:
+        """Least coordinate of each label along each axis of the image, (N, axes)."""
+        return np.asarray(np.array(self.shape, np.int64) - self.group("lows"))
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """Greatest coordinate + 1 of each label along each axis of the image, (N, axes)."""
+        return self.group("highs")
 
     @property
     def first_pixels(self) -> NDArray[np.int64]:

@@ -53,15 +53,15 @@ class Measurement:
         """Return the columns of a group of the table of counts."""
         return self.counts.group(name)
 
-    @cached_property
+    @property
     def first(self) -> NDArray[np.int64]:
         """Least coordinate along each spatial axis, (N, rank)."""
-        return self.counts.box[0, :, -self.rank :]
+        return self.counts.begins[:, -self.rank :]
 
-    @cached_property
+    @property
     def last(self) -> NDArray[np.int64]:
         """Greatest coordinate + 1 along each spatial axis, (N, rank)."""
-        return self.counts.box[1, :, -self.rank :]
+        return self.counts.ends[:, -self.rank :]
 
     @cached_property
     def local(self) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import wide
-from .checks import check_defined, check_labels, check_spacing, check_values, resolve_names
+from .checks import check_intensity, check_labels, check_spacing, check_values, resolve_names
 from .columns import compute_columns
 from .counting import count_labels
 from .plan import make_plan
@@ -82,17 +82,15 @@ def count_part(
     values = check_values(intensity_image, labels.shape)
     steps = check_spacing(spacing, rank)
     names = (properties,) if isinstance(properties, str) else tuple(properties)
-    keys = resolve_names(names)
-    for _, key in keys:
-        check_defined(key, rank, stacked, values)
+    plan = make_plan(names, (), labels.ndim, bool(stacked), len(set(steps)) < 2, first=True)
+    check_intensity(plan.intensity, values)
+    for _, key in (*plan.columns, *plan.fallback):
         if not PROPERTIES[key].mergeable:
             message = (
                 f"properties must be counts that parts add up to; got {key!r}. "
                 "Ask `regionprops_table` for it."
             )
             raise ValueError(message)
-    even = len(set(steps)) < 2
-    plan = make_plan(names, keys, (), labels.ndim, bool(stacked), even, first=True)
     whole = labels.shape if shape is None else tuple(shape)
     corner = (0,) * labels.ndim if origin is None else tuple(origin)
     _check_part(labels.shape, box, corner, whole)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from equilabel.kernels.layout import Layout
 
+from .checks import check_defined, resolve_names
 from .properties import PROPERTIES
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Plan:
     needs : frozenset of str
         Sums over pixels beside the table: "values", "deviations", "raw", "central", "weighted",
         "weighted_central".
+    intensity : tuple of str
+        Keys of the properties that need an intensity image.
     order : tuple of str
         Names of all columns, in the order in which they were asked for.
     """
@@ -43,24 +46,25 @@ class Plan:
     functions: tuple[Callable[..., Any], ...]
     layout: Layout
     needs: frozenset[str]
+    intensity: tuple[str, ...]
     order: tuple[str, ...]
 
-    @property
+    @cached_property
     def needs_labels(self) -> bool:
         """Whether an image of labels is needed in any case."""
         return bool(self.fallback or self.functions)
 
-    @property
+    @cached_property
     def needs_pixels(self) -> bool:
         """Whether pixels are summed over, beside the table of counts."""
         return bool(self.needs)
 
-    @property
+    @cached_property
     def needs_moments(self) -> bool:
         """Whether powers of coordinates are summed."""
         return bool(self.needs & MOMENTS)
 
-    @property
+    @cached_property
     def only_sizes(self) -> bool:
         """Whether all follows from the number of elements and exposed faces."""
         needs = {need for _, key in self.columns for need in PROPERTIES[key].needs}
@@ -70,21 +74,18 @@ class Plan:
 @lru_cache(256)
 def make_plan(
     wanted: tuple[str, ...],
-    keys: tuple[tuple[str, str], ...],
     functions: tuple[Callable[..., Any], ...],
     axes: int,
     stacked: bool,
     even: bool,
     first: bool = False,
 ) -> Plan:
-    """Tell what to count for some properties.
+    """Tell what to count for some properties, or raise an error if one is not known or defined.
 
     Parameters
     ----------
     wanted : tuple of str
-        Names of the columns, in order.
-    keys : tuple of (str, str)
-        Each name with its key of `PROPERTIES`, but for those of functions.
+        Names of properties and functions, in the order of the columns.
     functions : tuple of callable
         Extra properties.
     axes : int
@@ -98,11 +99,13 @@ def make_plan(
 
     Examples
     --------
-    >>> names = ("perimeter", "area")
-    >>> plan = make_plan(names, tuple((name, name) for name in names), (), 2, False, True)
+    >>> plan = make_plan(("perimeter", "area"), (), 2, False, True)
     >>> plan.layout.outline, plan.layout.pairs, plan.layout.seconds, plan.needs_pixels
     ('equal', 'none', False, False)
     """
+    keys = resolve_names(wanted, frozenset(function.__name__ for function in functions))
+    for _, key in keys:
+        check_defined(key, axes - stacked, stacked)
     columns = tuple(pair for pair in keys if PROPERTIES[pair[1]].counted)
     needs = {need for _, key in columns for need in PROPERTIES[key].needs}
     layout = Layout(
@@ -123,5 +126,6 @@ def make_plan(
         functions=own,
         layout=layout,
         needs=frozenset(needs & (VALUES | MOMENTS)),
+        intensity=tuple(key for _, key in keys if PROPERTIES[key].intensity),
         order=tuple(dict.fromkeys((*wanted, *(function.__name__ for function in own)))),
     )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from equilabel.devices import fetch
 
 from .checks import (
-    check_defined,
     check_functions,
+    check_intensity,
     check_spacing,
     check_values,
     resolve_names,
@@ -109,8 +109,10 @@ def make_request(
     values = check_values(intensity_image, shape)
     wanted = (properties,) if isinstance(properties, str) else tuple(properties)
     functions = check_functions(extra_properties, rank)
-    keys = resolve_names(wanted, frozenset(function.__name__ for function in functions))
-    for _, key in keys:
-        check_defined(key, rank, stacked, values)
-    plan = make_plan(wanted, keys, functions, len(shape), stacked, len(set(steps)) < 2)
+    try:
+        plan = make_plan(wanted, functions, len(shape), stacked, len(set(steps)) < 2)
+    except TypeError:  # names, or functions, that cannot be looked up
+        resolve_names(wanted)
+        raise
+    check_intensity(plan.intensity, values)
     return Request(plan, values, steps, spacing, separator, cache)

@@ -29,7 +29,7 @@ def label(found: Measurement) -> NDArray[Any]:
 
 def frame(found: Measurement) -> NDArray[Any]:
     """Find the image of a stack in which the object is."""
-    return found.counts.box[0, :, 0]
+    return found.counts.begins[:, 0]
 
 
 def num_pixels(found: Measurement) -> NDArray[Any]:
@@ -44,7 +44,7 @@ def area(found: Measurement) -> NDArray[Any]:
 
 def bbox(found: Measurement) -> NDArray[Any]:
     """First pixel along each axis, then last + 1 along each."""
-    return np.concatenate([found.first.T, found.last.T]).T
+    return np.concatenate([found.first, found.last], axis=1)
 
 
 def area_bbox(found: Measurement) -> NDArray[Any]:

@@ -8,6 +8,7 @@ summed again, in boxes of the image that are small enough, and added up as Pytho
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -49,8 +50,14 @@ def find_wide(
 
 def may_be_wide(sides: tuple[int, ...], layout: Layout) -> bool:
     """Tell whether an image is so large that 64 bits may not hold the sums of a label."""
-    longest = max(sides[int(layout.stacked) :], default=1)
-    return bool(prod(map(int, sides)) * int(longest) ** (1 + int(layout.seconds)) >= LIMIT)
+    return largest_sum(tuple(sides), layout.stacked, layout.seconds) >= LIMIT
+
+
+@lru_cache(256)
+def largest_sum(sides: tuple[int, ...], stacked: bool, products: bool) -> int:
+    """Return what sums of coordinates, or of products of two, cannot exceed in an image."""
+    longest = int(max(sides[int(stacked) :], default=1))
+    return prod(map(int, sides)) * (longest * longest if products else longest)
 
 
 def sum_wide(

@@ -7,6 +7,7 @@ shape of the image alone, so that sums of floats have the same bits with any num
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -65,19 +66,17 @@ class Accumulator:
         self.layout = layout
         self._shape = rows.shape
         self._columns = rows.sides[-1]
-        plain = Layout(layout.axes, layout.stacked, pairs=layout.pairs)
-        if isinstance(rows, RunSource) and not keep and layout == plain and layout.pairs != "all":
-            self.labels, self.table = add_joined(rows, layout)
-            return
-        size = prod(rows.sides)
-        count = prod(rows.sides[:-1]) if size else 0
-        tall = max(1, STRIP // max(1, self._columns))
-        spans = [(row, min(row + tall, count)) for row in range(0, count, tall)]
+        if isinstance(rows, RunSource) and not keep and layout.pairs != "all":
+            plain = Layout(layout.axes, layout.stacked, pairs=layout.pairs)
+            if layout == plain:
+                self.labels, self.table = add_joined(rows, layout)
+                return
         plan = make_plan(layout)
-        kept = rows_within(rows.sides, box)
+        kept = None if box is None else rows_within(rows.sides, box)
         columns = (0, self._columns) if box is None else box[-1]
         self._strips: list[Strip] = threads.each(
-            lambda first, last: measure_strip(rows, plan, first, last, kept, columns, keep), spans
+            lambda first, last: measure_strip(rows, plan, first, last, kept, columns, keep),
+            strips_of(rows.sides, STRIP),
         )
         self.labels, self.table, self._lines = join(self._strips, layout)
 
@@ -189,6 +188,15 @@ class Accumulator:
         for lines, part in zip(self._lines, self._each(add, self._lines), strict=True):
             sums[lines] += part
         return sums
+
+
+@lru_cache(256)
+def strips_of(sides: tuple[int, ...], pixels: int) -> list[tuple[int, int]]:
+    """Cut the rows of an image into strips of about so many pixels."""
+    columns = sides[-1]
+    count = prod(sides[:-1]) if columns else 0
+    tall = max(1, pixels // max(1, columns))
+    return [(row, min(row + tall, count)) for row in range(0, count, tall)]
 
 
 def _plain(values: NDArray[Any]) -> tuple[NDArray[Any], int]:

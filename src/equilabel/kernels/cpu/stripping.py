@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -165,6 +165,7 @@ class Plan:
         return len(self.steps)
 
 
+@lru_cache(64)
 def make_plan(layout: Layout) -> Plan:
     """Lay out planes: foreground, steps, configurations; and what their bits count."""
     steps = steps_to(layout.rank, layout.compared)
@@ -278,9 +279,9 @@ def join(
     """Add up the tables of strips; return labels, table, and the lines of each strip in it."""
     if not strips:
         return np.empty(0, np.int64), np.zeros((0, layout.width), np.int64), []
+    if len(strips) == 1:
+        return _in_order(strips[0])
     ids = np.concatenate([strip.ids for strip in strips])
-    if len(strips) == 1 and (len(ids) < 2 or bool((ids[1:] > ids[:-1]).all())):
-        return ids, strips[0].table, [slice(None)]
     least, most = int(ids.min(initial=0)), int(ids.max(initial=-1))
     if least >= 0 and most < ROOM * len(ids) + FLOOR:
         occurs = np.zeros(most + 1, bool)
@@ -296,3 +297,14 @@ def join(
     for strip, line in zip(strips, lines, strict=True):
         tallying.add_table(table, line, strip.table, lows, sums)
     return labels, table, lines
+
+
+def _in_order(strip: Strip) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Any]]:
+    """Sort the labels of an image that is a single strip."""
+    ids = strip.ids
+    if len(ids) < 2 or bool((ids[1:] > ids[:-1]).all()):
+        return ids, strip.table, [slice(None)]
+    order = np.argsort(ids)
+    lines = np.empty(len(ids), np.int64)
+    lines[order] = np.arange(len(ids))
+    return ids[order], strip.table[order], [lines]
