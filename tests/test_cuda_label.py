@@ -6,14 +6,13 @@ import sys
 import numpy as np
 import pytest
 
-from equilabel import DeviceUnavailableError, binarize, label, segment
+from equilabel import METHODS, DeviceUnavailableError, binarize, label, segment
 from equilabel.devices import DeviceMemoryError
 from equilabel.samples import blobs, nuclei_2d, percolation
 from strategies import DTYPES, LAYOUTS
 from strategies import blobs as blocks
 
 pytestmark = pytest.mark.gpu
-METHODS = ("runs", "kalentev", "komura")
 SPIN = r"""
 extern "C" __global__ void spin(long long cycles)
 {
@@ -220,7 +219,8 @@ def test_a_gpu_that_is_not_there_is_refused(cupy):
 @pytest.mark.parametrize(
     ("image", "kind", "rule"),
     [
-        (lambda cupy: cupy.ones((3, 3), "f4"), TypeError, "must be of bool or an integer type"),
+        (lambda cupy: cupy.ones((3, 3), "c8"), TypeError, "must be of bool, an integer type, or"),
+        (lambda cupy: cupy.full((3, 3), 0.5), ValueError, "must hold whole numbers; got 0.5"),
         (lambda cupy: cupy.ones((2,) * 7, bool), ValueError, "must have at most 6 axes"),
     ],
 )
@@ -370,8 +370,8 @@ def test_pixels_are_compared_while_they_are_packed(cupy, dtype, compare):
 
     def label_compared(image, level, connectivity):
         foreground = Foreground(compare, level, values=False)
-        labels, count, _ = solve(problem_of(image, foreground, connectivity))
-        return labels.get(), int(count)
+        found = solve(problem_of(image, foreground, connectivity))
+        return found.labels.get(), int(found.count)
 
     rng = np.random.default_rng(0)
     low = 0 if dtype[0] == "u" else -100
@@ -388,3 +388,28 @@ def test_pixels_are_compared_while_they_are_packed(cupy, dtype, compare):
     shifted = cupy.asarray(image).reshape(-1)[5:-20].reshape(-1, 8)
     labels, _ = label_compared(shifted, value, None)
     np.testing.assert_array_equal(labels, label(signs[compare](shifted.get(), value)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_floats_that_are_whole_are_labeled_like_integers(cupy, dtype, method):
+    image = np.random.default_rng(0).integers(-1, 3, (40, 300)).astype(dtype)
+    image[image == 0] *= np.where(np.arange((image == 0).sum()) % 2, 1, -1)  # -0.0, too
+    for background in (None, 1, -1, 7):
+        found = label(cupy.asarray(image), background, method=method)
+        np.testing.assert_array_equal(found.get(), label(image.astype(int), background))
+
+
+def test_labels_that_another_stream_changes_write_nothing_outside_the_table(cupy):
+    from equilabel.kernels.cuda import accumulate
+    from equilabel.kernels.layout import Layout
+
+    labels = cupy.ones((64, 256), np.int32)
+    source = accumulate.LabelSource(labels)
+    labels[:] = 10**6  # what a table of two lines has no room for
+    layout = Layout(axes=2, first=True, seconds=True, pairs="all")
+    accumulator = accumulate.Accumulator(source, layout)
+    assert accumulator.table.shape == (1, layout.width)
+    accumulator.values(cupy.ones((labels.size, 1), np.uint8))
+    accumulator.values(cupy.ones((labels.size, 1), np.float32))
+    cupy.cuda.Device().synchronize()  # an access outside memory would be told here

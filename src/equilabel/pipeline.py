@@ -189,7 +189,7 @@ def segment(
             stacked=problem.stacked,
         )
         request = question([name for name in columns if name not in late])
-        labels, count, _, counts = solve(problem, request)
+        labels, count, _, counts = solve(problem, request, counted=True)
         if drops:
             tell("drop")
             kept = _choose(counts, min_size, max_size, exclude_border)
@@ -203,7 +203,7 @@ def segment(
         labels=labels,
         table=_frame(groups, columns),
         threshold=found,
-        num=int(count),
+        num=count,
         connectivity=rank if connectivity is None else connectivity,
         spacing=steps,
         method=find_method(method).name,

@@ -216,12 +216,12 @@ def label(
         shape = problem.image.shape
         request = make_request(properties, intensity_image, shape, spacing, stacked=problem.stacked)
         _check_apart(problem.out, request.values)
-    found = solve(problem, request)
+    found = solve(problem, request, counted=return_num)
     labels = found.labels if out is None else out
     if request is not None:
         table = request.table(found.counts, labels)
-        return (labels, int(found.count), table) if return_num else (labels, table)
-    return (labels, int(found.count)) if return_num else labels
+        return (labels, found.count, table) if return_num else (labels, table)
+    return (labels, found.count) if return_num else labels
 
 
 def _check_apart(out: Any, values: Any) -> None:

@@ -41,7 +41,11 @@ class Solution(NamedTuple):
 
 
 def solve(
-    problem: Problem, request: Request | None = None, *, table_only: bool = False
+    problem: Problem,
+    request: Request | None = None,
+    *,
+    counted: bool = False,
+    table_only: bool = False,
 ) -> Solution:
     """Label the image of a problem, and count what is asked of its components.
 
@@ -50,6 +54,8 @@ def solve(
     problem : Problem
     request : Request, optional
         What to count: from runs where these tell it, otherwise from labels.
+    counted : bool
+        Whether the number of labels is to be an int, which may have to be waited for.
     table_only : bool
         Whether labels are made only if the request needs them.
     """
@@ -61,8 +67,10 @@ def solve(
     current = home if problem.device == "cpu" else problem.device
     with using(current, lambda: memory_needed(problem)):
         if problem.numbered_by_columns:
-            return _solve_by_columns(problem, request)
-        return _solve_there(problem, request, table_only)
+            found = _solve_by_columns(problem, request)
+        else:
+            found = _solve_there(problem, request, table_only)
+        return found._replace(count=int(found.count)) if counted else found
 
 
 def memory_needed(problem: Problem) -> int:

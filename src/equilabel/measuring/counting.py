@@ -146,7 +146,8 @@ def _finish(
         check_frames(counts.labels, counts.begins[:, 0], counts.ends[:, 0])
     if not plan.needs_moments:
         return counts
-    return replace(counts, moments=_sum_moments(found, flat, counts, plan))
+    with np.errstate(all="ignore"):  # centroids weighted by values that are not finite
+        return replace(counts, moments=_sum_moments(found, flat, counts, plan))
 
 
 def _sum_moments(
