@@ -70,16 +70,16 @@ def half(steps: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @cache
 def earlier_steps(ndim: int, connectivity: int, stacked: bool) -> NDArray[np.int64]:
-    """List the steps to earlier neighbors along six axes, those before the image's being 0.
+    """List the steps to neighbors in earlier rows along six axes, those before the image's being 0.
 
     The nearest come first, of these the one along the first axis.
 
     Examples
     --------
     >>> earlier_steps(2, 2, False)[:, 4:].tolist()
-    [[-1, 0], [0, -1], [-1, -1], [-1, 1]]
+    [[-1, 0], [-1, -1], [-1, 1]]
     """
-    steps = half(offsets(ndim, connectivity, stacked=stacked))
+    steps = half(offsets(ndim, connectivity, stacked=stacked))[:-1]
     steps = steps[np.argsort(np.abs(steps).sum(axis=1), kind="stable")]
     return _frozen(np.pad(steps, ((0, 0), (6 - ndim, 0))))
 

@@ -202,14 +202,7 @@ def label(
     [4.0, 1.0]
     """
     problem = make_problem(
-        label_image,
-        background,
-        connectivity,
-        stacked=stacked,
-        method=method,
-        device=device,
-        out=out,
-        options=options or NO_OPTIONS,
+        label_image, background, connectivity, stacked, method, device, out, options or NO_OPTIONS
     )
     request = None
     if properties is not None:

@@ -25,7 +25,6 @@ def make_problem(
     label_image: Any,
     background: Any = None,
     connectivity: int | None = None,
-    *,
     stacked: bool = False,
     method: str = "auto",
     device: str = "auto",
@@ -39,7 +38,8 @@ def make_problem(
     TypeError, ValueError, DeviceUnavailableError
         As `label` does.
     """
-    image = check_type(take(label_image))
+    image = label_image if type(label_image) is np.ndarray else take(label_image)
+    image = check_type(image)
     foreground = check_background(image, background)
     return problem_of(image, foreground, connectivity, stacked, method, device, out, options)
 
@@ -56,9 +56,10 @@ def problem_of(
 ) -> Problem:
     """Make a problem of an array whose foreground is known; the other arguments are checked."""
     stacked = bool(stacked)
-    row = find_method(method)
+    row = AUTO if method == "auto" else find_method(method)
     axes = check_axes(image, stacked)
-    where = resolve(device, image)
+    on_host = device == "auto" and type(image) is np.ndarray
+    where = "cpu" if on_host else resolve(device, image)
     if row is not AUTO or options:  # which knows all grids
         check_ability(row, "grid", axes, where.partition(":")[0], options)
     hops = check_connectivity(connectivity, image.ndim - stacked)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from equilabel.devices import fetch, is_on_cuda, library, passes, place, resolve, using
 from equilabel.grid import Grid
@@ -85,7 +88,7 @@ def memory_needed(problem: Problem) -> int:
 def _solve_at_once(problem: Problem) -> Solution | None:
     """Label a small image by the default method in a single call, if it can be."""
     image, foreground, connectivity, stacked, method, *_ = problem
-    if method.answer != "runs" or not image.size or is_on_cuda(image):
+    if method.answer != "runs" or type(image) is not np.ndarray or not image.size:
         return None
     shape = image.shape
     if 1 in shape or not shape:
@@ -93,13 +96,19 @@ def _solve_at_once(problem: Problem) -> Solution | None:
             return None
         image = drop_short_axes(image, stacked)
         connectivity = min(connectivity, image.ndim - stacked)
-    found = passes("runs", "cpu").label_at_once(image, foreground, connectivity, stacked)
+    found = runs_on_host().label_at_once(image, foreground, connectivity, stacked)
     if found is None:
         return None
     labels, count = found
     if count < 0:
         check_whole(image, foreground)
-    return Solution(labels.reshape(shape), count)
+    return Solution(labels if len(shape) == 1 else labels.reshape(shape), count)
+
+
+@cache
+def runs_on_host() -> Any:
+    """Load the passes of the default method for the CPU."""
+    return passes("runs", "cpu")
 
 
 def _solve_by_columns(problem: Problem, request: Request | None) -> Solution:

@@ -27,7 +27,8 @@ def label_pixels(pixels, lines, columns, level, bounded, values, steps, full, la
     values : bool
         Whether values tell components apart.
     steps : (K, 6) array of int64
-        To earlier neighbors along the leading axes and the last one; the nearest first.
+        To earlier neighbors along the leading axes and the last one, the nearest first; but for
+        the one to the left, which is looked at in any case.
     full : bool
         Whether pixels that share a corner are neighbors. Then all earlier neighbors of a pixel
         are neighbors of the one before it along the first axis, too: if that is of the same
@@ -51,23 +52,30 @@ def label_pixels(pixels, lines, columns, level, bounded, values, steps, full, la
         near, direct = select_steps(steps, position, shape, columns, offsets, aside)
         direct = direct and full
         advance(shape, position)
+        left = np.int32(0)
         for x in range(columns):
             here = start + x
             value = pixels[here]
             if bounded and value == level:
                 labels[here] = 0
+                left = np.int32(0)
                 continue
             if values and not is_whole(value):
                 return -1
-            label = np.int32(0)
+            label = left
+            if values and x > 0 and pixels[here - 1] != value:
+                label = np.int32(0)
             for k in range(near):
-                if x + aside[k] < 0 or x + aside[k] >= columns:
+                if aside[k] != 0 and (x + aside[k] < 0 or x + aside[k] >= columns):
                     continue
                 there = here + offsets[k]
                 other = labels[there]
-                if other == label or other == 0 or (values and pixels[there] != value):
+                same = pixels[there] == value if values else other != 0
+                if not same or other == label:
                     continue
                 if label != 0:
+                    if parents[label] == parents[other]:
+                        continue
                     label = find(parents, label)
                     other = find(parents, other)
                     if label < other:
@@ -82,6 +90,7 @@ def label_pixels(pixels, lines, columns, level, bounded, values, steps, full, la
                 label = provisional
                 parents[label] = label
             labels[here] = label
+            left = label
     components = np.int32(0)
     for label in range(1, provisional + 1):
         if parents[label] == label:
