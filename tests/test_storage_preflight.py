@@ -222,7 +222,7 @@ def test_a_jpeg_of_another_shape_is_refused(file, code, value):
         opened.pages[0].tags[code].overwrite(value)
         if code == 257:
             opened.pages[0].tags[278].overwrite(value)
-    assert_refused(file, None, "have JPEG parts of")
+    assert_refused(file, None, "have strips or tiles of .* values; got 64 x 64 x 1")
 
 
 def test_pages_of_different_layout_are_no_stack(file):
@@ -402,9 +402,9 @@ def cost(function):
 
 def test_an_image_over_the_limit_is_refused_with_the_remedy(file):
     tifffile.imwrite(file, np.zeros((100, 100), "uint8"), compression="zlib")
-    check_tiff(file, max_bytes=10_000)
-    with pytest.raises(UnreadableImageError, match=r"at most 9999 bytes; got 10000\. Pass"):
-        check_tiff(file, max_bytes=9_999)
+    check_tiff(file, memory_limit=10_000)
+    with pytest.raises(UnreadableImageError, match=r"to 5 kB at most; got 10 kB\. Pass .*--memory"):
+        check_tiff(file, memory_limit=5_000)
 
 
 # ------------------------------------------------------------- failing to decode
@@ -422,7 +422,7 @@ def test_pixels_that_cannot_be_decoded_are_one_line_with_the_cause(file):
     assert isinstance(caught.value.__cause__, (imagecodecs.DeflateError, imagecodecs.ZlibError))
 
 
-@pytest.mark.parametrize("error", [MemoryError("no room"), RuntimeError("a\nb"), IndexError()])
+@pytest.mark.parametrize("error", [RuntimeError("a\nb"), IndexError()])
 def test_whatever_the_decoder_raises_is_one_line(file, monkeypatch, error):
     tifffile.imwrite(file, pixels(8, 9))
 

@@ -112,11 +112,13 @@ def walk(file: BinaryIO) -> tuple[Page, ...]:
     ------
     UnreadableImageError
         If the file is no TIFF, the chain of pages loops or leaves the file, or a page has an
-        axis of length 0, lacks a tag, or points to bytes that are missing or too few.
+        axis of length 0, lacks a tag, or points to bytes that are missing, too few, or those of
+        another strip or tile.
     """
     directories = Directories(file)
     pages: list[Page] = []
     seen: set[int] = set()
+    everything: list[Page] = []
     offset = directories.first
     while offset:
         page, following = _page(directories, offset, len(pages))
@@ -124,11 +126,13 @@ def walk(file: BinaryIO) -> tuple[Page, ...]:
             if position in seen:
                 refuse("list each page once", f"a loop to byte {position} on page {len(pages)}")
             seen.add(position)
-        smaller = (_page(directories, position, len(pages))[0] for position in page.below)
+        smaller = [_page(directories, position, len(pages))[0] for position in page.below]
+        everything += [page, *smaller]
         pages.append(replace(page, footprint=page.footprint + sum(p.footprint for p in smaller)))
         offset = following
     if not pages:
         refuse("hold at least one page", "a header alone")
+    _check_overlaps(everything)
     return tuple(pages)
 
 
@@ -243,3 +247,14 @@ def _check_bytes(
             k = int(wrong.argmax())
             got = f"{stored[k]} bytes for part {k} of page {index}"
             refuse(f"have {exact[k]} bytes per strip or tile", got)
+
+
+def _check_overlaps(pages: list[Page]) -> None:
+    """Refuse strips and tiles that share bytes: one stream would be decoded again and again."""
+    starts = np.concatenate([page.segment_offsets for page in pages])
+    ends = starts + np.concatenate([page.segment_bytes for page in pages])
+    order = np.argsort(starts, kind="stable")
+    shared = starts[order[1:]] < ends[order[:-1]]
+    if shared.any():
+        at = starts[order[1:]][shared][0]
+        refuse("have bytes of its own for every strip and tile", f"two that share byte {at}")

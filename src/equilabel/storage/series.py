@@ -14,13 +14,14 @@ import numpy as np
 
 from .axes import canonical
 from .directories import UnreadableImageError, refuse, unreadable
+from .memory import half_of_free, readable
 from .metadata import describe
 from .preflight import walk
+from .segments import guard, try_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
@@ -28,14 +29,12 @@ if TYPE_CHECKING:
     from .preflight import Page
 
 MICROSCOPES = ("lsm", "mmstack")
-MOST_TRIED = 2**26  # bytes of a strip that is decoded to try its length
-LOSSLESS = {5: "lzw_decode", 8: "zlib_decode", 32946: "zlib_decode", 32773: "packbits_decode"}
-JPEG = {6, 7, 33007, 34892}
-LOSSLESS |= {34925: "lzma_decode", 34926: "zstd_decode", 50000: "zstd_decode"}
 
 
 @contextmanager
-def opened(path: Path, series: int, max_bytes: int) -> Iterator[tuple[Sequence[Any], Described]]:
+def opened(
+    path: Path, series: int, memory_limit: int | None
+) -> Iterator[tuple[Sequence[Any], Described]]:
     """Open a TIFF file and check all of it that can be checked without decoding.
 
     Parameters
@@ -44,8 +43,8 @@ def opened(path: Path, series: int, max_bytes: int) -> Iterator[tuple[Sequence[A
         File to open.
     series : int
         Which of its images has to be readable.
-    max_bytes : int
-        Largest image to accept, in bytes when decoded.
+    memory_limit : int, optional
+        Largest image to accept, in bytes when decoded; by default half of the free memory.
 
     Yields
     ------
@@ -90,11 +89,22 @@ def opened(path: Path, series: int, max_bytes: int) -> Iterator[tuple[Sequence[A
             _check_pages(image, pages, size)
             if announced.kind == "plain" and image.kind in ("generic", "uniform"):
                 _check_unannounced(image, pages, size)
-            nbytes = image.size * image.dtype.itemsize
-            if nbytes > max_bytes:
-                refuse(f"decode to at most {max_bytes} bytes", nbytes, "Pass a larger max_bytes.")
-            _check_lengths(file, pages)
+            _check_memory(image, memory_limit)
+            for page in image:
+                guard(page.keyframe)
+            if announced.kind == "plain":
+                _try_others(image, pages)
         yield images, announced
+
+
+def try_decoding(image: Any) -> None:
+    """Decode the first and the last strip or tile of an image that `opened` has checked.
+
+    Enough to notice that its pages announce another size or type than they hold.
+    """
+    page = image.keyframe
+    with _decoding():
+        try_ends(page.parent.filehandle, page)
 
 
 def decoded(image: Any) -> tuple[NDArray[Any], str, tuple[str, ...]]:
@@ -186,6 +196,23 @@ def _check_pages(image: Any, pages: Sequence[Page], size: int) -> None:
         refuse(f"hold the {image.size} values it announces", f"{len(listed)} pages of {each}")
 
 
+def _check_memory(image: Any, limit: int | None) -> None:
+    """Refuse what would take more memory than allowed, before any of it is decoded."""
+    import tifffile
+
+    page = image.keyframe
+    workers = min(tifffile.TIFF.MAXWORKERS, len(page.dataoffsets))
+    parts = 0 if page.is_contiguous else workers * math.prod(page.chunks)  # decoded at once
+    size = max(image.size, parts) * image.dtype.itemsize
+    allowed = half_of_free() if limit is None else limit
+    if size > allowed:
+        rule = f"decode to {readable(allowed)} at most"
+        if limit is None:
+            rule += ", half of the memory that is free"
+        remedy = "Pass a larger memory_limit (on the command line --memory-limit), or crop it."
+        refuse(rule, readable(size), remedy)
+
+
 def _check_unannounced(image: Any, pages: Sequence[Page], size: int) -> None:
     """Refuse a plain stack that has fallen apart: nothing says how many pages it had."""
     layout = pages[0].layout
@@ -197,50 +224,24 @@ def _check_unannounced(image: Any, pages: Sequence[Page], size: int) -> None:
         refuse("account for its bytes", f"{unclaimed} of {size} that belong to no page")
 
 
-def _check_lengths(file: BinaryIO, pages: Sequence[Page]) -> None:
-    """Refuse strips and tiles that decode to other sizes than their page claims.
-
-    The first and the last one of the first page of each layout: enough to notice a wrong
-    width or length, at little cost. Some codecs drop surplus pixels without an error.
-    """
-    import imagecodecs
-
-    for page in {page.layout: page for page in reversed(pages)}.values():
-        whole = page.segments.size
-        if whole > MOST_TRIED:
-            continue
-        for k, size in ((0, whole), (-1, page.segments.last)):
-            file.seek(int(page.segment_offsets[k]))
-            data = file.read(int(page.segment_bytes[k]))
-            if page.compression in LOSSLESS and page.layout[-1] == 1:
-                decode = getattr(imagecodecs, LOSSLESS[page.compression])
-                held = len(decode(data, out=whole + 1))
-                if held not in (size, whole):  # some writers fill up the last strip
-                    refuse(f"decode to {size} bytes per strip or tile", held)
-            elif page.compression in JPEG and (found := _jpeg_shape(data)):
-                block = (*page.block, page.shape[2])[1:3]  # a tile, or a strip of full width
-                rest = [total % part for total, part in zip(page.shape[1:3], block, strict=True)]
-                if any(n not in (b, r) for n, b, r in zip(found, block, rest, strict=True)):
-                    refuse(f"have JPEG parts of {block} pixels", found)
-
-
-def _jpeg_shape(data: bytes) -> tuple[int, int] | None:
-    """Return the length and width of a JPEG stream, None if it does not say."""
-    at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
-        marker = data[at + 1]
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # a frame, not a table
-            return int.from_bytes(data[at + 5 : at + 7]), int.from_bytes(data[at + 7 : at + 9])
-        at += 2 + int.from_bytes(data[at + 2 : at + 4])
-    return None
+def _try_others(image: Any, pages: Sequence[Page]) -> None:
+    """Refuse pages beside the image that do not decode: one of a stack may have lost its size."""
+    own = {page.offset for page in image}
+    for number in {p.layout: k for k, p in enumerate(pages) if p.offset not in own}.values():
+        page = image.parent.pages[number].aspage()
+        guard(page)
+        try_ends(image.parent.filehandle, page)
 
 
 @contextmanager
 def _decoding() -> Iterator[None]:
-    """Turn whatever a decoder raises into `UnreadableImageError`, the system's errors apart."""
+    """Turn whatever a decoder raises into `UnreadableImageError`.
+
+    Not the system's errors, and not a lack of memory: the file may be all right.
+    """
     try:
         yield
-    except UnreadableImageError:
+    except (UnreadableImageError, MemoryError):
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
