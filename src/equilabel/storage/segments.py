@@ -103,11 +103,11 @@ def _bytes(page: Any, given: Decode) -> Decode:
         size, whole = line * length, line * _length(page)
         if page.fillorder == 2:
             data = imagecodecs.bitorder_decode(data)
-        found = decompress(data, out=whole + 1)
+        found = decompress(data, out=np.empty(whole + 1, np.uint8))  # a number would be copied
         if len(found) not in (size, whole):  # some writers fill up the last strip
             more = " or more" if len(found) > whole else ""
             refuse(f"decode to {size} bytes per strip or tile", f"{len(found)}{more}")
-        return unpack(found, index, **options)
+        return unpack(memoryview(found), index, **options)
 
     return decode
 
