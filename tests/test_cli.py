@@ -555,6 +555,8 @@ def test_cells_of_the_summary_are_no_formulas(here):
         (["--unit", "parsec"], "unit must be"),
         (["--jobs", "0"], "jobs must be"),
         (["--time-limit", "0"], "time_limit must be"),
+        (["--memory-limit", "0 GB"], "memory_limit must be"),
+        (["--memory-limit", "much"], "memory_limit must be"),
         (["--format", "xls"], "xls"),
         (["--series", "x"], "series"),
         (["--resume", "--overwrite"], "resume and overwrite"),
@@ -568,6 +570,24 @@ def test_bad_options_are_refused_in_one_line_before_work(here, capsys, words, co
     assert complaint in said
     assert said.count("\n") == 1
     assert not Path("out").exists()
+
+
+def test_an_image_over_the_memory_limit_costs_its_row_and_names_the_option(here):
+    tiff("large.tif", picture((40, 40)))
+    tiff("small.tif", picture((24, 32)))
+    words = ["batch", "large.tif", "small.tif", "--out", "out", "--memory-limit"]
+    assert main([*words, "1kB"]) == 1
+    rows = summary()
+    assert rows["small.tif"]["status"] == "done"
+    assert "decode to 1 kB at most; got 1.6 kB" in rows["large.tif"]["error"]
+    assert "--memory-limit" in rows["large.tif"]["error"]
+    assert main([*words, "1GiB", "--resume"]) == 0  # it is none of the parameters
+    assert summary()["small.tif"]["status"] == "skipped"
+
+
+def test_images_at_once_share_half_of_the_free_memory(monkeypatch):
+    monkeypatch.setattr("equilabel.storage.memory.free", lambda: 80)
+    assert [options.memory_limit(None, jobs) for jobs in (1, 4)] == [40, 10]
 
 
 def test_bad_options_leave_earlier_results(here, capsys):
