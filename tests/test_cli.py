@@ -17,7 +17,7 @@ import pytest
 import tifffile
 
 from equilabel import METHODS, segment
-from equilabel.cli import batch, commands, main, one, options, workers
+from equilabel.cli import batch, commands, main, one, options, progress, workers
 from equilabel.cli.options import Options, RefusedError
 from equilabel.cli.records import Record
 from equilabel.storage.table import read_table
@@ -583,6 +583,30 @@ def test_an_image_over_the_memory_limit_costs_its_row_and_names_the_option(here)
     assert "--memory-limit" in rows["large.tif"]["error"]
     assert main([*words, "1GiB", "--resume"]) == 0  # it is none of the parameters
     assert summary()["small.tif"]["status"] == "skipped"
+
+
+def test_images_of_a_file_that_are_not_read_are_told_of(here, capsys):
+    with tifffile.TiffWriter("several.tif") as writer:
+        for size in (24, 28, 32):
+            writer.write(picture((size, 32)))
+    tiff("one.tif")
+    assert main(["batch", "several.tif", "one.tif", "--out", "out"]) == 0
+    note = "The file holds 3 images; number 0 was read and no other"
+    assert summary()["several.tif"]["notes"].startswith(note)
+    assert "holds" not in summary()["one.tif"]["notes"]
+    assert capsys.readouterr().out.count(f"  note      {note} (choose with --series") == 1
+    assert main(["batch", "several.tif", "--out", "other", "--series", "2"]) == 0
+    assert summary("other")["several.tif"]["shape"] == "32 x 32"
+
+
+def test_notes_are_told_by_how_many_images_have_them(capsys):
+    notes = [("a",), ("a", "b"), *((f"{k}",) for k in range(6))]
+    records = [Record("x.tif", "x", "done", objects=1, notes=each) for each in notes]
+    progress.say_notes(records)
+    said = capsys.readouterr().out
+    assert "  note      a (2 images)\n" in said
+    assert said.count("(1 image)") == 4
+    assert "  notes     3 more are in the summary" in said
 
 
 def test_images_at_once_share_half_of_the_free_memory(monkeypatch):

@@ -187,6 +187,9 @@ def test_every_image_of_an_ome_file_can_be_read(file):
     assert_same(second, pixels(4, 5), "YX")
     assert (first.spacing, second.spacing) == ({"X": 0.5}, {"X": 2.0})
     assert (second.series, second.series_count) == (1, 2)
+    assert first.notes[0].startswith("The file holds 2 images; number 0 was read and no other")
+    assert second.notes[0].startswith("The file holds 2 images; number 1 was read")
+    assert "--series" in first.notes[0]
 
 
 @pytest.mark.parametrize("series", [1, -1])

@@ -122,7 +122,17 @@ def read_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = N
         channels=channels if len(channels) == count else (),
         series=series,
         series_count=len(images),
-        notes=(*notes, *known.notes),
+        notes=(*_left_out(series, len(images)), *notes, *known.notes),
+    )
+
+
+def _left_out(series: int, count: int) -> tuple[str, ...]:
+    """Say which of several images was read; nothing where there is one."""
+    if count == 1:
+        return ()
+    return (
+        f"The file holds {count} images; number {series} was read and no other (choose with "
+        "--series, in Python series=).",
     )
 
 
