@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from equilabel import METHODS, segment
 from equilabel.cli import batch, commands, main, one, options, progress, workers
 from equilabel.cli.options import Options, RefusedError
 from equilabel.cli.records import Record
+from equilabel.kernels.cpu.caching import CacheWarning
 from equilabel.storage.table import read_table
 from equilabel.storage.tiff import read_tiff
 
@@ -597,6 +599,22 @@ def test_images_of_a_file_that_are_not_read_are_told_of(here, capsys):
     assert capsys.readouterr().out.count(f"  note      {note} (choose with --series") == 1
     assert main(["batch", "several.tif", "--out", "other", "--series", "2"]) == 0
     assert summary("other")["several.tif"]["shape"] == "32 x 32"
+
+
+def test_compiled_code_that_cannot_be_kept_is_told_once_and_for_no_image(here, capsys, monkeypatch):
+    def label(*arguments, **keywords):
+        warnings.warn("cannot be kept", CacheWarning, stacklevel=1)
+        return segment(*arguments, **keywords)
+
+    monkeypatch.setattr("equilabel.segment", label)
+    monkeypatch.setattr("equilabel.kernels.cpu.folders.find_obstacle", lambda: "It cannot be kept.")
+    for name in "ab":
+        tiff(f"{name}.tif")
+    assert main(["batch", "a.tif", "b.tif", "--out", "out"]) == 0
+    said = capsys.readouterr()
+    assert (said.out + said.err).count("cannot be kept") == 1
+    assert not any("kept" in row["notes"] for row in summary().values())
+    assert record()["device"]["available"][0]["note"] == "It cannot be kept."
 
 
 def test_notes_are_told_by_how_many_images_have_them(capsys):

@@ -298,8 +298,8 @@ def devices() -> None:
     for report in equilabel.devices():
         verdict = "can be used" if report.available else "cannot be used"
         typer.echo(f"{report.name:6}{verdict:16}{report.description}")
-        if report.reason:
-            typer.echo(fill(report.reason, 88, initial_indent=" " * 22, subsequent_indent=" " * 22))
+        for text in filter(None, (report.reason, report.note)):
+            typer.echo(fill(text, 88, initial_indent=" " * 22, subsequent_indent=" " * 22))
 
 
 def _refuse(message: str) -> int:

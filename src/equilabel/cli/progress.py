@@ -8,6 +8,8 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import equilabel
+
 from .inputs import printable
 from .records import RUN, SUMMARY
 
@@ -129,12 +131,15 @@ def close(records: Sequence[Record], out: Path, options: Options, seconds: float
 
 
 def say_notes(records: Sequence[Record]) -> None:
-    """Say what had to be guessed or left out, the most frequent first."""
+    """Say what had to be guessed or left out, the most frequent first, and of the machine."""
     notes = Counter(note for record in records for note in record.notes)
     for note, count in notes.most_common(MOST_NOTES):
         say(f"  note      {note} ({images(count)})")
     if len(notes) > MOST_NOTES:
         say(f"  notes     {len(notes) - MOST_NOTES} more are in the summary")
+    for report in equilabel.devices():
+        if report.note:
+            say(f"  note      {report.note}")
 
 
 def images(count: int) -> str:

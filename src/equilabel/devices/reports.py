@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from equilabel.kernels.cpu import folders
+
 INSTALL = "Install it with `pip install 'equilabel[cuda13]'`, or [cuda12] for an older driver"
 
 
@@ -25,12 +27,15 @@ class DeviceReport:
         Hardware and software behind it.
     reason : str
         Why it cannot be used and what would help; empty where it can.
+    note : str
+        What to know where it can be used; mostly empty.
     """
 
     name: str
     available: bool
     description: str
     reason: str = ""
+    note: str = ""
 
 
 def devices() -> tuple[DeviceReport, ...]:
@@ -110,7 +115,9 @@ def _version(number: int) -> str:
 
 def _cpu() -> DeviceReport:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return DeviceReport("cpu", True, f"{platform.machine()}, {cores} cores")
+    return DeviceReport(
+        "cpu", True, f"{platform.machine()}, {cores} cores", note=folders.find_obstacle()
+    )
 
 
 def _gpu(index: int) -> DeviceReport:

@@ -6,7 +6,8 @@ holds where each of its rows begins in the padded one.
 """
 
 import numpy as np
-from numba import njit
+
+from .caching import njit
 
 
 @njit(nogil=True, cache=True)

@@ -7,7 +7,8 @@ from the steps.
 """
 
 import numpy as np
-from numba import njit
+
+from .caching import njit
 
 
 @njit(nogil=True, cache=True)
