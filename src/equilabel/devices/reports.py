@@ -77,6 +77,11 @@ def find_obstacle() -> str:
         return f"device='cuda' needs CuPy; got none installed. {INSTALL}. {otherwise}"
     except ImportError as error:
         return f"device='cuda' needs a CuPy that loads; got {error}. {INSTALL}. {otherwise}"
+    except OSError as error:  # it makes a folder while it loads
+        return (
+            f"device='cuda' needs a folder for what CuPy compiles; got {error.strerror} for "
+            f"{error.filename!r}. Name one in CUPY_CACHE_DIR. {otherwise}"
+        )
     runtime = cupy.cuda.runtime
     try:
         if runtime.getDeviceCount():
