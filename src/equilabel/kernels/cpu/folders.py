@@ -16,17 +16,14 @@ TRIAL = bytes(2**16)  # written to see whether there is room; most kernels take 
 def folders() -> list[Path]:
     """List the folders that may hold compiled code, the first choice first.
 
-    The one that ``NUMBA_CACHE_DIR`` names, ``__pycache__`` beside the sources, and numba's own
-    folder among the user's caches: where numba would look, in its order.
+    The one that ``NUMBA_CACHE_DIR`` names and no other; without it, ``__pycache__`` beside the
+    sources and numba's own folder among the user's caches.
     """
     here = Path(__file__).resolve().parent
     own = f"equilabel_{hashlib.sha256(os.fsencode(here)).hexdigest()[:16]}"
-    named = os.environ.get(ENVIRONMENT)
-    return [
-        *([Path(named) / own] if named else []),
-        here / "__pycache__",
-        *(cache / "numba" / own for cache in _caches()),
-    ]
+    if named := os.environ.get(ENVIRONMENT):
+        return [Path(named) / own]
+    return [here / "__pycache__", *(cache / "numba" / own for cache in _caches())]
 
 
 def read(name: str) -> bytes | None:
