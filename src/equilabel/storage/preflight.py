@@ -153,7 +153,8 @@ def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]
     if not all(shape):
         refuse("have 1 pixel or more along every axis", f"{shape} on page {index}")
     bits = numbers((BITS,), shape[3]) if BITS in tags else np.ones(1, np.uint64)
-    if len(bits) not in (1, shape[3]) or not 0 < bits.min() <= bits.max() <= 128:
+    counted = BITS not in tags or tags[BITS].number in (1, shape[3])
+    if not counted or not 0 < bits.min() <= bits.max() <= 128:
         refuse("have 1 to 128 bits per sample", f"{bits[:4].tolist()} on page {index}")
     compression, separate = number(COMPRESSION, 1), number(PLANAR, 1) != 1
     if compression in FAX and bits.max() > 1:

@@ -88,7 +88,9 @@ def opened(
             _check_image(image, announced, series, pages)
             _check_pages(image, pages, size)
             if announced.kind == "plain" and image.kind in ("generic", "uniform"):
-                _check_unannounced(image, pages, size)
+                _check_alike(image, pages)
+            if announced.kind in ("plain", "shaped"):
+                _check_unclaimed(images, pages, size)
             _check_memory(image, memory_limit)
             for page in image:
                 guard(page.keyframe)
@@ -172,7 +174,8 @@ def _check_image(image: Any, announced: Described, series: int, pages: Sequence[
             remedy = "Export it uncompressed or with deflate; decrypt it if it is encrypted."
             refuse("have a compression that can be decoded", f"number {code}", remedy)
     # tifffile looks for its own mark and those of two microscopes before OME and ImageJ.
-    if announced.kind in ("ome", "imagej") and image.kind not in (announced.kind, *MICROSCOPES):
+    known = announced.kind in ("ome", "imagej", "shaped")
+    if known and image.kind not in (announced.kind, *MICROSCOPES):
         refuse(f"be laid out as its {announced.kind} description announces", image.kind)
     first = announced.kind != "shaped" or series == 0  # later images describe themselves
     if announced.elements not in (0, image.size) and first and image.kind not in MICROSCOPES:
@@ -182,7 +185,10 @@ def _check_image(image: Any, announced: Described, series: int, pages: Sequence[
 def _check_pages(image: Any, pages: Sequence[Page], size: int) -> None:
     """Refuse a stack whose pages are missing, differ, or leave the `size` bytes of the file."""
     layouts = {page.offset: page.layout for page in pages}
-    layout = layouts.get(image.keyframe.offset)
+    layout, first = layouts.get(image.keyframe.offset), image.keyframe
+    found = first.imagedepth, first.imagelength, first.imagewidth, first.samplesperpixel
+    if layout is not None and layout[0] != found and image.kind not in MICROSCOPES:
+        refuse(f"have a first page of {layout[0]} values that can be read", found)
     listed = [image[k] for k in range(len(image))]
     for k, page in enumerate(listed):
         if page is None:
@@ -213,13 +219,21 @@ def _check_memory(image: Any, limit: int | None) -> None:
         refuse(rule, readable(size), remedy)
 
 
-def _check_unannounced(image: Any, pages: Sequence[Page], size: int) -> None:
+def _check_alike(image: Any, pages: Sequence[Page]) -> None:
     """Refuse a plain stack that has fallen apart: nothing says how many pages it had."""
     layout = pages[0].layout
     alike = sum(page.layout[:2] == layout[:2] for page in pages)  # shape and bits
     if image.keyframe.offset == pages[0].offset and alike > len(image):
         refuse(f"have one layout for its {alike} pages of one size", f"{len(image)} with the first")
-    unclaimed = size - sum(page.footprint for page in pages)
+
+
+def _check_unclaimed(images: Sequence[Any], pages: Sequence[Page], size: int) -> None:
+    """Refuse a file with bytes of no page, if nothing says how many pages there were."""
+    claimed = sum(page.footprint for page in pages)
+    for image in images:  # one page may stand for a stack behind it
+        if len(image) == 1 and image.dataoffset is not None:
+            claimed += (image.size - math.prod(image.keyframe.shape)) * image.dtype.itemsize
+    unclaimed = size - claimed
     if 2 * unclaimed > min(page.footprint for page in pages):
         refuse("account for its bytes", f"{unclaimed} of {size} that belong to no page")
 
