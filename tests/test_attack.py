@@ -72,5 +72,5 @@ def test_readers_that_die_or_hang_are_counted_as_lost(monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of memory are POSIX")
 def test_the_attack_runs_and_holds():
     counts = tiff.attack(1, 6)
-    assert counts.submitted > 10
+    assert counts.submitted > 2
     assert counts.holds, counts.notes

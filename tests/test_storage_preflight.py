@@ -253,6 +253,22 @@ def test_a_plain_stack_that_fell_apart_is_refused(file):
     assert_refused(file, None, "one layout for its 5 pages of one size; got 4")
 
 
+def test_a_page_of_a_stack_whose_type_nobody_knows_is_refused(file):
+    tifffile.imwrite(file, pixels(4, 20, 28), compression="lzw", metadata=None, **GRAY)
+    with tifffile.TiffFile(file, mode="r+b") as opened:
+        opened.pages[2].aspage().tags["BitsPerSample"].overwrite(48)
+    assert_refused(file, "pages of known types; got 48 bits on page 2")
+
+
+def test_a_page_of_another_size_whose_type_nobody_knows_is_left_alone(file):
+    with tifffile.TiffWriter(file) as writer:
+        for size in (20, 12):
+            writer.write(pixels(size, 28), compression="lzw", metadata=None, **GRAY)
+    with tifffile.TiffFile(file, mode="r+b") as opened:
+        opened.pages[1].aspage().tags["BitsPerSample"].overwrite(48)
+    assert read_tiff(file).pixels.shape == (20, 28)
+
+
 @pytest.mark.parametrize("keep", [1, 3])
 def test_a_plain_stack_whose_chain_was_cut_is_refused(file, keep):
     tifffile.imwrite(file, pixels(5, 8, 9), metadata=None, **GRAY)
@@ -262,6 +278,12 @@ def test_a_plain_stack_whose_chain_was_cut_is_refused(file, keep):
         opened.filehandle.seek(page.offset + 2 + 12 * len(tags))
         opened.filehandle.write(bytes(4))
     assert_refused(file, None, "account for its bytes")
+
+
+def test_the_gaps_that_writers_leave_between_pages_are_no_lost_pages(file):
+    data = np.random.default_rng(0).integers(0, 99, (80, 16, 16)).astype("uint8")
+    tifffile.imwrite(file, data, compression="zlib", metadata=None, **GRAY)
+    np.testing.assert_array_equal(read_tiff(file).pixels, data)
 
 
 # ------------------------------------------------------------ lying metadata

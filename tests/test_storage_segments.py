@@ -165,7 +165,7 @@ def test_a_large_picture_in_a_small_strip_is_refused_before_it_is_decoded(file, 
     options = {"effort": 1, "lossless": True} if codec == "jpegxl" else {}
     stream = encode(np.zeros((3000, 3000, 3), "uint8"), **options)
     small = np.zeros((64, 96, 3), "uint8")
-    tifffile.imwrite(file, small, compression=codec, photometric="rgb", metadata=None)
+    tifffile.imwrite(file, small, compression=codec, photometric="rgb", ome=True)
     stored = file.read_bytes()
     file.write_bytes(stored + stream)
     edit(file, StripOffsets=[len(stored)], StripByteCounts=[len(stream)])

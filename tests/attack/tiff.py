@@ -184,16 +184,10 @@ def attack(seconds: float, seed: int, serve: Callable[[Connection], None] | None
     serve : callable, optional
         What the process does.
     """
-    counts, end = Counts("TIFF"), time.monotonic() + seconds
-    context = get_context("spawn")
-    reader = link = None
+    counts = Counts("TIFF")
+    reader, link = _reader(serve or _serve)
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if reader is None:
-            link, theirs = context.Pipe()
-            reader = context.Process(target=serve or _serve, args=(theirs,), daemon=True)
-            reader.start()
-            theirs.close()
-            link.recv()
         number = seed * 10**9 + counts.submitted
         counts.submitted += 1
         with suppress(OSError, EOFError):  # it died
@@ -207,10 +201,20 @@ def attack(seconds: float, seed: int, serve: Callable[[Connection], None] | None
         reader.join()
         counts.lost += 1
         counts.notes.append(f"judge({number}): no answer, exit code {reader.exitcode}")
-        reader = None
-    if reader is not None:
-        reader.kill()
+        reader, link = _reader(serve or _serve)
+    reader.kill()
+    reader.join()
     return counts
+
+
+def _reader(serve):
+    context = get_context("spawn")
+    link, theirs = context.Pipe()
+    reader = context.Process(target=serve, args=(theirs,), daemon=True)
+    reader.start()
+    theirs.close()
+    link.recv()
+    return reader, link
 
 
 def _serve(link):

@@ -116,10 +116,7 @@ def graft_part(data, chance, pages):
     page = chance.choice(pages)
     k, m = chance.randrange(len(page.dataoffsets)), chance.randrange(len(source.dataoffsets))
     at, size = source.dataoffsets[m], source.databytecounts[m]
-    places = _places(page)
-    _set(data, places[0], k, len(data))
-    _set(data, places[1], k, size)
-    data += other[at : at + size]
+    _replace(data, page, k, other[at : at + size])
 
 
 def graft_stream(data, chance, pages):
@@ -128,11 +125,7 @@ def graft_stream(data, chance, pages):
     dtype = chance.choice(("u1", "u2", "i2", "f4"))
     content = values(*chance.choice(((12, 48), (16, 24), (16, 96), (40, 48), (600, 800))))
     stream = tifffile.TIFF.COMPRESSORS[int(page.compression)](content.astype(dtype))
-    k = chance.randrange(len(page.dataoffsets))
-    places = _places(page)
-    _set(data, places[0], k, len(data))
-    _set(data, places[1], k, len(stream))
-    data += stream
+    _replace(data, page, chance.randrange(len(page.dataoffsets)), stream)
 
 
 def relink_pages(data, chance, pages):
@@ -150,6 +143,17 @@ CHANGES = (
     *(edit_tag, edit_tag, edit_size, edit_size, edit_size, edit_description, swap_parts),
     *(share_parts, graft_part, graft_stream, relink_pages),
 )
+
+
+def _replace(data, page, k, stream):
+    """Put other bytes in the place of a strip or tile, behind all others if they do not fit."""
+    places, at = _places(page), page.dataoffsets[k]
+    if len(stream) <= page.databytecounts[k]:
+        data[at : at + len(stream)] = stream
+    else:
+        _set(data, places[0], k, len(data))
+        data += stream
+    _set(data, places[1], k, len(stream))
 
 
 def _places(page):

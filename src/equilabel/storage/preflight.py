@@ -8,7 +8,7 @@ pixels it stands for. The work and the memory follow the length of the file, not
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from .directories import Directories, Tag, refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import BinaryIO
 
     from numpy.typing import NDArray
@@ -76,8 +77,8 @@ class Page:
         Its descriptions; read for the first page only.
     below : tuple of int
         Positions of directories below it: smaller copies, as a rule.
-    footprint : int
-        Bytes of the file that it accounts for, those below it included.
+    spans : tuple of (int, int)
+        First byte and end of its directory and of values outside of that.
     """
 
     offset: int
@@ -91,10 +92,41 @@ class Page:
     segments: Segments
     descriptions: tuple[str, ...]
     below: tuple[int, ...]
-    footprint: int
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def weight(self) -> int:
+        """Bytes of its pixels or of all else, whichever are more."""
+        return max(int(self.segment_bytes.sum()), sum(end - start for start, end in self.spans))
 
 
-def walk(file: BinaryIO) -> tuple[Page, ...]:
+class Pages(NamedTuple):
+    """The pages of a file in order, those below them, and its length in bytes."""
+
+    chain: tuple[Page, ...]
+    below: tuple[Page, ...]
+    size: int
+
+    def largest_gap(self, claimed: Sequence[tuple[int, int]] = ()) -> int:
+        """Return the length of the longest run of bytes that belong to no page.
+
+        Parameters
+        ----------
+        claimed : sequence of (int, int)
+            First byte and end of what belongs to the image besides.
+        """
+        pages = (*self.chain, *self.below)
+        spans = [(0, 8), (self.size, self.size), *claimed, *(s for p in pages for s in p.spans)]
+        parts = [np.stack([p.segment_offsets, p.segment_offsets + p.segment_bytes]) for p in pages]
+        starts, ends = np.concatenate([np.array(spans, np.uint64).T, *parts], axis=1).astype(
+            np.int64
+        )
+        order = np.argsort(starts, kind="stable")
+        reached = np.maximum.accumulate(ends[order])
+        return max(0, int((starts[order][1:] - reached[:-1]).max()))
+
+
+def walk(file: BinaryIO) -> Pages:
     """Walk through the pages of a TIFF file and hold each against the file's bytes.
 
     Parameters
@@ -104,9 +136,8 @@ def walk(file: BinaryIO) -> tuple[Page, ...]:
 
     Returns
     -------
-    tuple of Page
-        The pages of the chain, in order, at least one. Directories below them are checked
-        as well, but not returned.
+    Pages
+        At least one in the chain.
 
     Raises
     ------
@@ -118,7 +149,7 @@ def walk(file: BinaryIO) -> tuple[Page, ...]:
     directories = Directories(file)
     pages: list[Page] = []
     seen: set[int] = set()
-    everything: list[Page] = []
+    below: list[Page] = []
     offset = directories.first
     while offset:
         page, following = _page(directories, offset, len(pages))
@@ -126,14 +157,13 @@ def walk(file: BinaryIO) -> tuple[Page, ...]:
             if position in seen:
                 refuse("list each page once", f"a loop to byte {position} on page {len(pages)}")
             seen.add(position)
-        smaller = [_page(directories, position, len(pages))[0] for position in page.below]
-        everything += [page, *smaller]
-        pages.append(replace(page, footprint=page.footprint + sum(p.footprint for p in smaller)))
+        below += [_page(directories, position, len(pages))[0] for position in page.below]
+        pages.append(page)
         offset = following
     if not pages:
         refuse("hold at least one page", "a header alone")
-    _check_overlaps(everything)
-    return tuple(pages)
+    _check_overlaps([*pages, *below])
+    return Pages(tuple(pages), tuple(below), directories.size)
 
 
 def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]:
@@ -192,7 +222,7 @@ def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]
         segments=segments,
         descriptions=tuple(directories.text(tag) for tag in describe),
         below=tuple(numbers((SUBIFDS,), MOST_BELOW).tolist()),
-        footprint=directory.length + int(stored.sum()),
+        spans=tuple(directory.spans),
     )
     return page, directory.following
 

@@ -52,6 +52,8 @@ def guard(page: Any) -> None:
 
 def try_ends(file: BinaryIO, page: Any) -> None:
     """Decode the first and the last strip or tile of a guarded page, unless they are large."""
+    if page.dtype is None:
+        refuse("have pages of known types", f"{page.bitspersample} bits on page {page.index}")
     if math.prod(page.chunks) * page.dtype.itemsize > MOST_TRIED or page.is_contiguous:
         return
     tables = {"jpegtables": page.jpegtables, "jpegheader": page.jpegheader}
