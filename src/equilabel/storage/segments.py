@@ -171,12 +171,8 @@ def _jpeg(page: Any, given: Decode) -> Decode:
     def decode(data: bytes, index: int, **options: Any) -> Any:
         if options.get("jpegheader") is None:  # else it is that of the whole page
             _, position, shape = given(None, index)
-            allowed = _allowed(page, position, shape)
-            if page.subsampling is not None and not page.is_tiled:
-                block = 8 * max(page.subsampling)  # to which tifffile fills up the last strip
-                allowed.append((-(-shape[1] // block) * block, shape[2]))
             frame = jpeg_frame(data)
-            _check_frame(frame, allowed, shape)
+            _check_frame(frame, _allowed(page, position, shape), shape)
             bits = page.bitspersample
             if frame is not None and not (frame.bits <= bits and (frame.bits > 8) == (bits > 8)):
                 refuse(f"have {bits} bits per sample", frame.bits)
