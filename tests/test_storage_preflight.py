@@ -208,6 +208,14 @@ def test_an_uncompressed_strip_of_another_length_is_refused(file, count):
     assert_refused(file, data, f"16 bytes .*; got {count}")
 
 
+def test_bytes_behind_a_strip_without_a_length_are_refused(file):
+    tags = page(at=110)
+    del tags[279]
+    file.write_bytes(tiff_bytes(tags, tail=bytes(31)))
+    assert read_tiff(file).pixels.shape == (4, 4)
+    assert_refused(file, tiff_bytes(tags, tail=bytes(32)), "account for its bytes; got 16 of 142")
+
+
 def test_more_positions_than_strips_are_refused(file):
     data = tiff_bytes(page(_273=(3, 2, 200)), tail=bytes(300))
     assert_refused(file, data, "locate each of its 1 strips or tiles; got 2 positions")

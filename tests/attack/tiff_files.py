@@ -15,7 +15,7 @@ from equilabel.storage.tiff import read_tiff, write_labels
 
 GRAY = {"photometric": "minisblack"}
 BYTES = ("zlib", "lzw", "packbits", "zstd", "lzma")
-IMAGES = {"jpeg2000": "u2", "jpegxl": "u2", "jpegxr": "u2", "lerc": "u2", "png": "u2", "jpeg": "u1"}
+IMAGES = {"jpeg2000": "u2", "jpegxl": "u2", "lerc": "u2", "png": "u2", "jpeg": "u1"}
 
 
 def values(*shape, dtype="u2"):

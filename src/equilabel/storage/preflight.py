@@ -35,6 +35,7 @@ YIELDS = {1: 1, 5: 1400, 8: 1032, 32946: 1032, 50013: 1032, 32773: 64, 34925: 71
 YIELDS |= {34926: 2**15, 50000: 2**15}
 UNBOUNDED = 2**20
 
+PADDING = 15  # bytes that writers leave for what follows to begin at a multiple of 16
 MOST_BELOW = 64  # smaller copies of one page
 
 
@@ -79,6 +80,8 @@ class Page:
         Positions of directories below it: smaller copies, as a rule.
     spans : tuple of (int, int)
         First byte and end of its directory and of values outside of that.
+    counted : bool
+        Whether it says how long its strips and tiles are.
     """
 
     offset: int
@@ -93,11 +96,20 @@ class Page:
     descriptions: tuple[str, ...]
     below: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
+    counted: bool
 
     @property
-    def weight(self) -> int:
-        """Bytes of its pixels or of all else, whichever are more."""
-        return max(int(self.segment_bytes.sum()), sum(end - start for start, end in self.spans))
+    def slack(self) -> int:
+        """Bytes beside it that may belong to no page: more could have been a page like it.
+
+        Half of its pixels or of all else, whichever are more; next to none if its length
+        follows from its size alone.
+        """
+        if not self.counted:
+            return PADDING
+        return (
+            max(int(self.segment_bytes.sum()), sum(end - start for start, end in self.spans)) // 2
+        )
 
 
 class Pages(NamedTuple):
@@ -200,7 +212,8 @@ def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]
 
     most = segments.number + 1
     offsets, stored = numbers(OFFSETS, most), numbers(BYTE_COUNTS, most)
-    if compression == segments.number == 1 and not stored.size:
+    counted = stored.size > 0
+    if compression == segments.number == 1 and not counted:
         stored = np.array([segments.size], np.uint64)  # old writers leave it out
     if not len(offsets) == len(stored) == segments.number:
         got = f"{len(offsets)} positions and {len(stored)} lengths on page {index}"
@@ -223,6 +236,7 @@ def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]
         descriptions=tuple(directories.text(tag) for tag in describe),
         below=tuple(numbers((SUBIFDS,), MOST_BELOW).tolist()),
         spans=tuple(directory.spans),
+        counted=counted,
     )
     return page, directory.following
 

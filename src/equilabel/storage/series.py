@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .metadata import Described
     from .preflight import Page, Pages
 
+JPEG_XR = (22610, 34934)
 MICROSCOPES = ("lsm", "mmstack")
 
 
@@ -171,6 +172,10 @@ def _check_image(image: Any, announced: Described, series: int, pages: Sequence[
         remedy = "Export real numbers of a usual type."
         refuse("hold real numbers of a known type", image.dtype, remedy)
     for code in {page.compression for page in pages}:
+        if code in JPEG_XR:
+            rule = "have a compression whose decoder is sound"
+            got = "JPEG XR, which ends the program where a file is damaged"
+            refuse(rule, got, "Export it uncompressed or with deflate.")
         if code not in tifffile.TIFF.DECOMPRESSORS:
             remedy = "Export it uncompressed or with deflate; decrypt it if it is encrypted."
             refuse("have a compression that can be decoded", f"number {code}", remedy)
@@ -239,7 +244,7 @@ def _check_unclaimed(images: Sequence[Any], pages: Pages) -> None:
         if len(image) == 1 and image.dataoffset is not None
     ]
     gap = pages.largest_gap(behind)
-    if 2 * gap > min(page.weight for page in pages.chain):
+    if gap > min(page.slack for page in pages.chain):
         refuse("account for its bytes", f"{gap} of {pages.size} that belong to no page")
 
 

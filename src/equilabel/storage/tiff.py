@@ -58,7 +58,8 @@ def read_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = N
     """Read one image of a TIFF file, whole or not at all.
 
     Plain, BigTIFF, ImageJ and OME-TIFF, in either byte order and in the compressions that
-    `imagecodecs` decodes. Of a pyramid the full resolution is read.
+    `imagecodecs` decodes, but for JPEG XR: its only decoder, no longer cared for, ends the
+    program where a file is damaged. Of a pyramid the full resolution is read.
 
     Parameters
     ----------
