@@ -155,6 +155,29 @@ def test_bits_stored_the_other_way_round_are_read(file, codec):
     np.testing.assert_array_equal(read_tiff(file).pixels, data)
 
 
+@pytest.mark.parametrize("codec", ["png", "jpeg", "jpeg2000", "jpegxl", "lerc"])
+def test_tiles_that_end_with_the_image_are_read_in_codecs_where_they_are_found(file, codec):
+    data = pixels(codec, 32, 48)
+    write(file, codec, data, tile=(32, 32))
+    cut = file.with_name("cut.tif")
+    write(cut, codec, data[:, 32:], rowsperstrip=32)
+    with tifffile.TiffFile(cut) as opened:
+        at, count = opened.pages[0].dataoffsets[0], opened.pages[0].databytecounts[0]
+    with tifffile.TiffFile(file) as opened:
+        offsets, counts = list(opened.pages[0].dataoffsets), list(opened.pages[0].databytecounts)
+    stored, part = bytearray(file.read_bytes()), cut.read_bytes()[at : at + count]
+    assert count <= counts[1]
+    stored[offsets[1] : offsets[1] + counts[1]] = part + bytes(counts[1] - count)
+    file.write_bytes(stored)
+    edit(file, TileByteCounts=[counts[0], count])
+    if codec in ("png", "jpeg"):
+        assert np.abs(read_tiff(file).pixels.astype(int) - data).max() < (
+            60 if codec == "jpeg" else 1
+        )
+    else:
+        assert_refused(file, "strips or tiles of 32 x 32 x 1 values; got .*16")
+
+
 def test_jpeg_xr_is_refused_because_its_decoder_crashes(file):
     data = pixels("lzw", 80, 96)
     tifffile.imwrite(file, data, compression="jpegxr", photometric="minisblack", metadata=None)

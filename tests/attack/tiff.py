@@ -161,7 +161,12 @@ def _part(page, data):
     else:
         part = tifffile.TIFF.DECOMPRESSORS[code](data)
     if isinstance(part, np.ndarray):
-        sizes = [(rows, width, samples)[: 3 if samples > 1 else 2] for rows in (length, rest)]
+        widths = {width, page.imagewidth % width or width} if code in (7, 34933) else {width}
+        sizes = [
+            (rows, columns, samples)[: 3 if samples > 1 else 2]
+            for rows in (length, rest)
+            for columns in widths  # tiles of JPEG and PNG may end with the image
+        ]
         good = part.shape in sizes and part.dtype == page.dtype
         return "" if good else f"a part of {part.shape} in {part.dtype}"
     line = -(-width * samples * np.max(page.bitspersample) // 8)

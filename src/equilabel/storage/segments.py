@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 JPEG = {6, 7, 33007, 34892}
 JPEG_2000 = {33003, 33004, 33005, 34712}
+CUT_TILES = {*JPEG, 34933}  # and PNG: tiles at the edge may end with the image
 LERC, WEBP = 34887, 50001
 SIZELESS = {1, 48124, 65000, 65001, 65002}  # lengths are checked, or the codec is told the size
 # What imagecodecs says before what it found, and how it writes types.
@@ -213,6 +214,8 @@ def _rule(shape: tuple[int, ...]) -> str:
 
 def _allowed(page: Any, position: tuple[int, ...], shape: tuple[int, ...]) -> list[tuple[int, int]]:
     """List the lengths and widths a strip or tile may have: whole, or cut at the edge."""
+    if page.is_tiled and int(page.compression) not in CUT_TILES:
+        return [(shape[1], shape[2])]
     if not page.is_tiled:
         return list(dict.fromkeys([(shape[1], shape[2]), (_length(page), shape[2])]))
     ends = page.shaped[2] - position[2], page.shaped[3] - position[3]
