@@ -138,6 +138,14 @@ def test_libraries_stay_in_their_rooms(name):
         assert homes is None or name.startswith(homes), f"{name} imports {other}"
 
 
+@pytest.mark.parametrize("name", [n for n in MODULES if n.startswith("kernels.cpu.")])
+def test_kernels_are_compiled_with_the_cache_of_ours(name):
+    """numba's raises where no folder can be written, and loads what is damaged."""
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "numba":
+            assert not {"njit", "jit"} & {alias.name for alias in node.names}, name
+
+
 def test_the_facade_lists_all_its_names():
     tree = ast.parse(MODULES[""].read_text(encoding="utf-8"))
     names = {

@@ -110,6 +110,17 @@ def test_a_gpu_that_cannot_be_used_is_refused_with_its_reason(monkeypatch, cupy,
     assert str(caught.value) == report.reason
 
 
+def test_a_cupy_that_finds_no_folder_is_refused_with_the_remedy(monkeypatch):
+    def fail(name):
+        raise NotADirectoryError(20, "Not a directory", "/closed/.cupy")
+
+    monkeypatch.setattr(sys.modules["equilabel.devices.reports"], "import_module", fail)
+    (cpu, cuda) = devices()
+    assert cpu.available
+    assert not cuda.available
+    assert "got Not a directory for '/closed/.cupy'. Name one in CUPY_CACHE_DIR." in cuda.reason
+
+
 def test_a_cupy_without_a_compiler_is_refused(monkeypatch):
     cupy = fake_cupy(count=1)
 

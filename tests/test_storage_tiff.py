@@ -1,12 +1,18 @@
 """Images come back as they were written: pixels, axes, sizes, units, names."""
 
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import uuid
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tifffile
 
-from equilabel.storage import tiff
+from equilabel.storage import labels as written_labels
 from equilabel.storage.axes import canonical
 from equilabel.storage.tiff import UnreadableImageError, read_tiff, write_labels
 
@@ -181,6 +187,9 @@ def test_every_image_of_an_ome_file_can_be_read(file):
     assert_same(second, pixels(4, 5), "YX")
     assert (first.spacing, second.spacing) == ({"X": 0.5}, {"X": 2.0})
     assert (second.series, second.series_count) == (1, 2)
+    assert first.notes[0].startswith("The file holds 2 images; number 0 was read and no other")
+    assert second.notes[0].startswith("The file holds 2 images; number 1 was read")
+    assert "--series" in first.notes[0]
 
 
 @pytest.mark.parametrize("series", [1, -1])
@@ -426,11 +435,60 @@ def test_labels_are_a_tiled_deflated_ome_tiff_with_a_name(file):
 
 
 def test_labels_too_large_for_a_classic_tiff_become_a_bigtiff(file, monkeypatch):
-    monkeypatch.setattr(tiff, "CLASSIC_BYTES", 8 * 9 * 2 - 1)
+    monkeypatch.setattr(written_labels, "CLASSIC_BYTES", 8 * 9 * 2 - 1)
     write_labels(file, pixels(8, 9) + np.uint16(256), axes="YX")
     with tifffile.TiffFile(file) as opened:
         assert opened.is_bigtiff
     np.testing.assert_array_equal(read_tiff(file).pixels, pixels(8, 9) + 256)
+
+
+ELSEWHERE = """
+import os, socket, sys, time, uuid
+import numpy as np
+from equilabel.storage.tiff import write_labels
+
+network = int(sys.argv[2])
+uuid.getnode = lambda: network
+uuid._node = network
+socket.gethostname = lambda: f"host-{network}"
+labels = np.arange(600).reshape(3, 10, 20) // 7
+write_labels(sys.argv[1], labels, axes="ZYX", spacing={"Z": 2.0, "X": 0.5}, unit="nm")
+"""
+
+
+def test_labels_are_the_same_bytes_on_every_machine_at_any_time(tmp_path):
+    written = []
+    for network, zone in ((0x02FC00000001, "UTC"), (0x123456789ABC, "Asia/Tokyo")):
+        file = tmp_path / f"{zone[:3]}" / "labels.ome.tif"
+        file.parent.mkdir()
+        command = [sys.executable, "-c", ELSEWHERE, str(file), str(network)]
+        surroundings = os.environ | {"TZ": zone, "USER": zone[:3], "HOSTNAME": zone[:3]}
+        subprocess.run(command, check=True, env=surroundings)
+        written.append(hashlib.sha256(file.read_bytes()).hexdigest())
+        assert b"02fc00000001" not in file.read_bytes()
+    assert written[0] == written[1]
+    with tifffile.TiffFile(file) as opened:
+        names = re.findall('UUID="([^"]*)"', opened.ome_metadata)
+    assert [uuid.UUID(name).urn for name in names] == names  # one, as OME's schema wants it
+    assert [uuid.UUID(name).version for name in names] == [5]
+
+
+@pytest.mark.parametrize("change", ["labels", "type", "name", "spacing", "interval"])
+def test_other_labels_have_another_identifier(file, change):
+    def identifier(**options):
+        given = {"labels": np.ones((2, 8, 9), int), "axes": "TYX", **options}
+        write_labels(file, **given)
+        with tifffile.TiffFile(file) as opened:
+            return re.search('UUID="([^"]*)"', opened.ome_metadata)[1]
+
+    other = {
+        "labels": {"labels": np.zeros((2, 8, 9), int)},
+        "type": {"labels": np.full((2, 8, 9), 257)},
+        "name": {"name": "cells"},
+        "spacing": {"spacing": {"X": 2.0}},
+        "interval": {"interval": 1.0},
+    }
+    assert identifier() == identifier() != identifier(**other[change])
 
 
 def test_labels_replace_earlier_ones(file):

@@ -197,6 +197,15 @@ def batch(
     time_limit: Annotated[
         float | None, _option(RUN, "SECONDS", "Give up an image that takes longer.")
     ] = None,
+    memory_limit: Annotated[
+        str | None,
+        _option(
+            RUN,
+            "SIZE",
+            "Refuse an image that decodes to more, such as 500MB or 4GB, before it is decoded. By "
+            "default half of the memory that is free, shared by --jobs.",
+        ),
+    ] = None,
     resume: Annotated[
         bool,
         _option(
@@ -265,6 +274,7 @@ def batch(
         series=series,
         format=format_,
         overlay=overlay,
+        memory_limit=read.memory_limit(memory_limit, jobs),
     )
     return run(
         inputs,
@@ -288,8 +298,8 @@ def devices() -> None:
     for report in equilabel.devices():
         verdict = "can be used" if report.available else "cannot be used"
         typer.echo(f"{report.name:6}{verdict:16}{report.description}")
-        if report.reason:
-            typer.echo(fill(report.reason, 88, initial_indent=" " * 22, subsequent_indent=" " * 22))
+        for text in filter(None, (report.reason, report.note)):
+            typer.echo(fill(text, 88, initial_indent=" " * 22, subsequent_indent=" " * 22))
 
 
 def _refuse(message: str) -> int:

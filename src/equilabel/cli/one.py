@@ -67,7 +67,7 @@ def label_one(job: Job, options: Options, fingerprint: str) -> Record:
             record = replace(record, sha256=sha256(job.path))
             if job.earlier is not None and job.earlier.sha256 == record.sha256:
                 return replace(job.earlier, status="skipped", file=record.file)
-            image = read_tiff(job.path, series=options.series)
+            image = read_tiff(job.path, series=options.series, memory_limit=options.memory_limit)
             _same(before, job.path.stat())
             shape = tuple(map(int, image.pixels.shape))
             record = replace(record, shape=shape, axes=image.axes, notes=image.notes)

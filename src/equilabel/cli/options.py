@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,9 @@ class Options:
         Of the tables.
     overlay : bool
         Whether to draw overlays.
+    memory_limit : int, optional
+        Bytes an image may decode to; by default half of the free memory. Decides whether there
+        are results, not what is in them, and so is none of the parameters.
     """
 
     segment: dict[str, Any] = field(default_factory=dict)
@@ -45,6 +49,7 @@ class Options:
     series: int = 0
     format: str = "csv"
     overlay: bool = True
+    memory_limit: int | None = None
 
     def endings(self) -> dict[str, str]:
         """Name the files written for an image: what each is, and how its name ends."""
@@ -55,7 +60,8 @@ class Options:
 
     def parameters(self) -> dict[str, Any]:
         """List everything under the names of the command line."""
-        own = {name: value for name, value in vars(self).items() if name != "segment"}
+        others = ("segment", "memory_limit")
+        own = {name: value for name, value in vars(self).items() if name not in others}
         return {**self.segment, **own}
 
     def fingerprint(self, version: str) -> str:
@@ -166,6 +172,27 @@ def unit(text: str | None) -> str | None:
         return None if text is None else spelled(text)
     message = f"unit must be one of {list(LENGTHS)}; got {text!r}."
     raise RefusedError(message)
+
+
+def memory_limit(text: str | None, jobs: int) -> int:
+    """Read how many bytes an image may decode to; by default a share of half the free memory.
+
+    Examples
+    --------
+    >>> memory_limit("500M", 1), memory_limit("1.5 GB", 4), memory_limit("2GiB", 1)
+    (500000000, 1500000000, 2147483648)
+    """
+    from equilabel.storage.memory import UNITS, half_of_free
+
+    if text is None:
+        return half_of_free() // max(1, jobs)
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text.lower())
+    power = ["", *(unit[0].lower() for unit in UNITS[1:])].index(found[2]) if found else 0
+    size = int(float(found[1]) * (1024 if found[3] else 1000) ** power) if found else 0
+    if size < 1:
+        message = f"memory_limit must be a size above 0; got {text!r}. Try '4GB' or '500MB'."
+        raise RefusedError(message)
+    return size
 
 
 def _numbers(text: str, name: str, example: str) -> tuple[float, ...]:

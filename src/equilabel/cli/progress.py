@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import equilabel
 
 from .inputs import printable
 from .records import RUN, SUMMARY
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
     from .options import Options
     from .records import Record
+
+MOST_NOTES = 5  # told at the end; all of them are in the summary
 
 
 def say(text: str) -> None:
@@ -120,8 +125,21 @@ def close(records: Sequence[Record], out: Path, options: Options, seconds: float
             say(f"  {names[kind]:9} {printable(out / f'*{ending}')}")
     if count["interrupted"]:
         say("  the rest  run again with --resume")
+    say_notes(records)
     say(f"  summary   {printable(out / SUMMARY)}")
     say(f"  record    {printable(out / RUN)}")
+
+
+def say_notes(records: Sequence[Record]) -> None:
+    """Say what had to be guessed or left out, the most frequent first, and of the machine."""
+    notes = Counter(note for record in records for note in record.notes)
+    for note, count in notes.most_common(MOST_NOTES):
+        say(f"  note      {note} ({images(count)})")
+    if len(notes) > MOST_NOTES:
+        say(f"  notes     {len(notes) - MOST_NOTES} more are in the summary")
+    for report in equilabel.devices():
+        if report.note:
+            say(f"  note      {report.note}")
 
 
 def images(count: int) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from equilabel.kernels.cpu import folders
+
 INSTALL = "Install it with `pip install 'equilabel[cuda13]'`, or [cuda12] for an older driver"
 
 
@@ -25,12 +27,15 @@ class DeviceReport:
         Hardware and software behind it.
     reason : str
         Why it cannot be used and what would help; empty where it can.
+    note : str
+        What to know where it can be used; mostly empty.
     """
 
     name: str
     available: bool
     description: str
     reason: str = ""
+    note: str = ""
 
 
 def devices() -> tuple[DeviceReport, ...]:
@@ -72,6 +77,11 @@ def find_obstacle() -> str:
         return f"device='cuda' needs CuPy; got none installed. {INSTALL}. {otherwise}"
     except ImportError as error:
         return f"device='cuda' needs a CuPy that loads; got {error}. {INSTALL}. {otherwise}"
+    except OSError as error:  # it makes a folder while it loads
+        return (
+            f"device='cuda' needs a folder for what CuPy compiles; got {error.strerror} for "
+            f"{error.filename!r}. Name one in CUPY_CACHE_DIR. {otherwise}"
+        )
     runtime = cupy.cuda.runtime
     try:
         if runtime.getDeviceCount():
@@ -110,7 +120,9 @@ def _version(number: int) -> str:
 
 def _cpu() -> DeviceReport:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return DeviceReport("cpu", True, f"{platform.machine()}, {cores} cores")
+    return DeviceReport(
+        "cpu", True, f"{platform.machine()}, {cores} cores", note=folders.find_obstacle()
+    )
 
 
 def _gpu(index: int) -> DeviceReport:

@@ -48,14 +48,14 @@ class Tag(NamedTuple):
 
 
 class Directory(NamedTuple):
-    """A directory: its tags by code, where the next one is (0: nowhere), and its length.
+    """A directory: its tags by code, where the next one is (0: nowhere), and what it fills.
 
-    The length counts the bytes of values that lie outside of it, but no pixels.
+    That is the first byte and the end of the directory, and of values that lie outside of it.
     """
 
     tags: list[tuple[int, Tag]]
     following: int
-    length: int
+    spans: list[tuple[int, int]]
 
 
 class Directories:
@@ -108,14 +108,16 @@ class Directories:
         data = self.read(offset + head, count * each + tail)
         entries = struct.iter_unpack(self._order + entry, data[:-tail])
         tags = [(code, Tag(kind, values, field)) for code, kind, values, field in entries]
-        length = head + len(data)
+        spans = [(offset, offset + head + len(data))]
         for code, tag in tags:
             size = tag.number * SIZES.get(tag.kind, 0)
             if size > len(tag.field):
-                length += size
+                (start,) = self._unpack(position, tag.field)
                 if code < PRIVATE:
                     self._position(tag)
-        return Directory(tags, self._unpack(position, data[-tail:])[0], length)
+                if start < self.size:
+                    spans.append((start, min(start + size, self.size)))
+        return Directory(tags, self._unpack(position, data[-tail:])[0], spans)
 
     def integer(self, tag: Tag) -> int:
         """Return the first value of a tag of unsigned integers."""

@@ -8,7 +8,7 @@ pixels it stands for. The work and the memory follow the length of the file, not
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from .directories import Directories, Tag, refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import BinaryIO
 
     from numpy.typing import NDArray
@@ -34,6 +35,7 @@ YIELDS = {1: 1, 5: 1400, 8: 1032, 32946: 1032, 50013: 1032, 32773: 64, 34925: 71
 YIELDS |= {34926: 2**15, 50000: 2**15}
 UNBOUNDED = 2**20
 
+PADDING = 15  # bytes that writers leave for what follows to begin at a multiple of 16
 MOST_BELOW = 64  # smaller copies of one page
 
 
@@ -76,8 +78,10 @@ class Page:
         Its descriptions; read for the first page only.
     below : tuple of int
         Positions of directories below it: smaller copies, as a rule.
-    footprint : int
-        Bytes of the file that it accounts for, those below it included.
+    spans : tuple of (int, int)
+        First byte and end of its directory and of values outside of that.
+    counted : bool
+        Whether it says how long its strips and tiles are.
     """
 
     offset: int
@@ -91,10 +95,50 @@ class Page:
     segments: Segments
     descriptions: tuple[str, ...]
     below: tuple[int, ...]
-    footprint: int
+    spans: tuple[tuple[int, int], ...]
+    counted: bool
+
+    @property
+    def slack(self) -> int:
+        """Bytes beside it that may belong to no page: more could have been a page like it.
+
+        Half of its pixels or of all else, whichever are more; next to none if its length
+        follows from its size alone.
+        """
+        if not self.counted:
+            return PADDING
+        return (
+            max(int(self.segment_bytes.sum()), sum(end - start for start, end in self.spans)) // 2
+        )
 
 
-def walk(file: BinaryIO) -> tuple[Page, ...]:
+class Pages(NamedTuple):
+    """The pages of a file in order, those below them, and its length in bytes."""
+
+    chain: tuple[Page, ...]
+    below: tuple[Page, ...]
+    size: int
+
+    def largest_gap(self, claimed: Sequence[tuple[int, int]] = ()) -> int:
+        """Return the length of the longest run of bytes that belong to no page.
+
+        Parameters
+        ----------
+        claimed : sequence of (int, int)
+            First byte and end of what belongs to the image besides.
+        """
+        pages = (*self.chain, *self.below)
+        spans = [(0, 8), (self.size, self.size), *claimed, *(s for p in pages for s in p.spans)]
+        parts = [np.stack([p.segment_offsets, p.segment_offsets + p.segment_bytes]) for p in pages]
+        starts, ends = np.concatenate([np.array(spans, np.uint64).T, *parts], axis=1).astype(
+            np.int64
+        )
+        order = np.argsort(starts, kind="stable")
+        reached = np.maximum.accumulate(ends[order])
+        return max(0, int((starts[order][1:] - reached[:-1]).max()))
+
+
+def walk(file: BinaryIO) -> Pages:
     """Walk through the pages of a TIFF file and hold each against the file's bytes.
 
     Parameters
@@ -104,19 +148,20 @@ def walk(file: BinaryIO) -> tuple[Page, ...]:
 
     Returns
     -------
-    tuple of Page
-        The pages of the chain, in order, at least one. Directories below them are checked
-        as well, but not returned.
+    Pages
+        At least one in the chain.
 
     Raises
     ------
     UnreadableImageError
         If the file is no TIFF, the chain of pages loops or leaves the file, or a page has an
-        axis of length 0, lacks a tag, or points to bytes that are missing or too few.
+        axis of length 0, lacks a tag, or points to bytes that are missing, too few, or those of
+        another strip or tile.
     """
     directories = Directories(file)
     pages: list[Page] = []
     seen: set[int] = set()
+    below: list[Page] = []
     offset = directories.first
     while offset:
         page, following = _page(directories, offset, len(pages))
@@ -124,12 +169,13 @@ def walk(file: BinaryIO) -> tuple[Page, ...]:
             if position in seen:
                 refuse("list each page once", f"a loop to byte {position} on page {len(pages)}")
             seen.add(position)
-        smaller = (_page(directories, position, len(pages))[0] for position in page.below)
-        pages.append(replace(page, footprint=page.footprint + sum(p.footprint for p in smaller)))
+        below += [_page(directories, position, len(pages))[0] for position in page.below]
+        pages.append(page)
         offset = following
     if not pages:
         refuse("hold at least one page", "a header alone")
-    return tuple(pages)
+    _check_overlaps([*pages, *below])
+    return Pages(tuple(pages), tuple(below), directories.size)
 
 
 def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]:
@@ -149,7 +195,8 @@ def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]
     if not all(shape):
         refuse("have 1 pixel or more along every axis", f"{shape} on page {index}")
     bits = numbers((BITS,), shape[3]) if BITS in tags else np.ones(1, np.uint64)
-    if len(bits) not in (1, shape[3]) or not 0 < bits.min() <= bits.max() <= 128:
+    counted = BITS not in tags or tags[BITS].number in (1, shape[3])
+    if not counted or not 0 < bits.min() <= bits.max() <= 128:
         refuse("have 1 to 128 bits per sample", f"{bits[:4].tolist()} on page {index}")
     compression, separate = number(COMPRESSION, 1), number(PLANAR, 1) != 1
     if compression in FAX and bits.max() > 1:
@@ -165,7 +212,8 @@ def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]
 
     most = segments.number + 1
     offsets, stored = numbers(OFFSETS, most), numbers(BYTE_COUNTS, most)
-    if compression == segments.number == 1 and not stored.size:
+    counted = stored.size > 0
+    if compression == segments.number == 1 and not counted:
         stored = np.array([segments.size], np.uint64)  # old writers leave it out
     if not len(offsets) == len(stored) == segments.number:
         got = f"{len(offsets)} positions and {len(stored)} lengths on page {index}"
@@ -187,7 +235,8 @@ def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]
         segments=segments,
         descriptions=tuple(directories.text(tag) for tag in describe),
         below=tuple(numbers((SUBIFDS,), MOST_BELOW).tolist()),
-        footprint=directory.length + int(stored.sum()),
+        spans=tuple(directory.spans),
+        counted=counted,
     )
     return page, directory.following
 
@@ -243,3 +292,14 @@ def _check_bytes(
             k = int(wrong.argmax())
             got = f"{stored[k]} bytes for part {k} of page {index}"
             refuse(f"have {exact[k]} bytes per strip or tile", got)
+
+
+def _check_overlaps(pages: list[Page]) -> None:
+    """Refuse strips and tiles that share bytes: one stream would be decoded again and again."""
+    starts = np.concatenate([page.segment_offsets for page in pages])
+    ends = starts + np.concatenate([page.segment_bytes for page in pages])
+    order = np.argsort(starts, kind="stable")
+    shared = starts[order[1:]] < ends[order[:-1]]
+    if shared.any():
+        at = starts[order[1:]][shared][0]
+        refuse("have bytes of its own for every strip and tile", f"two that share byte {at}")

@@ -14,28 +14,28 @@ import numpy as np
 
 from .axes import canonical
 from .directories import UnreadableImageError, refuse, unreadable
+from .memory import half_of_free, readable
 from .metadata import describe
 from .preflight import walk
+from .segments import guard, try_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
     from .metadata import Described
-    from .preflight import Page
+    from .preflight import Page, Pages
 
+JPEG_XR = (22610, 34934)
 MICROSCOPES = ("lsm", "mmstack")
-MOST_TRIED = 2**26  # bytes of a strip that is decoded to try its length
-LOSSLESS = {5: "lzw_decode", 8: "zlib_decode", 32946: "zlib_decode", 32773: "packbits_decode"}
-JPEG = {6, 7, 33007, 34892}
-LOSSLESS |= {34925: "lzma_decode", 34926: "zstd_decode", 50000: "zstd_decode"}
 
 
 @contextmanager
-def opened(path: Path, series: int, max_bytes: int) -> Iterator[tuple[Sequence[Any], Described]]:
+def opened(
+    path: Path, series: int, memory_limit: int | None
+) -> Iterator[tuple[Sequence[Any], Described]]:
     """Open a TIFF file and check all of it that can be checked without decoding.
 
     Parameters
@@ -44,8 +44,8 @@ def opened(path: Path, series: int, max_bytes: int) -> Iterator[tuple[Sequence[A
         File to open.
     series : int
         Which of its images has to be readable.
-    max_bytes : int
-        Largest image to accept, in bytes when decoded.
+    memory_limit : int, optional
+        Largest image to accept, in bytes when decoded; by default half of the free memory.
 
     Yields
     ------
@@ -67,7 +67,8 @@ def opened(path: Path, series: int, max_bytes: int) -> Iterator[tuple[Sequence[A
         refuse("be a file", f"{kind}, {str(path)!r}", "Pass the files in it one by one.")
     with path.open("rb") as file, _quiet():
         size = os.fstat(file.fileno()).st_size
-        pages = walk(file)
+        everything = walk(file)
+        pages = everything.chain
         described = describe(pages, path.name)
         with _decoding():
             file.seek(0)
@@ -89,12 +90,25 @@ def opened(path: Path, series: int, max_bytes: int) -> Iterator[tuple[Sequence[A
             _check_image(image, announced, series, pages)
             _check_pages(image, pages, size)
             if announced.kind == "plain" and image.kind in ("generic", "uniform"):
-                _check_unannounced(image, pages, size)
-            nbytes = image.size * image.dtype.itemsize
-            if nbytes > max_bytes:
-                refuse(f"decode to at most {max_bytes} bytes", nbytes, "Pass a larger max_bytes.")
-            _check_lengths(file, pages)
+                _check_alike(image, pages)
+            if announced.kind in ("plain", "shaped"):
+                _check_unclaimed(images, everything)
+            _check_memory(image, memory_limit)
+            for page in image:
+                guard(page.keyframe)
+            if announced.kind == "plain":
+                _try_others(image, pages)
         yield images, announced
+
+
+def try_decoding(image: Any) -> None:
+    """Decode the first and the last strip or tile of an image that `opened` has checked.
+
+    Enough to notice that its pages announce another size or type than they hold.
+    """
+    page = image.keyframe
+    with _decoding():
+        try_ends(page.parent.filehandle, page)
 
 
 def decoded(image: Any) -> tuple[NDArray[Any], str, tuple[str, ...]]:
@@ -158,11 +172,16 @@ def _check_image(image: Any, announced: Described, series: int, pages: Sequence[
         remedy = "Export real numbers of a usual type."
         refuse("hold real numbers of a known type", image.dtype, remedy)
     for code in {page.compression for page in pages}:
+        if code in JPEG_XR:
+            rule = "have a compression whose decoder is sound"
+            got = "JPEG XR, which ends the program where a file is damaged"
+            refuse(rule, got, "Export it uncompressed or with deflate.")
         if code not in tifffile.TIFF.DECOMPRESSORS:
             remedy = "Export it uncompressed or with deflate; decrypt it if it is encrypted."
             refuse("have a compression that can be decoded", f"number {code}", remedy)
     # tifffile looks for its own mark and those of two microscopes before OME and ImageJ.
-    if announced.kind in ("ome", "imagej") and image.kind not in (announced.kind, *MICROSCOPES):
+    known = announced.kind in ("ome", "imagej", "shaped")
+    if known and image.kind not in (announced.kind, *MICROSCOPES):
         refuse(f"be laid out as its {announced.kind} description announces", image.kind)
     first = announced.kind != "shaped" or series == 0  # later images describe themselves
     if announced.elements not in (0, image.size) and first and image.kind not in MICROSCOPES:
@@ -172,7 +191,10 @@ def _check_image(image: Any, announced: Described, series: int, pages: Sequence[
 def _check_pages(image: Any, pages: Sequence[Page], size: int) -> None:
     """Refuse a stack whose pages are missing, differ, or leave the `size` bytes of the file."""
     layouts = {page.offset: page.layout for page in pages}
-    layout = layouts.get(image.keyframe.offset)
+    layout, first = layouts.get(image.keyframe.offset), image.keyframe
+    found = first.imagedepth, first.imagelength, first.imagewidth, first.samplesperpixel
+    if layout is not None and layout[0] != found and image.kind not in MICROSCOPES:
+        refuse(f"have a first page of {layout[0]} values that can be read", found)
     listed = [image[k] for k in range(len(image))]
     for k, page in enumerate(listed):
         if page is None:
@@ -186,61 +208,66 @@ def _check_pages(image: Any, pages: Sequence[Page], size: int) -> None:
         refuse(f"hold the {image.size} values it announces", f"{len(listed)} pages of {each}")
 
 
-def _check_unannounced(image: Any, pages: Sequence[Page], size: int) -> None:
+def _check_memory(image: Any, limit: int | None) -> None:
+    """Refuse what would take more memory than allowed, before any of it is decoded."""
+    import tifffile
+
+    page = image.keyframe
+    workers = min(tifffile.TIFF.MAXWORKERS, len(page.dataoffsets))
+    parts = 0 if page.is_contiguous else workers * math.prod(page.chunks)  # decoded at once
+    size = max(image.size, parts) * image.dtype.itemsize
+    allowed = half_of_free() if limit is None else limit
+    if size > allowed:
+        rule = f"decode to {readable(allowed)} at most"
+        if limit is None:
+            rule += ", half of the memory that is free"
+        remedy = "Pass a larger memory_limit (on the command line --memory-limit), or crop it."
+        refuse(rule, readable(size), remedy)
+
+
+def _check_alike(image: Any, pages: Sequence[Page]) -> None:
     """Refuse a plain stack that has fallen apart: nothing says how many pages it had."""
     layout = pages[0].layout
     alike = sum(page.layout[:2] == layout[:2] for page in pages)  # shape and bits
     if image.keyframe.offset == pages[0].offset and alike > len(image):
         refuse(f"have one layout for its {alike} pages of one size", f"{len(image)} with the first")
-    unclaimed = size - sum(page.footprint for page in pages)
-    if 2 * unclaimed > min(page.footprint for page in pages):
-        refuse("account for its bytes", f"{unclaimed} of {size} that belong to no page")
 
 
-def _check_lengths(file: BinaryIO, pages: Sequence[Page]) -> None:
-    """Refuse strips and tiles that decode to other sizes than their page claims.
+def _check_unclaimed(images: Sequence[Any], pages: Pages) -> None:
+    """Refuse a file with bytes of no page, if nothing says how many pages there were.
 
-    The first and the last one of the first page of each layout: enough to notice a wrong
-    width or length, at little cost. Some codecs drop surplus pixels without an error.
+    Not for a few: writers leave gaps between pages, so that they begin at round positions.
     """
-    import imagecodecs
-
-    for page in {page.layout: page for page in reversed(pages)}.values():
-        whole = page.segments.size
-        if whole > MOST_TRIED:
-            continue
-        for k, size in ((0, whole), (-1, page.segments.last)):
-            file.seek(int(page.segment_offsets[k]))
-            data = file.read(int(page.segment_bytes[k]))
-            if page.compression in LOSSLESS and page.layout[-1] == 1:
-                decode = getattr(imagecodecs, LOSSLESS[page.compression])
-                held = len(decode(data, out=whole + 1))
-                if held not in (size, whole):  # some writers fill up the last strip
-                    refuse(f"decode to {size} bytes per strip or tile", held)
-            elif page.compression in JPEG and (found := _jpeg_shape(data)):
-                block = (*page.block, page.shape[2])[1:3]  # a tile, or a strip of full width
-                rest = [total % part for total, part in zip(page.shape[1:3], block, strict=True)]
-                if any(n not in (b, r) for n, b, r in zip(found, block, rest, strict=True)):
-                    refuse(f"have JPEG parts of {block} pixels", found)
+    behind = [  # one page may stand for a stack behind it
+        (image.dataoffset, image.dataoffset + image.size * image.dtype.itemsize)
+        for image in images
+        if len(image) == 1 and image.dataoffset is not None
+    ]
+    gap = pages.largest_gap(behind)
+    if gap > min(page.slack for page in pages.chain):
+        refuse("account for its bytes", f"{gap} of {pages.size} that belong to no page")
 
 
-def _jpeg_shape(data: bytes) -> tuple[int, int] | None:
-    """Return the length and width of a JPEG stream, None if it does not say."""
-    at = 2
-    while at + 9 <= len(data) and data[at] == 0xFF:
-        marker = data[at + 1]
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # a frame, not a table
-            return int.from_bytes(data[at + 5 : at + 7]), int.from_bytes(data[at + 7 : at + 9])
-        at += 2 + int.from_bytes(data[at + 2 : at + 4])
-    return None
+def _try_others(image: Any, pages: Sequence[Page]) -> None:
+    """Refuse pages beside the image that do not decode: one of a stack may have lost its size."""
+    own = {page.offset for page in image}
+    for number in {p.layout: k for k, p in enumerate(pages) if p.offset not in own}.values():
+        page = image.parent.pages[number].aspage()
+        if page.dtype is None and page.shaped[1:] != image.keyframe.shaped[1:]:
+            continue  # nothing that this image could have lost
+        guard(page)
+        try_ends(image.parent.filehandle, page)
 
 
 @contextmanager
 def _decoding() -> Iterator[None]:
-    """Turn whatever a decoder raises into `UnreadableImageError`, the system's errors apart."""
+    """Turn whatever a decoder raises into `UnreadableImageError`.
+
+    Not the system's errors, and not a lack of memory: the file may be all right.
+    """
     try:
         yield
-    except UnreadableImageError:
+    except (UnreadableImageError, MemoryError):
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.storage.memory import free
+
 from .axes import Arrangement, guess_roles
 
 if TYPE_CHECKING:
@@ -186,9 +188,9 @@ def check_memory(source: Source, available: int | None = None) -> None:
         Bytes there are; asked of the system if not given.
     """
     if available is None:
-        available = _available()
+        available = free()
     need = forecast(source)
-    if available is not None and need > available:
+    if need > available:
         message = (
             f"image must fit into memory together with its labels, {_gigabytes(need)} for "
             f"{source.name!r}; got {_gigabytes(available)}. Crop it, or open a smaller level of it."
@@ -206,14 +208,6 @@ def forecast(source: Source) -> int:
     itemsize = int(np.dtype(source.data.dtype).itemsize)
     pixels = int(np.prod(source.data.shape, dtype=np.int64)) * itemsize if source.lazy else 0
     return pixels + size * (5 + (8 if itemsize > 4 else 4))
-
-
-def _available() -> int | None:
-    try:
-        import psutil
-    except ImportError:
-        return None
-    return int(psutil.virtual_memory().available)
 
 
 def _gigabytes(count: int) -> str:

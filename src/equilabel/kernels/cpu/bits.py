@@ -9,9 +9,11 @@ start must exist.
 import numpy as np
 from llvmlite import ir
 from llvmlite.binding import get_host_cpu_features
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
+
+from .caching import njit
 
 ONE = np.uint64(1)
 NONE = np.uint64(0)

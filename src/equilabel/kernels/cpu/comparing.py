@@ -8,9 +8,9 @@ not 0, ``planes[row, word, 1 + s]`` where they are also those of the pixel at ``
 """
 
 import numpy as np
-from numba import njit
 
 from .bits import LAST, NONE, ONE, agrees_within, differs_within, popcount
+from .caching import njit
 
 
 @njit(nogil=True, cache=True)

@@ -10,7 +10,7 @@ no bit is left; touching objects come out as if alone, since only equal labels a
 A letter stands for the bits of a step: ``w`` left, ``n`` above, ``u`` the plane before.
 """
 
-from numba import njit
+from .caching import njit
 
 FULL_2D = 3  # planes that `euler_full` fills, of which the first counts +1, the others -1
 FACE_2D = 2

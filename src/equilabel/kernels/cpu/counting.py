@@ -1,7 +1,8 @@
 """Passes from pixels to histograms."""
 
 import numpy as np
-from numba import njit
+
+from .caching import njit
 
 
 @njit(nogil=True, cache=True)

@@ -6,9 +6,8 @@ Komura 2016), and finding halves paths. Runs are numbered 1, 2, ... block by blo
 that covers a bit is found by counting the starts up to it.
 """
 
-from numba import njit
-
 from .bits import LAST, NONE, ONE, popcount
+from .caching import njit
 
 
 @njit(nogil=True, cache=True, forceinline=True)

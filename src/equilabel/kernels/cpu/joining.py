@@ -1,9 +1,9 @@
 """The pass that counts places and faces straight from a run table whose runs have their labels."""
 
 import numpy as np
-from numba import njit
 
 from .bits import ALL, LAST, NONE, ONE, lowest, popcount
+from .caching import njit
 from .packing import AXES, advance, locate, row_beside
 
 ODD = np.uint64(0xAAAAAAAAAAAAAAAA)

@@ -5,9 +5,9 @@ follows from four shifts and a few ands; only where something new begins a pair 
 """
 
 import numpy as np
-from numba import njit
 
 from .bits import LAST, NONE, ONE, popcount
+from .caching import njit
 from .forest import unite_events
 from .packing import AXES, locate
 

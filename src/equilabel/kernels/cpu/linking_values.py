@@ -1,9 +1,9 @@
 """The pass that unites touching runs in images of many values."""
 
 import numpy as np
-from numba import njit
 
 from .bits import LAST, NONE, ONE, agrees_within
+from .caching import njit
 from .forest import unite_events
 from .packing import AXES, advance, locate
 

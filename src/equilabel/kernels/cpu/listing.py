@@ -4,9 +4,9 @@ A run is a line ``(row, begin, end, label)`` of int64; runs stand in raster orde
 """
 
 import numpy as np
-from numba import njit
 
 from .bits import NONE, ONE, lowest, popcount
+from .caching import njit
 from .comparing import find_ends, find_starts
 
 

@@ -1,9 +1,9 @@
 """Passes that number runs, and components in raster order of their first pixel."""
 
 import numpy as np
-from numba import njit
 
 from .bits import LAST, NONE, ONE, popcount
+from .caching import njit
 from .packing import AXES, advance, locate, row_beside
 
 

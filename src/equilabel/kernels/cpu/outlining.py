@@ -6,9 +6,8 @@ Crookes give it the weight 1 for a in (2, 3) and b < 3, sqrt(2) for (a, b) = (0,
 their mean for a = 1 and b in (1, 2).
 """
 
-from numba import njit
-
 from .bits import LAST, NONE, ONE
+from .caching import njit
 
 EQUAL = 3  # planes filled by `classify`: weight 1, sqrt(2), and the mean of both
 UNEVEN = 8  # straight along x, y, (x y), (x x y), (x y y); diagonal; half diagonal, half x or y

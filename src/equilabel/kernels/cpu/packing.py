@@ -7,7 +7,6 @@ leading axes together are five, padded with ones.
 """
 
 import numpy as np
-from numba import njit
 
 from .bits import (
     ALL,
@@ -22,6 +21,7 @@ from .bits import (
     lowest,
     popcount,
 )
+from .caching import njit
 
 AXES = 5
 NOTHING, ONE_VALUE, SEVERAL = range(3)  # what `pack` found

@@ -1,9 +1,9 @@
 """The pass from runs back to pixels: every label is written once."""
 
 import numpy as np
-from numba import njit
 
 from .bits import NONE, ONE, blend, paint, popcount, spread
+from .caching import njit
 from .packing import AXES, advance, locate
 
 FEW = 4  # runs in a word up to which painting one after the other is quicker

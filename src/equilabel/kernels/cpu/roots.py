@@ -1,6 +1,6 @@
 """What follows from roots, whichever method found them."""
 
-from numba import njit
+from .caching import njit
 
 
 @njit(nogil=True, cache=True)

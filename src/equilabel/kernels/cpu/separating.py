@@ -4,9 +4,9 @@ Planes and steps are those of `comparing`; the labels are those of runs.
 """
 
 import numpy as np
-from numba import njit
 
 from .bits import LAST, NONE, ONE, lowest
+from .caching import njit
 from .listing import block_of, label_at
 
 

@@ -5,9 +5,9 @@ Two scans over the image and a union-find of provisional labels (Rosenfeld and P
 """
 
 import numpy as np
-from numba import njit
 
 from .bits import is_whole
+from .caching import njit
 from .forest import find
 from .packing import AXES, advance
 

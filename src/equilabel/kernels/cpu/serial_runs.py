@@ -1,9 +1,9 @@
 """The method `runs` in a single call, for images that one thread labels."""
 
 import numpy as np
-from numba import njit
 
 from .bits import is_whole
+from .caching import njit
 from .linking import link
 from .linking_values import link_values
 from .numbering import index, number, relabel, reorder

@@ -4,9 +4,9 @@ Sums wrap around at 2**64, so that differences of them are exact wherever these 
 """
 
 import numpy as np
-from numba import njit
 
 from .bits import NONE, popcount
+from .caching import njit
 from .comparing import within
 from .packing import AXES, advance, locate
 

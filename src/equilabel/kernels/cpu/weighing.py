@@ -5,8 +5,8 @@ among those of the list.
 """
 
 import numpy as np
-from numba import njit
 
+from .caching import njit
 from .packing import AXES, locate
 
 

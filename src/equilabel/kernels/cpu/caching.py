@@ -1,0 +1,121 @@
+"""numba's `njit` with a cache that can be damaged, closed or full, and no call fails for it.
+
+numba's own cache raises where no folder can be written, loads what is damaged into the process,
+and does not notice when a function that was inlined from another file has changed. This one has
+a file for each compiled signature, with a checksum; its name stands for all that went into it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numba
+from numba.core import config
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from . import folders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TOLD: set[str] = set()  # problems that this process has told
+# Settings of numba's that change what is compiled.
+SETTINGS = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
+
+
+class CacheWarning(UserWarning):
+    """Compiled code cannot be kept: every start compiles again."""
+
+
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function as ``numba.njit`` does; what is cached is kept by `KernelCache`.
+
+    Nothing is read or written before the function is called.
+    """
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(**options)(function)
+        if cache and not config.DISABLE_JIT:
+            dispatcher._cache = KernelCache(function)
+        return dispatcher
+
+    return compiled
+
+
+class KernelCache(NullCache):  # type: ignore[misc]
+    """What a function has been compiled to, by signature.
+
+    Parameters
+    ----------
+    function : callable
+        The function, in one of the modules of this folder.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function, None if it has to be compiled."""
+        target_context.refresh()
+        key, name = self._key(sig, target_context.codegen())
+        content = folders.read(name)
+        if content is None:
+            return None
+        try:
+            found, payload = pickle.loads(content)
+            return CompileResult._rebuild(target_context, *payload) if found == key else None
+        except Exception:  # whatever is wrong with it, compiling is right
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, and drop what was compiled from earlier sources."""
+        if data.library.has_dynamic_globals or any(not each.can_cache for each in data.lifted):
+            return
+        key, name = self._key(sig, data.codegen)
+        problem = folders.write(name, dumps((key, data._reduce())))
+        if problem and problem not in TOLD:
+            TOLD.add(
+                problem
+            )  # Python itself would tell it for each kernel, as numba touches filters
+            warnings.warn(problem, CacheWarning, stacklevel=1)
+        environment, stamp, _ = name.rsplit("-", 2)
+        folders.forget(f"{environment}-", f"{environment}-{stamp}-")
+
+    def _key(self, sig: Any, codegen: Any) -> tuple[str, str]:
+        """Return all that decides what is compiled, and the name of the file for it.
+
+        The name has three parts that can be told apart: the function and what compiles it, the
+        sources, and the signature.
+        """
+        environment = repr((_environment(), codegen.magic_tuple()))
+        signature = str(sig)
+        parts = (_short(environment), sources(), _short(signature))
+        return f"{environment} {signature}", f"{self._name}-{'-'.join(parts)}.kernel"
+
+
+@cache
+def sources() -> str:
+    """Return a stamp of all kernels: any may have been inlined into any other."""
+    here = Path(__file__).parent
+    files = sorted([*here.glob("*.py"), *here.parent.glob("*.py")])
+    content = hashlib.sha256()
+    for file in files or [Path(sys.executable)]:  # as in a program that was frozen
+        content.update(file.read_bytes() if files else repr(file.stat()).encode())
+    return content.hexdigest()[:16]
+
+
+def _environment() -> tuple[object, ...]:
+    settings = tuple(getattr(config, name, None) for name in SETTINGS)
+    return numba.__version__, sys.implementation.cache_tag, getattr(sys, "abiflags", ""), settings
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

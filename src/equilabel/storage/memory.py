@@ -1,0 +1,100 @@
+"""The memory there is for an image, and sizes in words."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+CGROUPS = Path("/sys/fs/cgroup")  # where Linux says what a container or a batch job may use
+OWN_GROUPS, MEMINFO = Path("/proc/self/cgroup"), Path("/proc/meminfo")
+UNKNOWN = 2**35  # taken for free where the system does not say
+UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def half_of_free() -> int:
+    """Return the bytes an image may take by default."""
+    return free() // 2
+
+
+def free() -> int:
+    """Return the bytes of memory this process can still get.
+
+    What the system can give without swapping, or what the limits of its control groups
+    (containers, Slurm) leave of it, if that is less; all there is where it does not say.
+
+    Examples
+    --------
+    >>> free() > 2**20
+    True
+    """
+    if sys.platform == "win32":
+        return _of_windows()
+    known = [*_of_linux(), *_left_by_groups()]
+    if not known:
+        with suppress(ValueError, OSError):
+            known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(known, default=UNKNOWN)
+
+
+def readable(size: int) -> str:
+    """Write a number of bytes for a person.
+
+    Examples
+    --------
+    >>> readable(900), readable(1_234_567), readable(8 * 10**9)
+    ('900 B', '1.23 MB', '8 GB')
+    """
+    power = min(len(UNITS) - 1, max(0, (len(str(size)) - 1) // 3))
+    return f"{size / 1000**power:.3g} {UNITS[power]}"
+
+
+def _of_linux() -> list[int]:
+    with suppress(OSError, ValueError):
+        for line in MEMINFO.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return [int(line.split()[1]) * 1024]
+    return []
+
+
+def _left_by_groups() -> list[int]:
+    """List what each control group of this process leaves, of either version."""
+    left: list[int] = []
+    with suppress(OSError):
+        for line in OWN_GROUPS.read_text().splitlines():
+            _, controllers, name = line.split(":", 2)
+            if not controllers:
+                left += _left(CGROUPS, name, "memory.max", "memory.current", "inactive_file")
+            elif "memory" in controllers.split(","):
+                files = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+                left += _left(CGROUPS / "memory", name, *files)
+    return left
+
+
+def _left(root: Path, name: str, limit: str, usage: str, cached: str) -> list[int]:
+    """List what a group and those above it leave; inside a container its own is the root."""
+    own = root / name.lstrip("/")
+    left: list[int] = []
+    for group in {root, *(each for each in (own, *own.parents) if each.is_relative_to(root))}:
+        with suppress(OSError, ValueError):  # no limit, or none for this group
+            most = int((group / limit).read_text())
+            lines = (group / "memory.stat").read_text().split("\n")
+            files = sum(int(line.split()[1]) for line in lines if line.startswith(f"{cached} "))
+            left.append(max(0, most - int((group / usage).read_text()) + files))
+    return left
+
+
+def _of_windows() -> int:
+    import ctypes
+
+    class Status(ctypes.Structure):
+        _fields_ = (
+            ("length", ctypes.c_uint32),
+            ("load", ctypes.c_uint32),
+            *((name, ctypes.c_uint64) for name in ("total", "free", "c", "d", "e", "f", "g")),
+        )
+
+    status = Status(length=ctypes.sizeof(Status))
+    known = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined, unused-ignore]
+    return int(status.free) if known else UNKNOWN

@@ -1,0 +1,263 @@
+"""Compiled code is kept where it can be, checked when it is loaded, and no call fails for it."""
+
+import errno
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+
+import pytest
+
+import equilabel
+from equilabel.cli import main
+from equilabel.kernels.cpu import caching, folders
+
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+PACKAGE = Path(equilabel.__file__).parent
+compiled = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+
+
+def double(x):
+    return 2 * x
+
+
+def fresh():
+    """The function as a new process has it: nothing of it is in memory."""
+    return caching.njit(nogil=True, cache=True)(double)
+
+
+def was_loaded():
+    """Whether a new process finds it compiled."""
+    function = fresh()
+    assert function(21) == 42
+    return sum(function.stats.cache_hits.values()) == 1
+
+
+@pytest.fixture(autouse=True)
+def _nothing_told(monkeypatch):
+    monkeypatch.setattr(caching, "TOLD", set())
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The only folder for compiled code, empty."""
+    monkeypatch.setattr(folders, "folders", lambda: [tmp_path / "cache"])
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def closed(tmp_path, monkeypatch):
+    """Two folders that cannot be made, for root neither."""
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(folders, "folders", lambda: [tmp_path / "file/a", tmp_path / "file/b"])
+
+
+# ------------------------------------------------------------- kept and checked
+
+
+@compiled
+def test_what_one_process_compiled_the_next_one_loads(folder):
+    assert not was_loaded()
+    assert was_loaded()
+    assert [path.suffix for path in folder.iterdir()] == [".kernel"]
+
+
+@compiled
+def test_importing_kernels_touches_no_folder(folder):
+    fresh()
+    assert not folder.exists()
+
+
+@compiled
+@pytest.mark.parametrize("at", [0, 31, 32, 40, 0.3, 0.6, 0.9, -1])
+def test_a_flipped_bit_is_noticed_and_compiled_anew(folder, at):
+    assert not was_loaded()
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    position = int(at * len(whole)) if isinstance(at, float) else at
+    damaged = bytearray(whole)
+    damaged[position] ^= 8
+    file.write_bytes(damaged)
+    assert not was_loaded()
+    assert was_loaded()
+
+
+@compiled
+@pytest.mark.parametrize("content", ["nothing", "cut", "other code", "no code", "a folder"])
+def test_whatever_lies_in_its_place_is_no_reason_to_fail(folder, content):
+    assert not was_loaded()
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    if content == "a folder":
+        file.unlink()
+        file.mkdir()
+    elif content in ("nothing", "cut"):
+        file.write_bytes(whole[: len(whole) // 2] if content == "cut" else b"")
+    else:  # with a checksum that is right
+        key, payload = pickle.loads(whole[32:])
+        other = ("another", payload) if content == "other code" else (key, ())
+        assert not folders.write(file.name, pickle.dumps(other))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", caching.CacheWarning)
+        assert not was_loaded()
+    assert was_loaded() == (content != "a folder")
+
+
+@compiled
+def test_changed_sources_are_compiled_anew_and_leave_nothing_behind(folder, monkeypatch):
+    assert not was_loaded()
+    (first,) = folder.iterdir()
+    parts = first.name.split("-")
+    elsewhere = folder / "-".join([parts[0], "0" * 16, *parts[2:]])  # of another Python, say
+    elsewhere.touch()
+    monkeypatch.setattr(caching, "sources", lambda: "f" * 16)
+    assert not was_loaded()
+    assert not first.exists()
+    assert elsewhere.exists()
+    assert was_loaded()
+
+
+@compiled
+def test_settings_that_change_the_code_have_code_of_their_own(folder, monkeypatch):
+    assert not was_loaded()
+    monkeypatch.setattr("numba.core.config.BOUNDSCHECK", 1)
+    assert not was_loaded()
+    monkeypatch.undo()
+    monkeypatch.setattr(folders, "folders", lambda: [folder])
+    assert was_loaded()
+
+
+def test_readers_see_a_whole_file_or_none_while_others_write_it(folder):
+    contents = [bytes([k]) * 300_000 for k in range(4)]
+    assert not folders.write("x.kernel", contents[0])
+    done = threading.Event()
+
+    def write(content):
+        while not done.is_set():
+            assert not folders.write("x.kernel", content)
+
+    writers = [threading.Thread(target=write, args=(content,)) for content in contents]
+    for writer in writers:
+        writer.start()
+    try:
+        assert all(folders.read("x.kernel") in contents for _ in range(200))
+    finally:
+        done.set()
+        for writer in writers:
+            writer.join()
+    assert [path.name for path in folder.iterdir()] == ["x.kernel"]
+
+
+# ------------------------------------------------------------- closed and full
+
+
+@compiled
+@pytest.mark.usefixtures("closed")
+def test_without_a_folder_code_is_compiled_and_that_is_said_once():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        function = fresh()
+        assert (function(21), function(2.5)) == (42, 5.0)
+    (said,) = {str(each.message) for each in caught}
+    assert said.startswith("the folder for compiled code must be writable and have room; got ")
+    assert "Not a directory" in said
+    assert said.endswith("Name a folder in NUMBA_CACHE_DIR.")
+    assert len(caught) == 1
+    assert caught[0].category is caching.CacheWarning
+
+
+@compiled
+def test_a_full_disk_is_named_as_that_of_the_compiled_code(folder, monkeypatch):
+    def fail(path, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(folders, "_replace", fail)
+    with pytest.warns(caching.CacheWarning, match="code must .*got No space left.*cache'"):
+        assert fresh()(21) == 42
+
+
+def test_the_next_folder_is_used_where_the_first_is_closed(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(folders, "folders", lambda: [tmp_path / "file/a", tmp_path / "b"])
+    assert folders.write("x.kernel", b"code") == ""
+    assert folders.read("x.kernel") == b"code"
+    assert [path.name for path in (tmp_path / "b").iterdir()] == ["x.kernel"]
+    assert folders.find_obstacle() == ""
+    assert len(list((tmp_path / "b").iterdir())) == 1  # the trial is gone
+
+
+def test_a_named_folder_is_the_only_one_and_else_they_are_those_of_numba(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "named"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    monkeypatch.setattr(sys, "platform", "linux")
+    (named,) = folders.folders()
+    assert named.parent == tmp_path / "named"
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    beside, users = folders.folders()
+    assert beside == PACKAGE.resolve() / "kernels/cpu/__pycache__"
+    assert users.parent == tmp_path / "user/numba"
+
+
+@pytest.mark.usefixtures("closed")
+def test_devices_say_that_compiled_code_cannot_be_kept(capsys):
+    assert equilabel.devices()[0].available
+    assert "NUMBA_CACHE_DIR" in equilabel.devices()[0].note
+    assert main(["devices"]) == 0
+    assert "NUMBA_CACHE_DIR" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.slow
+@compiled
+def test_an_install_that_may_not_be_written_labels_and_says_so_once(tmp_path):
+    """Beneath a file no folder can be made, by root neither."""
+    copy = copied(tmp_path)
+    (copy / "kernels/cpu/__pycache__").touch()
+    code = (
+        "import numpy as np, equilabel;"
+        "print(equilabel.label(np.eye(5, dtype=bool), connectivity=1).max())"
+    )
+    done = run(tmp_path, code)
+    assert done.stdout.split() == ["5"]
+    assert done.stderr.count("NUMBA_CACHE_DIR") == 1
+
+
+@pytest.mark.slow
+@compiled
+def test_a_change_in_a_function_of_another_file_is_noticed(tmp_path):
+    copy = copied(tmp_path) / "kernels/cpu"
+    (copy / "outer.py").write_text(
+        "from .caching import njit\nfrom .inner import value\n\n\n"
+        "@njit(nogil=True, cache=True)\ndef twice():\n    return 2 * value()\n"
+    )
+    said = []
+    for number in (21, 34):
+        (copy / "inner.py").write_text(
+            "from .caching import njit\n\n\n"
+            f"@njit(nogil=True, cache=True)\ndef value():\n    return {number}\n"
+        )
+        code = "from equilabel.kernels.cpu.outer import twice; print(twice())"
+        said.append(run(tmp_path, code).stdout.strip())
+    assert said == ["42", "68"]
+    assert list((copy / "__pycache__").glob("outer.twice-*.kernel"))
+
+
+def copied(folder):
+    """Copy the package without what was compiled."""
+    leave = shutil.ignore_patterns("__pycache__", "napari.yaml")
+    return Path(shutil.copytree(PACKAGE, folder / "equilabel", ignore=leave))
+
+
+def run(folder, code):
+    (folder / "file").touch()
+    surroundings = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")},
+        **{"PYTHONPATH": str(folder), "HOME": str(folder / "file/home")},
+        **{"XDG_CACHE_HOME": str(folder / "file/cache"), "LOCALAPPDATA": str(folder / "file")},
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=surroundings)
