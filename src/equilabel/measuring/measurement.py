@@ -27,17 +27,19 @@ class Measurement:
 
     Attributes
     ----------
-    spacing : (rank,) array of float64
+    rank : int
+        Number of spatial axes.
     """
 
     def __init__(self, counts: Counts, spacing: tuple[float, ...]) -> None:
         self.counts = counts
-        self.spacing = np.array(spacing)
+        self.rank = len(spacing)
+        self._spacing = spacing
 
-    @property
-    def rank(self) -> int:
-        """Number of spatial axes."""
-        return len(self.spacing)
+    @cached_property
+    def spacing(self) -> NDArray[np.float64]:
+        """Distance of pixels along each spatial axis, (rank,)."""
+        return np.array(self._spacing)
 
     @property
     def pixels(self) -> NDArray[np.int64]:

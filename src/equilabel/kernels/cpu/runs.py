@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 SLACK = 8  # runs are read eight at a time
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
-SHORT, FEW = 16, 2**13  # columns and pixels up to which single pixels are quicker than runs
+TINY = 640  # pixels up to which looking at one after the other is quicker than runs
+SHORT, FEW = 16, 2**13  # the same for rows of so few columns
 LEADING = [(1,) * (packing.AXES + 1 - axes) for axes in range(packing.AXES + 2)]
+UNSIGNED = {np.dtype(kind): np.dtype(f"u{np.dtype(kind).itemsize}") for kind in "?bhilq"}
 PAGE = 2**15  # labels from which new memory comes as zeros, page by page
 COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
 
@@ -115,8 +117,8 @@ def pack(grid: Grid, room: Any = None) -> RunTable:
         Memory for the labels; not needed on this device.
     """
     image, (compare, level, values) = grid.pixels, grid.foreground
-    if image.dtype == bool:
-        image, level = image.view(np.uint8), np.uint8(bool(level))
+    if compare not in COMPARES:
+        image, level = _unsigned(image, level)
     lines = np.array((1,) * (packing.AXES + 1 - image.ndim) + image.shape[:-1], np.int64)
     rows, columns = prod(image.shape[:-1]), image.shape[-1]
     bits = np.empty((rows + 1, -(-columns // 64)), np.uint64)
@@ -161,20 +163,21 @@ def label_at_once(
     if size >= 2 * threads.WEIGHT or compare in COMPARES:
         return None
     pixels = image.ravel()  # contiguous, unlike what `reshape` returns
-    if not values:
-        pixels, level = pixels.view(np.uint8), np.uint8(level)
     columns, lines = shape[-1], LEADING[len(shape)] + shape[:-1]
-    labels = (np.zeros if size > PAGE else np.empty)(size, np.int32)
+    blank = size > PAGE
+    labels = (np.zeros if blank else np.empty)(size, np.int32)
     bounded = compare != "all"
     if not bounded:
         level = pixels.dtype.type(0)
-    if columns <= SHORT and size <= (FEW if connectivity == 1 else FEW // 8):
+    if size <= TINY or (columns <= SHORT and size <= (FEW if connectivity == 1 else FEW // 4)):
+        if not values:
+            pixels, level = _unsigned(pixels, level)
         steps = earlier_steps(len(shape), connectivity, stacked)
         full = connectivity == len(shape) - stacked
         count = label_pixels(pixels, lines, columns, level, bounded, values, steps, full, labels)
     else:
+        pixels, level = _unsigned(pixels, level)
         unions = row_unions(len(shape), connectivity, stacked)
-        blank = size > PAGE
         count = label_runs(pixels, lines, columns, level, bounded, values, *unions, blank, labels)
     return labels, count
 
@@ -251,6 +254,14 @@ def paint(table: RunTable, out: NDArray[Any], blank: bool) -> None:
     before = (table.bits, table.starts, table.first, table.parents, *table.geometry, table.columns)
     spans = threads.ranges(table.rows, out.size)
     threads.each(painting.paint_rows, [(*before, a, b, blank, out) for a, b in spans])
+
+
+def _unsigned(pixels: NDArray[Any], level: Any) -> tuple[NDArray[Any], Any]:
+    """View integers as unsigned: only equality counts, and fewer types are compiled."""
+    kind = UNSIGNED.get(pixels.dtype)
+    if kind is None:
+        return pixels, level
+    return pixels.view(kind), None if level is None else level.view(kind)
 
 
 def _pack_ranges(
