@@ -48,7 +48,7 @@ def many_threads(monkeypatch):
 
     def use(count):
         monkeypatch.setenv("EQUILABEL_NUM_THREADS", str(count))
-        monkeypatch.setattr("equilabel.kernels.cpu.threads.WEIGHT", 1 if count > 1 else 2**20)
+        monkeypatch.setattr("equilabel.threads.WEIGHT", 1 if count > 1 else 2**20)
         monkeypatch.setattr("equilabel.kernels.cpu.accumulate.STRIP", 1)
 
     return use

@@ -14,6 +14,7 @@ PACKAGE = Path(equilabel.__file__).parent
 # Arrows go from a higher level to a lower one. Modules of one folder may import each other.
 LEVELS = {
     "neighborhood": 0,
+    "threads": 0,
     "samples": 0,
     "storage": 0,
     "grid": 1,
@@ -64,7 +65,10 @@ def imports(name):
             for alias in node.names:
                 yield alias.name, not alias.name.startswith("equilabel")
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield node.module, not node.module.startswith("equilabel")
+            for alias in node.names:  # what is imported may be a module
+                whole = f"{node.module}.{alias.name}".removeprefix("equilabel.")
+                name = whole if whole in MODULES else node.module
+                yield name, not node.module.startswith("equilabel")
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1]
             if node.module:

@@ -607,7 +607,9 @@ def test_compiled_code_that_cannot_be_kept_is_told_once_and_for_no_image(here, c
         return segment(*arguments, **keywords)
 
     monkeypatch.setattr("equilabel.segment", label)
-    monkeypatch.setattr("equilabel.kernels.cpu.folders.find_obstacle", lambda: "It cannot be kept.")
+    monkeypatch.setattr(
+        "equilabel.kernels.cpu.cache_folders.find_obstacle", lambda: "It cannot be kept."
+    )
     for name in "ab":
         tiff(f"{name}.tif")
     assert main(["batch", "a.tif", "b.tif", "--out", "out"]) == 0

@@ -104,7 +104,7 @@ def instances(choices):
 def expressions(file, *, every=False):
     """List each kernel of a file with what its launchers can put in for its parameters."""
     names = []
-    if file == "runs_tile":  # pixels may be compared by size, where all foreground is one
+    if file == "tiles":  # pixels may be compared by size, where all foreground is one
         tiles = [tile for tile in INSTANCES["Tile"] if "false" in tile]
         grays = zip(GRAYS, cycle(tiles), cycle(["u4", "u8"]), strict=False)
         names += [f"find_tiles<Gray<{gray}>, {node}, {tile}>" for gray, tile, node in grays]
@@ -160,7 +160,7 @@ def test_every_kernel_compiles(file, architecture, architectures):
 
 
 SIZES = {"Scene": sources.SCENE.itemsize, "Job": tiling.PLAN.itemsize + runs.JOB.size}
-FIELDS = {"Scene": ("scene.cuh", sources.SCENE), "Plan": ("plan.cuh", tiling.PLAN)}
+FIELDS = {"Scene": ("image_layout.cuh", sources.SCENE), "Plan": ("tiling.cuh", tiling.PLAN)}
 WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
 COUNTS = {"SIDES": sources.AXES, "AXES": tiling.AXES, "INNER": tiling.INNER, "3": 3}
 

@@ -17,12 +17,12 @@ cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from equilabel.kernels.cuda import (  # noqa: E402
     accumulate,
-    counting,
+    histogram,
     kalentev,
     komura,
-    lines,
     roots,
     sources,
+    tables,
     tiling,
 )
 from equilabel.kernels.layout import Layout  # noqa: E402
@@ -80,12 +80,12 @@ def started(monkeypatch):
     def kernel(file, name):
         return lambda grid, block, arguments, **_: calls.append((file, name, grid, arguments))
 
-    for module in (accumulate, counting, kalentev, komura, lines, roots, sources):
+    for module in (accumulate, histogram, kalentev, komura, tables, roots, sources):
         monkeypatch.setattr(module, "cupy", FakeCuPy())
         if hasattr(module, "kernel"):
             monkeypatch.setattr(module, "kernel", kernel)
-    monkeypatch.setattr(lines, "download", lambda array, **_: np.asarray(array))
-    monkeypatch.setattr(lines, "upload", on_device)
+    monkeypatch.setattr(tables, "download", lambda array, **_: np.asarray(array))
+    monkeypatch.setattr(tables, "upload", on_device)
     return calls
 
 
@@ -188,6 +188,6 @@ def test_passes_of_the_papers(started, shape, dtype):
 
 
 def test_histograms(started):
-    counting.count_values(on_device(np.arange(300, dtype="u2")), 300)
-    counting.count_bins(on_device(np.ones(50, "f4")), np.linspace(0, 1, 11, dtype="f4"))
+    histogram.count_values(on_device(np.arange(300, dtype="u2")), 300)
+    histogram.count_bins(on_device(np.ones(50, "f4")), np.linspace(0, 1, 11, dtype="f4"))
     check(started)

@@ -89,7 +89,7 @@ def test_places_and_faces_straight_from_runs_are_those_of_the_labels(question, t
     labels = label(image, **options)
     with (
         patch.dict(os.environ, EQUILABEL_NUM_THREADS=str(threads)),
-        patch("equilabel.kernels.cpu.threads.WEIGHT", 1),
+        patch("equilabel.threads.WEIGHT", 1),
     ):
         for wanted in (names, names + exposed):
             table = measure(image, wanted, spacing=spacing, **options)

@@ -65,9 +65,9 @@ def test_a_cancelled_run_stops_at_its_next_step(viewer, qtbot, form, monkeypatch
     reached, release = held
     labeled = []
     pipeline = __import__("equilabel.pipeline", fromlist=["x"])
-    label = pipeline._label
+    solve = pipeline.solve
     monkeypatch.setattr(
-        pipeline, "_label", lambda *args, **more: labeled.append(1) or label(*args, **more)
+        pipeline, "solve", lambda *args, **more: labeled.append(1) or solve(*args, **more)
     )
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)

@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from equilabel import METHODS, label, regionprops_table
-from equilabel.kernels.cpu import forest
+from equilabel.kernels.cpu import union_find
 from equilabel.measuring import PROPERTIES, compute_table, count_part
 from equilabel.neighborhood import offsets
 from references import label_pixel_graph, same_partition
@@ -46,7 +46,7 @@ def test_the_number_of_threads_does_not_matter(question, threads):
         labels = label_of(question)
     with (
         patch.dict(os.environ, EQUILABEL_NUM_THREADS=str(threads)),
-        patch("equilabel.kernels.cpu.threads.WEIGHT", 1),
+        patch("equilabel.threads.WEIGHT", 1),
     ):
         np.testing.assert_array_equal(label_of(question), labels)
 
@@ -136,12 +136,12 @@ def test_uniting_in_any_order_groups_runs_under_the_first(size, data):
     pairs = data.draw(st.lists(st.tuples(runs, runs), max_size=20))
     parents = np.arange(size)
     for one, other in pairs:
-        forest.unite(parents, one, other)
+        union_find.unite(parents, one, other)
         assert (parents <= np.arange(size)).all()
     graph = coo_array((np.ones(len(pairs)), np.array(pairs, int).reshape(-1, 2).T), (size, size))
     _, groups = connected_components(graph.tocsr(), directed=False)
     for run in range(size):
-        assert forest.find(parents, run) == np.flatnonzero(groups == groups[run])[0]
+        assert union_find.find(parents, run) == np.flatnonzero(groups == groups[run])[0]
 
 
 # ---------------------------------------------------------------- statistics
@@ -238,7 +238,7 @@ def test_statistics_in_threads_equal_those_in_one(labels, seed, threads):
         direct = regionprops_table(labels, values, names)
     with (
         patch.dict(os.environ, EQUILABEL_NUM_THREADS=str(threads)),
-        patch("equilabel.kernels.cpu.threads.WEIGHT", 1),
+        patch("equilabel.threads.WEIGHT", 1),
         patch("equilabel.kernels.cpu.accumulate.STRIP", 1),
     ):
         threaded = regionprops_table(labels, values, names)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equilabel import label
-from equilabel.kernels.cpu.comparing import compare
+from equilabel.kernels.cpu.neighbor_bits import compare
 from equilabel.kernels.layout import steps_to
 from equilabel.measuring import count_part
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
-from equilabel import label, regionprops_table, segment
-from equilabel.kernels.cpu import threads
+from equilabel import label, regionprops_table, segment, threads
 from references import measure_by_hand
 from strategies import LAYOUTS, blobs, noise
 

@@ -9,7 +9,7 @@ from equilabel.measuring import make_request
 
 from .checks import NO_OPTIONS, make_problem, problem_of
 from .execute import solve
-from .tables import measure
+from .measure import measure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel import threads
 from equilabel.devices import fetch, is_on_cuda, library, passes
-from equilabel.kernels.cpu import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,13 +96,13 @@ def count_floats(
         raise FloatingPointError
     flat, centers = _flat(pixels), (edges[:-1] + edges[1:]) / 2
     if is_on_cuda(pixels):
-        return fetch(passes("counting", "cuda").count_bins(flat, edges)), centers
+        return fetch(passes("histogram", "cuda").count_bins(flat, edges)), centers
     tables = np.zeros((len(_cuts(flat)), BINS), dtype=np.int64)
     tasks = [
         (flat[start:stop], edges, table)
         for (start, stop), table in zip(_cuts(flat), tables, strict=True)
     ]
-    threads.each(passes("counting", "cpu").count_bins, tasks)
+    threads.each(passes("histogram", "cpu").count_bins, tasks)
     return tables.sum(axis=0), centers
 
 
@@ -110,14 +110,14 @@ def _count_narrow(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     bits = 8 * pixels.dtype.itemsize
     flat = _flat(pixels).view(f"u{pixels.dtype.itemsize}")
     if is_on_cuda(flat):
-        counts = fetch(passes("counting", "cuda").count_values(flat, 2**bits))
+        counts = fetch(passes("histogram", "cuda").count_values(flat, 2**bits))
     else:
         tables = np.zeros((len(_cuts(flat)), 4, 2**bits), dtype=np.int64)
         tasks = [
             (flat[start:stop], table)
             for (start, stop), table in zip(_cuts(flat), tables, strict=True)
         ]
-        threads.each(passes("counting", "cpu").count_values, tasks)
+        threads.each(passes("histogram", "cpu").count_values, tasks)
         counts = tables.sum(axis=(0, 1))
     lowest = 0
     if pixels.dtype.kind == "i":  # seen as unsigned, the negative ones come last

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from equilabel import threads
 from equilabel.devices import fetch, filters, is_on_cuda, take
-from equilabel.kernels.cpu import threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,25 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel import threads
 from equilabel.kernels.layout import Layout
 
-from . import threads, weighing
-from .stripping import (
-    LabelSource,
-    RunSource,
-    Strip,
-    add_joined,
-    join,
-    make_plan,
-    measure_strip,
-    rows_within,
-)
+from . import accumulate_runs, intensity, moments, run_counts
+from .sources import LabelSource, RunSource
+from .strips import Strip, join, list_passes, measure_strip, rows_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
+__all__ = ["Accumulator", "LabelSource", "RunSource"]
+
+DENSE = 4  # entries of tables for each label and thread that each pixel may cost
 STRIP = 2**20  # pixels of a strip, but for the rest of a row
 
 
@@ -40,7 +36,7 @@ class Accumulator:
 
     Parameters
     ----------
-    rows : LabelSource or RunSource
+    source : LabelSource or RunSource
     layout : Layout
         What to count.
     keep : bool
@@ -58,25 +54,25 @@ class Accumulator:
 
     def __init__(
         self,
-        rows: LabelSource | RunSource,
+        source: LabelSource | RunSource,
         layout: Layout,
         keep: bool = False,
         box: Any = None,
     ) -> None:
         self.layout = layout
-        self._shape = rows.shape
-        self._columns = rows.sides[-1]
-        if isinstance(rows, RunSource) and not keep and layout.pairs != "all":
+        self._shape = source.shape
+        self._columns = source.sides[-1]
+        if isinstance(source, RunSource) and not keep and layout.pairs != "all":
             plain = Layout(layout.axes, layout.stacked, pairs=layout.pairs)
             if layout == plain:
-                self.labels, self.table = add_joined(rows, layout)
+                self.labels, self.table = add_runs(source, layout)
                 return
-        plan = make_plan(layout)
-        kept = None if box is None else rows_within(rows.sides, box)
+        passes = list_passes(layout)
+        kept = None if box is None else rows_within(source.sides, box)
         columns = (0, self._columns) if box is None else box[-1]
         self._strips: list[Strip] = threads.each(
-            lambda first, last: measure_strip(rows, plan, first, last, kept, columns, keep),
-            strips_of(rows.sides, STRIP),
+            lambda first, last: measure_strip(source, passes, first, last, kept, columns, keep),
+            strips_of(source.sides, STRIP),
         )
         self.labels, self.table, self._lines = join(self._strips, layout)
 
@@ -101,7 +97,7 @@ class Accumulator:
         limits: Any = np.iinfo(flat.dtype) if whole else None
         top, bottom = (limits.max, limits.min) if whole else (np.inf, -np.inf)
         small = whole and flat.dtype.itemsize <= 2
-        kernel: Any = weighing.add_small_values if small else weighing.add_values
+        kernel: Any = intensity.add_small_values if small else intensity.add_values
 
         def room(labels: int) -> list[NDArray[Any]]:
             shape = (channels, labels)
@@ -133,7 +129,7 @@ class Accumulator:
             sums = np.zeros((channels, len(strip.ids)))
             around = np.ascontiguousarray(centers[lines].T)
             for channel in range(channels):
-                weighing.add_squares(
+                intensity.add_squares(
                     strip.runs, flat, self._columns, channels, channel,
                     around[channel], sums[channel],
                 )  # fmt: skip
@@ -158,7 +154,7 @@ class Accumulator:
 
         def add(strip: Strip, lines: Any) -> Any:
             sums = np.zeros((len(strip.ids), 4**rank))
-            weighing.add_powers(strip.runs, self._shape, rank, centers[lines], sums)
+            moments.add_powers(strip.runs, self._shape, rank, centers[lines], sums)
             return sums
 
         return self._sum(add, (len(self.labels), 4**rank))
@@ -172,7 +168,7 @@ class Accumulator:
 
         def add(strip: Strip, lines: Any) -> Any:
             sums = np.zeros((len(strip.ids), 4**rank))
-            weighing.add_weighted(
+            moments.add_weighted(
                 strip.runs, flat, self._columns, channels, channel,
                 self._shape, rank, centers[lines], sums,
             )  # fmt: skip
@@ -209,3 +205,31 @@ def _plain(values: NDArray[Any]) -> tuple[NDArray[Any], int]:
         values = values.astype(np.float64)
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     return np.ascontiguousarray(values).reshape(-1), values.shape[1]
+
+
+def add_runs(source: RunSource, layout: Layout) -> tuple[Any, Any]:
+    """Count places alone, in a table for each thread: nothing else is held."""
+    table = source.table
+    count = int(table.parents[: table.counts[-1]].max(initial=0))
+    size = prod(source.sides)
+    worth = max(1, DENSE * size // ((count + 1) * layout.width))
+    spans = table.pieces()
+    pieces = max(1, min(threads.available(), len(spans), worth))
+    ends = [spans[len(spans) * piece // pieces][0] for piece in range(pieces)]
+    ends.append(len(table.starts))
+    sides = np.array(source.sides, np.int64)
+    parts = [np.zeros((count + 1, layout.width), np.int64) for _ in range(pieces)]
+    kernel: Any = accumulate_runs.add_runs
+    met = threads.each(
+        lambda piece: kernel(
+            table.bits, table.starts, table.first, table.parents, *table.geometry,
+            ends[piece], ends[piece + 1], sides, layout.axes, layout.widths["pairs"], parts[piece],
+        ),
+        [(piece,) for piece in range(pieces)],
+    )  # fmt: skip
+    whole = parts[0]
+    lows, sums = layout.greatest.start, layout.greatest.stop
+    for (least, most), part in zip(met[1:], parts[1:], strict=True):
+        lines = np.arange(least, most + 1)
+        run_counts.add_table(whole, lines, part[least : most + 1], lows, sums)
+    return np.arange(1, count + 1, dtype=np.int64), whole[1:]

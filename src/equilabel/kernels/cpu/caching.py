@@ -21,7 +21,7 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from . import folders
+from . import cache_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
         """Return the compiled function, None if it has to be compiled."""
         target_context.refresh()
         key, name = self._key(sig, target_context.codegen())
-        content = folders.read(name)
+        content = cache_folders.read(name)
         if content is None:
             return None
         try:
@@ -80,14 +80,14 @@ class KernelCache(NullCache):  # type: ignore[misc]
         if data.library.has_dynamic_globals or any(not each.can_cache for each in data.lifted):
             return
         key, name = self._key(sig, data.codegen)
-        problem = folders.write(name, dumps((key, data._reduce())))
+        problem = cache_folders.write(name, dumps((key, data._reduce())))
         if problem and problem not in TOLD:
             TOLD.add(
                 problem
             )  # Python itself would tell it for each kernel, as numba touches filters
             warnings.warn(problem, CacheWarning, stacklevel=1)
         environment, stamp, _ = name.rsplit("-", 2)
-        folders.forget(f"{environment}-", f"{environment}-{stamp}-")
+        cache_folders.forget(f"{environment}-", f"{environment}-{stamp}-")
 
     def _key(self, sig: Any, codegen: Any) -> tuple[str, str]:
         """Return all that decides what is compiled, and the name of the file for it.

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel import threads
 from equilabel.neighborhood import earlier_steps, row_unions
 
 from . import (
-    linking,
-    linking_values,
     numbering,
     packing,
     painting,
-    threads,
+    run_unions,
+    value_unions,
 )
 from .bits import ABOVE, BELOW, UP_TO, is_whole
 from .serial_pixels import label_pixels
@@ -198,7 +198,7 @@ def unite(table: RunTable) -> None:
     before: tuple[Any, ...]
     if table.pixels is None:
         before = (table.bits.reshape(-1), table.starts, table.first, *table.geometry, table.edges)
-        kernel = linking.link
+        kernel = run_unions.link
     else:
         before = (
             table.pixels,
@@ -209,7 +209,7 @@ def unite(table: RunTable) -> None:
             table.shape,
             table.edges,
         )
-        kernel = linking_values.link_values
+        kernel = value_unions.link_values
     threads.each(kernel, [(*before, *span, table.parents) for span in inside])
     for span in between:
         kernel(*before, *span, table.parents)

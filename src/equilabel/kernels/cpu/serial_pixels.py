@@ -8,8 +8,8 @@ import numpy as np
 
 from .bits import is_whole
 from .caching import njit
-from .forest import find
 from .packing import AXES, advance
+from .union_find import find
 
 
 @njit(nogil=True, cache=True)

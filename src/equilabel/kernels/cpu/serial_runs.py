@@ -4,11 +4,11 @@ import numpy as np
 
 from .bits import is_whole
 from .caching import njit
-from .linking import link
-from .linking_values import link_values
 from .numbering import index, number, relabel, reorder
 from .packing import AXES, SEVERAL, begin, pack, pack_values
 from .painting import paint_rows
+from .run_unions import link
+from .value_unions import link_values
 
 SLACK = 8  # runs are read eight at a time
 

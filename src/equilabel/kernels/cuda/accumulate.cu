@@ -3,7 +3,7 @@
 // Labels are from 0 to `most`, the last line of the table. If another stream changes them meanwhile the
 // counts are wrong, but nothing is written outside the table.
 #include "counts.cuh"
-#include "gray.cuh"
+#include "small_values.cuh"
 
 // What a ledger holds labels as.
 template <bool Short>

@@ -1,7 +1,7 @@
 """Passes that measure labels on the GPU, named and shaped like those of the CPU.
 
 Tables are filled on the device and come to the host once, without the lines of labels that do not
-occur. Floats are added as whole numbers, see weighing.cu: the same bits every time.
+occur. Floats are added as whole numbers, see intensity.cu: the same bits every time.
 """
 
 from math import ceil, log2
@@ -12,12 +12,12 @@ import numpy as np
 from equilabel.kernels.layout import Layout
 
 from ._compile import kernel, launch
-from .lines import Lines
 from .sources import LabelSource, RunSource, columns_of_warps, describe, is_gray
+from .tables import Lines
 
 __all__ = ["Accumulator", "LabelSource", "RunSource"]
 
-WIDE = 32  # columns that a warp weighs, as weighing.cu has them
+WIDE = 32  # columns that a warp weighs, as intensity.cu has them
 BITS = 62  # of a sum
 
 
@@ -89,7 +89,7 @@ class Accumulator:
             table = cupy.zeros(self._count, np.uint64)
             around = self._lines.spread(centers[:, channel])
             self._launch(
-                kernel("weighing", f"add_squares<{_name(self._flat)}, {_name(values)}>"),
+                kernel("intensity", f"add_squares<{_name(self._flat)}, {_name(values)}>"),
                 values[:, channel], values.shape[1], around, scale, table,
             )  # fmt: skip
             sums[:, channel] = self._lines.fetch(table) * 2.0**-scale
@@ -130,7 +130,7 @@ class Accumulator:
         types = f"{_name(self._flat)}, {_name(weights)}, {rank}"
         weighted = "false" if values is None else "true"
         self._launch(
-            kernel("weighing", f"add_powers<{types}, {weighted}>"),
+            kernel("intensity", f"add_powers<{types}, {weighted}>"),
             weights, 1 if values is None else values.shape[1], around, shifts, table,
         )  # fmt: skip
         sums = np.ldexp(self._lines.fetch(table).astype(np.float64), -scales)
@@ -161,7 +161,7 @@ class Accumulator:
     def _values(self, values, channel, exact, scale):
         table = cupy.zeros((self._count, 4), np.uint64)
         self._launch(
-            kernel("weighing", f"add_values<{_name(self._flat)}, {_name(values)}>"),
+            kernel("intensity", f"add_values<{_name(self._flat)}, {_name(values)}>"),
             values[:, channel], values.shape[1], scale, table,
         )  # fmt: skip
         found = self._lines.fetch(table)

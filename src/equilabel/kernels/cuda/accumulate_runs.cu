@@ -4,8 +4,8 @@
 // always, across edges and corners where these connect.
 #include "bits.cuh"
 #include "counts.cuh"
-#include "gray.cuh"
-#include "settle.cuh"
+#include "small_values.cuh"
+#include "resolve.cuh"
 
 template <int Words, int Rows, int Halo>
 __device__ inline void read_bits(Plane<Words, Rows, Halo>& plane, const Job& job, const Strip& strip,

@@ -3,7 +3,7 @@
 // All 32 threads of a warp call these together, each for its own word; `Words` neighboring threads hold
 // a segment, and nothing is shifted in from beyond it.
 #pragma once
-#include "plan.cuh"
+#include "tiling.cuh"
 
 // The word of the segment before or after this one, 0 where there is none.
 template <int Words>

@@ -1,7 +1,7 @@
 // What is counted of the pixels of a stretch, and how it goes to the table that kernels/layout.py lays out.
 #pragma once
-#include "marks.cuh"
-#include "strip.cuh"
+#include "neighbor_bits.cuh"
+#include "walk.cuh"
 
 // Where the counts of a line lie; the coordinates are taken from the first pixel of a strip.
 enum { PIXELS, X, Y, LOW_X, LOW_Y, HIGH_X, HIGH_Y, PAIRS };

@@ -7,7 +7,7 @@
 // The passes race on `labels` and need no atomic operation. A word of 64 bits is read and written
 // whole, and a value that another thread has replaced meanwhile, or that an old cache line still
 // holds, is a label of the same component all the same: it is only higher than it could be.
-#include "lanes.cuh"
+#include "warp.cuh"
 
 __device__ inline Index padded(const Index* __restrict__ rows, Index width, Index element)
 {

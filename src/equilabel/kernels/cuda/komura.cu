@@ -3,7 +3,7 @@
 // Labels are flat indices, -1 for background; a label is at most the index of the element that bears
 // it. The list of neighbors of an element holds its earlier neighbors of equal value, the lowest
 // first; the residual list is the same list without its first entry. Neither is stored.
-#include "grid.cuh"
+#include "index.cuh"
 
 // Where an element stands, to tell which steps stay inside the image.
 template <int rank>

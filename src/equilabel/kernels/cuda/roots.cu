@@ -1,5 +1,5 @@
 // From roots to numbers in raster order. A root is the first element of its component.
-#include "grid.cuh"
+#include "index.cuh"
 
 // Write 1 for roots and 0 for others: an inclusive sum of these is the number at each root.
 template <typename Sum>

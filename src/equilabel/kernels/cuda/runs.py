@@ -35,7 +35,7 @@ class RunTable:
     kernels : tuple of int
         Handles of the passes, compiled for these types.
     job : () array of bytes
-        What every pass is told, see plan.cuh.
+        What every pass is told, see tiling.cuh.
     start : callable
         Starts a kernel on the stream of the table, given its handle, blocks and threads.
     blocks : int
@@ -198,11 +198,11 @@ def compiled(
     values = "true" if many else "false"
     shape = f"Tile<{values}, {', '.join(map(str, tile))}>"
     functions = (
-        kernel("runs_tile", f"find_tiles<{gray or f'u{pixel}'}, u{node}, {shape}>"),
-        kernel("runs_join", f"join_tiles<u{pixel}, u{node}, {shape}, Edges<{most}>>"),
-        kernel("runs_number", f"number_nodes<u{node}, {tile[0]}>"),
-        kernel("runs_number", f"label_entries<u{node}, {tile[0]}, {values}>"),
-        kernel("runs_paint", f"paint<u{node}, u{label}, {tile[0]}, {values}>"),
+        kernel("tiles", f"find_tiles<{gray or f'u{pixel}'}, u{node}, {shape}>"),
+        kernel("tile_borders", f"join_tiles<u{pixel}, u{node}, {shape}, Edges<{most}>>"),
+        kernel("numbering", f"number_nodes<u{node}, {tile[0]}>"),
+        kernel("numbering", f"label_entries<u{node}, {tile[0]}, {values}>"),
+        kernel("painting", f"paint<u{node}, u{label}, {tile[0]}, {values}>"),
     )
     return tuple(map(handle, functions))
 

@@ -15,7 +15,7 @@ AXES = 6
 WARPS = 1 << 14  # that keep a card busy
 BLOCKS = 264  # likewise
 TALLEST = 256
-MEASURERS = 256  # threads of a block, as strip.cuh has them
+MEASURERS = 256  # threads of a block, as walk.cuh has them
 ROOM = 4  # lines of a table that each pixel may cost before labels are looked up instead
 STRIP = 32  # rows of labels that a block takes
 SCENE = np.dtype(
@@ -190,7 +190,7 @@ class RunSource:
 
 @lru_cache(64)
 def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int):
-    """Describe an image to kernels, see scene.cuh; return how many strips of a size it has, too."""
+    """Describe an image as image_layout.cuh does; return how many strips of a size it has, too."""
     scene = np.zeros((), SCENE)
     scene["sides"] = padded = (1,) * (AXES - len(sides)) + tuple(sides)
     scene["axes"], scene["rank"], scene["width"] = layout.axes, layout.rank, layout.width
@@ -229,7 +229,7 @@ def _place(flat):
 
 
 def _kinds(layout):
-    """Name what is counted as marks.cuh does, and tell whether rows of three axes are compared."""
+    """Name what neighbor_bits.cuh is to count, and whether rows of three axes are compared."""
     euler = layout.euler_full + 2 * layout.euler_face
     deep = layout.rank == 3 and layout.compared != "none"
     steps = ("none", "faces", "all").index(layout.pairs)

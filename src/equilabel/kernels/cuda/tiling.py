@@ -1,4 +1,4 @@
-"""How the method `runs` cuts an image into tiles on the GPU, told to kernels as plan.cuh says."""
+"""How the method `runs` cuts an image into tiles on the GPU, told to kernels as tiling.cuh says."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +13,7 @@ from ._compile import THREADS
 AXES = 5
 INNER = 4
 MOST_EDGES = 121
-SETTLED = 4  # rows that a thread puts labels into at once, see settle.cuh
+SETTLED = 4  # rows that a thread puts labels into at once, see resolve.cuh
 EVERY_ROW, FIRST_ROWS, FACES = range(3)
 PLAN = np.dtype(
     [
@@ -43,7 +43,7 @@ class Tiling:
     Attributes
     ----------
     plan : bytes
-        What kernels know of it, see plan.cuh.
+        What kernels know of it, see tiling.cuh.
     edges : () array of bytes
         Likewise, with room for `most`.
     columns : int

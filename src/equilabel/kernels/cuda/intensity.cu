@@ -7,8 +7,8 @@
 // Sums of whole numbers of up to 32 bits are exact. Others are added as whole multiples of 2^-scale,
 // chosen so that no sum leaves 63 bits: their order does not matter, and they have the same bits every
 // time. NaN and infinities are no multiples of anything; they are noted as flags.
-#include "lanes.cuh"
-#include "scene.cuh"
+#include "warp.cuh"
+#include "image_layout.cuh"
 
 constexpr int WIDE = 32;
 constexpr int BATCH = 4;  // rows that a warp reads at once

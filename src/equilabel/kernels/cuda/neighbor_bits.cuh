@@ -1,7 +1,7 @@
 // What 32 pixels of a row add to the columns of outlines and Euler numbers: a word for each kind, a bit
 // for each pixel.
 #pragma once
-#include "lanes.cuh"
+#include "warp.cuh"
 
 // Which columns are counted: pairs of each pixel with earlier neighbors (none, those across faces, all);
 // Euler numbers (bit 0: corners connect, bit 1: faces only); border pixels by what they add to the
@@ -31,7 +31,7 @@ __device__ constexpr int neighbor_of(int pair)
 }
 
 // Pixels at which configurations begin that add to an Euler number, and that take from it, as
-// kernels/cpu/configuring.py has them: those of corners, then those of faces.
+// kernels/cpu/euler.py has them: those of corners, then those of faces.
 struct Euler {
     unsigned more[2][2], less[2][3];
 };
@@ -59,7 +59,7 @@ struct Borders {
     unsigned north, south, west, east, northwest, northeast, southwest, southeast;
 };
 
-// Border pixels by what they add to the perimeter, as kernels/cpu/outlining.py sorts them: straight
+// Border pixels by what they add to the perimeter, as kernels/cpu/perimeter.py sorts them: straight
 // lines, diagonal ones, and half of each.
 struct Outline {
     unsigned straight, diagonal, mixed;

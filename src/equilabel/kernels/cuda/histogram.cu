@@ -1,5 +1,5 @@
 // Histograms: each block counts in shared memory, and adds what it found once.
-#include "grid.cuh"
+#include "index.cuh"
 
 // How often each value from `first` on occurs; others are left out. `bins` tables fit shared memory.
 template <typename Pixel>

@@ -1,13 +1,12 @@
-"""Passes that sum over the pixels of runs: values, and powers of coordinates.
+"""Passes that sum the values under the pixels of runs.
 
-A run is a line ``(row, begin, end, place)`` of int64, as `listing` makes it; `place` is its label's
-among those of the list.
+A run is a row ``(row, begin, end, slot)`` of int64, as `run_lists` makes it; the slot is the index
+of its label among those of the list.
 """
 
 import numpy as np
 
 from .caching import njit
-from .packing import AXES, locate
 
 
 @njit(nogil=True, cache=True)
@@ -92,83 +91,3 @@ def add_squares(runs, values, columns, channels, channel, centers, squares):
             distance = values[(start + x) * channels + channel] - center
             total += distance * distance
         squares[line] += total
-
-
-@njit(nogil=True, cache=True)
-def add_powers(runs, shape, rank, centers, powers):
-    """Sum the products of powers of coordinates up to 3 along each axis.
-
-    Parameters
-    ----------
-    rank : int
-        Number of spatial axes, 1 to 3.
-    centers : (labels, rank) array of float64
-        What coordinates are counted from.
-    powers : (labels, 4 ** rank) array of float64
-        Updated; exponents of the last axis change first.
-    """
-    position = np.empty(AXES, np.int64)
-    leading = AXES + 1 - rank
-    along = np.empty(4)
-    for run in range(runs.shape[0]):
-        locate(runs[run, 0], shape, position)
-        line = runs[run, 3]
-        length = float(runs[run, 2] - runs[run, 1])
-        middle = 0.5 * (runs[run, 1] + runs[run, 2] - 1) - centers[line, rank - 1]
-        spread = length * (length * length - 1.0) / 12.0
-        along[0] = length
-        along[1] = length * middle
-        along[2] = length * middle * middle + spread
-        along[3] = middle * (length * middle * middle + 3.0 * spread)
-        add_product(along, position, leading, rank, centers, line, powers)
-
-
-@njit(nogil=True, cache=True)
-def add_weighted(runs, values, columns, channels, channel, shape, rank, centers, powers):
-    """Sum as `add_powers` does, each pixel weighted by its value."""
-    position = np.empty(AXES, np.int64)
-    leading = AXES + 1 - rank
-    along = np.empty(4)
-    for run in range(runs.shape[0]):
-        locate(runs[run, 0], shape, position)
-        line = runs[run, 3]
-        start = runs[run, 0] * columns
-        zeroth = 0.0
-        first = 0.0
-        second = 0.0
-        third = 0.0
-        for x in range(runs[run, 1], runs[run, 2]):
-            value = float(values[(start + x) * channels + channel])
-            distance = x - centers[line, rank - 1]
-            zeroth += value
-            value *= distance
-            first += value
-            value *= distance
-            second += value
-            third += value * distance
-        along[0] = zeroth
-        along[1] = first
-        along[2] = second
-        along[3] = third
-        add_product(along, position, leading, rank, centers, line, powers)
-
-
-@njit(nogil=True, cache=True)
-def add_product(along, position, leading, rank, centers, line, powers):
-    """Multiply sums along the last axis by powers along the others, and add them to a line."""
-    y = 0.0
-    z = 0.0
-    if rank > 1:
-        y = position[leading + rank - 2] - centers[line, rank - 2]
-    if rank > 2:
-        z = position[leading] - centers[line, 0]
-    to = 0
-    deep = 1.0
-    for _ in range(4 if rank > 2 else 1):
-        tall = deep
-        for _ in range(4 if rank > 1 else 1):
-            for k in range(4):
-                powers[line, to + k] += tall * along[k]
-            to += 4
-            tall *= y
-        deep *= z

@@ -5,7 +5,7 @@
 // that are no roots point to their grandparents, by a plain store: an old value that comes late is an
 // ancestor still, and a root is never stored to. So chains end, in the root of the set, whoever wins.
 #pragma once
-#include "grid.cuh"
+#include "index.cuh"
 
 // How far to climb in search of the other root. Where many unite at once, waiting chains grow: past
 // this, a root goes below an entry that is none, which is right too, but makes chains longer.

@@ -15,10 +15,10 @@ UPPER = np.uint64(0xFFFFFFFF00000000)
 
 
 @njit(nogil=True, cache=True)
-def add_joined(
+def add_runs(
     bits, starts, first, labels, shape, grid, deep, tall, begin, end, sides, axes, faces, table
 ):
-    """Do as `tallying.add_places` for the runs of some blocks, without a list of them.
+    """Do as `run_counts.add_places` for the runs of some blocks, without a list of them.
 
     A block has up to four rows: `a` and `b` below it, `c` and `d` in the plane after. A run of the
     block is the union of runs of its rows; all their pixels in a word are added at once.
@@ -28,7 +28,7 @@ def add_joined(
     bits : (R + 1, words) array of uint64
         Foreground; the last row is empty.
     starts, first, labels, shape, grid, deep, tall
-        As for `listing.list_joined`.
+        As for `run_lists.list_joined`.
     begin, end : int
         Blocks.
     faces : int

@@ -1,8 +1,8 @@
 // How measuring walks: a block takes a strip of some rows and columns, and neighboring threads the words
 // of a row, one row after the other.
 #pragma once
-#include "ledger.cuh"
-#include "scene.cuh"
+#include "block_table.cuh"
+#include "image_layout.cuh"
 
 constexpr int MEASURERS = 256;  // threads of a block
 

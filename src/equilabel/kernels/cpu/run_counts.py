@@ -7,7 +7,7 @@ import numpy as np
 
 from .bits import NONE, popcount
 from .caching import njit
-from .comparing import within
+from .neighbor_bits import within
 from .packing import AXES, advance, locate
 
 

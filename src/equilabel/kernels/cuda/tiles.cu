@@ -1,5 +1,5 @@
 // First pass of `runs`: pixels to bits, and components of every tile by its runs, in shared memory.
-#include "forest.cuh"
+#include "union_find.cuh"
 #include "values.cuh"
 
 constexpr unsigned NODE = 0x80000000u;  // marks a number of a node among parents

@@ -8,8 +8,8 @@ import numpy as np
 
 from .bits import LAST, NONE, ONE, popcount
 from .caching import njit
-from .forest import unite_events
 from .packing import AXES, locate
+from .union_find import unite_events
 
 
 @njit(nogil=True, cache=True)

@@ -1,4 +1,4 @@
-"""Launchers for counting.cu: passes from pixels to histograms."""
+"""Launchers for histogram.cu: passes from pixels to histograms."""
 
 import cupy
 
@@ -25,7 +25,7 @@ def count_values(pixels, bins):
     first, last = 0, bins
     if bins > BINS:  # few images span all that their type can hold
         first, last = int(pixels.min()), int(pixels.max()) + 1
-    function = kernel("counting", f"count_values<{pixels.dtype.str[1:]}>")
+    function = kernel("histogram", f"count_values<{pixels.dtype.str[1:]}>")
     for begin in range(first, last, BINS):
         part = min(BINS, last - begin)
         arguments = (pixels, pixels.size, begin, part, counts[begin:])
@@ -49,7 +49,7 @@ def count_bins(pixels, edges):
     """
     bins = edges.size - 1
     counts = cupy.zeros(bins, cupy.int64)
-    function = kernel("counting", f"count_bins<{pixels.dtype.str[1:]}>")
+    function = kernel("histogram", f"count_bins<{pixels.dtype.str[1:]}>")
     arguments = (pixels, pixels.size, cupy.asarray(edges), bins, counts)
     function((_blocks(pixels),), (THREADS,), arguments, shared_mem=4 * bins)
     return counts

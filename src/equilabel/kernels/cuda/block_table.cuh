@@ -4,7 +4,7 @@
 // A giant component costs some operations in shared memory a block, and one line of the table; small ones
 // cost a line each. Whole numbers are added, so that the order does not matter.
 #pragma once
-#include "lanes.cuh"
+#include "warp.cuh"
 
 // Columns counted of one label: N of 32 bits, which add up, or of which the greatest holds where a bit
 // of GREATEST is set; and WIDE of 64 bits, which add up. Zeros say nothing.

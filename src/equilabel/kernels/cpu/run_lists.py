@@ -7,7 +7,7 @@ import numpy as np
 
 from .bits import NONE, ONE, lowest, popcount
 from .caching import njit
-from .comparing import find_ends, find_starts
+from .neighbor_bits import find_ends, find_starts
 
 
 @njit(nogil=True, cache=True)

@@ -1,7 +1,7 @@
 // Values of one or two bytes under the pixels of a stretch: a thread takes those of a word at once.
-// weighing.cu has all other types.
+// intensity.cu has all other types.
 #pragma once
-#include "strip.cuh"
+#include "walk.cuh"
 
 enum { SUM, LOW, HIGH };
 typedef Line<3, 1, 1u << LOW | 1u << HIGH> Values;  // LOW: of what is missing to the greatest of the type

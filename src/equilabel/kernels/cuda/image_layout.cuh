@@ -1,6 +1,6 @@
 // What kernels that measure are told of an image and of their table.
 #pragma once
-#include "grid.cuh"
+#include "index.cuh"
 
 constexpr int SIDES = 6;
 

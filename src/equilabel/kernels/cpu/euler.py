@@ -25,7 +25,7 @@ def euler_full_2d(planes, first, last, to):
     Parameters
     ----------
     planes : (rows, words, >= to + 3) array of uint64
-        The first five as of `comparing.compare` with all steps.
+        The first five as of `neighbor_bits.compare` with all steps.
     first, last : int
         Rows of the planes.
     to : int

@@ -14,7 +14,7 @@
 // the pixels are odd in number, the last entry lies in `tables`, which has one for each segment. In
 // images of many values there are as many as pixels, and the table lies in `tables`.
 #pragma once
-#include "grid.cuh"
+#include "index.cuh"
 
 constexpr int THREADS = 256;
 constexpr int AXES = 5;

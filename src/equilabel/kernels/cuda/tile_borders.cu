@@ -1,5 +1,5 @@
 // Second pass of `runs`: unite nodes where tiles meet.
-#include "forest.cuh"
+#include "union_find.cuh"
 #include "values.cuh"
 
 // Where an edge leads from a row; false if there is no such row.

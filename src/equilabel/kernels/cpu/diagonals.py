@@ -1,18 +1,18 @@
 """The pass that tells apart pixels of one value that touch without connecting.
 
-Planes and steps are those of `comparing`; the labels are those of runs.
+Planes and steps are those of `neighbor_bits`; the labels are those of runs.
 """
 
 import numpy as np
 
 from .bits import LAST, NONE, ONE, lowest
 from .caching import njit
-from .listing import block_of, label_at
+from .run_lists import block_of, label_at
 
 
 @njit(nogil=True, cache=True)
 def separate(starts, first, labels, shape, grid, deep, tall, steps, first_row, last_row, planes):
-    """Take out of what `comparing.overlay` found the neighbors with another label.
+    """Take out of what `neighbor_bits.overlay` found the neighbors with another label.
 
     Neighbors across a face have the same. Others do if one of the steps between leads to a pixel
     of the same label, which touches the other across a face, or if the pixel to the right touches

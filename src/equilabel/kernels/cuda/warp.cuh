@@ -1,6 +1,6 @@
 // What the lanes of a warp that hold the same label find out together, before one of them writes.
 #pragma once
-#include "grid.cuh"
+#include "index.cuh"
 
 // The lanes of `mask` whose label is that of this lane.
 template <typename Label>

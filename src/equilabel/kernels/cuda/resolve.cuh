@@ -1,6 +1,6 @@
 // Run tables get labels in place of nodes, once nodes have labels.
 #pragma once
-#include "plan.cuh"
+#include "tiling.cuh"
 
 constexpr int SETTLED = 4;  // rows that a thread takes at once: memory is far
 

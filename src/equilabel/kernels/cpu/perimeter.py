@@ -20,7 +20,7 @@ def find_border(planes, border):
     Parameters
     ----------
     planes : (rows, words, >= 5) array of uint64
-        From `comparing.compare` with all steps in 2D.
+        From `neighbor_bits.compare` with all steps in 2D.
     border : (rows, words) array of uint64
         Overwritten. The last row lacks the one below it.
     """

@@ -1,6 +1,6 @@
 // Third pass of `runs`: nodes, then runs, get labels: 1 to N in raster order of the first pixels.
-#include "forest.cuh"
-#include "settle.cuh"
+#include "union_find.cuh"
+#include "resolve.cuh"
 
 constexpr int MANY_THREADS = 1024;                 // few blocks have to wait for few
 constexpr int WARPS = MANY_THREADS / 32;

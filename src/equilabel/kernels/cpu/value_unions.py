@@ -4,8 +4,8 @@ import numpy as np
 
 from .bits import LAST, NONE, ONE, agrees_within
 from .caching import njit
-from .forest import unite_events
 from .packing import AXES, advance, locate
+from .union_find import unite_events
 
 
 @njit(nogil=True, cache=True)

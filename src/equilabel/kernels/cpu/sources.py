@@ -1,0 +1,93 @@
+"""What is measured: an image of labels, or a table of runs whose runs have their labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import diagonals, neighbor_bits, run_lists
+from .packing import AXES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.kernels.layout import Layout
+
+    from .runs import RunTable
+
+
+class LabelSource:
+    """The rows of an image of labels.
+
+    Parameters
+    ----------
+    labels : C-contiguous array of int, 1 to 6 axes
+    """
+
+    def __init__(self, labels: NDArray[Any]) -> None:
+        self.sides = labels.shape
+        self.shape = np.array((1,) * (AXES + 1 - labels.ndim) + labels.shape[:-1], np.int64)
+        self.flat = labels.reshape(-1)
+
+    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
+        """Compare pixels of some rows with earlier neighbors."""
+        kernel: Any = neighbor_bits.compare
+        kernel(self.flat, self.sides[-1], self.shape, steps, first, last, planes)
+
+    def list(self, planes: Any, left: int, first: int, skip: int, span: Any, runs: Any) -> Any:
+        """List the runs of some rows, and return their least and greatest label."""
+        columns = self.sides[-1]
+        kernel: Any = run_lists.list_runs
+        return kernel(self.flat, columns, planes, left, first, skip, *span, runs)
+
+
+class RunSource:
+    """The rows of a run table whose runs have their labels: nothing is read of the image.
+
+    Neighbors are compared as pixels; labels are looked up where these leave it open, which is
+    where pixels touch that do not connect.
+
+    Parameters
+    ----------
+    table : RunTable
+        After `equilabel.kernels.cpu.runs.number`.
+    sides : tuple of int
+        Shape of the image.
+    full : bool
+        Whether pixels that share a corner have one label.
+    """
+
+    def __init__(self, table: RunTable, sides: tuple[int, ...], *, full: bool) -> None:
+        self.sides = sides
+        self.shape = table.shape
+        self.table = table
+        self.full = full
+
+    def suffices(self, layout: Layout, values: Any, *, moments: bool) -> bool:
+        """Tell whether runs tell all that is counted, so that no image of labels is needed.
+
+        Neighbors can be compared unless their values matter; all sums over pixels follow.
+        """
+        return layout.compared == "none" or not self.table.many
+
+    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
+        """Compare pixels of some rows with earlier neighbors."""
+        if not self.table.many:
+            neighbor_bits.overlay(self.table.bits, self.shape, steps, first, last, planes)
+            if not self.full:
+                diagonals.separate(
+                    self.table.starts, self.table.first, self.table.parents, *self.table.geometry,
+                    steps, first, last, planes,
+                )  # fmt: skip
+        else:
+            neighbor_bits.divide(self.table.bits, self.table.starts, first, last, planes)
+
+    def list(self, planes: Any, left: int, first: int, skip: int, span: Any, runs: Any) -> Any:
+        """List the runs of some rows, and return their least and greatest label."""
+        table = self.table
+        kernel: Any = run_lists.list_joined
+        return kernel(
+            table.starts, table.first, table.parents, *table.geometry,
+            planes, left, first, skip, runs,
+        )  # fmt: skip

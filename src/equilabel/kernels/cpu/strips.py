@@ -1,0 +1,204 @@
+"""One strip of rows, from pixels to a table of its labels; and what joins the tables of strips."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.kernels.layout import Layout, steps_to
+
+from . import euler, neighbor_bits, perimeter, run_counts, run_lists
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from .sources import LabelSource, RunSource
+
+ROOM = 16  # entries of a look-up table that each run may cost before labels are sorted instead
+FLOOR = 2**16  # entries that it may have in any case
+
+
+@dataclass
+class Strip:
+    """What one strip of rows adds.
+
+    Attributes
+    ----------
+    ids : (n,) array of int64
+        Its labels, in any order.
+    table : (n, width) array of int64
+    runs : (R, 4) array of int64
+        Row, first column, last column + 1 and line of `table`; kept if they are needed again.
+    """
+
+    ids: NDArray[np.int64]
+    table: NDArray[np.int64]
+    runs: NDArray[np.int64] | None
+
+
+@dataclass
+class Passes:
+    """Passes over a strip that a layout asks for, and the planes of bits they fill."""
+
+    layout: Layout
+    steps: NDArray[np.int64]
+    planes: int
+    entries: NDArray[np.int64]
+    fills: list[tuple[Callable[..., Any], int]]
+    outline: int  # plane from which border pixels are sorted, or 0
+
+    @cached_property
+    def left(self) -> int:
+        """Plane of the neighbor to the left."""
+        return len(self.steps)
+
+
+@lru_cache(64)
+def list_passes(layout: Layout) -> Passes:
+    """Tell which planes are filled (foreground, steps, patterns) and what their bits count."""
+    steps = steps_to(layout.rank, layout.compared)
+    entries: list[tuple[int, int, int]] = []
+    if layout.pairs != "none":
+        place = {tuple(step): 1 + k for k, step in enumerate(steps.tolist())}
+        first = layout["pairs"].start
+        entries += [(place[tuple(s)], first + k, 1) for k, s in enumerate(layout.steps.tolist())]
+    free = 1 + len(steps)
+    fills: list[tuple[Callable[..., Any], int]] = []
+    deep = layout.rank == 3
+    for group, kernel, count, plus in (
+        ("euler_full", _euler("full", deep), (euler.FULL_2D, euler.FULL_3D)[deep],
+         1 + deep),
+        ("euler_face", _euler("face", deep), (euler.FACE_2D, euler.FACE_3D)[deep],
+         1 + deep),
+    ):  # fmt: skip
+        if layout.widths[group]:
+            fills.append((kernel, free))
+            column = layout[group].start
+            entries += [(free + k, column, 1 if k < plus else -1) for k in range(count)]
+            free += count
+    outline = 0
+    if layout.outline != "none":
+        outline = free
+        first = layout["outline"].start
+        kinds = {
+            "equal": [((0, 6),), ((1, 2),), ((0, 3), (1, 1))],
+            "uneven": [
+                ((1, 6),), ((0, 6),), ((0, 3), (1, 3)), ((0, 2), (1, 4)), ((0, 4), (1, 2)),
+                ((2, 2),), ((1, 3), (2, 1)), ((0, 3), (2, 1)),
+            ],
+        }[layout.outline]  # fmt: skip
+        for kind in kinds:
+            entries += [(free, first + column, weight) for column, weight in kind]
+            free += 1
+    return Passes(layout, steps, free, np.array(entries, np.int64).reshape(-1, 3), fills, outline)
+
+
+def _euler(kind: str, deep: bool) -> Callable[..., Any]:
+    kernel: Callable[..., Any] = getattr(euler, f"euler_{kind}_{3 if deep else 2}d")
+    return kernel
+
+
+def measure_strip(
+    source: LabelSource | RunSource,
+    passes: Passes,
+    first: int,
+    last: int,
+    kept: NDArray[np.bool_] | None,
+    columns: tuple[int, int],
+    keep: bool,
+) -> Strip:
+    """Measure one strip."""
+    layout = passes.layout
+    top, bottom = first, last
+    if passes.outline:
+        top, bottom = max(first - 1, 0), min(last + 2, prod(source.sides[:-1]))
+    skip = first - top
+    planes = np.empty((bottom - top, -(-source.sides[-1] // 64), passes.planes), np.uint64)
+    source.fill(passes.steps, top, bottom, planes)
+    count = neighbor_bits.count_starts(planes, skip, skip + last - first, passes.left, *columns)
+    runs = np.empty((count, 4), np.int64)
+    if count == 0:
+        return Strip(np.empty(0, np.int64), np.empty((0, layout.width), np.int64), runs)
+    least, most = source.list(planes, passes.left, first, skip, columns, runs)
+    if kept is not None:
+        runs = runs[kept[runs[:, 0]]]
+    if least < 0:  # let it come to the caller's eyes
+        return Strip(np.array([least]), np.zeros((1, layout.width), np.int64), None)
+    if most - least < ROOM * count + FLOOR:
+        ids = np.empty(len(runs), np.int64)
+        lookup = np.zeros(most - least + 1, np.int32)
+        ids = ids[: run_lists.place(runs, least, lookup, ids)].copy()
+    else:
+        ids, runs[:, 3] = np.unique(runs[:, 3], return_inverse=True)
+    table = np.zeros((len(ids), layout.width), np.int64)
+    sides = np.array(source.sides, np.int64)
+    run_counts.add_places(runs, source.shape, sides, layout.axes, table)
+    if layout.first:
+        column = layout["first"].start
+        run_counts.add_first(runs, sides[-1], prod(source.sides), column, table)
+    if layout.seconds:
+        column = layout["seconds"].start
+        run_counts.add_products(runs, source.shape, layout.rank, column, table)
+    for fill, plane in passes.fills:
+        fill(planes, skip, skip + last - first, plane)
+    if passes.outline:
+        border = np.empty(planes.shape[:2], np.uint64)
+        perimeter.find_border(planes, border)
+        perimeter.classify(
+            planes, border, skip, skip + last - first, layout.outline == "uneven", passes.outline
+        )
+    if len(passes.entries):
+        run_counts.add_planes(runs, planes, top, passes.entries, table)
+    return Strip(ids, table, runs if keep else None)
+
+
+def rows_within(sides: tuple[int, ...], box: Any) -> NDArray[np.bool_] | None:
+    """Tell for each row whether it lies inside a box."""
+    if box is None:
+        return None
+    inside = np.zeros(sides[:-1], bool)
+    inside[tuple(slice(*span) for span in box[:-1])] = True
+    return inside.reshape(-1)
+
+
+def join(
+    strips: list[Strip], layout: Layout
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Any]]:
+    """Add up the tables of strips; return labels, table, and the lines of each strip in it."""
+    if not strips:
+        return np.empty(0, np.int64), np.zeros((0, layout.width), np.int64), []
+    if len(strips) == 1:
+        return _in_order(strips[0])
+    ids = np.concatenate([strip.ids for strip in strips])
+    least, most = int(ids.min(initial=0)), int(ids.max(initial=-1))
+    if least >= 0 and most < ROOM * len(ids) + FLOOR:
+        occurs = np.zeros(most + 1, bool)
+        occurs[ids] = True
+        labels = np.flatnonzero(occurs).astype(np.int64, copy=False)
+        index = np.cumsum(occurs) - 1
+        lines = [index[strip.ids] for strip in strips]
+    else:
+        labels = np.unique(ids)
+        lines = [np.searchsorted(labels, strip.ids) for strip in strips]
+    table = np.zeros((len(labels), layout.width), np.int64)
+    lows, sums = layout.greatest.start, layout.greatest.stop
+    for strip, line in zip(strips, lines, strict=True):
+        run_counts.add_table(table, line, strip.table, lows, sums)
+    return labels, table, lines
+
+
+def _in_order(strip: Strip) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Any]]:
+    """Sort the labels of an image that is a single strip."""
+    ids = strip.ids
+    if len(ids) < 2 or bool((ids[1:] > ids[:-1]).all()):
+        return ids, strip.table, [slice(None)]
+    order = np.argsort(ids)
+    lines = np.empty(len(ids), np.int64)
+    lines[order] = np.arange(len(ids))
+    return ids[order], strip.table[order], [lines]
