@@ -1,7 +1,5 @@
 """The commands and their options, in the words of the Python functions."""
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from . import options as read
-from .options import Options, RefusedError
+from .options import Options
 
 app = typer.Typer(
     add_completion=False,
@@ -17,42 +15,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # where typer keeps click's
 
 OBJECTS, TABLE, FILES, RUN = "Finding objects", "Measuring them", "Reading the files", "The run"
 
 
 def _option(panel: str, metavar: str | None, what: str, *names: str) -> Any:
     return Option(*names, rich_help_panel=panel, metavar=metavar, help=what)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Words after the name of the program; by default those it was called with.
-
-    Returns
-    -------
-    int
-        Exit code: 0 if all went well, 1 if an image failed, 2 if the call was refused before
-        anything was computed, 130 if it was interrupted. Mistakes are told in one line.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # for names no terminal can show
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        code = app(words or ["--help"], prog_name="equilabel", standalone_mode=False)
-    except RefusedError as error:
-        return _refuse(str(error))
-    except UsageError as error:
-        return _refuse(f"{error.format_message().rstrip('.')}. See `equilabel --help`.")
-    except (KeyboardInterrupt, typer.Abort):
-        return 130
-    return code or 0
 
 
 def _version(wanted: bool) -> None:
@@ -290,8 +258,3 @@ def devices() -> None:
         typer.echo(f"{report.name:6}{verdict:16}{report.description}")
         if report.reason:
             typer.echo(fill(report.reason, 88, initial_indent=" " * 22, subsequent_indent=" " * 22))
-
-
-def _refuse(message: str) -> int:
-    typer.echo(f"equilabel: {' '.join(message.split())}", err=True)
-    return 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import re
 import stat
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,6 +32,7 @@ MICROSCOPES = ("lsm", "mmstack")
 MOST_TRIED = 2**26  # bytes of a strip that is decoded to try its length
 LOSSLESS = {5: "lzw_decode", 8: "zlib_decode", 32946: "zlib_decode", 32773: "packbits_decode"}
 JPEG = {6, 7, 33007, 34892}
+OUT_OF_MEMORY = re.compile(r"(?i)(insufficient|out of|not enough) memory|bad_?alloc|alloc\w* fail")
 LOSSLESS |= {34925: "lzma_decode", 34926: "zstd_decode", 50000: "zstd_decode"}
 
 
@@ -118,9 +120,15 @@ def decoded(image: Any) -> tuple[NDArray[Any], str, tuple[str, ...]]:
     ------
     UnreadableImageError
         If the pixels cannot be decoded.
+    MemoryError
+        If there is too little memory to decode them.
     """
-    with _decoding():
-        pixels = image.asarray(squeeze=False)
+    try:
+        with _decoding():
+            pixels = image.asarray(squeeze=False)
+    except UnreadableImageError as error:
+        _check_memory(4 * image.size * image.dtype.itemsize, error)
+        raise
     shape = tuple(image.get_shape(False))
     if pixels.shape != shape:
         refuse(f"decode to the shape {shape}", pixels.shape)
@@ -235,17 +243,28 @@ def _jpeg_shape(data: bytes) -> tuple[int, int] | None:
     return None
 
 
+def _check_memory(nbytes: int, error: Exception) -> None:
+    """Raise MemoryError if there is none for the work of a codec: several tell it as damage."""
+    try:
+        np.empty(nbytes, np.uint8)
+    except MemoryError as short:
+        message = f"{short} while decoding ({error})"
+        raise MemoryError(message) from error
+
+
 @contextmanager
 def _decoding() -> Iterator[None]:
     """Turn whatever a decoder raises into `UnreadableImageError`, the system's errors apart."""
     try:
         yield
-    except UnreadableImageError:
+    except (UnreadableImageError, MemoryError):
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        if OUT_OF_MEMORY.search(what):
+            raise MemoryError(what) from error
         rule = "be decodable"
         raise unreadable(rule, what[:200]) from error
 

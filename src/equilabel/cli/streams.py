@@ -1,0 +1,80 @@
+"""Standard output and error: they may be closed, full, or lead to someone who has gone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import Any
+
+GONE = (errno.EPIPE, errno.EIO)  # nobody reads any more: no reason to complain
+
+
+def open_standard() -> None:
+    """Give the process its three standard streams, leading nowhere where they were closed.
+
+    Else the next file to be opened, a result for example, would get the number of one of them,
+    and with it whatever a library prints.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - for good
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # for names no terminal can show
+
+
+def say(text: str) -> None:
+    """Print a line; the run goes on where it cannot be printed any more."""
+    try:
+        print(text, flush=True)
+    except (OSError, ValueError) as error:
+        silence("stdout", error)
+
+
+def complain(text: str) -> None:
+    """Print a line to standard error, if that can be done."""
+    try:
+        print(f"equilabel: {text}", file=sys.stderr, flush=True)
+    except (OSError, ValueError) as error:
+        silence("stderr", error)
+
+
+def silence(name: str, error: Exception) -> None:
+    """Let a standard stream lead nowhere, for good, and say why."""
+    stream = getattr(sys, name)
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())  # what it still holds is written there, too
+        os.close(nowhere)
+    except (OSError, ValueError, AttributeError):
+        setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for good
+    if name == "stdout" and isinstance(error, OSError) and error.errno not in GONE:
+        complain(f"standard output takes no more text: {error.strerror}. The run goes on.")
+
+
+class Steady:
+    """Standard output for libraries that do not expect that writing to it fails."""
+
+    def write(self, text: str) -> int:
+        """Write text, or drop it."""
+        try:
+            sys.stdout.write(text)
+        except (OSError, ValueError) as error:
+            silence("stdout", error)
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what has been written."""
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError) as error:
+            silence("stdout", error)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stdout, name)
