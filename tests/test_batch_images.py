@@ -65,6 +65,9 @@ def test_a_failure_leaves_the_results_of_an_earlier_run(here):
         (KeyError("x"), "KeyError: 'x'. Please report"),
         (PermissionError(13, "Permission denied", "f"), "'Permission denied' for 'f'"),
         (ValueError("two\nlines"), "two lines"),
+        (OSError(12, "Cannot allocate memory"), "must fit in memory; got Cannot allocate memory"),
+        (OSError(24, "Too many open files"), "Raise the limit with `ulimit -n`"),
+        (OSError(36, "File name too long", "f"), "'File name too long' for 'f'. Shorten the name."),
     ],
 )
 def test_errors_of_every_kind_become_one_line(here, monkeypatch, error, complaint):
@@ -76,6 +79,20 @@ def test_errors_of_every_kind_become_one_line(here, monkeypatch, error, complain
     assert main(["batch", "a.tif", "--out", "out"]) == 1
     assert complaint in summary()["a.tif"]["error"]
     assert "\n" not in summary()["a.tif"]["error"]
+
+
+def test_memory_that_runs_out_is_told_whatever_a_library_makes_of_it(here, monkeypatch):
+    def fail(*_, **__):
+        try:
+            raise MemoryError
+        except MemoryError:
+            int("no number")
+
+    tiff("a.tif")
+    monkeypatch.setattr("equilabel.storage.tiff.read_tiff", fail)
+    assert main(["batch", "a.tif", "--out", "out"]) == 1
+    assert "must fit in memory; got no more of it" in summary()["a.tif"]["error"]
+    assert record()["files"][0]["attempts"] == ["out of memory"]
 
 
 def test_a_file_that_changes_while_it_is_read_is_noticed(here, monkeypatch):
@@ -123,6 +140,7 @@ def test_a_terminal_that_knows_only_ascii_ends_no_run(here, monkeypatch):
 
 
 def test_cells_of_the_summary_are_no_formulas(here):
-    tiff("=1+1.tif")
-    assert main(["batch", "=1+1.tif", "--out", "out"]) == 0
-    assert list(summary()) == ["'=1+1.tif"]
+    for name in ("=1+1.tif", "a;=1+1;.tif", "b|＝1.tif"):  # noqa: RUF001 - fullwidth is meant
+        tiff(name)
+    assert main(["batch", "*.tif", "--out", "out"]) == 0
+    assert set(summary()) == {"'=1+1.tif", "a;'=1+1;.tif", "b|'＝1.tif"}  # noqa: RUF001

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from batches import names, results, tiff
+from batches import names, picture, results, summary, tiff
 from equilabel import METHODS, segment
 from equilabel.cli import commands, main, options, trial
 from equilabel.cli.options import Options
+from equilabel.storage.table import read_table
 
 
 def test_every_option_of_segment_has_its_name_and_default():
@@ -97,10 +98,44 @@ def test_every_threshold_passes_the_trial_of_options(method):
         {"properties": ("label", "surface_area_faces")},
         {"threshold": "local", "block_size": 11},
         {"threshold": 1e9},
+        {"properties": ("label", "frame")},
+        {"properties": ("perimeter", "frame")},
+        {"properties": ("surface_area_faces", "frame")},
+        {"sigma": (0.0, 1.0), "properties": ("frame",)},
     ],
 )
-def test_what_suits_images_of_one_rank_passes_the_trial_of_options(keywords):
+def test_what_suits_images_of_one_kind_passes_the_trial_of_options(keywords):
     assert trial.check(Options(keywords)) == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (Options({"properties": ("frame",)}, stacked=False), "'frame' is defined for a stack"),
+        (Options({"properties": ("perimeter", "sphericity")}), "sphericity"),
+        (Options({"connectivity": 4}, stacked=True), "connectivity must be"),
+        (Options({"sigma": (1.0, 1.0)}, spacing=(1.0, 1.0, 1.0)), "sigma must be"),
+    ],
+)
+def test_what_suits_no_image_does_not_pass_the_trial_of_options(options, complaint):
+    assert complaint in trial.check(options)
+
+
+def test_a_column_that_stacks_alone_have_may_be_asked_for(here):
+    tiff("in/movie.tif", picture((3, 24, 32)), ome=True, metadata={"axes": "TYX"})
+    tiff("in/single.tif")
+    assert main(["batch", "in", "--out", "out", "--properties", "label,frame"]) == 1
+    assert list(read_table(Path("out/movie_table.csv"))) == ["label", "frame"]
+    assert "'frame' is defined for a stack" in summary()["in/single.tif"]["error"]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(24, "Too many open files")])
+def test_what_is_no_fault_of_the_options_passes_their_trial(monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("equilabel.segment", fail)
+    assert trial.check(Options()) == ""
 
 
 @pytest.mark.parametrize(

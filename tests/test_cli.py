@@ -1,5 +1,6 @@
 """What the command line shows, and where to."""
 
+import io
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from batches import SOURCE, names, results, sizes, tiff
+from batches import SOURCE, names, posix, results, sizes, tiff
 from equilabel.cli import main
 
 
@@ -89,3 +90,88 @@ def test_help_loads_nothing_heavy():
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True)
     assert done.stderr == b""
+
+
+# ------------------------------------------------------------------------------ standard streams
+
+
+@posix
+@pytest.mark.parametrize(
+    ("how", "code", "said"),
+    [
+        (">/dev/full", 1, "equilabel: standard output must take text; got 'No space left on"),
+        (">&-", 0, ""),
+        (">&- 2>&- <&-", 0, ""),
+        ("| head -c 0", 1, ""),
+    ],
+)
+def test_help_that_cannot_be_shown_is_no_traceback(tmp_path, how, code, said):
+    if "full" in how and not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    command = f"'{sys.executable}' -m equilabel --help {how}; exit ${{PIPESTATUS[0]}}"
+    done = run_shell(command, tmp_path)
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == bool(said)
+    assert done.returncode == code
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_run_goes_on_where_its_output_is_full_or_closed(tmp_path):
+    tiff(tmp_path / "a.tif")
+    batch = f"'{sys.executable}' -m equilabel batch a.tif --out"
+    done = run_shell(f"{batch} one >/dev/full && {batch} two >&- 2>&- <&-", tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1
+    assert "standard output takes no more text: No space left on device" in done.stderr
+    assert names(tmp_path / "one") == names(tmp_path / "two") == results("a")
+
+
+def run_shell(command, folder):
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    return subprocess.run(
+        ["bash", "-c", command], env=environment, cwd=folder, capture_output=True, text=True
+    )
+
+
+def test_a_bar_on_a_terminal_that_has_gone_ends_no_run(here, monkeypatch):
+    class Terminal(io.StringIO):
+        def write(self, _):
+            raise OSError(5, "Input/output error")
+
+        isatty = lambda self: True  # noqa: E731
+
+    for name in "abc":
+        tiff(f"in/{name}.tif")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert main(["batch", "in", "--out", "out"]) == 0
+    sys.stdout.close()
+    assert names() == results(*"abc")
+
+
+def test_standard_streams_that_were_closed_are_opened_again():
+    code = (
+        "import os; [os.close(n) for n in range(3)]; from equilabel.cli.streams import *;"
+        "open_standard(); fd = os.open('/dev/null', 0); os._exit(0 if fd == 3 else 1)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
+
+
+def test_a_mistake_of_ours_is_one_line(monkeypatch, capsys):
+    def fail(*_, **__):
+        return {}["x"]
+
+    monkeypatch.setattr("equilabel.cli.batch.run", fail)
+    assert main(["batch", "a.tif", "--out", "out"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("equilabel: KeyError: 'x'. Please report this. (test_cli.py, line ")
+    assert said.count("\n") == 1
+
+
+def test_the_module_ends_with_the_exit_code(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    command = [sys.executable, "-m", "equilabel", "batch", "none.tif", "--out", "out"]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True)
+    assert done.returncode == 2

@@ -48,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + error.number
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
+    except SystemExit:  # typer's, where nobody reads the rest of the text
+        return 1
     except OSError as error:
         return _fail(error)
     except Exception as error:
@@ -63,8 +65,10 @@ def _refuse(message: str) -> int:
 
 
 def _fail(error: OSError) -> int:
-    """Tell that the system refused something, such as to print."""
-    silence("stdout", BrokenPipeError())
-    if not isinstance(error, BrokenPipeError):
+    """Tell that the system refused something, text for a terminal most likely."""
+    silence("stdout")
+    if error.filename is None and not isinstance(error, BrokenPipeError):
+        complain(f"standard output must take text; got {error.strerror!r}.")
+    elif error.filename is not None:
         complain(explain(error))
     return 1

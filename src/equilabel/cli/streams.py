@@ -34,27 +34,35 @@ def say(text: str) -> None:
     try:
         print(text, flush=True)
     except (OSError, ValueError) as error:
-        silence("stdout", error)
+        _give_up(error)
 
 
 def complain(text: str) -> None:
     """Print a line to standard error, if that can be done."""
     try:
         print(f"equilabel: {text}", file=sys.stderr, flush=True)
-    except (OSError, ValueError) as error:
-        silence("stderr", error)
+    except (OSError, ValueError):
+        silence("stderr")
 
 
-def silence(name: str, error: Exception) -> None:
-    """Let a standard stream lead nowhere, for good, and say why."""
+def silence(name: str) -> None:
+    """Let a standard stream lead nowhere, for good."""
     stream = getattr(sys, name)
+    nowhere = -1
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())  # what it still holds is written there, too
-        os.close(nowhere)
     except (OSError, ValueError, AttributeError):
         setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for good
-    if name == "stdout" and isinstance(error, OSError) and error.errno not in GONE:
+    finally:
+        if nowhere >= 0:
+            os.close(nowhere)
+
+
+def _give_up(error: Exception) -> None:
+    """Print no more, and say why unless nobody reads it any more."""
+    silence("stdout")
+    if isinstance(error, OSError) and error.errno not in (None, *GONE):
         complain(f"standard output takes no more text: {error.strerror}. The run goes on.")
 
 
@@ -66,7 +74,7 @@ class Steady:
         try:
             sys.stdout.write(text)
         except (OSError, ValueError) as error:
-            silence("stdout", error)
+            _give_up(error)
         return len(text)
 
     def flush(self) -> None:
@@ -74,7 +82,7 @@ class Steady:
         try:
             sys.stdout.flush()
         except (OSError, ValueError) as error:
-            silence("stdout", error)
+            _give_up(error)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(sys.stdout, name)
