@@ -93,6 +93,13 @@ def test_spacing_for_other_axes_than_there_are_costs_the_row(here):
     assert "1 or 2 numbers for axes 'YX'" in summary()["a.tif"]["error"]
 
 
+def test_a_unit_without_a_size_is_told(here):
+    tiff("a.tif")
+    assert main(["batch", "a.tif", "--out", "out", "--unit", "nm"]) == 0
+    row = summary()["a.tif"]
+    assert (row["unit"], row["notes"]) == ("", "No size of a pixel is known: --unit was not used.")
+
+
 def test_sizes_known_in_part_are_kept_but_not_measured_with(here):
     tiff("a.tif", picture((5, 24, 32)), ome=True, metadata={"axes": "ZYX", **sizes(0.5, 0.5)})
     main(["batch", "a.tif", "--out", "out"])

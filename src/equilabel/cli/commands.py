@@ -161,20 +161,38 @@ def batch(
             RUN, "", "Look below folders too; results keep the subfolders.", "--recursive", "-r"
         ),
     ] = False,
-    jobs: Annotated[int, _option(RUN, "COUNT", "Images at once.", "--jobs", "-j")] = 1,
+    jobs: Annotated[
+        int,
+        _option(
+            RUN,
+            "COUNT",
+            "Images at once. One whose process dies, or for which memory or time is short, is "
+            "tried once more at the end, alone.",
+            "--jobs",
+            "-j",
+        ),
+    ] = 1,
     time_limit: Annotated[
-        float | None, _option(RUN, "SECONDS", "Give up an image that takes longer.")
+        float | None,
+        _option(
+            RUN,
+            "SECONDS",
+            "Give up an image that takes longer; with several --jobs, one that does so alone, too.",
+        ),
     ] = None,
     resume: Annotated[
         bool,
         _option(
             RUN,
             "",
-            "Skip images whose results are complete, unless they or the parameters have changed.",
+            "Finish an earlier run: skip images whose file and results have not changed by a byte. "
+            "Refused where parameters or versions are not those of that run.",
             "--resume",
         ),
     ] = False,
-    overwrite: Annotated[bool, _option(RUN, "", "Replace earlier results.", "--overwrite")] = False,
+    overwrite: Annotated[
+        bool, _option(RUN, "", "Replace earlier results of the same images.", "--overwrite")
+    ] = False,
     overlay: Annotated[
         bool,
         _option(RUN, "", "Whether to draw pictures to check by.", "--overlay/--no-overlay"),
@@ -188,10 +206,11 @@ def batch(
     - `NAME_table.csv`: a row for each object, by that number
     - `NAME_overlay.png`: the image with the objects outlined
 
-    and of the run `summary.csv` (a row for each image) and `run.json` (parameters, versions,
-    hashes: all it takes to repeat or resume it). An image that cannot be read costs its row in
-    the summary, never the run. Earlier results are never touched unless asked for, and
-    `*_labels.tif` of earlier runs are not taken for images.
+    and of the run `summary.csv` (a row for each image of this run) and `run.json` (parameters,
+    versions, hashes: all it takes to repeat it). A folder `.equilabel` holds what --resume needs.
+
+    An image that cannot be read costs its row in the summary, never the run. Earlier results are
+    never touched unless asked for, and `*_labels.tif` of earlier runs are not taken for images.
 
     For example:
 
@@ -204,8 +223,9 @@ def batch(
     equilabel batch images --out results --resume
     ```
 
-    Exit codes: 0 all labeled; 1 some image failed, see the summary; 2 refused, nothing done;
-    130 interrupted, what was finished stays and `--resume` does the rest.
+    Exit codes: 0 all labeled; 1 some image failed, see the summary; 2 refused, nothing written;
+    130 interrupted (Ctrl-C), 143 asked to terminate, 129 terminal closed: what was finished stays,
+    and `--resume` does the rest.
     """
     from .batch import run
 

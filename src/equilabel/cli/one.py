@@ -138,9 +138,11 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
     job.place.mkdir()  # where the place of the run is gone, so is the run
     _write(paths, result, shown, axes=axes, spacing=spacing, unit=unit, interval=image.interval)
     measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
-    guessed = (
-        "" if measured or not spacing else f"Sizes known of {''.join(spacing)} alone: in pixels."
-    )
+    guessed = ""
+    if not measured and spacing:
+        guessed = f"Sizes known of {''.join(spacing)} alone: in pixels."
+    elif not spacing and options.unit is not None:
+        guessed = "No size of a pixel is known: --unit was not used."
     return replace(
         record,
         status="done",
