@@ -173,8 +173,8 @@ def test_what_stands_in_the_way_is_not_followed_or_waited_for(here, capsys, kind
     elif kind == "folder":
         path.mkdir()
     else:
-        leads = "away/new" if kind == "dangling link" else "away"
-        leads = leads if path.name[0] == "." else f"{leads}/file"
+        file = "away" if path.name[0] == "." else "away/file"
+        leads = "away/new" if kind == "dangling link" else file
         path.symlink_to(here / leads)
     before = path.lstat()
     code = main(["batch", "a.tif", "--out", "out", "--overwrite"])
@@ -262,3 +262,17 @@ def test_what_a_killed_run_left_is_cleared_away(here):
     tiff("out/.unfinished/0/b_labels.tif")  # in the way of the first image
     assert main(["batch", "a.tif", "--out", "out"]) == 0
     assert not Path("out/.unfinished").exists()
+
+
+def test_records_are_written_where_the_next_run_clears_up(here, monkeypatch):
+    def noting(write):
+        return lambda path, *words: written.append(path) or write(path, *words)
+
+    written = []
+    for name in ("write_run", "write_summary"):
+        monkeypatch.setattr(running, name, noting(getattr(running, name)))
+    tiff("a.tif")
+    assert main(["batch", "a.tif", "--out", "out"]) == 0
+    assert [path.name for path in written] == ["run.json", "run.json", "summary.csv"]
+    assert all(path.parts[:2] == ("out", ".unfinished") for path in written)
+    assert names() == results("a")

@@ -136,6 +136,13 @@ def test_a_worker_that_dies_while_starting_is_started_again(light, tmp_path):
 
 
 @posix
+def test_signals_that_are_heard_while_starting_are_left_to_the_parent(light):
+    options = Fatal(eval, f"({KILL.format(15)}, {KILL.format(2)}, {KILL.format(1)}, {{}})[3]")
+    (found,) = light("a.tif", options=options).values()
+    assert (found.status, found.attempts) == ("done", ())
+
+
+@posix
 def test_workers_that_never_start_are_told_before_work(light):
     with pytest.raises(RefusedError, match=r"must start; got, 3 times: exit code 3 of a process"):
         light("a.tif", "b.tif", options=Fatal(os._exit, 3))

@@ -76,7 +76,8 @@ def run(
             _refuse_difference(out, made_with)
         for result in results:
             say(f"{printable(result)}: left out, a result of an earlier run")
-        return Run(inputs, out, options, made_with, resume).go(place, jobs, time_limit)
+        work = Run(inputs, out, options, made_with, place=place, resume=resume)
+        return work.go(jobs, time_limit)
 
 
 def _check(jobs: int, time_limit: float | None, resume: bool, overwrite: bool) -> None:

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import equilabel
+from equilabel.storage.files import flush_folder
 
 from . import progress
 from .earlier import count_others, find_earlier
@@ -50,6 +51,8 @@ class Run:
         What to do with each image.
     made_with : Provenance
         What `options` and the installed versions come to.
+    place : Path
+        Folder in it for what is not finished.
     resume : bool
         Whether to keep what is complete.
     """
@@ -60,16 +63,18 @@ class Run:
         out: Path,
         options: Options,
         made_with: Provenance,
+        *,
+        place: Path,
         resume: bool,
     ) -> None:
-        self.inputs, self.out, self.options, self.resume = inputs, out, options, resume
-        self.provenance = made_with
+        self.inputs, self.options, self.provenance = inputs, options, made_with
+        self.out, self.place, self.resume = out, place, resume
         self.records: dict[int, Record] = {}
         self.begun, self.clock = datetime.now().astimezone(), perf_counter()
         self.folder = Path.cwd()
         self.declared = False
 
-    def go(self, place: Path, count: int, limit: float | None) -> int:
+    def go(self, count: int, limit: float | None) -> int:
         """Do what is to do; return the exit code."""
         with collecting() as heard:
             trouble = ""
@@ -79,7 +84,7 @@ class Run:
                         self.records[number] = self.blank(item, "failed", item.complaint)
                         show(self.records[number])
                 work = label_all(
-                    self.jobs(place),
+                    self.jobs(),
                     self.options,
                     self.provenance,
                     count=count,
@@ -103,10 +108,10 @@ class Run:
         """Describe an image of which nothing is known."""
         return Record(printable(item.path), printable(item.name), status, error=error)
 
-    def jobs(self, place: Path) -> list[Job]:
+    def jobs(self) -> list[Job]:
         """List the images to label."""
         return [
-            Job(number, item.path, item.name, place / str(number), self.out, self.resume)
+            Job(number, item.path, item.name, self.place / str(number), self.out, self.resume)
             for number, item in enumerate(self.inputs)
             if not item.complaint
         ]
@@ -129,12 +134,21 @@ class Run:
         The summary of an earlier run goes: it would not tell of what is there now.
         """
         try:
-            write_run(self.out / RUN, self.facts("running"), [])
+            self.publish(RUN, "running", [])
             (self.out / SUMMARY).unlink(missing_ok=True)
             (self.out / STATE).mkdir(exist_ok=True)
         except OSError as error:
             raise RefusedError(explain(error)) from error
         self.declared = True
+
+    def publish(self, name: str, status: str, records: list[Record]) -> None:
+        """Write the summary or the record of the run where nothing is read, and move it out."""
+        if name == RUN:
+            write_run(self.place / name, self.facts(status), records)
+        else:
+            write_summary(self.place / name, records)
+        (self.place / name).replace(self.out / name)
+        flush_folder(self.out)
 
     def close(self, heard: Sequence[int], trouble: str) -> int:
         """Write the summary and the record, and say what happened."""
@@ -149,10 +163,7 @@ class Run:
         records = [record for _, record in sorted(self.records.items())]
         for name in (RUN, SUMMARY):
             try:
-                if name == RUN:
-                    write_run(self.out / RUN, self.facts(status), records)
-                else:
-                    write_summary(self.out / SUMMARY, records)
+                self.publish(name, status, records)
             except (OSError, MemoryError) as error:
                 trouble = trouble or explain(error)
         names = {item.name for item in self.inputs if not item.complaint}
