@@ -176,8 +176,8 @@ def test_the_others_go_on_where_one_worker_cannot_start(light, monkeypatch):
 
     started, real = [], workers.Worker
     monkeypatch.setattr(workers, "Worker", start)
-    found = light("a.tif", "a.tif", "a.tif", count=3)
-    assert [record.status for record in found.values()] == ["done"] * 3
+    found = light(*["a.tif"] * 8, count=3)
+    assert [record.status for record in found.values()] == ["done"] * 8
 
 
 def test_workers_refuse_bad_options_before_work(here, monkeypatch, capsys):

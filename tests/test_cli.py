@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,14 @@ def test_a_reader_that_goes_away_does_not_end_the_run(here, monkeypatch):
 def test_help_shows_the_way(capsys, words):
     assert main(words) == 0
     assert "equilabel batch images --out results" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 129, 130, 143])
+def test_exit_codes_are_told_in_the_help_and_on_the_page(capsys, code):
+    assert main(["batch", "--help"]) == 0
+    assert re.search(rf"\b{code}\b", capsys.readouterr().out.partition("Exit codes:")[2])
+    page = (SOURCE.parent / "docs" / "batch.md").read_text(encoding="utf-8")
+    assert f"\n| {code} | " in page.partition("## Exit codes")[2]
 
 
 def test_the_version_is_told(capsys):

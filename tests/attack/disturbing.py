@@ -15,7 +15,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src"
 LONGEST = 120  # seconds of a run, before it counts as one that hangs
-STARTING = re.compile(r"equilabel/(__init__|starting)\.py|runpy|importlib")
+STARTING = re.compile(r"equilabel/(__init__|starting)\.py")
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Ended:
     wrong: str = ""
 
 
-def run(words, folder, happen=None, *, limits=(), shell=""):
+def run(words, folder, happen=None, *, limits=(), shell="", texts="run"):
     """Run the program in a group of its own, and let something happen to it.
 
     Parameters
@@ -42,6 +42,8 @@ def run(words, folder, happen=None, *, limits=(), shell=""):
         Resources and their limits.
     shell : str
         What a shell does with its streams, such as ``>&-``.
+    texts : str
+        Name of the files for what it says.
     """
 
     def limit():
@@ -51,8 +53,8 @@ def run(words, folder, happen=None, *, limits=(), shell=""):
     command = [sys.executable, "-m", "equilabel", *words]
     if shell:
         command = ["bash", "-c", f'"$@" {shell}', "bash", *command]
-    texts = [folder.with_name(f"{folder.name}.{name}") for name in ("out", "err")]
-    with texts[0].open("wb") as out, texts[1].open("wb") as err:
+    files = [folder / f"{texts}.{name}" for name in ("stdout", "stderr")]
+    with files[0].open("wb") as out, files[1].open("wb") as err:
         program = subprocess.Popen(
             command,
             stdout=out,
@@ -72,7 +74,7 @@ def run(words, folder, happen=None, *, limits=(), shell=""):
         code = program.poll()
         if wrong or code is None:
             stop(program)
-    said = "".join(text.read_text(encoding="utf-8", errors="replace") for text in texts)
+    said = "".join(text.read_text(encoding="utf-8", errors="replace") for text in files)
     return Ended(program.wait(), said, wrong or complaint(code, said, bool(shell)))
 
 
@@ -80,9 +82,9 @@ def complaint(code, said, silenced):
     """Say what is wrong with the end of a run."""
     if "Traceback" in said or "Exception ignored" in said:
         frames = [line for line in said.splitlines() if line.strip().startswith("File ")]
-        early = "KeyboardInterrupt" in said and "equilabel: " not in said
-        if not (early and all(STARTING.search(frame) for frame in frames[-8:])):
-            return "a traceback"
+        ours = [frame for frame in frames if "equilabel/" in frame and not STARTING.search(frame)]
+        if ours or "KeyboardInterrupt" not in said:
+            return "a traceback"  # Python takes its own first 20 ms
     if code not in (0, 1, 2, 129, 130, 143, -1, -2, -9, -15):
         return f"exit code {code}"
     if code in (1, 2, 130) and not said.strip() and not silenced:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 GONE = (errno.EPIPE, errno.EIO)  # nobody reads any more: no reason to complain
 
@@ -67,22 +70,35 @@ def _give_up(error: Exception) -> None:
 
 
 class Steady:
-    """Standard output for libraries that do not expect that writing to it fails."""
+    """Standard output for a library that does not expect that writing to it fails."""
+
+    def __init__(self) -> None:
+        self.stream = sys.stdout
+        self.encoding = getattr(self.stream, "encoding", None) or "utf-8"
+        self.broken = False
 
     def write(self, text: str) -> int:
         """Write text, or drop it."""
-        try:
-            sys.stdout.write(text)
-        except (OSError, ValueError) as error:
-            _give_up(error)
+        self._try(lambda: self.stream.write(text))
         return len(text)
 
     def flush(self) -> None:
         """Pass on what has been written."""
-        try:
-            sys.stdout.flush()
-        except (OSError, ValueError) as error:
-            _give_up(error)
+        self._try(self.stream.flush)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(sys.stdout, name)
+    def isatty(self) -> bool:
+        """Tell whether it is a terminal."""
+        return self.stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the number of the file."""
+        return self.stream.fileno()
+
+    def _try(self, act: Callable[[], Any]) -> None:
+        if self.broken:
+            return
+        try:
+            act()
+        except (OSError, ValueError) as error:
+            self.broken = True
+            _give_up(error)
