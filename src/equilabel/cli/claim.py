@@ -72,9 +72,10 @@ def _claim(unfinished: Path) -> int:
                 return claim
             os.close(claim)
     except OSError as error:
+        where = quoted(error.filename or unfinished)
         message = (
-            f"out must be a folder that can be written; got {quoted(error.filename or unfinished)}:"
-            f" {error.strerror}. Choose another."
+            f"out must be a folder that can be written; got {where}: {error.strerror}. "
+            "Choose another, or remove what stands in the way."
         )
         raise RefusedError(message) from error
     message = (
