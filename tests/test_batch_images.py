@@ -66,6 +66,7 @@ def test_a_failure_leaves_the_results_of_an_earlier_run(here):
         (PermissionError(13, "Permission denied", "f"), "'Permission denied' for 'f'"),
         (ValueError("two\nlines"), "two lines"),
         (OSError(12, "Cannot allocate memory"), "must fit in memory; got Cannot allocate memory"),
+        (ImportError("libX.so: failed to map segment"), "must fit in memory; got libX.so: failed"),
         (OSError(24, "Too many open files"), "Raise the limit with `ulimit -n`"),
         (OSError(36, "File name too long", "f"), "'File name too long' for 'f'. Shorten the name."),
     ],

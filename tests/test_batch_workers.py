@@ -148,6 +148,13 @@ def test_workers_that_never_start_are_told_before_work(light):
         light("a.tif", "b.tif", options=Fatal(os._exit, 3))
 
 
+def test_a_worker_that_hangs_while_starting_is_not_waited_for_for_ever(light, monkeypatch):
+    monkeypatch.setattr(worker, "START", 0.3)
+    monkeypatch.setattr(workers, "STARTS", 1)
+    with pytest.raises(RefusedError, match=r"got, 1 times: no answer in 0.3 s of a process that"):
+        light("a.tif", options=Fatal(time.sleep, 60))
+
+
 @posix
 def test_a_worker_that_cannot_be_replaced_costs_images_not_the_summary(light, monkeypatch):
     def refuse(*_):

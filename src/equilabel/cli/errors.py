@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from typing import TYPE_CHECKING
 
 from .names import printable
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HANDLES = (errno.EMFILE, errno.ENFILE)
+SHORT = re.compile(r"(?i)failed to map segment|cannot allocate memory|start new thread|bad_alloc")
 MEMORY = "out of memory"  # how an attempt ended
 
 
@@ -46,6 +48,7 @@ def is_memory(error: BaseException) -> bool:
     return any(
         isinstance(cause, MemoryError)
         or (isinstance(cause, OSError) and cause.errno == errno.ENOMEM)
+        or (isinstance(cause, (ImportError, RuntimeError)) and SHORT.search(str(cause)))
         for cause in _causes(error)
     )
 
@@ -56,7 +59,7 @@ def one_line(text: object) -> str:
 
 
 def _memory(error: BaseException) -> str:
-    found = next(cause for cause in _causes(error) if isinstance(cause, (MemoryError, OSError)))
+    found = next((each for each in _causes(error) if isinstance(each, MemoryError)), error)
     text = found.strerror if isinstance(found, OSError) else found
     return one_line(text or "").rstrip(".") or "no more of it"
 

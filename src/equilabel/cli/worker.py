@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 THREADS = "EQUILABEL_NUM_THREADS"
 TIME = "time limit"  # how an attempt ended
+START = 900.0  # seconds to start in, compiling included; later is never
 NO_MEMORY, BROKEN = 70, 71  # exit codes of ours
 
 
@@ -75,9 +76,10 @@ class Worker:
             self.connection.send(job)
 
     def watch(self, limit: float | None) -> None:
-        """End the process if it has been at an image for longer than the limit."""
-        if limit is not None and self.job is not None and monotonic() - self.since > limit:
-            self.late = limit
+        """End the process if it has been at an image for longer than the limit, or hangs."""
+        most = limit if self.job is not None else START
+        if most is not None and monotonic() - self.since > most:
+            self.late = most
             self.process.kill()
 
     def answer(self) -> Record | str | None:

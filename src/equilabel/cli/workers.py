@@ -157,7 +157,8 @@ class _Pool:
             return
         self.remove(worker)
         if answer is None:
-            self.miss(f"{worker.cause()} of a process that was starting. Is the memory full?")
+            how = f"no answer in {worker.late:g} s" if worker.late else worker.cause()
+            self.miss(f"{how} of a process that was starting. Is the memory full?")
         elif answer and not self.approved:
             raise RefusedError(str(answer))
         elif answer:
