@@ -37,10 +37,10 @@ def test_a_codec_without_memory_is_no_damaged_file(file, monkeypatch, error):
 
 
 def test_a_codec_that_does_not_say_so_is_asked_for_memory_once_more(file, monkeypatch):
-    check = series._check_memory
+    real = series.refuse_shortage
     failing(monkeypatch, RuntimeError("decoder returned NULL"))
     with pytest.raises(UnreadableImageError, match="decoder returned NULL"):
         read_tiff(file)
-    monkeypatch.setattr(series, "_check_memory", lambda size, error: check(size << 45, error))
+    monkeypatch.setattr(series, "refuse_shortage", lambda error, size: real(error, size << 45))
     with pytest.raises(MemoryError, match=r"512. PiB .* while decoding .*decoder returned NULL"):
         read_tiff(file)

@@ -422,7 +422,7 @@ def test_pixels_that_cannot_be_decoded_are_one_line_with_the_cause(file):
     assert isinstance(caught.value.__cause__, (imagecodecs.DeflateError, imagecodecs.ZlibError))
 
 
-@pytest.mark.parametrize("error", [MemoryError("no room"), RuntimeError("a\nb"), IndexError()])
+@pytest.mark.parametrize("error", [RuntimeError("a\nb"), IndexError()])
 def test_whatever_the_decoder_raises_is_one_line(file, monkeypatch, error):
     tifffile.imwrite(file, pixels(8, 9))
 

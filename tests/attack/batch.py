@@ -13,7 +13,6 @@ import csv
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -62,7 +61,6 @@ def attack(seconds: float, seed: int) -> Counts:
         Of the images, and of what happens to runs; when it happens depends on the machine, too.
     """
     counts = Counts("batch")
-    end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory(prefix="equilabel-attack-") as name:
         house = Path(name)
         make_images(house / "in", np.random.default_rng(seed))
@@ -70,7 +68,7 @@ def attack(seconds: float, seed: int) -> Counts:
         for number, parameters in enumerate(PARAMETERS):
             run(["batch", "in", "-r", "--out", f"quiet{number}", *parameters], house)
             quiet[parameters] = known(house / f"quiet{number}"), rows(house / f"quiet{number}")
-        number = 0
+        number, end = 0, time.monotonic() + seconds
         while time.monotonic() < end:
             Round(house, quiet, counts, seed, number).go()
             number += 1
@@ -122,6 +120,8 @@ def rows(out):
 class Round:
     """Some runs into one folder."""
 
+    damages, disks = 0.3, 0.15  # how often records or results are damaged, and disks are small
+
     def __init__(self, house, quiet, counts, seed, number):
         self.rng = random.Random(f"{seed}/{number}")
         self.house, self.quiet, self.counts = house, quiet, counts
@@ -136,7 +136,7 @@ class Round:
         with self.place():
             for _ in range(self.rng.choice([1, 1, 2, 3])):
                 self.disturb()
-                if self.rng.random() < 0.3:
+                if self.rng.random() < self.damages:
                     self.damage()
             self.finish()
         shutil.rmtree(self.out, ignore_errors=True)
@@ -145,7 +145,7 @@ class Round:
     def place(self):
         """Give the results a folder: now and then one on a small disk of its own."""
         self.disk = False
-        if self.rng.random() < 0.15 and os.geteuid() == 0:
+        if self.rng.random() < self.disks and os.geteuid() == 0:
             self.out.mkdir()
             size = self.rng.choice([40, 100, 200, 300])
             mount = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(self.out)]
@@ -190,7 +190,7 @@ class Round:
 
         ended = run(self.words(*more), self.house, watch, **keywords)
         self.story[-1] += f": {ended.code}"
-        if rng.random() < 0.5 and outlived(programs[0]):
+        if programs and rng.random() < 0.5 and outlived(programs[0]):
             ended.wrong = ended.wrong or "processes outlive it"
         self.counts.submitted += 1
         wrong = ended.wrong or self.torn()
@@ -204,6 +204,8 @@ class Round:
 
     def disturbances(self, when):
         """List what may happen to a run."""
+        import resource  # POSIX
+
         rng = self.rng
         signals = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
         kinds = [(f"{number.name} to all", {"happen": to_group(number)}) for number in signals]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -47,6 +46,8 @@ def run(words, folder, happen=None, *, limits=(), shell="", texts="run"):
     """
 
     def limit():
+        import resource  # POSIX
+
         for name, most in limits:
             resource.setrlimit(name, (most, most))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import os
-import re
 import stat
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +16,7 @@ from .axes import canonical
 from .directories import UnreadableImageError, refuse, unreadable
 from .metadata import describe
 from .preflight import walk
+from .shortage import refuse_shortage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +32,6 @@ MICROSCOPES = ("lsm", "mmstack")
 MOST_TRIED = 2**26  # bytes of a strip that is decoded to try its length
 LOSSLESS = {5: "lzw_decode", 8: "zlib_decode", 32946: "zlib_decode", 32773: "packbits_decode"}
 JPEG = {6, 7, 33007, 34892}
-OUT_OF_MEMORY = re.compile(r"(?i)(insufficient|out of|not enough) memory|bad_?alloc|alloc\w* fail")
 LOSSLESS |= {34925: "lzma_decode", 34926: "zstd_decode", 50000: "zstd_decode"}
 
 
@@ -127,7 +126,7 @@ def decoded(image: Any) -> tuple[NDArray[Any], str, tuple[str, ...]]:
         with _decoding():
             pixels = image.asarray(squeeze=False)
     except UnreadableImageError as error:
-        _check_memory(4 * image.size * image.dtype.itemsize, error)
+        refuse_shortage(error, 4 * image.size * image.dtype.itemsize)
         raise
     shape = tuple(image.get_shape(False))
     if pixels.shape != shape:
@@ -243,15 +242,6 @@ def _jpeg_shape(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _check_memory(nbytes: int, error: Exception) -> None:
-    """Raise MemoryError if there is none for the work of a codec: several tell it as damage."""
-    try:
-        np.empty(nbytes, np.uint8)
-    except MemoryError as short:
-        message = f"{short} while decoding ({error})"
-        raise MemoryError(message) from error
-
-
 @contextmanager
 def _decoding() -> Iterator[None]:
     """Turn whatever a decoder raises into `UnreadableImageError`, the system's errors apart."""
@@ -263,8 +253,6 @@ def _decoding() -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-        if OUT_OF_MEMORY.search(what):
-            raise MemoryError(what) from error
         rule = "be decodable"
         raise unreadable(rule, what[:200]) from error
 
