@@ -18,6 +18,7 @@ from .memory import half_of_free, readable
 from .metadata import describe
 from .preflight import walk
 from .segments import guard, try_ends
+from .shortage import refuse_shortage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -134,9 +135,15 @@ def decoded(image: Any) -> tuple[NDArray[Any], str, tuple[str, ...]]:
     ------
     UnreadableImageError
         If the pixels cannot be decoded.
+    MemoryError
+        If there is too little memory to decode them.
     """
-    with _decoding():
-        pixels = image.asarray(squeeze=False)
+    try:
+        with _decoding():
+            pixels = image.asarray(squeeze=False)
+    except UnreadableImageError as error:
+        refuse_shortage(error, 4 * image.size * image.dtype.itemsize)
+        raise
     shape = tuple(image.get_shape(False))
     if pixels.shape != shape:
         refuse(f"decode to the shape {shape}", pixels.shape)
