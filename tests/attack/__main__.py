@@ -13,8 +13,10 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from multiprocessing import get_context
 from threading import Thread
+from typing import TYPE_CHECKING
 
-from attack import Counts
+if TYPE_CHECKING:
+    from attack import Counts
 
 # Attacks that run one after the other, with their shares of the time.
 HALVES = (("tiff", 0.7), ("kernels", 0.3)), (("batch", 0.6), ("numbers", 0.4))
@@ -43,19 +45,19 @@ def attack_all(seconds: float, seed: int) -> list[Counts]:
 
 
 def table(found: list[Counts]) -> str:
-    """Lay out the counts; by the rule of three, faults are rarer than 3 / N with 95 % confidence."""
-    head = ("attack", "submitted", "correct", "refused", "wrong", "lost", "fewer than")
-    rows = [head]
+    """Lay out the counts; of N tries without a fault, at most 3 / N are one (95 % confidence)."""
+    rows = [("attack", "submitted", "correct", "refused", "wrong", "lost", "fewer than")]
     for each in found:
         faults = each.wrong + each.lost
         bound = f"1 in {each.submitted // 3:,}" if each.submitted and not faults else "-"
         numbers = (each.submitted, each.correct, each.refused, each.wrong, each.lost)
         rows.append((each.name, *(f"{number:,}" for number in numbers), bound))
-    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *(w.rjust(n) for w, n in zip(row[1:], widths[1:]))])
-        for row in rows
-    )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [word.rjust(width) for word, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *cells]))
+    return "\n".join(lines)
 
 
 def main() -> int:
