@@ -2,6 +2,7 @@
 # make test    everything continuous integration checks: lint, types, tests
 # make gui     the tests of the napari plugin alone, in a real viewer
 # make screenshots  the pictures of the plugin for the documentation
+# make attack  20 minutes of damaged files, disturbed runs and random images, counted
 # make bench   measure against the peers on this machine
 # All of it happens in .venv, which is made when it is missing.
 
@@ -19,7 +20,7 @@ SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-
 SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | grep -q libEGL.so.1 \
     && ldconfig -p | grep -q libxkbcommon-x11.so.0; }
 
-.PHONY: demo test test-gpu sanitize lint unit gui coverage screenshots bench samples clean
+.PHONY: demo test test-gpu sanitize lint unit gui coverage screenshots attack bench samples clean
 .DELETE_ON_ERROR:
 
 demo: .venv/package
@@ -61,6 +62,12 @@ sanitize:
 	    PYTHONPATH=src compute-sanitizer --tool $$tool --kernel-name-exclude kns=cupy_ --error-exitcode 1 \
 	        $(PYTHON) tests/sanitize.py || exit 1; \
 	done
+
+# Wrong results and lost inputs are looked for; each is printed with what repeats it.
+attack: SECONDS ?= 1100
+attack: SEED ?= 1
+attack: .venv/dev
+	PYTHONPATH=tests $(BIN)/python -m attack --seconds $(SECONDS) --seed $(SEED)
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/label_cpu.py

@@ -54,6 +54,17 @@ def many_threads(monkeypatch):
     return use
 
 
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Make an empty folder the working directory; `equilabel batch` works in this process."""
+    from batches import label_here
+    from equilabel.cli import running
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "label_all", label_here)
+    return tmp_path
+
+
 # ---------------------------------------------------------------------- napari
 
 

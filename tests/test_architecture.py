@@ -13,6 +13,7 @@ PACKAGE = Path(equilabel.__file__).parent
 
 # Arrows go from a higher level to a lower one. Modules of one folder may import each other.
 LEVELS = {
+    "starting": 0,
     "neighborhood": 0,
     "threads": 0,
     "samples": 0,
@@ -158,7 +159,7 @@ def test_the_facade_lists_all_its_names():
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert names == set(equilabel.__all__)
+    assert {name for name in names if name[0] != "_"} == set(equilabel.__all__)
 
 
 def test_importing_loads_no_heavy_library():

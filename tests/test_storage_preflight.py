@@ -211,9 +211,31 @@ def test_an_uncompressed_strip_of_another_length_is_refused(file, count):
 def test_bytes_behind_a_strip_without_a_length_are_refused(file):
     tags = page(at=110)
     del tags[279]
-    file.write_bytes(tiff_bytes(tags, tail=bytes(31)))
-    assert read_tiff(file).pixels.shape == (4, 4)
-    assert_refused(file, tiff_bytes(tags, tail=bytes(32)), "account for its bytes; got 16 of 142")
+    for behind in (b"\1" * 63, bytes(99)):
+        file.write_bytes(tiff_bytes(tags, tail=bytes(16) + behind))
+        assert read_tiff(file).pixels.shape == (4, 4)
+    data = tiff_bytes(tags, tail=bytes(16) + b"\1" * 64)
+    assert_refused(file, data, "account for its bytes; got 64 of 190")
+
+
+def test_a_lost_page_is_missed_in_several_gaps_and_behind_a_value_that_is_too_long(file):
+    stack = np.random.default_rng(0).integers(0, 99, (4, 20, 28)).astype("uint8")
+    tifffile.imwrite(file, stack, compression="lzw", rowsperstrip=9, metadata=None, **GRAY)
+    with tifffile.TiffFile(file, mode="r+b") as opened:
+        pages = [page.aspage() for page in opened.pages]
+        offsets, counts = pages[1].dataoffsets, pages[1].databytecounts
+        opened.filehandle.seek(pages[0].offset + 2 + 12 * len(pages[0].tags))
+        opened.filehandle.write(struct.pack("<I", pages[2].offset))  # page 1 is left out
+        opened.filehandle.flush()
+        cut = file.read_bytes()
+        for name, values in (("StripOffsets", offsets), ("StripByteCounts", counts)):
+            both = list(pages[2].tags[name].value)
+            pages[2].tags[name].overwrite([both[0], values[1], both[2]])
+    assert_refused(file, None, "account for its bytes")
+    at = pages[0].tags["YResolution"].offset
+    many = (pages[2].dataoffsets[0] - pages[1].offset) // 8 + 2  # reaches into pixels
+    longer = cut[: at + 4] + struct.pack("<II", many, pages[1].offset) + cut[at + 12 :]
+    assert_refused(file, longer, "account for its bytes")
 
 
 def test_more_positions_than_strips_are_refused(file):

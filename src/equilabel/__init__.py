@@ -6,6 +6,7 @@ see what the work can run on; `PROPERTIES` lists what can be measured. Heavy lib
 when they are first needed.
 """
 
+from . import starting as _starting  # noqa: F401 - first: what Ctrl-C does
 from .devices import DeviceMemoryError, DeviceUnavailableError, devices
 from .labeling import label, measure
 from .measuring import PROPERTIES, regionprops_table

@@ -1,6 +1,8 @@
 """The command line, for ``python -m equilabel``."""
 
+import sys
+
 from .cli import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

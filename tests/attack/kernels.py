@@ -27,7 +27,11 @@ LABEL = (
 
 def attack(seconds: float, seed: int) -> Counts:
     """Damage the cache again and again while processes compile, load and keep code."""
-    counts, end, chance = Counts("kernel cache"), time.monotonic() + seconds, random.Random(seed)
+    counts, end, chance = (
+        Counts("calls with a damaged cache"),
+        time.monotonic() + seconds,
+        random.Random(seed),
+    )
     with tempfile.TemporaryDirectory() as folder:
         _judge(_start(folder), counts, "first start")
         while time.monotonic() < end:

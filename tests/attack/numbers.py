@@ -194,7 +194,7 @@ def attack(seconds, seed=0):
     -------
     Counts
     """
-    counts = Counts("labels and tables")
+    counts = Counts("random images and options")
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         verdict, about = judge(seed + counts.submitted)

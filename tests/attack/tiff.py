@@ -188,7 +188,7 @@ def attack(seconds: float, seed: int, serve: Callable[[Connection], None] | None
     serve : callable, optional
         What the process does.
     """
-    counts = Counts("TIFF")
+    counts = Counts("damaged TIFF files")
     reader, link = _reader(serve or _serve)
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -1,5 +1,5 @@
 """The command line: files in; labels, tables, overlays and a record of the run out."""
 
-from .commands import main
+from .program import main
 
 __all__ = ["main"]

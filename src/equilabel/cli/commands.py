@@ -1,7 +1,5 @@
 """The commands and their options, in the words of the Python functions."""
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from . import options as read
-from .options import Options, RefusedError
+from .options import Options
 
 app = typer.Typer(
     add_completion=False,
@@ -17,42 +15,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # where typer keeps click's
 
 OBJECTS, TABLE, FILES, RUN = "Finding objects", "Measuring them", "Reading the files", "The run"
 
 
 def _option(panel: str, metavar: str | None, what: str, *names: str) -> Any:
     return Option(*names, rich_help_panel=panel, metavar=metavar, help=what)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Words after the name of the program; by default those it was called with.
-
-    Returns
-    -------
-    int
-        Exit code: 0 if all went well, 1 if an image failed, 2 if the call was refused before
-        anything was computed, 130 if it was interrupted. Mistakes are told in one line.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # for names no terminal can show
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        code = app(words or ["--help"], prog_name="equilabel", standalone_mode=False)
-    except RefusedError as error:
-        return _refuse(str(error))
-    except UsageError as error:
-        return _refuse(f"{error.format_message().rstrip('.')}. See `equilabel --help`.")
-    except (KeyboardInterrupt, typer.Abort):
-        return 130
-    return code or 0
 
 
 def _version(wanted: bool) -> None:
@@ -193,9 +161,24 @@ def batch(
             RUN, "", "Look below folders too; results keep the subfolders.", "--recursive", "-r"
         ),
     ] = False,
-    jobs: Annotated[int, _option(RUN, "COUNT", "Images at once.", "--jobs", "-j")] = 1,
+    jobs: Annotated[
+        int,
+        _option(
+            RUN,
+            "COUNT",
+            "Images at once. One whose process dies, or for which memory or time is short, is "
+            "tried once more at the end, alone.",
+            "--jobs",
+            "-j",
+        ),
+    ] = 1,
     time_limit: Annotated[
-        float | None, _option(RUN, "SECONDS", "Give up an image that takes longer.")
+        float | None,
+        _option(
+            RUN,
+            "SECONDS",
+            "Give up an image that takes longer; with several --jobs, one that does so alone, too.",
+        ),
     ] = None,
     memory_limit: Annotated[
         str | None,
@@ -211,11 +194,14 @@ def batch(
         _option(
             RUN,
             "",
-            "Skip images whose results are complete, unless they or the parameters have changed.",
+            "Finish an earlier run: skip images whose file and results have not changed by a byte. "
+            "Refused where parameters or versions are not those of that run.",
             "--resume",
         ),
     ] = False,
-    overwrite: Annotated[bool, _option(RUN, "", "Replace earlier results.", "--overwrite")] = False,
+    overwrite: Annotated[
+        bool, _option(RUN, "", "Replace earlier results of the same images.", "--overwrite")
+    ] = False,
     overlay: Annotated[
         bool,
         _option(RUN, "", "Whether to draw pictures to check by.", "--overlay/--no-overlay"),
@@ -229,10 +215,11 @@ def batch(
     - `NAME_table.csv`: a row for each object, by that number
     - `NAME_overlay.png`: the image with the objects outlined
 
-    and of the run `summary.csv` (a row for each image) and `run.json` (parameters, versions,
-    hashes: all it takes to repeat or resume it). An image that cannot be read costs its row in
-    the summary, never the run. Earlier results are never touched unless asked for, and
-    `*_labels.tif` of earlier runs are not taken for images.
+    and of the run `summary.csv` (a row for each image of this run) and `run.json` (parameters,
+    versions, hashes: all it takes to repeat it). A folder `.equilabel` holds what --resume needs.
+
+    An image that cannot be read costs its row in the summary, never the run. Earlier results are
+    never touched unless asked for, and `*_labels.tif` of earlier runs are not taken for images.
 
     For example:
 
@@ -245,8 +232,9 @@ def batch(
     equilabel batch images --out results --resume
     ```
 
-    Exit codes: 0 all labeled; 1 some image failed, see the summary; 2 refused, nothing done;
-    130 interrupted, what was finished stays and `--resume` does the rest.
+    Exit codes: 0 all labeled; 1 some image failed, see the summary; 2 refused, nothing written;
+    130 interrupted (Ctrl-C), 143 asked to terminate, 129 terminal closed: what was finished stays,
+    and `--resume` does the rest.
     """
     from .batch import run
 
@@ -300,8 +288,3 @@ def devices() -> None:
         typer.echo(f"{report.name:6}{verdict:16}{report.description}")
         for text in filter(None, (report.reason, report.note)):
             typer.echo(fill(text, 88, initial_indent=" " * 22, subsequent_indent=" " * 22))
-
-
-def _refuse(message: str) -> int:
-    typer.echo(f"equilabel: {' '.join(message.split())}", err=True)
-    return 2

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .names import SUFFIXES, expanded, quoted, stem
 from .options import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-SUFFIXES = (".tif", ".tiff", ".btf", ".tf8")
+FILE, FOLDER, NOTHING = "a file", "a folder", "nothing"
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def find(words: Sequence[str], out: Path, *, recursive: bool) -> tuple[list[Inpu
     results: list[Path] = []
     for word in words:
         for item in _behind(word, out, recursive):
-            named = item.path == Path(word).expanduser()
+            named = item.path == expanded(word)
             if not item.complaint and is_result(item.path, named=named):
                 results.append(item.path)
             else:
@@ -84,19 +86,7 @@ def is_result(path: Path, *, named: bool) -> bool:
     if not name.endswith("_labels"):
         return False
     table = path.with_name(name.removesuffix("_labels") + "_table")
-    return not named or any(Path(f"{table}.{end}").exists() for end in ("csv", "parquet"))
-
-
-def stem(path: Path) -> str:
-    """Take the name without what says that it is a TIFF.
-
-    Examples
-    --------
-    >>> stem(Path("day1/cells.v2.ome.tif"))
-    'cells.v2'
-    """
-    name = path.stem if path.suffix.lower() in SUFFIXES else path.name
-    return name[:-4] if name.lower().endswith(".ome") and len(name) > 4 else name
+    return not named or any(os.path.exists(f"{table}.{end}") for end in ("csv", "parquet"))  # noqa: PTH110 - never raises
 
 
 def refuse_clashes(inputs: Sequence[Input]) -> None:
@@ -118,34 +108,16 @@ def refuse_clashes(inputs: Sequence[Input]) -> None:
             raise RefusedError(message)
 
 
-def printable(text: object) -> str:
-    r"""Escape what terminals, tables and JSON should not meet in a name.
-
-    Examples
-    --------
-    >>> printable("cells\n.tif")
-    'cells\\n.tif'
-    """
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in str(text)
-    )
-
-
-def quoted(path: Path | str) -> str:
-    """Write a path as messages do."""
-    return f"'{printable(path)}'"
-
-
 def _behind(word: str, out: Path, recursive: bool) -> Iterator[Input]:
     if not word.strip():
         message = f"INPUT must be a file, a folder or a pattern; got {word!r}."
         raise RefusedError(message)
-    path = Path(word).expanduser()
-    if path.is_dir():
+    path = expanded(word)
+    kind = _kind(path)
+    if kind == FOLDER:
         yield from _inside(path, out, recursive)
-    elif os.path.lexists(path):
-        yield _image(path, stem(path))
+    elif kind != NOTHING:
+        yield _image(path, stem(path), kind)
     elif glob.has_magic(word):
         yield from _matching(path, out, recursive)
     else:
@@ -155,11 +127,17 @@ def _behind(word: str, out: Path, recursive: bool) -> Iterator[Input]:
 
 def _matching(pattern: Path, out: Path, recursive: bool) -> Iterator[Input]:
     nothing = True
+    seen: set[tuple[str, str]] = set()  # "**" goes round and round in links to folders above
     for match in sorted(map(Path, glob.glob(str(pattern), recursive=True))):  # noqa: PTH207 - "**"
-        if match.is_dir():
+        real = os.path.realpath(match.parent), match.name
+        if real in seen:
+            continue
+        seen.add(real)
+        kind = _kind(match)
+        if kind == FOLDER:
             items = [item for item in _inside(match, out, recursive) if not item.complaint]
         else:
-            items = [_image(match, stem(match))] if _is_image(match) else []
+            items = [_image(match, stem(match), kind)] if _is_image(match) else []
         nothing = nothing and not items
         yield from items
     if nothing:
@@ -169,34 +147,85 @@ def _matching(pattern: Path, out: Path, recursive: bool) -> Iterator[Input]:
 
 def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
     """Yield the images of a folder, or why there are none."""
-    output, nothing = out.resolve(), True
-    unread: list[OSError] = []
-    for root, folders, files in os.walk(folder, onerror=unread.append):
-        inside = Path(root)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if recursive and name[0] != "." and (inside / name).resolve() != output
-        )
-        for path in sorted(inside / name for name in files):
+    nothing = True
+    for inside, found in _walk(folder, out if recursive else None):
+        if isinstance(found, OSError):
+            nothing = False
+            message = f"folder must be readable; got {quoted(inside)}: {found.strerror}."
+            yield Input(inside, complaint=message)
+            continue
+        for path in sorted(inside / name for name in found):
             if _is_image(path):
                 nothing = False
                 yield _image(path, (path.parent / stem(path)).relative_to(folder).as_posix())
-    for error in unread:
-        message = f"folder must be readable; got {quoted(error.filename)}: {error.strerror}."
-        yield Input(Path(error.filename), complaint=message)
-    if nothing and not unread:
+    if nothing:
         remedy = "Name another." if recursive else "Look below it with --recursive."
         message = f"folder must hold images ({', '.join(SUFFIXES)}); got {quoted(folder)}. {remedy}"
         yield Input(folder, complaint=message)
 
 
-def _image(path: Path, name: str) -> Input:
+def _walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSError]]:
+    """Yield a folder and what is in it besides folders; with `out`, also those below, but `out`.
+
+    Unlike `os.walk` it does not recurse, and tells of folders that list names and open none.
+    Links to folders are not followed: they may lead back.
+    """
+    waiting = [folder]
+    while waiting:
+        inside = waiting.pop()
+        below, files = [], []
+        try:
+            os.stat(f"{inside}{os.sep}.")  # noqa: PTH116 - pathlib leaves the point out
+            with os.scandir(inside) as entries:
+                for entry in entries:
+                    if not _is_folder(entry):
+                        files.append(entry.name)
+                    elif not entry.is_symlink() and entry.name[0] != ".":
+                        below.append(entry.name)
+        except OSError as error:
+            yield inside, error
+            continue
+        yield inside, files
+        if out is not None:
+            paths = [inside / name for name in sorted(below, reverse=True)]
+            waiting += [path for path in paths if not _is_same(path, out)]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_same(path: Path, out: Path) -> bool:
+    try:
+        return path.samefile(out)
+    except OSError:
+        return False
+
+
+def _image(path: Path, name: str, kind: str = "") -> Input:
     """Take a file, unless opening it would fail or wait for ever."""
-    if path.is_file():
+    kind = kind or _kind(path)
+    if kind == FILE:
         return Input(path, name)
-    kind = "a link to nothing" if path.is_symlink() else "neither file nor folder"
     return Input(path, complaint=f"INPUT must be a file or a folder; got {quoted(path)}, {kind}.")
+
+
+def _kind(path: Path) -> str:
+    """Tell what a path leads to; why that cannot be told, where it cannot."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return "a link to nothing" if os.path.islink(path) else NOTHING  # noqa: PTH114 - never raises
+    except OSError as error:
+        return str(error.strerror)
+    except ValueError:  # a null character
+        return "no name that a file can have"
+    if stat.S_ISDIR(mode):
+        return FOLDER
+    return FILE if stat.S_ISREG(mode) else "neither file nor folder"
 
 
 def _is_image(path: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import math
 import shutil
 import warnings
@@ -11,7 +10,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from .inputs import printable
+from .earlier import find_earlier
+from .errors import MEMORY, explain, is_memory, one_line
+from .folder import RECORD
+from .jsonfiles import write_record
+from .names import printable
 from .records import Record
 
 if TYPE_CHECKING:
@@ -23,9 +26,9 @@ if TYPE_CHECKING:
     from equilabel.storage.tiff import TiffImage
 
     from .options import Options
+    from .provenance import Provenance
 
 TELLING = (UserWarning, RuntimeWarning)  # the others are for programmers
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -42,90 +45,65 @@ class Job:
         Of its results below the output folder, without their endings.
     place : Path
         Folder to write them in; made, and removed if the image fails.
-    earlier : Record, optional
-        What holds if the image is the same as then.
+    out : Path
+        The output folder, where an earlier run may have left them.
+    resume : bool
+        Whether they may be kept if nothing has changed.
+    attempts : tuple of str
+        How earlier attempts of this run ended.
     """
 
     number: int
     path: Path
     name: str
     place: Path
-    earlier: Record | None = None
+    out: Path
+    resume: bool = False
+    attempts: tuple[str, ...] = ()
 
 
-def label_one(job: Job, options: Options, fingerprint: str) -> Record:
-    """Label one image and write its results; errors become the record's."""
+def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
+    """Label one image and write its results and its record; errors become the record's."""
     from equilabel.storage.files import sha256
     from equilabel.storage.tiff import read_tiff
 
     started = perf_counter()
-    record = Record(printable(job.path), printable(job.name), "failed", fingerprint=fingerprint)
+    names = printable(job.path), printable(job.name)
+    print_, attempts = provenance.fingerprint, job.attempts
+    record = Record(*names, "failed", fingerprint=print_, attempts=attempts)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             before = job.path.stat()
             record = replace(record, sha256=sha256(job.path))
-            if job.earlier is not None and job.earlier.sha256 == record.sha256:
-                return replace(job.earlier, status="skipped", file=record.file)
+            if job.resume:
+                earlier = find_earlier(job.out, job.name, options.endings(), print_)
+                if earlier is not None and earlier.sha256 == record.sha256:
+                    return replace(earlier, status="skipped", file=record.file)
             image = read_tiff(job.path, series=options.series, memory_limit=options.memory_limit)
             _same(before, job.path.stat())
             shape = tuple(map(int, image.pixels.shape))
             record = replace(record, shape=shape, axes=image.axes, notes=image.notes)
             record = _label(image, job, options, record)
         except Exception as error:  # whatever it is, it costs one row
-            shutil.rmtree(job.place, ignore_errors=True)
-            record = replace(record, error=explain(error))
+            record = _failed(job, record, error)
     said = [one_line(each.message) for each in caught if each.category in TELLING]
+    if job.attempts and record.status == "done":
+        said.append(f"A first attempt ended with {job.attempts[-1]}; this one was alone.")
     notes = tuple(dict.fromkeys((*record.notes, *said)))
-    return replace(record, notes=notes, seconds=perf_counter() - started)
-
-
-def check(options: Options) -> str:
-    """Try the options on small images; return the complaint, empty where there is none.
-
-    What only three axes can satisfy (a connectivity of 3, say) is no fault of the options.
-    """
-    import numpy as np
-
-    from equilabel import segment
-
-    complaint = ""
-    for shape in ((32, 32), (8, 16, 16), (4, 4, 16, 16)):
-        noise = np.random.default_rng(0).normal(50, 8, shape)
-        noise[..., 4:12, 4:12] += 120  # two classes: every method finds a threshold
+    record = replace(record, notes=notes, seconds=perf_counter() - started)
+    if record.status == "done":
         try:
-            with warnings.catch_warnings(action="ignore"):
-                segment(noise, **options.segment)
+            write_record(job.place / RECORD, record, provenance)
         except Exception as error:
-            complaint = complaint or explain(error)
-        else:
-            return ""
-    return complaint
+            record = _failed(job, record, error)
+    return record
 
 
-def explain(error: BaseException) -> str:
-    """Put an error into one line for a person."""
-    if isinstance(error, MemoryError):
-        return (
-            f"image must fit in memory; got {one_line(error) or 'no more of it'}. "
-            "Pass fewer --jobs, or use a machine with more."
-        )
-    if isinstance(error, OSError) and error.strerror:
-        if error.errno in FULL:
-            return (
-                f"the disk of --out must have room; got {error.strerror!r}. "
-                "Make room and run again with --resume."
-            )
-        name = f" for {printable(error.filename)!r}" if error.filename else ""
-        return f"files must be readable and writable; got {error.strerror!r}{name}."
-    expected = isinstance(error, (ValueError, TypeError, RuntimeError, OSError, ImportError))
-    text = one_line(error) or type(error).__name__
-    return text if expected else f"{type(error).__name__}: {text}. Please report this."
-
-
-def one_line(text: object) -> str:
-    """Join lines and escape what is not to be printed."""
-    return printable(" ".join(str(text).split()))
+def _failed(job: Job, record: Record, error: Exception) -> Record:
+    shutil.rmtree(job.place, ignore_errors=True)
+    attempts = (*job.attempts, MEMORY) if is_memory(error) else job.attempts
+    return replace(record, status="failed", error=explain(error), attempts=attempts, outputs={})
 
 
 def _same(before: os.stat_result, after: os.stat_result) -> None:
@@ -137,6 +115,7 @@ def _same(before: os.stat_result, after: os.stat_result) -> None:
 def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Record:
     """Segment an image and write its results where the job says."""
     from equilabel import segment
+    from equilabel.storage.files import sha256
 
     channel_axis, channel = _channel(image, options.channel)
     axes = image.axes.replace("C", "")
@@ -156,12 +135,14 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         for kind, ending in options.endings().items()
     }
     shown = image.pixels if channel_axis is None else image.pixels.take(channel or 0, channel_axis)
-    job.place.mkdir(parents=True)
+    job.place.mkdir()  # where the place of the run is gone, so is the run
     _write(paths, result, shown, axes=axes, spacing=spacing, unit=unit, interval=image.interval)
     measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
-    guessed = (
-        "" if measured or not spacing else f"Sizes known of {''.join(spacing)} alone: in pixels."
-    )
+    guessed = ""
+    if not measured and spacing:
+        guessed = f"Sizes known of {''.join(spacing)} alone: in pixels."
+    elif not spacing and options.unit is not None:
+        guessed = "No size of a pixel is known: --unit was not used."
     return replace(
         record,
         status="done",
@@ -177,6 +158,7 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
             kind: {
                 "file": printable(Path(job.name).with_name(path.name).as_posix()),
                 "bytes": path.stat().st_size,
+                "sha256": sha256(path),
             }
             for kind, path in paths.items()
         },

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
+
+LABELS, OVERLAY = "_labels.tif", "_overlay.png"
+ENDINGS = (LABELS, "_table.csv", "_table.parquet", OVERLAY)  # of all results there can be
 
 
 class RefusedError(Exception):
@@ -53,21 +54,14 @@ class Options:
 
     def endings(self) -> dict[str, str]:
         """Name the files written for an image: what each is, and how its name ends."""
-        endings = {"labels": "_labels.tif", "table": f"_table.{self.format}"}
-        if self.overlay:
-            endings["overlay"] = "_overlay.png"
-        return endings
+        endings = {"labels": LABELS, "table": f"_table.{self.format}"}
+        return {**endings, "overlay": OVERLAY} if self.overlay else endings
 
     def parameters(self) -> dict[str, Any]:
         """List everything under the names of the command line."""
         others = ("segment", "memory_limit")
         own = {name: value for name, value in vars(self).items() if name not in others}
         return {**self.segment, **own}
-
-    def fingerprint(self, version: str) -> str:
-        """Identify the parameters and the version that used them."""
-        text = json.dumps([version, self.parameters()], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def threshold(text: str) -> str | float | tuple[float, float]:

@@ -6,12 +6,13 @@ import os
 import sys
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
 import equilabel
 
-from .inputs import printable
+from .names import printable
 from .records import RUN, SUMMARY
+from .streams import Steady, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
     from .records import Record
 
 MOST_NOTES = 5  # told at the end; all of them are in the summary
-
-
-def say(text: str) -> None:
-    """Print a line; the run goes on where nobody reads it any more."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for the rest of the process
 
 
 def describe(record: Record) -> str:
@@ -93,7 +86,8 @@ def _bar(total: int) -> Iterator[Callable[[Record], None]]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(highlight=False)) as bar:
+    console = Console(highlight=False, file=cast("TextIO", Steady()))
+    with Progress(*columns, console=console) as bar:
         task = bar.add_task("starting", total=total)
 
         def show(record: Record) -> None:
@@ -104,7 +98,9 @@ def _bar(total: int) -> Iterator[Callable[[Record], None]]:
         yield show
 
 
-def close(records: Sequence[Record], out: Path, options: Options, seconds: float) -> None:
+def close(
+    records: Sequence[Record], out: Path, options: Options, *, seconds: float, others: int
+) -> None:
     """Say how a run ended and where its results lie."""
     count = dict.fromkeys(("done", "skipped", "failed", "interrupted"), 0)
     for record in records:
@@ -123,6 +119,8 @@ def close(records: Sequence[Record], out: Path, options: Options, seconds: float
     if count["done"] or count["skipped"]:
         for kind, ending in options.endings().items():
             say(f"  {names[kind]:9} {printable(out / f'*{ending}')}")
+    if others:
+        say(f"  {images(others)} of earlier runs: results stay in the folder, not in the summary")
     if count["interrupted"]:
         say("  the rest  run again with --resume")
     say_notes(records)

@@ -1,20 +1,19 @@
-"""What is known of each image after a run: rows of summary.csv, entries of run.json."""
+"""What is known of each image: its own record, a row of summary.csv, an entry of run.json."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field, fields
+import hashlib
+import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from equilabel.storage.files import replacing
 from equilabel.storage.table import write_table
-
-from .options import RefusedError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SUMMARY, RUN = "summary.csv", "run.json"
+STATE = ".equilabel"  # folder of the images' records, in the output folder
 
 
 @dataclass(frozen=True)
@@ -40,16 +39,18 @@ class Record:
     sha256 : str
         Of the image file.
     fingerprint : str
-        Of the parameters and the version.
+        Of the parameters and versions.
+    attempts : tuple of str
+        How each attempt ended that did not come to its end: "SIGKILL", "time limit", ...
     outputs : dict
-        For each kind of result its path below the output folder and its size in bytes.
+        For each kind of result its path below the output folder, its size in bytes and its hash.
     """
 
     file: str
     name: str
     status: str
     objects: int | None = None
-    threshold: float | tuple[float, float] | str | None = None
+    threshold: float | tuple[float, ...] | str | None = None
     shape: tuple[int, ...] = ()
     axes: str = ""
     spacing: dict[str, float] = field(default_factory=dict)
@@ -62,12 +63,19 @@ class Record:
     connectivity: int | None = None
     sha256: str = ""
     fingerprint: str = ""
+    attempts: tuple[str, ...] = ()
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
         """Whether its results exist, as far as the run knows."""
         return self.status in ("done", "skipped")
+
+
+def record_path(out: Path, name: str) -> Path:
+    """Say where the record of an image lies; `name` is that of its results, whatever its signs."""
+    digest = hashlib.sha256(os.fsencode(name)).hexdigest()
+    return out / STATE / f"{digest[:32]}.json"
 
 
 def write_summary(path: Path, records: list[Record]) -> None:
@@ -89,35 +97,6 @@ def write_summary(path: Path, records: list[Record]) -> None:
         for record in records
     ]
     write_table(path, {name: [row[name] for row in rows] for name in rows[0]})
-
-
-def write_run(path: Path, facts: dict[str, Any], records: list[Record]) -> None:
-    """Write all that is needed to repeat a run, and to resume it."""
-    content = {**facts, "files": [asdict(record) for record in records]}
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=str)
-    with replacing(path) as unfinished:
-        unfinished.write_text(text + "\n", encoding="utf-8")
-
-
-def read_run(path: Path) -> dict[str, Record]:
-    """Read the records of an earlier run, by the name of their results.
-
-    Raises
-    ------
-    RefusedError
-        If the file is not one that `write_run` wrote.
-    """
-    names = {item.name for item in fields(Record)}
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8"))["files"]
-        records = [Record(**{key: entry[key] for key in names & set(entry)}) for entry in entries]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        message = (
-            f"resume needs the {RUN} of the earlier run; got '{path}', which cannot be read: "
-            f"{error}. Pass --overwrite to begin again."
-        )
-        raise RefusedError(message) from error
-    return {record.name: record for record in records if record.name}
 
 
 def _joined(value: Any, between: str) -> Any:

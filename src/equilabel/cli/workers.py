@@ -3,43 +3,43 @@
 Not threads: a codec that crashes, or the kernel's out-of-memory killer, then takes one image
 with it and not the night's run. Not a pool of `concurrent.futures` either: when one of its
 processes dies it is broken as a whole and does not say which image did it. Each worker here has
-a pipe of its own, so the image is known; another worker takes its place. Workers write only to
-places of their own, never to final names, and so can be ended at any moment.
+a pipe of its own, so the image is known; another worker takes its place, and the image is tried
+again at the end, alone. Workers write only to places of their own, never to final names, and so
+can be ended at any moment.
 """
 
 from __future__ import annotations
 
-import logging
 import os
-import shutil
-import signal
 from collections import deque
-from contextlib import contextmanager, suppress
-from multiprocessing import get_context
+from dataclasses import replace
 from multiprocessing.connection import wait
-from threading import current_thread, main_thread
-from time import monotonic
+from time import sleep
 from typing import TYPE_CHECKING
 
-from .inputs import printable
-from .one import Job, check, label_one
+from .errors import MEMORY, explain
+from .names import printable
+from .one import Job
 from .options import RefusedError
 from .records import Record
+from .worker import TIME, Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
-    from multiprocessing.connection import Connection
+    from collections.abc import Callable, Generator, Sequence
 
     from .options import Options
+    from .provenance import Provenance
 
 POLL = 0.2  # seconds between looks at `stop`
-THREADS = "EQUILABEL_NUM_THREADS"
+STARTS = 3  # attempts to start a process before none is believed to start
+PAUSE = 0.5  # seconds before the next of these attempts
+AGAIN = "-again"  # ending of the place of a second attempt
 
 
 def label_all(
     jobs: Sequence[Job],
     options: Options,
-    fingerprint: str,
+    provenance: Provenance,
     *,
     count: int,
     limit: float | None,
@@ -51,7 +51,7 @@ def label_all(
     ----------
     jobs : sequence of Job
         In the order to begin them.
-    options, fingerprint
+    options, provenance
         As for `label_one`.
     count : int
         Processes at once. Each gets its share of the cores.
@@ -65,118 +65,146 @@ def label_all(
     RefusedError
         If the options cannot be used for any image, or no worker can be started.
     """
-    waiting = deque(jobs)
-    share = max(1, _cores() // count)
-    workers = [_Worker(options, fingerprint, share) for _ in range(min(count, len(jobs)))]
-    everyone = list(workers)
+    pool = _Pool(jobs, options, provenance, count, limit)
     try:
-        while workers and not stop():
-            ready = wait([worker.connection for worker in workers], POLL)
-            for worker in workers:
-                worker.watch(limit)
-            for worker in [one for one in workers if one.connection in ready]:
-                job, answer = worker.job, worker.answer()
-                if job is None and answer:  # from trying the options
-                    raise RefusedError(str(answer))
-                if waiting and worker.process.exitcode is None and not worker.late:
-                    worker.give(waiting.popleft())
-                else:
-                    worker.connection.close()
-                    workers.remove(worker)
-                    if waiting:
-                        workers.append(_Worker(options, fingerprint, share))
-                        everyone.append(workers[-1])
-                if job is not None and isinstance(answer, Record):
-                    yield job, answer
+        while pool.pending() and not stop():
+            pool.hire()
+            yield from pool.hear()
     finally:
-        for worker in everyone:
-            worker.end()
+        pool.dismiss()
 
 
-class _Worker:
-    """A process, the pipe to it, and the job it is at; None while it starts."""
+class _Pool:
+    """Workers, the images that wait for them, and those to be tried again."""
 
-    def __init__(self, options: Options, fingerprint: str, threads: int) -> None:
-        context = get_context("spawn")  # a forked child would inherit our threads' locks
-        self.connection, theirs = context.Pipe()
-        self.job: Job | None = None
-        self.since, self.late = monotonic(), 0.0
-        self.fingerprint = fingerprint
-        self.process = context.Process(
-            target=_serve, args=(theirs, options, fingerprint, threads), daemon=True
-        )
-        with _unheard(signal.SIGINT):  # Ctrl-C reaches every process of a terminal: ours decides
-            self.process.start()
-        theirs.close()
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        options: Options,
+        provenance: Provenance,
+        count: int,
+        limit: float | None,
+    ) -> None:
+        self.waiting, self.again = deque(jobs), deque[Job]()
+        self.options, self.provenance, self.limit = options, provenance, limit
+        self.most = min(count, len(jobs))
+        self.workers: list[Worker] = []
+        self.approved = False  # whether the options have been tried
+        self.held = False  # whether to start none until another image is finished
+        self.failures: list[str] = []  # why the last starts failed, one after the other
 
-    def give(self, job: Job) -> None:
-        """Start it on an image."""
-        self.job, self.since = job, monotonic()
-        with suppress(OSError):  # it died just now: the next answer says so
-            self.connection.send(job)
+    def pending(self) -> bool:
+        """Tell whether there is anything left to do."""
+        return bool(self.waiting or self.again or any(one.job for one in self.workers))
 
-    def watch(self, limit: float | None) -> None:
-        """End the process if it has been at an image for longer than the limit."""
-        if limit is not None and self.job is not None and monotonic() - self.since > limit:
-            self.late = limit
-            self.process.kill()
+    def hire(self) -> None:
+        """Start as many workers as there is work for; one for what is tried again."""
+        if not self.waiting and not self.workers and self.again:
+            self.waiting.append(self.again.popleft())
+            self.most = 1
+        while len(self.workers) < self.most and not (self.held and self.workers):
+            if sum(not one.ready for one in self.workers) >= len(self.waiting):
+                break
+            try:
+                share = max(1, _cores() // self.most)
+                self.workers.append(Worker(self.options, self.provenance, share))
+            except OSError as error:
+                self.miss(explain(error))
+                break
 
-    def answer(self) -> Record | str:
-        """Take what it sent; if it died instead, say so."""
-        try:
-            answer: Record | str = self.connection.recv()
-        except (EOFError, OSError):
-            self.process.join()
-            if self.job is None:
-                return f"worker processes must start; got {self._end()}. Is the memory full?"
-            shutil.rmtree(self.job.place, ignore_errors=True)
-            message = (
-                f"image must be read without a crash; got {self._end()} in its process. "
-                "The file may be damaged, or memory short: try it alone."
+    def miss(self, why: str) -> None:
+        """Note that a worker did not start; others go on without it."""
+        self.held = True
+        if self.workers:
+            return
+        self.failures.append(why)
+        if len(self.failures) < STARTS:
+            sleep(PAUSE)
+        elif not self.approved:
+            raise RefusedError(self.complaint())
+
+    def complaint(self) -> str:
+        """Say why no worker can be started."""
+        return f"worker processes must start; got, {STARTS} times: {self.failures[-1]}"
+
+    def hear(self) -> Generator[tuple[Job, Record]]:
+        """Take what workers have to say, and give them more to do."""
+        if len(self.failures) >= STARTS:
+            yield from self.give_up()
+        connections = [one.connection for one in self.workers]
+        ready = wait(connections, POLL) if connections else []
+        for worker in self.workers:
+            worker.watch(self.limit)
+        for worker in [one for one in self.workers if one.connection in ready]:
+            job, answer = worker.job, worker.answer()
+            if job is None:
+                self.begin(worker, answer)
+                continue
+            record = answer if isinstance(answer, Record) else worker.obituary(job)
+            if self.waiting and worker.alive():
+                worker.give(self.waiting.popleft())
+            else:
+                self.remove(worker)
+            self.held = False
+            yield from self.finish(job, record)
+
+    def begin(self, worker: Worker, answer: Record | str | None) -> None:
+        """Give a new worker its first image, unless it cannot work."""
+        if answer == "" and self.waiting:
+            worker.ready = self.approved = True
+            self.failures.clear()
+            worker.give(self.waiting.popleft())
+            return
+        self.remove(worker)
+        if answer is None:
+            how = f"no answer in {worker.late:g} s" if worker.late else worker.cause()
+            self.miss(f"{how} of a process that was starting. Is the memory full?")
+        elif answer and not self.approved:
+            raise RefusedError(str(answer))
+        elif answer:
+            self.miss(str(answer))
+
+    def finish(self, job: Job, record: Record) -> Generator[tuple[Job, Record]]:
+        """Yield what is known of an image, unless it is to be tried again."""
+        broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
+        was_alone = self.most == 1 and record.attempts[-1:] in ((TIME,), (MEMORY,))
+        if broke_off and not (job.attempts or was_alone):
+            place = job.place.with_name(job.place.name + AGAIN)
+            self.again.append(replace(job, place=place, attempts=record.attempts))
+            return
+        if record.status == "failed" and job.attempts:
+            first = job.attempts[0]
+            error = f"{record.error} It was tried twice; the first attempt ended with {first}."
+            record = replace(record, error=error)
+        yield job, record
+
+    def give_up(self) -> Generator[tuple[Job, Record]]:
+        """Fail what is left: nothing can be started that would label it."""
+        left = [*self.waiting, *self.again]
+        self.waiting.clear()
+        self.again.clear()
+        for job in left:
+            record = Record(
+                printable(job.path),
+                printable(job.name),
+                "failed",
+                error=self.complaint(),
+                fingerprint=self.provenance.fingerprint,
+                attempts=(*job.attempts, "not started"),
             )
-            if self.late:
-                message = (
-                    f"image must be finished within --time-limit; got {self.late:g} s without."
-                )
-            names = printable(self.job.path), printable(self.job.name)
-            return Record(*names, "failed", error=message, fingerprint=self.fingerprint)
-        return answer
+            yield job, record
 
-    def end(self) -> None:
-        """End the process, whatever it is doing."""
-        self.connection.close()
-        self.process.kill()
-        self.process.join()
+    def remove(self, worker: Worker) -> None:
+        """Let go of a worker."""
+        self.workers.remove(worker)
+        worker.end()
 
-    def _end(self) -> str:
-        code = self.process.exitcode or 0
-        if code >= 0:
-            return f"exit code {code}"
-        return signal.Signals(-code).name
-
-
-def _serve(connection: Connection, options: Options, fingerprint: str, threads: int) -> None:
-    """Answer jobs with records until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ.setdefault(THREADS, str(threads))
-    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # what matters is raised
-    with suppress(EOFError, OSError):
-        connection.send(check(options))
-        while True:
-            connection.send(label_one(connection.recv(), options, fingerprint))
-
-
-@contextmanager
-def _unheard(number: signal.Signals) -> Iterator[None]:
-    """Start children that do not hear a signal."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    before = signal.signal(number, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
+    def dismiss(self) -> None:
+        """End all workers, whatever they are doing."""
+        for worker in self.workers:
+            worker.process.kill()
+        for worker in self.workers:
+            worker.end()
 
 
 def _cores() -> int:

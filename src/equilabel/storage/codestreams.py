@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FAX = {2: "tiff_ccitt", 3: "group3", 4: "group4"}  # compressions, as Pillow names them
-# Ends of pages that a writer may leave out, as bits: length and value.
-_FAX_ENDS = {2: (), 3: ((12, 0b1), (13, 0b11)), 4: ((24, 0x001001),)}
+# Ends of pages that a writer may leave out: length and value of a code, and how many of them.
+_FAX_ENDS = {2: (), 3: ((12, 0b1, 6), (13, 0b11, 6)), 4: ((24, 0x001001, 1),)}
 _T4_OPTIONS, _ROWS_PER_STRIP = 292, 278
 
 
@@ -105,9 +105,14 @@ def is_fax_of(pixels: NDArray[Any], data: bytes, compression: int, t4_options: i
 def _without_end(data: bytes, compression: int) -> int:
     """Take the bits of a stream as a number, without the code for the end and what fills up."""
     bits = _without_zeros(int.from_bytes(b"\1" + data))  # leading zeros count
-    for length, code in _FAX_ENDS[compression]:
-        while bits & ((1 << length) - 1) == code and bits > 1 << length:
-            bits = _without_zeros(bits >> length)
+    for length, code, count in _FAX_ENDS[compression]:
+        rest = bits
+        for _ in range(count):
+            if not rest >> length or rest & ((1 << length) - 1) != code:
+                break
+            rest = _without_zeros(rest >> length)
+        else:
+            return rest
     return bits
 
 

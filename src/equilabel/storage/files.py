@@ -7,6 +7,7 @@ import errno
 import hashlib
 import os
 import secrets
+import stat
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,8 +69,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
     except BaseException:
         _remove(unfinished)
         raise
-    with contextlib.suppress(OSError):  # some network folders cannot be flushed; the file was
-        _flush(path.parent, os.O_RDONLY)
+    flush_folder(path.parent)
 
 
 def sha256(path: Path | str) -> str:
@@ -103,6 +103,64 @@ def sha256(path: Path | str) -> str:
     """
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
+    """Open a file that must be a file: nothing is followed, waited for or set off.
+
+    A name in a folder that others can write to may have become a link that leads away, a pipe
+    that blocks whoever opens it, or a device that does something when it is opened.
+
+    Parameters
+    ----------
+    path : path
+        File to open.
+    flags : int
+        As for `os.open`.
+
+    Returns
+    -------
+    int
+        A file descriptor, to be closed by the caller.
+
+    Raises
+    ------
+    OSError
+        If there is none, it cannot be opened, or it is a link, folder, pipe, socket or device.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> try:
+    ...     open_regular(tempfile.mkdtemp())
+    ... except OSError as error:
+    ...     print(error.strerror)
+    a folder in place of a file
+    """
+    with contextlib.suppress(FileNotFoundError):
+        _check_regular(os.lstat(path), path)
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    flags |= getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(path, flags, 0o666)
+    try:
+        _check_regular(os.fstat(descriptor), path)  # in case it was exchanged just now
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check_regular(found: os.stat_result, path: Path | str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kinds = {stat.S_IFDIR: "folder", stat.S_IFLNK: "link", stat.S_IFIFO: "pipe"}
+        kind = kinds.get(stat.S_IFMT(found.st_mode), "socket or device")
+        raise OSError(errno.EINVAL, f"a {kind} in place of a file", str(path))
+
+
+def flush_folder(folder: Path | str) -> None:
+    """Make the names in a folder last through a loss of power, as far as its disk can."""
+    with contextlib.suppress(OSError):  # Windows cannot, and some network folders cannot
+        _flush(Path(folder), os.O_RDONLY)
 
 
 def _flush(path: Path, mode: int) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from xml.etree.ElementTree import Element
 
-    from .preflight import Page
+    from .pages import Page
 
 COARSEST_DPI = 200  # pixels wider than an eighth of a millimetre: no microscope, no scanner
 PRINT_DPI = {72, 75, 96, 100, 120, 150, 180, 200, 240, 300, 350, 360, 400, 600, 720, 1200, 2400}

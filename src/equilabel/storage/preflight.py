@@ -8,12 +8,12 @@ pixels it stands for. The work and the memory follow the length of the file, not
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .directories import Directories, Tag, refuse
+from .pages import Page, Pages, Segments, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,107 +35,7 @@ YIELDS = {1: 1, 5: 1400, 8: 1032, 32946: 1032, 50013: 1032, 32773: 64, 34925: 71
 YIELDS |= {34926: 2**15, 50000: 2**15}
 UNBOUNDED = 2**20
 
-PADDING = 15  # bytes that writers leave for what follows to begin at a multiple of 16
 MOST_BELOW = 64  # smaller copies of one page
-
-
-class Segments(NamedTuple):
-    """The strips or tiles of a page: how many, and their bytes when decoded.
-
-    `last` is the length of the last strip of a plane, which may be shorter, and `each` the
-    number of strips or tiles of a plane.
-    """
-
-    number: int
-    size: int
-    last: int
-    each: int
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What one page claims and where its pixels lie.
-
-    Attributes
-    ----------
-    offset : int
-        Position of its directory, which tells pages apart.
-    shape : tuple of int
-        Depth, length, width and samples.
-    compression : int
-        TIFF's code; 1 is none.
-    separate : bool
-        Whether samples lie in planes of their own.
-    block : tuple of int
-        Shape of a tile, or 1 and the rows of a strip.
-    layout : tuple
-        Everything that pages have to share to be read as one stack.
-    segment_offsets, segment_bytes : (K,) array of uint64
-        Positions and stored lengths of the strips or tiles.
-    segments : Segments
-        How many there are and how long they are when decoded.
-    descriptions : tuple of str
-        Its descriptions; read for the first page only.
-    below : tuple of int
-        Positions of directories below it: smaller copies, as a rule.
-    spans : tuple of (int, int)
-        First byte and end of its directory and of values outside of that.
-    counted : bool
-        Whether it says how long its strips and tiles are.
-    """
-
-    offset: int
-    shape: tuple[int, int, int, int]
-    compression: int
-    separate: bool
-    block: tuple[int, ...]
-    layout: tuple[object, ...]
-    segment_offsets: NDArray[np.uint64]
-    segment_bytes: NDArray[np.uint64]
-    segments: Segments
-    descriptions: tuple[str, ...]
-    below: tuple[int, ...]
-    spans: tuple[tuple[int, int], ...]
-    counted: bool
-
-    @property
-    def slack(self) -> int:
-        """Bytes beside it that may belong to no page: more could have been a page like it.
-
-        Half of its pixels or of all else, whichever are more; next to none if its length
-        follows from its size alone.
-        """
-        if not self.counted:
-            return PADDING
-        return (
-            max(int(self.segment_bytes.sum()), sum(end - start for start, end in self.spans)) // 2
-        )
-
-
-class Pages(NamedTuple):
-    """The pages of a file in order, those below them, and its length in bytes."""
-
-    chain: tuple[Page, ...]
-    below: tuple[Page, ...]
-    size: int
-
-    def largest_gap(self, claimed: Sequence[tuple[int, int]] = ()) -> int:
-        """Return the length of the longest run of bytes that belong to no page.
-
-        Parameters
-        ----------
-        claimed : sequence of (int, int)
-            First byte and end of what belongs to the image besides.
-        """
-        pages = (*self.chain, *self.below)
-        spans = [(0, 8), (self.size, self.size), *claimed, *(s for p in pages for s in p.spans)]
-        parts = [np.stack([p.segment_offsets, p.segment_offsets + p.segment_bytes]) for p in pages]
-        starts, ends = np.concatenate([np.array(spans, np.uint64).T, *parts], axis=1).astype(
-            np.int64
-        )
-        order = np.argsort(starts, kind="stable")
-        reached = np.maximum.accumulate(ends[order])
-        return max(0, int((starts[order][1:] - reached[:-1]).max()))
 
 
 def walk(file: BinaryIO) -> Pages:
@@ -294,12 +194,10 @@ def _check_bytes(
             refuse(f"have {exact[k]} bytes per strip or tile", got)
 
 
-def _check_overlaps(pages: list[Page]) -> None:
+def _check_overlaps(pages: Sequence[Page]) -> None:
     """Refuse strips and tiles that share bytes: one stream would be decoded again and again."""
-    starts = np.concatenate([page.segment_offsets for page in pages])
-    ends = starts + np.concatenate([page.segment_bytes for page in pages])
-    order = np.argsort(starts, kind="stable")
-    shared = starts[order[1:]] < ends[order[:-1]]
+    starts, ends = parts_of(pages)
+    shared = starts[1:] < ends[:-1]
     if shared.any():
-        at = starts[order[1:]][shared][0]
+        at = starts[1:][shared][0]
         refuse("have bytes of its own for every strip and tile", f"two that share byte {at}")

@@ -18,16 +18,19 @@ from .memory import half_of_free, readable
 from .metadata import describe
 from .preflight import walk
 from .segments import guard, try_ends
+from .shortage import refuse_shortage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
     from .metadata import Described
-    from .preflight import Page, Pages
+    from .pages import Page, Pages
 
+MOST_ZEROS = 2**20  # bytes of a gap that are looked through
 JPEG_XR = (22610, 34934)
 MICROSCOPES = ("lsm", "mmstack")
 
@@ -92,7 +95,7 @@ def opened(
             if announced.kind == "plain" and image.kind in ("generic", "uniform"):
                 _check_alike(image, pages)
             if announced.kind in ("plain", "shaped"):
-                _check_unclaimed(images, everything)
+                _check_unclaimed(file, images, everything)
             _check_memory(image, memory_limit)
             for page in image:
                 guard(page.keyframe)
@@ -132,9 +135,15 @@ def decoded(image: Any) -> tuple[NDArray[Any], str, tuple[str, ...]]:
     ------
     UnreadableImageError
         If the pixels cannot be decoded.
+    MemoryError
+        If there is too little memory to decode them.
     """
-    with _decoding():
-        pixels = image.asarray(squeeze=False)
+    try:
+        with _decoding():
+            pixels = image.asarray(squeeze=False)
+    except UnreadableImageError as error:
+        refuse_shortage(error, 4 * image.size * image.dtype.itemsize)
+        raise
     shape = tuple(image.get_shape(False))
     if pixels.shape != shape:
         refuse(f"decode to the shape {shape}", pixels.shape)
@@ -233,19 +242,23 @@ def _check_alike(image: Any, pages: Sequence[Page]) -> None:
         refuse(f"have one layout for its {alike} pages of one size", f"{len(image)} with the first")
 
 
-def _check_unclaimed(images: Sequence[Any], pages: Pages) -> None:
+def _check_unclaimed(file: BinaryIO, images: Sequence[Any], pages: Pages) -> None:
     """Refuse a file with bytes of no page, if nothing says how many pages there were.
 
-    Not for a few: writers leave gaps between pages, so that they begin at round positions.
+    Not for zeros, nor for a few: writers let pages begin at round positions.
     """
     behind = [  # one page may stand for a stack behind it
         (image.dataoffset, image.dataoffset + image.size * image.dtype.itemsize)
         for image in images
         if len(image) == 1 and image.dataoffset is not None
     ]
-    gap = pages.largest_gap(behind)
-    if gap > min(page.slack for page in pages.chain):
-        refuse("account for its bytes", f"{gap} of {pages.size} that belong to no page")
+    unclaimed, slack = 0, min(page.slack for page in pages.chain)
+    for start, end in pages.gaps(behind):
+        file.seek(start)
+        if end - start > MOST_ZEROS or any(file.read(end - start)):
+            unclaimed += end - start
+        if unclaimed > slack:
+            refuse("account for its bytes", f"{unclaimed} of {pages.size} that belong to no page")
 
 
 def _try_others(image: Any, pages: Sequence[Page]) -> None:

@@ -14,18 +14,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SUFFIXES = (".csv", ".parquet")
-# A cell that spreadsheets take for a formula gets an apostrophe; a cell that looks as if it had
-# got one gets another, so that reading takes off exactly what writing put on.
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_ESCAPED = re.compile(r"'+[=+\-@\t\r]")
+# Spreadsheet programs split a line at separators that depend on the locale and on the person
+# who imports it, trim the parts, and run a part that begins with one of these signs. Fullwidth
+# and other forms count: programs normalize them.
+_SEPARATORS = r",;|\t\r\n\v\f"
+_IGNORED = r"\s\"'\x00-\x1f\x7f-\xa0\xad\u200b-\u200f\u2028-\u202f\u2060-\u2064\ufeff"
+_SIGNS = "=+\\-@" + "＝＋－＠" + "﹦﹢﹣﹫" + "⁼⁺⁻₌₊₋" + "−"  # noqa: RUF001 - look-alikes are meant
+# An apostrophe before the sign makes the part text. Text that looks as if it had got one gets
+# another, so that reading takes off exactly what writing put in.
+_FORMULA = re.compile(f"((?:^|[{_SEPARATORS}])[{_IGNORED}]*)(?=[{_SIGNS}])")
+_ESCAPED = re.compile(f"((?:^|[{_SEPARATORS}])[{_IGNORED}]*)'(?=[{_SIGNS}])")
 
 
 def write_table(path: Path | str, table: Mapping[str, Any] | pd.DataFrame) -> None:
     """Write a table, by its suffix as CSV or Parquet.
 
     The file gets its name when it is complete. In CSV, floats are written so that they read
-    back to the same bits, and text that begins like a formula (``= + - @``, tab, carriage
-    return; names of columns too) gets a leading apostrophe, which `read_table` takes off.
+    back to the same bits. Text that a spreadsheet would run as a formula gets an apostrophe
+    before the sign (``= + - @`` and their fullwidth forms, at the beginning of the text or after
+    a character that some programs split cells at: comma, semicolon, bar, tab, new line; names of
+    columns too), which `read_table` takes off. Numbers stay as they are.
     The index of a DataFrame is not written.
 
     Parameters
@@ -158,11 +166,11 @@ def _texts(frame: pd.DataFrame) -> Iterator[str]:
 
 
 def _escape(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+    return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:
-    return value[1:] if isinstance(value, str) and _ESCAPED.match(value) else value
+    return _ESCAPED.sub(r"\1", value) if isinstance(value, str) else value
 
 
 def _escaped(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -1,0 +1,135 @@
+"""The claim on an output folder: one run at a time in it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import sys
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from equilabel.storage.files import open_regular
+
+from .names import quoted
+from .options import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+UNFINISHED, CLAIM = ".unfinished", "claim"
+TRIES = 20  # a run that ends removes the file of its claim while the next one opens it
+
+
+@contextmanager
+def claimed(out: Path) -> Iterator[Path]:
+    """Hold a folder for one run, and yield a place in it for what is not finished.
+
+    The place is this run's alone: processes of a run that was killed, and that are not gone yet,
+    know another. It is removed at the end; after a run that was killed, the next one does it. The
+    claim itself dies with its process.
+
+    Raises
+    ------
+    RefusedError
+        If the folder cannot be written, or another run holds it.
+    """
+    unfinished = out / UNFINISHED
+    new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
+    try:
+        claim = _claim(unfinished)
+        try:
+            _clear(unfinished)
+            place = unfinished / secrets.token_hex(4)
+            place.mkdir()
+            yield place
+        finally:
+            _clear(unfinished)
+            _release(claim, unfinished / CLAIM)
+    finally:
+        for folder in (unfinished, *new):
+            with suppress(OSError):  # not empty: the usual case
+                folder.rmdir()
+
+
+def _claim(unfinished: Path) -> int:
+    """Make the folder and lock the file of the claim in it; return its descriptor."""
+    try:
+        for _ in range(TRIES):
+            unfinished.mkdir(parents=True, exist_ok=True)
+            if unfinished.is_symlink():
+                raise NotADirectoryError(errno.ENOTDIR, "a link", str(unfinished))
+            try:
+                claim = open_regular(unfinished / CLAIM, os.O_RDWR | os.O_CREAT)
+            except FileNotFoundError:  # the folder went with another run just now
+                continue
+            if not _lock(claim):
+                os.close(claim)
+                break
+            if _is_open_at(claim, unfinished / CLAIM):
+                return claim
+            os.close(claim)
+    except OSError as error:
+        where = quoted(error.filename or unfinished)
+        message = (
+            f"out must be a folder that can be written; got {where}: {error.strerror}. "
+            "Choose another, or remove what stands in the way."
+        )
+        raise RefusedError(message) from error
+    message = (
+        f"out must belong to one run at a time; got {quoted(unfinished.parent)}, held by another. "
+        "Wait for it, or choose another folder."
+    )
+    raise RefusedError(message)
+
+
+def _release(claim: int, path: Path) -> None:
+    """Give up the claim. Its file goes first: who locks it then finds that it has no name."""
+    if sys.platform == "win32":  # where open files cannot be removed
+        os.close(claim)
+    with suppress(OSError):
+        path.unlink()
+    if sys.platform != "win32":
+        os.close(claim)
+
+
+def _clear(unfinished: Path) -> None:
+    """Remove everything but the claim."""
+    for leftover in unfinished.iterdir():
+        if leftover.name != CLAIM:
+            if leftover.is_dir() and not leftover.is_symlink():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    leftover.unlink()
+
+
+def _is_open_at(descriptor: int, path: Path) -> bool:
+    """Tell whether an open file is still the one that has the name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
+        return False
+
+
+def _lock(claim: int) -> bool:
+    """Lock an open file for this process; False where another holds it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(claim, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a disk without locks: do without
+    return True

@@ -1,0 +1,74 @@
+"""Results of an earlier run: which of them may be kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, Any
+
+from equilabel.storage.files import open_regular
+
+from .jsonfiles import read_record
+from .options import LABELS
+from .records import STATE, Record, record_path
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+
+def find_earlier(
+    out: Path, name: str, endings: Mapping[str, str], fingerprint: str, *, hashed: bool = True
+) -> Record | None:
+    """Find the record of an image whose results are all there, and made with the same parameters.
+
+    Parameters
+    ----------
+    out : Path
+        The output folder.
+    name : str
+        Of the results below it, without their endings.
+    endings : mapping of str to str
+        Which results there must be: the kind of each, and how its name ends.
+    fingerprint : str
+        Of today's parameters and versions.
+    hashed : bool
+        Whether each result must have the hash that was recorded. Else its size is enough.
+
+    Returns
+    -------
+    Record or None
+        None if anything is not as it should be.
+    """
+    record = read_record(record_path(out, name))
+    if record is None or not record.complete or record.fingerprint != fingerprint:
+        return None
+    for kind, ending in endings.items():
+        known = record.outputs.get(kind, {})
+        if not _holds(out / f"{name}{ending}", known, hashed=hashed):
+            return None
+    return record
+
+
+def count_others(out: Path, names: Collection[str]) -> int:
+    """Count images that have results of earlier runs in the folder and are not among `names`."""
+    ours = {record_path(out, name).name for name in names}
+    try:
+        others = [path for path in (out / STATE).iterdir() if path.name not in ours]
+    except OSError:
+        return 0
+    found = (record for record in map(read_record, others) if record is not None)
+    return sum(os.path.lexists(out / f"{record.name}{LABELS}") for record in found)
+
+
+def _holds(path: Path, known: Mapping[str, Any], *, hashed: bool) -> bool:
+    """Tell whether a result is the one that was written."""
+    try:
+        with os.fdopen(open_regular(path), "rb") as file:
+            if os.fstat(file.fileno()).st_size != known.get("bytes"):
+                return False
+            if not hashed:
+                return True
+            return hashlib.file_digest(file, "sha256").hexdigest() == known.get("sha256")
+    except OSError:
+        return False

@@ -1,0 +1,165 @@
+"""Records as JSON files: written whole, and checked when they are read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+from equilabel.storage.files import open_regular, replacing
+
+from .names import quoted
+from .options import RefusedError
+from .provenance import Provenance
+from .records import RUN, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FORMAT = 1  # of the images' records and of run.json; another is not read
+
+
+def write_record(path: Path, record: Record, provenance: Provenance) -> None:
+    """Write the record of one image, with what it was made with and a hash of all that."""
+    content = {
+        "format": FORMAT,
+        "parameters": provenance.parameters,
+        "versions": provenance.versions,
+        "record": asdict(record),
+    }
+    content["sha256"] = _digest(content)
+    _write_json(path, content)
+
+
+def read_record(path: Path) -> Record | None:
+    """Read the record of one image; None where there is none that is whole."""
+    try:
+        content = read_json(path)
+        if content["format"] != FORMAT or content.pop("sha256") != _digest(content):
+            return None
+        return _record(content["record"])
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def write_run(path: Path, facts: dict[str, Any], records: list[Record]) -> None:
+    """Write all that is needed to repeat a run, and to resume it."""
+    _write_json(path, {"format": FORMAT, **facts, "files": [asdict(record) for record in records]})
+
+
+def read_run(path: Path) -> Provenance:
+    """Read what an earlier run was made with.
+
+    Raises
+    ------
+    RefusedError
+        If the file is not one that `write_run` wrote.
+    """
+    remedy = "Pass --overwrite to begin again, or choose another folder."
+    try:
+        content = read_json(path)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        message = (
+            f"resume needs the {RUN} of the earlier run; got {quoted(path)}, which cannot be "
+            f"read: {why}. {remedy}"
+        )
+        raise RefusedError(message) from error
+    for name, kind in (("format", int), ("parameters", dict), ("versions", dict)):
+        value = content.get(name) if isinstance(content, dict) else None
+        if type(value) is not kind or (kind is int and value != FORMAT):
+            message = (
+                f"resume needs the {RUN} of the earlier run; got {quoted(path)}, which this "
+                f"version of equilabel did not write: {name!r} is {_short(value)}. {remedy}"
+            )
+            raise RefusedError(message)
+    versions = {name: value for name, value in content["versions"].items() if name != "python"}
+    return Provenance(content["parameters"], versions)
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file that may hold anything.
+
+    Raises
+    ------
+    OSError
+        If there is no such file, or it is none: see `open_regular`.
+    ValueError
+        If it is not JSON, or more than can be read.
+    """
+    with os.fdopen(open_regular(path), "rb") as file:
+        try:
+            return json.loads(file.read())
+        except (RecursionError, MemoryError) as error:
+            message = f"more than can be read ({type(error).__name__})"
+            raise ValueError(message) from error
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=str)
+    with replacing(path) as unfinished:
+        unfinished.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+
+
+def _digest(content: dict[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _record(entry: dict[str, Any]) -> Record:
+    """Make a record of what was read, or raise ValueError."""
+    if set(entry) != {item.name for item in fields(Record)}:
+        message = f"a record must have its fields; got {sorted(entry)}."
+        raise ValueError(message)
+    for name, fits in _FITTING.items():
+        if not fits(entry[name]):
+            message = f"{name} of a record must be of its type; got {_short(entry[name])}."
+            raise ValueError(message)
+    tuples = {name: tuple(value) for name, value in entry.items() if isinstance(value, list)}
+    return Record(**{**entry, **tuples})
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _count(value: Any) -> bool:
+    return value is None or (_number(value) and value == int(value) >= 0)
+
+
+def _list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(fits, value))
+
+
+def _outputs(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(known, dict) and _text(known.get("file")) and _text(known.get("sha256"))
+        for known in value.values()
+    )
+
+
+_FITTING: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("file", "name", "status", "axes", "unit", "error", "method", "device"), _text),
+    **dict.fromkeys(("sha256", "fingerprint"), _text),
+    **dict.fromkeys(("objects", "connectivity"), _count),
+    **dict.fromkeys(("notes", "attempts"), _list_of(_text)),
+    "threshold": lambda value: (
+        value is None or _text(value) or _number(value) or _list_of(_number)(value)
+    ),
+    "shape": _list_of(_count),
+    "spacing": lambda value: isinstance(value, dict) and all(map(_number, value.values())),
+    "seconds": _number,
+    "outputs": _outputs,
+}
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,74 @@
+"""The program: words in, an exit code out, and every mistake in one line."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from traceback import extract_tb
+
+import typer
+
+from .commands import app
+from .errors import explain, one_line
+from .options import RefusedError
+from .signals import Interrupted, raising
+from .streams import complain, open_standard, silence
+
+UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # where typer keeps click's
+INTERRUPTED = 130  # 128 + the number of Ctrl-C's signal
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Words after the name of the program; by default those it was called with.
+
+    Returns
+    -------
+    int
+        Exit code: 0 if all went well, 1 if an image failed, 2 if the call was refused before
+        anything was written, 128 + the number of the signal if it was interrupted (130 for
+        Ctrl-C, 143 for a request to terminate, 129 if the terminal was closed). Mistakes are told
+        in one line.
+    """
+    open_standard()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with raising():
+            code = app(words or ["--help"], prog_name="equilabel", standalone_mode=False)
+            sys.stdout.flush()
+    except RefusedError as error:
+        return _refuse(str(error))
+    except UsageError as error:
+        return _refuse(f"{error.format_message().rstrip('.')}. See `equilabel --help`.")
+    except Interrupted as error:
+        complain("interrupted; nothing was written.")
+        return 128 + error.number
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except SystemExit:  # typer's, where nobody reads the rest of the text
+        return 1
+    except OSError as error:
+        return _fail(error)
+    except Exception as error:
+        place = extract_tb(error.__traceback__)[-1]
+        complain(f"{explain(error)} ({Path(place.filename).name}, line {place.lineno})")
+        return 1
+    return code or 0
+
+
+def _refuse(message: str) -> int:
+    complain(one_line(message))
+    return 2
+
+
+def _fail(error: OSError) -> int:
+    """Tell that the system refused something, text for a terminal most likely."""
+    silence("stdout")
+    if error.filename is None and not isinstance(error, BrokenPipeError):
+        complain(f"standard output must take text; got {error.strerror!r}.")
+    elif error.filename is not None:
+        complain(explain(error))
+    return 1

@@ -1,0 +1,96 @@
+"""Everything that decides the results of a run: its parameters, and the versions that used them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
+from typing import TYPE_CHECKING, Any
+
+import equilabel
+
+if TYPE_CHECKING:
+    from .options import Options
+
+# Those that read pixels, compute with them or write results.
+PACKAGES = (
+    *("numpy", "numba", "scikit-image", "scipy", "pandas"),
+    *("tifffile", "imagecodecs", "pillow"),
+)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What results were made with.
+
+    Attributes
+    ----------
+    parameters : dict
+        Values of the options, under their names on the command line.
+    versions : dict
+        Of equilabel and of the packages it works with; None for one that is not installed.
+    """
+
+    parameters: dict[str, Any]
+    versions: dict[str, Any]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identify it: results of one image are the same where this is the same."""
+        text = json.dumps([self.parameters, self.versions], sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def provenance(options: Options) -> Provenance:
+    """Describe what results will be made with, in values that JSON holds."""
+    parameters = json.loads(json.dumps(options.parameters(), default=str))
+    packages = (*PACKAGES, "pyarrow") if options.format == "parquet" else PACKAGES
+    versions = {"equilabel": equilabel.__version__, **{name: _version(name) for name in packages}}
+    return Provenance(parameters, versions)
+
+
+def differences(now: Provenance, then: Provenance) -> list[str]:
+    """Say what is not as it was, as a person would type it.
+
+    Examples
+    --------
+    >>> then = Provenance({"sigma": 0.0, "dark": False}, {"numpy": "2.2"})
+    >>> differences(Provenance({"sigma": 1.5, "dark": True}, {"numpy": "2.3"}), then)
+    ['--sigma 1.5 where it was 0.0', '--dark where it was not given', 'numpy 2.3 where it was 2.2']
+    """
+    found = []
+    for name in {**now.parameters, **then.parameters}:
+        new, old = now.parameters.get(name), then.parameters.get(name)
+        if new != old:
+            option = f"--{name.replace('_', '-')}"
+            found.append(f"{_given(option, new)} where it was {_value(old)}")
+    for name in {**now.versions, **then.versions}:
+        new, old = now.versions.get(name), then.versions.get(name)
+        if new != old:
+            found.append(f"{name} {new or 'missing'} where it was {old or 'missing'}")
+    return found
+
+
+def _given(option: str, value: Any) -> str:
+    if value is None or value is False:
+        return f"no {option}"
+    return option if value is True else f"{option} {_value(value)}"
+
+
+def _value(value: Any) -> str:
+    if value is None or value is False:
+        return "not given"
+    if value is True:
+        return "given"
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@cache
+def _version(package: str) -> str | None:
+    try:
+        return installed(package)
+    except PackageNotFoundError:
+        return None

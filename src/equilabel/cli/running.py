@@ -1,0 +1,210 @@
+"""A run while it goes on: what is kept whatever happens in it."""
+
+from __future__ import annotations
+
+import platform
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import equilabel
+from equilabel.storage.files import flush_folder
+
+from . import progress
+from .earlier import count_others, find_earlier
+from .errors import explain
+from .folder import settle
+from .jsonfiles import write_run
+from .names import printable
+from .one import Job
+from .options import RefusedError
+from .records import RUN, STATE, SUMMARY, Record, write_summary
+from .signals import collecting
+from .streams import complain
+from .workers import label_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .inputs import Input
+    from .options import Options
+    from .provenance import Provenance
+
+UNCHECKED = "Not checked again: the run was interrupted."
+
+
+class Run:
+    """A run over images, and the records of it.
+
+    Parameters
+    ----------
+    inputs : sequence of Input
+        Images, and arguments that led to none.
+    out : Path
+        The output folder, claimed for this run.
+    options : Options
+        What to do with each image.
+    made_with : Provenance
+        What `options` and the installed versions come to.
+    place : Path
+        Folder in it for what is not finished.
+    resume : bool
+        Whether to keep what is complete.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        out: Path,
+        options: Options,
+        made_with: Provenance,
+        *,
+        place: Path,
+        resume: bool,
+    ) -> None:
+        self.inputs, self.options, self.provenance = inputs, options, made_with
+        self.out, self.place, self.resume = out, place, resume
+        self.records: dict[int, Record] = {}
+        self.begun, self.clock = datetime.now().astimezone(), perf_counter()
+        self.folder = Path.cwd()
+        self.declared = False
+
+    def go(self, count: int, limit: float | None) -> int:
+        """Do what is to do; return the exit code."""
+        with collecting() as heard:
+            trouble = ""
+            with progress.progress(len(self.inputs), self.out) as show:
+                for number, item in enumerate(self.inputs):
+                    if item.complaint:
+                        self.records[number] = self.blank(item, "failed", item.complaint)
+                        show(self.records[number])
+                work = label_all(
+                    self.jobs(),
+                    self.options,
+                    self.provenance,
+                    count=count,
+                    limit=limit,
+                    stop=lambda: bool(heard),
+                )
+                try:
+                    for job, record in work:
+                        show(self.keep(job, record))
+                except KeyboardInterrupt:  # where signals are not ours to hear
+                    heard.append(signal.SIGINT)
+                except RefusedError:
+                    raise
+                except Exception as error:  # of this process, not of an image
+                    trouble = explain(error)
+                finally:
+                    work.close()
+            return self.close(heard, trouble)
+
+    def blank(self, item: Input, status: str, error: str = "") -> Record:
+        """Describe an image of which nothing is known."""
+        return Record(printable(item.path), printable(item.name), status, error=error)
+
+    def jobs(self) -> list[Job]:
+        """List the images to label."""
+        return [
+            Job(number, item.path, item.name, self.place / str(number), self.out, self.resume)
+            for number, item in enumerate(self.inputs)
+            if not item.complaint
+        ]
+
+    def keep(self, job: Job, record: Record) -> Record:
+        """Give results their names, with their record."""
+        if not self.declared:
+            self.declare()
+        if record.status == "done":
+            try:
+                settle(job.place, self.out, job.name, self.options.endings().values())
+            except OSError as error:
+                record = replace(record, status="failed", error=explain(error), outputs={})
+        self.records[job.number] = record
+        return record
+
+    def declare(self) -> None:
+        """Say in the folder which run's results it holds, before the first gets its name.
+
+        The summary of an earlier run goes: it would not tell of what is there now.
+        """
+        try:
+            self.publish(RUN, "running", [])
+            (self.out / SUMMARY).unlink(missing_ok=True)
+            (self.out / STATE).mkdir(exist_ok=True)
+        except OSError as error:
+            raise RefusedError(explain(error)) from error
+        self.declared = True
+
+    def publish(self, name: str, status: str, records: list[Record]) -> None:
+        """Write the summary or the record of the run where nothing is read, and move it out."""
+        if name == RUN:
+            write_run(self.place / name, self.facts(status), records)
+        else:
+            write_summary(self.place / name, records)
+        (self.place / name).replace(self.out / name)
+        flush_folder(self.out)
+
+    def close(self, heard: Sequence[int], trouble: str) -> int:
+        """Write the summary and the record, and say what happened."""
+        if not self.declared and (heard or trouble):
+            complain(trouble or "interrupted before the first image was finished; nothing written.")
+            return 128 + heard[0] if heard else 1
+        for number, item in enumerate(self.inputs):
+            if number not in self.records:
+                self.records[number] = self.unfinished(item)
+        failed = any(record.status == "failed" for record in self.records.values())
+        status = "interrupted" if heard else "failed" if failed or trouble else "done"
+        records = [record for _, record in sorted(self.records.items())]
+        for name in (RUN, SUMMARY):
+            try:
+                self.publish(name, status, records)
+            except (OSError, MemoryError) as error:
+                trouble = trouble or explain(error)
+        names = {item.name for item in self.inputs if not item.complaint}
+        others = count_others(self.out, names)
+        seconds = perf_counter() - self.clock
+        progress.close(records, self.out, self.options, seconds=seconds, others=others)
+        if trouble:
+            complain(trouble)
+        return 128 + heard[0] if heard else int(failed or bool(trouble))
+
+    def unfinished(self, item: Input) -> Record:
+        """Describe an image that this run did not come to."""
+        endings, fingerprint = self.options.endings(), self.provenance.fingerprint
+        known = None
+        if self.resume:
+            known = find_earlier(self.out, item.name, endings, fingerprint, hashed=False)
+        if known is None:
+            return self.blank(item, "interrupted")
+        notes = tuple(dict.fromkeys((*known.notes, UNCHECKED)))
+        return replace(known, status="skipped", file=printable(item.path), notes=notes)
+
+    def facts(self, status: str) -> dict[str, Any]:
+        """Say what was run, where, and on what."""
+        used = sorted({record.device for record in self.records.values() if record.device})
+        reports: list[dict[str, Any]] = []
+        with suppress(OSError):  # nothing can be loaded any more, for want of handles
+            reports = [asdict(report) for report in equilabel.devices()]
+        return {
+            "status": status,
+            "command": [printable(word) for word in sys.argv],
+            "folder": printable(self.folder),
+            "begun": self.begun.isoformat(timespec="seconds"),
+            "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "seconds": round(perf_counter() - self.clock, 3),
+            "parameters": self.provenance.parameters,
+            "fingerprint": self.provenance.fingerprint,
+            "versions": {"python": platform.python_version(), **self.provenance.versions},
+            "platform": platform.platform(),
+            "device": {
+                "asked": self.options.segment.get("device", "auto"),
+                "used": used,
+                "available": reports,
+            },
+        }

@@ -1,0 +1,89 @@
+"""Ctrl-C and requests to end: what they do while a run is prepared, and while it goes on."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# Ctrl-C; what `kill`, job schedulers and shutdowns send; a terminal that is closed.
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+ENDING = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
+
+
+class Interrupted(BaseException):
+    """A request to end came before work began; no error, and not to be caught as one.
+
+    Attributes
+    ----------
+    number : int
+        Of the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def raising() -> Iterator[None]:
+    """Leave what is being done at once: nothing has been written yet."""
+
+    def leave(number: int, _: Any) -> None:
+        raise Interrupted(number)
+
+    with _handling(leave):
+        yield
+
+
+@contextmanager
+def collecting() -> Iterator[list[int]]:
+    """Collect requests to end in a list, instead of being torn out of work."""
+    heard: list[int] = []
+    with _handling(lambda number, _: heard.append(number)):
+        yield heard
+
+
+@contextmanager
+def withheld() -> Iterator[None]:
+    """Start a process that does not hear the signals; this one hears them afterwards.
+
+    Ctrl-C reaches every process of a terminal, and a job scheduler's signal every process of a
+    job: the parent decides what becomes of the work.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def ignore() -> None:
+    """Hear none of them in this process, from its main thread; see `withheld`."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+
+@contextmanager
+def _handling(handler: Callable[[int, Any], None]) -> Iterator[None]:
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = {}
+    try:
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                before[number] = signal.signal(number, handler)
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier or signal.SIG_DFL)

@@ -1,0 +1,104 @@
+"""Standard output and error: they may be closed, full, or lead to someone who has gone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GONE = (errno.EPIPE, errno.EIO)  # nobody reads any more: no reason to complain
+
+
+def open_standard() -> None:
+    """Give the process its three standard streams, leading nowhere where they were closed.
+
+    Else the next file to be opened, a result for example, would get the number of one of them,
+    and with it whatever a library prints.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - for good
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # for names no terminal can show
+
+
+def say(text: str) -> None:
+    """Print a line; the run goes on where it cannot be printed any more."""
+    try:
+        print(text, flush=True)
+    except (OSError, ValueError) as error:
+        _give_up(error)
+
+
+def complain(text: str) -> None:
+    """Print a line to standard error, if that can be done."""
+    try:
+        print(f"equilabel: {text}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        silence("stderr")
+
+
+def silence(name: str) -> None:
+    """Let a standard stream lead nowhere, for good."""
+    stream = getattr(sys, name)
+    nowhere = -1
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())  # what it still holds is written there, too
+    except (OSError, ValueError, AttributeError):
+        setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for good
+    finally:
+        if nowhere >= 0:
+            os.close(nowhere)
+
+
+def _give_up(error: Exception) -> None:
+    """Print no more, and say why unless nobody reads it any more."""
+    silence("stdout")
+    if isinstance(error, OSError) and error.errno not in (None, *GONE):
+        complain(f"standard output takes no more text: {error.strerror}. The run goes on.")
+
+
+class Steady:
+    """Standard output for a library that does not expect that writing to it fails."""
+
+    def __init__(self) -> None:
+        self.stream = sys.stdout
+        self.encoding = getattr(self.stream, "encoding", None) or "utf-8"
+        self.broken = False
+
+    def write(self, text: str) -> int:
+        """Write text, or drop it."""
+        self._try(lambda: self.stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what has been written."""
+        self._try(self.stream.flush)
+
+    def isatty(self) -> bool:
+        """Tell whether it is a terminal."""
+        return self.stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the number of the file."""
+        return self.stream.fileno()
+
+    def _try(self, act: Callable[[], Any]) -> None:
+        if self.broken:
+            return
+        try:
+            act()
+        except (OSError, ValueError) as error:
+            self.broken = True
+            _give_up(error)

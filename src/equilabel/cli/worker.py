@@ -1,0 +1,172 @@
+"""One worker process: how it is started, what it answers, and how it ended."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import warnings
+from contextlib import suppress
+from multiprocessing import get_context, parent_process, resource_tracker
+from threading import Thread
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from . import signals
+from .errors import MEMORY
+from .names import printable
+from .one import Job, label_one
+from .records import Record
+from .trial import check
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from .options import Options
+    from .provenance import Provenance
+
+THREADS = "EQUILABEL_NUM_THREADS"
+TIME = "time limit"  # how an attempt ended
+START = 900.0  # seconds to start in, compiling included; later is never
+NO_MEMORY, BROKEN = 70, 71  # exit codes of ours
+
+
+class Worker:
+    """A process, the pipe to it, and the job it is at.
+
+    Attributes
+    ----------
+    job : Job or None
+        None before it was given one.
+    ready : bool
+        Whether it has tried the options.
+
+    Raises
+    ------
+    OSError
+        If it cannot be started.
+    """
+
+    def __init__(self, options: Options, provenance: Provenance, threads: int) -> None:
+        context = get_context("spawn")  # a forked child would inherit our threads' locks
+        self.job: Job | None = None
+        self.ready = False
+        self.since, self.late = monotonic(), 0.0
+        self.fingerprint = provenance.fingerprint
+        with warnings.catch_warnings(action="ignore"):  # it tells of its own death
+            resource_tracker.ensure_running()  # now: it opens its signals up again
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(
+            target=serve, args=(theirs, options, provenance, threads), daemon=True
+        )
+        try:
+            with signals.withheld():
+                self.process.start()
+        except BaseException:
+            self.connection.close()
+            raise
+        finally:
+            theirs.close()
+
+    def give(self, job: Job) -> None:
+        """Start it on an image."""
+        self.job, self.since = job, monotonic()
+        with suppress(OSError):  # it died just now: the next answer says so
+            self.connection.send(job)
+
+    def watch(self, limit: float | None) -> None:
+        """End the process if it has been at an image for longer than the limit, or hangs."""
+        most = limit if self.job is not None else START
+        if most is not None and monotonic() - self.since > most:
+            self.late = most
+            self.process.kill()
+
+    def answer(self) -> Record | str | None:
+        """Take a record, or the complaint about the options; None if it died instead."""
+        try:
+            answer: Record | str = self.connection.recv()
+        except (EOFError, OSError):
+            self.process.join()
+            return None
+        return answer
+
+    def alive(self) -> bool:
+        """Tell whether it can be given more to do."""
+        return not self.late and self.process.is_alive()
+
+    def obituary(self, job: Job) -> Record:
+        """Describe an image whose process died."""
+        shutil.rmtree(job.place, ignore_errors=True)
+        how = self.cause()
+        names = printable(job.path), printable(job.name)
+        return Record(
+            *names,
+            "failed",
+            error=complain(how, self.late),
+            fingerprint=self.fingerprint,
+            attempts=(*job.attempts, how),
+        )
+
+    def cause(self) -> str:
+        """Name how the process ended."""
+        code = self.process.exitcode
+        if self.late:
+            return TIME
+        if code == NO_MEMORY:
+            return MEMORY
+        if code is None or code >= 0:
+            return f"exit code {code}"
+        try:
+            return signal.Signals(-code).name
+        except ValueError:  # real-time signals have no names
+            return f"signal {-code}"
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        self.connection.close()
+        self.process.kill()
+        self.process.join()
+
+
+def complain(how: str, limit: float = 0) -> str:
+    """Say what is wrong with an image, or with the machine, if its process ended so."""
+    if how == TIME:
+        return (
+            f"image must be finished within --time-limit; got {limit:g} s without. "
+            "Pass a longer one, or leave it out."
+        )
+    if how in (MEMORY, "SIGKILL"):
+        what = "SIGKILL in its process, as when memory runs out" if how == "SIGKILL" else how
+        remedy = "Pass fewer --jobs, or use a machine with more."
+        return f"image must fit in memory; got {what}. {remedy}"
+    return (
+        f"image must be read without a crash; got {how} in its process. The file may be damaged, "
+        "or memory short: copy or export it again, and try it alone."
+    )
+
+
+def serve(connection: Connection, options: Options, provenance: Provenance, threads: int) -> None:
+    """Answer jobs with records until the other end is closed."""
+    signals.ignore()
+    Thread(target=_follow, daemon=True).start()
+    os.environ.setdefault(THREADS, str(threads))
+    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # what matters is raised
+    try:
+        connection.send(check(options))
+        while True:
+            connection.send(label_one(connection.recv(), options, provenance))
+    except (EOFError, BrokenPipeError, ConnectionError):
+        return  # the parent has no more to ask
+    except MemoryError:
+        os._exit(NO_MEMORY)
+    except Exception:
+        os._exit(BROKEN)
+
+
+def _follow() -> None:
+    """End this process when its parent has died, even in the middle of an image."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(BROKEN)

@@ -1,0 +1,38 @@
+"""The attack on `equilabel batch` without its processes: records and results are damaged alone."""
+
+import io
+from contextlib import chdir, redirect_stderr, redirect_stdout
+
+import pytest
+
+from attack import batch, disturbing
+from batches import posix
+from equilabel.cli import earlier, main
+
+pytestmark = [pytest.mark.slow, posix]
+
+
+@pytest.fixture(autouse=True)
+def _at_once(here, monkeypatch):
+    def run(words, place, *_, **__):
+        said = io.StringIO()
+        with chdir(place), redirect_stdout(said), redirect_stderr(said):
+            code = main(words)
+        text = said.getvalue()
+        return disturbing.Ended(code, text, disturbing.complaint(code, text, silenced=False))
+
+    monkeypatch.setattr(batch, "run", run)
+    monkeypatch.setattr(batch.Round, "damages", 1)
+    monkeypatch.setattr(batch.Round, "disks", 0)
+
+
+def test_the_attack_holds():
+    counts = batch.attack(1.5, 3)
+    assert counts.submitted > 30
+    assert counts.holds, counts.notes
+
+
+def test_results_that_are_kept_unseen_are_found_out(monkeypatch):
+    monkeypatch.setattr(earlier, "_holds", lambda *_, **__: True)
+    counts = batch.attack(1.5, 3)
+    assert counts.wrong + counts.lost > 0

@@ -1,0 +1,46 @@
+"""Memory that runs out while a file is decoded is told as that, not as damage."""
+
+import numpy as np
+import pytest
+import tifffile
+
+from equilabel.storage import series
+from equilabel.storage.tiff import UnreadableImageError, read_tiff
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, np.zeros((64, 64), np.uint8), compression="zlib")
+    return path
+
+
+def failing(monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(tifffile.TiffPageSeries, "asarray", fail)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 9 TiB"),
+        RuntimeError("insufficient memory"),
+        ValueError("zstd: Allocation failed"),
+    ],
+)
+def test_a_codec_without_memory_is_no_damaged_file(file, monkeypatch, error):
+    failing(monkeypatch, error)
+    with pytest.raises(MemoryError, match=str(error)):
+        read_tiff(file)
+
+
+def test_a_codec_that_does_not_say_so_is_asked_for_memory_once_more(file, monkeypatch):
+    real = series.refuse_shortage
+    failing(monkeypatch, RuntimeError("decoder returned NULL"))
+    with pytest.raises(UnreadableImageError, match="decoder returned NULL"):
+        read_tiff(file)
+    monkeypatch.setattr(series, "refuse_shortage", lambda error, size: real(error, size << 45))
+    with pytest.raises(MemoryError, match=r"512. PiB .* while decoding .*decoder returned NULL"):
+        read_tiff(file)
