@@ -7,6 +7,7 @@ come out correct or refused with a reason; nothing may be wrong, nothing lost.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
 
 
 @dataclass
@@ -40,3 +41,8 @@ class Counts:
     def holds(self) -> bool:
         """Whether every input came out correct or refused."""
         return self.wrong == self.lost == 0 and self.submitted == self.correct + self.refused
+
+
+def attack_by_name(name: str, seconds: float, seed: int) -> Counts:
+    """Run the attack of a module, in whatever process this is called."""
+    return import_module(f"attack.{name}").attack(seconds, seed)

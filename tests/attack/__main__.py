@@ -10,21 +10,13 @@ import argparse
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from importlib import import_module
 from multiprocessing import get_context
 from threading import Thread
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from attack import Counts
+from attack import Counts, attack_by_name
 
 # Attacks that run one after the other, with their shares of the time.
 HALVES = (("tiff", 0.7), ("kernels", 0.3)), (("batch", 0.6), ("numbers", 0.4))
-
-
-def attack(name: str, seconds: float, seed: int) -> Counts:
-    """Run one attack, in a process that no other attack can spoil."""
-    return import_module(f"attack.{name}").attack(seconds, seed)
 
 
 def attack_all(seconds: float, seed: int) -> list[Counts]:
@@ -33,7 +25,7 @@ def attack_all(seconds: float, seed: int) -> list[Counts]:
     def one_half(half):
         for name, share in half:
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-                yield pool.submit(attack, name, share * seconds, seed).result()
+                yield pool.submit(attack_by_name, name, share * seconds, seed).result()
 
     found: list[Counts] = []
     threads = [Thread(target=lambda half=half: found.extend(one_half(half))) for half in HALVES]
