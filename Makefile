@@ -10,6 +10,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 OUT ?= demo-results
+COUNTED := --cov --cov-report=
+KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
 SCREEN = unset QT_QPA_PLATFORM; QT_API=pyqt6 PYTEST_QT_API=pyqt6 NAPARI_CONFIG=$(CURDIR)/.venv/napari/settings.yaml \
     xvfb-run -a -s "-screen 0 1600x1000x24"
@@ -20,13 +22,16 @@ SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-
 SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | grep -q libEGL.so.1 \
     && ldconfig -p | grep -q libxkbcommon-x11.so.0; }
 
-.PHONY: demo test test-gpu sanitize lint unit gui coverage screenshots attack bench samples clean
+.PHONY: demo test test-gpu sanitize lint unit gui kernels coverage screenshots attack bench samples clean
 .DELETE_ON_ERROR:
 
 demo: .venv/package
 	$(BIN)/equilabel batch sample_data --out $(OUT) --overwrite --threshold li --sigma 0.5 --min-size 4
 
-test: lint unit gui coverage
+# The plugin and the kernels are tested at the same time: a viewer keeps one core busy.
+test: lint unit
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target gui kernels
+	$(MAKE) --no-print-directory coverage
 
 lint: .venv/dev
 	$(BIN)/ruff check .
@@ -34,17 +39,23 @@ lint: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	$(BIN)/python -m pytest -n auto -m "not gui"
+	COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto -m "not gui" $(COUNTED)
 
 # The plugin in a real viewer, on a screen that is not there; what it covers counts in `coverage`.
 # Speed is measured by itself: counting what is covered takes time.
 gui: .venv/dev .venv/screen
-	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_*.py -m "not slow" --cov --cov-report= -q
+	$(SCREEN) COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/test_gui_*.py -m "not slow" -q $(COUNTED)
 	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -q
 
-# The kernels again in plain Python, where coverage can see into them.
-coverage: gui
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not slow and not gui" --cov --cov-append --cov-report=term --cov-fail-under=90 -q
+# The kernels of the CPU on small images: with the bounds of arrays checked, and in plain Python,
+# where coverage sees into them.
+kernels: .venv/dev
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds $(BIN)/python -m pytest tests/test_every_kernel.py -q
+	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.kernels $(BIN)/python -m pytest $(KERNEL_TESTS) -m "not slow" -q $(COUNTED)
+
+coverage: .venv/dev
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --fail-under=92
 
 # The pictures of docs/napari.md and README.md, taken of the real viewer.
 screenshots: .venv/dev .venv/screen
@@ -78,7 +89,7 @@ samples: .venv/package
 	$(BIN)/python sample_data/make.py
 
 clean:
-	rm -rf .venv $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
 
 # Debian keeps the venv module in a package of its own.
 .venv/bin/python:

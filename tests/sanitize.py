@@ -6,7 +6,7 @@ Run by ``make sanitize``; pytest does not collect it.
 import cupy
 import numpy as np
 
-from equilabel import PROPERTIES, binarize, label, measure, regionprops_table, segment
+from equilabel import METHODS, PROPERTIES, binarize, label, measure, regionprops_table, segment
 from equilabel.samples import blobs, percolation
 
 SHAPES = [(5000,), (33, 31), (70, 1025), (9, 17, 130), (3, 4, 5, 33)]
@@ -42,14 +42,34 @@ def measure_all():
         label(cupy.asarray(mask.astype(np.uint8)), properties=("bbox", "centroid"))
 
 
+def label_into_every_place():
+    """Label into memory of exactly the right size, from any address: rests of rows and of words."""
+    for width in (1, 7, 31, 33, 64, 65, 127, 130):
+        for image in (
+            np.zeros((3, width), bool),
+            np.ones((3, width), bool),
+            percolation((3, width), 0.5),
+        ):
+            for dtype in (np.int16, np.uint32, np.int64):
+                step = np.dtype(dtype).itemsize
+                for skipped in (0, step, 5 * step, 60 // step * step):
+                    memory = cupy.empty(skipped + image.size * step, np.uint8)
+                    out = memory[skipped:].view(dtype).reshape(image.shape)
+                    for method in METHODS:
+                        label(cupy.asarray(image), out=out, method=method)
+                    np.testing.assert_array_equal(out.get(), label(image))
+
+
 def main():
     """Label, count and compare; whatever is wrong with memory is for the tool to say."""
+    cupy.cuda.set_allocator(None)  # every array is an allocation of its own, whose end is seen
+    label_into_every_place()
     measure_all()
     for shape in SHAPES:
         mask = percolation(shape, 0.5)
         values = np.random.default_rng(0).integers(0, 3, shape).astype(np.int16)
         for connectivity in (1, len(shape)):
-            for method in ("runs", "kalentev", "komura"):
+            for method in METHODS:
                 for image in (mask, values):
                     found = label(cupy.asarray(image), connectivity=connectivity, method=method)
                     expected = label(image, connectivity=connectivity)

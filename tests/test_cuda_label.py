@@ -413,3 +413,21 @@ def test_labels_that_another_stream_changes_write_nothing_outside_the_table(cupy
     accumulator.values(cupy.ones((labels.size, 1), np.uint8))
     accumulator.values(cupy.ones((labels.size, 1), np.float32))
     cupy.cuda.Device().synchronize()  # an access outside memory would be told here
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", ["i2", "u4", "i8"])
+def test_labels_stay_inside_out_wherever_it_begins_and_whatever_its_width(cupy, dtype, method):
+    step = np.dtype(dtype).itemsize
+    for number, width in enumerate((1, 7, 31, 33, 64, 65, 127, 130)):
+        for kind in (np.zeros, np.ones, percolation):
+            image = kind((3, width), 0.5) if kind is percolation else kind((3, width), bool)
+            for offset in range(number % 3 * step, 64, 5 * step):
+                size = image.size * step
+                memory = cupy.full(size + 4 * 64, 0xA5, np.uint8)
+                begin = -memory.data.ptr % 64 + 64 + offset
+                out = memory[begin : begin + size].view(dtype).reshape(image.shape)
+                assert label(cupy.asarray(image), out=out, method=method) is out
+                np.testing.assert_array_equal(out.get(), label(image))
+                assert bool((memory[:begin] == 0xA5).all())
+                assert bool((memory[begin + size :] == 0xA5).all())

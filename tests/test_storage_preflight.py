@@ -7,12 +7,13 @@ import struct
 import time
 import tracemalloc
 
-import imagecodecs
 import numpy as np
 import pytest
 import tifffile
 
 from equilabel.storage.tiff import UnreadableImageError, check_tiff, read_tiff, write_labels
+
+imagecodecs = pytest.importorskip("imagecodecs")
 
 GRAY = {"photometric": "minisblack"}
 SHAPE = (3, 4, 20, 30)

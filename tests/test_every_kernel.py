@@ -1,0 +1,120 @@
+"""Every kernel of the CPU on small images.
+
+`make test` runs these three times: compiled, compiled with the bounds of arrays checked, and in
+plain Python, where coverage sees into them.
+"""
+
+import numpy as np
+import pytest
+
+from equilabel import METHODS, PROPERTIES, binarize, label, measure, regionprops_table, segment
+from references import expected_labels
+from strategies import noise
+
+SHAPES = [(70,), (5, 67), (4, 130), (3, 4, 66), (2, 3, 3, 5)]
+KINDS = {
+    "background": lambda shape: np.zeros(shape, np.uint8),
+    "foreground": lambda shape: np.ones(shape, np.uint8),
+    "noise": lambda shape: noise(shape, "u1", 2, seed=1),
+    "values": lambda shape: noise(shape, "u1", 3, seed=2),
+}
+INTENSITIES = ("u1", "u2", "i8", "f4", "f8")
+
+
+@pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
+def threads(request, many_threads):
+    many_threads(request.param)
+
+
+def columns(rank, *, intensity):
+    """Name all columns that are counted for so many axes."""
+    return [
+        name
+        for name, row in PROPERTIES.items()
+        if row.counted
+        and (not row.ranks or rank in row.ranks)
+        and name != "frame"
+        and (intensity or not row.intensity)
+    ]
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_labels_every_kind_of_image(method, shape):
+    for kind, make in KINDS.items():
+        values = make(shape)
+        image = values if kind == "values" else values.astype(bool)
+        for connectivity in (1, len(shape)):
+            expected = expected_labels(image, None, connectivity)
+            asked = {"connectivity": connectivity, "method": method}
+            np.testing.assert_array_equal(label(image, **asked), expected)
+            out = np.full(shape, 9, np.int32)
+            label(image, out=out, **asked)
+            np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("side", [1, 2, 8, 15, 30])
+def test_small_images_are_labeled_in_one_call(side):
+    for make in KINDS.values():
+        image = make((side, side))
+        np.testing.assert_array_equal(label(image), expected_labels(image))
+        np.testing.assert_array_equal(
+            label(image > 0, connectivity=1), expected_labels(image > 0, None, 1)
+        )
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("dtype", INTENSITIES)
+@pytest.mark.parametrize("shape", [(5, 67), (6, 131), (3, 4, 66)], ids=str)
+def test_every_column_is_counted_from_runs_and_from_labels(shape, dtype):
+    names = columns(len(shape), intensity=True)
+    values = noise(shape, "u1", 200, seed=3).astype(dtype)
+    for make in KINDS.values():
+        mask = make(shape) > 0
+        labels = label(mask, connectivity=1)
+        uneven = tuple(range(1, 1 + len(shape)))
+        for spacing in (None, uneven):
+            asked = {"connectivity": 1, "intensity_image": values, "spacing": spacing}
+            from_runs = measure(mask, names, **asked)
+            given = {} if spacing is None else {"spacing": spacing}
+            from_labels = regionprops_table(labels, values, names, **given)
+            for name, column in from_runs.items():
+                np.testing.assert_allclose(column, from_labels[name], rtol=1e-9, err_msg=name)
+        assert from_runs["num_pixels"].sum() == mask.sum()
+
+
+@pytest.mark.parametrize("shape", [(7,), (2, 3, 3, 5)], ids=str)
+def test_columns_of_other_numbers_of_axes_are_counted(shape):
+    mask = noise(shape, "u1", 2, seed=4) > 0
+    table = measure(mask, columns(len(shape), intensity=False))
+    assert table["num_pixels"].sum() == mask.sum()
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "f4"])
+def test_thresholds_count_and_compare(dtype):
+    image = noise((40, 70), "u1", 200, seed=5).astype(dtype)
+    mask = binarize(image, "otsu")
+    found = segment(image, threshold="otsu", sigma=1.0, fill_holes=True, min_size=2)
+    assert mask.any()
+    assert found.num == found.labels.max()
+    np.testing.assert_array_equal(segment(image).labels, label(mask))
+
+
+def test_kalentev_accumulates_while_it_labels():
+    mask = noise((9, 70), "u1", 2, seed=6) > 0
+    _, table = label(mask, method="kalentev", properties=("num_pixels", "perimeter_edges"))
+    assert table["num_pixels"].sum() == mask.sum()
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_sizes_boxes_and_faces_are_counted_from_runs_alone(shape):
+    faces = {2: ["perimeter_edges"], 3: ["surface_area_faces"]}.get(len(shape), [])
+    for make in KINDS.values():
+        mask = make(shape) > 0
+        labels, table = label(mask, properties=["num_pixels", "bbox", "centroid", *faces])
+        expected = regionprops_table(labels, properties=["num_pixels", "bbox", "centroid", *faces])
+        np.testing.assert_array_equal(table["num_pixels"], np.bincount(labels.ravel())[1:])
+        for name, column in expected.items():
+            np.testing.assert_array_equal(table[name], column, err_msg=name)
