@@ -12,8 +12,9 @@ from equilabel import devices
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
-# Doctests are looked for in every module: those of a viewer that is not installed are not.
+# Doctests are looked for in every module but those whose libraries are not installed.
 collect_ignore = [] if importlib.util.find_spec("qtpy") else ["gui.py"]
+collect_ignore += [] if importlib.util.find_spec("imagecodecs") else ["attack/tiff.py"]
 
 settings.register_profile(
     "equilabel",

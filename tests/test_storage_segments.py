@@ -4,7 +4,6 @@ import time
 import tracemalloc
 from io import BytesIO
 
-import imagecodecs
 import numpy as np
 import pytest
 import tifffile
@@ -13,6 +12,8 @@ from PIL import Image
 from equilabel.storage import memory
 from equilabel.storage.codestreams import is_fax_of
 from equilabel.storage.tiff import UnreadableImageError, check_tiff, read_tiff
+
+imagecodecs = pytest.importorskip("imagecodecs")
 
 CODECS = {
     "jpeg": ("uint8", 1),
