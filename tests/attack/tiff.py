@@ -107,7 +107,8 @@ def _fits(image, name, changes, series):
     told = any(f"holds {image.series_count} images" in note for note in image.notes)
     if told and truth.ndim > 2 and len(pages) > 1:
         return True  # pages that are no longer alike are images of their own
-    if "relink_pages" in changes and "cut" in changes:
+    unlinked = "relink_pages" in changes or "clear" in changes
+    if unlinked and "cut" in changes:
         return len(series) < len(pages)  # a shorter stack in a shorter file
     return "graft" in changes and len(series) == len(pages)  # one that fits another size
 
