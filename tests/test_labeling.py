@@ -12,7 +12,7 @@ from skimage import measure
 
 from equilabel import METHODS, label
 from equilabel.grid import Foreground, Grid
-from equilabel.kernels.cpu import runs
+from equilabel.kernels.cpu import run_table, runs
 from equilabel.labeling.output import Output
 from equilabel.neighborhood import offsets
 from references import expected_labels, number_in_raster_order
@@ -273,7 +273,7 @@ def test_runs_that_need_wide_numbers_give_the_same_labels(monkeypatch, values):
     wide = SimpleNamespace(**{name: getattr(np, name) for name in dir(np) if name[0] != "_"})
     wide.int32 = np.int64
     wide.iinfo = lambda _: SimpleNamespace(max=0)
-    monkeypatch.setattr(runs, "np", wide)
+    monkeypatch.setattr(run_table, "np", wide)
     image = noise((2, 3))
     grid = Grid(image, Foreground("!=", np.uint8(0), values=True), 1)
     assert runs.pack(grid).parents.dtype == np.int64

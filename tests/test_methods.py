@@ -16,7 +16,7 @@ from skimage import measure
 
 from equilabel import label
 from equilabel.devices import passes
-from equilabel.kernels.cpu import kalentev, komura
+from equilabel.kernels.cpu import kalentev, komura, union_find
 from equilabel.kernels.cpu.roots import number
 from equilabel.methods import METHODS, Method, Option, check_ability, find_method, load_recipe
 from equilabel.neighborhood import offsets, pad
@@ -242,7 +242,7 @@ def reduce_network(sites):
     assert labels.tolist() == ANALYZED
     for i in sites:
         for j in RESIDUAL[i]:
-            komura.unite(labels, i, j)
+            union_find.unite_roots(labels, i, j)
     return labels
 
 
@@ -279,8 +279,8 @@ def test_a_chain_that_another_thread_lowered_meanwhile_is_joined_too(monkeypatch
         labels[i] = min(before, label)
         return before
 
-    monkeypatch.setattr(komura, "atomic_min", race)
-    getattr(komura.unite, "py_func", komura.unite)(labels, 3, 1)
+    monkeypatch.setattr(union_find, "atomic_min", race)
+    getattr(union_find.unite_roots, "py_func", union_find.unite_roots)(labels, 3, 1)
     assert labels.tolist() == [0, 0, 2, 0]
 
 
@@ -302,7 +302,7 @@ def test_four_passes_are_enough():
 
 def test_atomic_min_returns_what_was_there():
     labels = np.array([5, 5])
-    assert (komura.atomic_min(labels, 0, 3), komura.atomic_min(labels, 1, 7)) == (5, 5)
+    assert (union_find.atomic_min(labels, 0, 3), union_find.atomic_min(labels, 1, 7)) == (5, 5)
     assert labels.tolist() == [3, 5]
 
 

@@ -216,17 +216,17 @@ def add_runs(source: RunSource, layout: Layout) -> tuple[Any, Any]:
     spans = table.pieces()
     pieces = max(1, min(threads.available(), len(spans), worth))
     ends = [spans[len(spans) * piece // pieces][0] for piece in range(pieces)]
-    ends.append(len(table.starts))
+    ends.append(table.blocks)
     sides = np.array(source.sides, np.int64)
     parts = [np.zeros((count + 1, layout.width), np.int64) for _ in range(pieces)]
     kernel: Any = accumulate_runs.add_runs
+    faces = layout.widths["pairs"]
     met = threads.each(
         lambda piece: kernel(
-            table.bits, table.starts, table.first, table.parents, *table.geometry,
-            ends[piece], ends[piece + 1], sides, layout.axes, layout.widths["pairs"], parts[piece],
+            table.runs, (ends[piece], ends[piece + 1]), sides, faces, parts[piece]
         ),
         [(piece,) for piece in range(pieces)],
-    )  # fmt: skip
+    )
     whole = parts[0]
     lows, sums = layout.greatest.start, layout.greatest.stop
     for (least, most), part in zip(met[1:], parts[1:], strict=True):

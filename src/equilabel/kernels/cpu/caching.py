@@ -19,6 +19,7 @@ import numba
 from numba.core import config
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.options import DefaultOptions
 from numba.core.serialize import dumps
 
 from . import cache_folders
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TOLD: set[str] = set()  # problems that this process has told
+BORROWING = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 # Settings of numba's that change what is compiled.
 SETTINGS = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
 
@@ -48,6 +50,15 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
         return dispatcher
 
     return compiled
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a function into those that call it; it allocates nothing.
+
+    Arrays that it takes out of a tuple are borrowed: without counting references, which are locked
+    additions, tuples of arrays cost what the arrays cost one by one.
+    """
+    return numba.njit(nogil=True, forceinline=True, **BORROWING)(function)
 
 
 class KernelCache(NullCache):  # type: ignore[misc]

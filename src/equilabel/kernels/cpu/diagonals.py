@@ -7,11 +7,11 @@ import numpy as np
 
 from .bits import LAST, NONE, ONE, lowest
 from .caching import njit
-from .run_lists import block_of, label_at
+from .run_table import block_of, label_at
 
 
 @njit(nogil=True, cache=True)
-def separate(starts, first, labels, shape, grid, deep, tall, steps, first_row, last_row, planes):
+def separate(runs, steps, first_row, last_row, planes):
     """Take out of what `neighbor_bits.overlay` found the neighbors with another label.
 
     Neighbors across a face have the same. Others do if one of the steps between leads to a pixel
@@ -20,12 +20,8 @@ def separate(starts, first, labels, shape, grid, deep, tall, steps, first_row, l
 
     Parameters
     ----------
-    starts, first : (B, words) arrays
-        Where runs begin in each block, and their numbers.
-    labels : (runs + 1,) array of int
-        Label of each run.
-    shape, grid, deep, tall
-        Geometry of the run table.
+    runs : Runs
+        Whose `parents` are labels by now.
     """
     count = steps.shape[0]
     hops = np.zeros(count, np.int64)
@@ -40,14 +36,14 @@ def separate(starts, first, labels, shape, grid, deep, tall, steps, first_row, l
                     near = near and (rest == axis or steps[other, rest] == steps[step, rest])
                 if near:
                     between[step, axis] = other
-    words = starts.shape[1]
+    shape, words = runs.shape, runs.starts.shape[1]
     blocks = np.empty(1 + count, np.int64)  # of a row, and of those that the steps lead to
     for row in range(first_row, last_row):
         at = row - first_row
-        blocks[0] = block_of(row, shape, grid, deep, tall)
+        blocks[0] = block_of(runs, row)
         for step in range(count):
             other = row + steps[step, 0] * shape[4] + steps[step, 1]
-            blocks[1 + step] = block_of(other, shape, grid, deep, tall)
+            blocks[1 + step] = block_of(runs, other)
         for word in range(words):
             some = planes[at, word, 0]
             if some == NONE:
@@ -70,8 +66,8 @@ def separate(starts, first, labels, shape, grid, deep, tall, steps, first_row, l
                         bit = apart & (~apart + ONE)
                         apart ^= bit
                         x = 64 * word + lowest(bit)
-                        here = label_at(starts, first, labels, blocks[0], x)
+                        here = label_at(runs, blocks[0], x)
                         x += steps[step, 2]
-                        if here != label_at(starts, first, labels, blocks[1 + step], x):
+                        if here != label_at(runs, blocks[1 + step], x):
                             same ^= bit
                     planes[at, word, 1 + step] = same

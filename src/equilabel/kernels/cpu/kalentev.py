@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .caching import njit
+from .union_find import root_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -150,13 +151,8 @@ def resolve_chains(labels):
         Overwritten. ``labels[p] <= p``. Not checked.
     """
     for position in range(labels.size):
-        label = labels[position]
-        if label != 0:
-            after = labels[label]
-            while after != label:
-                label = labels[after]
-                after = labels[label]
-            labels[position] = label
+        if labels[position] != 0:
+            labels[position] = root_of(labels, position)
 
 
 @njit(nogil=True, cache=True)
@@ -208,12 +204,8 @@ def resolve_counts(labels, counts):
         Overwritten.
     """
     for position in range(labels.size):
-        label = labels[position]
-        if label != 0:
-            after = labels[label]
-            while after != label:
-                label = labels[after]
-                after = labels[label]
+        if labels[position] != 0:
+            label = root_of(labels, position)
             labels[position] = label
             if counts[position, 0] != 0 and label != position:
                 for kind in range(counts.shape[1]):

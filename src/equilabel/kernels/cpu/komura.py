@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .caching import njit
+from .union_find import root_of, unite_roots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,7 +91,7 @@ def resolve_chains(labels):
     """
     for i in range(labels.size):
         if labels[i] >= 0:
-            labels[i] = follow(labels, i)
+            labels[i] = root_of(labels, i)
 
 
 @njit(nogil=True, cache=True)
@@ -118,65 +119,8 @@ def unite_residual(labels, values, shape, steps, offsets):
                     j = i + offsets[k]
                     if values[i] == values[j]:
                         if residual:
-                            unite(labels, i, j)
+                            unite_roots(labels, i, j)
                         residual = True
-
-
-@njit(nogil=True, cache=True)
-def unite(labels, i, j):
-    """Join the chains of two elements (Algorithm 1, for one entry of the residual list).
-
-    Parameters
-    ----------
-    labels : (N,) array of int64
-        Overwritten. ``labels[i] <= i``. Not checked.
-    i, j : int
-        Two foreground elements. Not checked.
-    """
-    high = follow(labels, i)
-    low = follow(labels, j)
-    done = high == low
-    if high < low:
-        high, low = low, high
-    while not done:
-        before = atomic_min(labels, high, low)
-        if before == low:
-            done = True
-        elif before > low:
-            high = before
-        else:  # another chain was joined here meanwhile: join it to this one
-            high, low = low, before
-
-
-@njit(nogil=True, cache=True)
-def follow(labels, i):
-    """Return the end of a chain of labels.
-
-    Parameters
-    ----------
-    labels : (N,) array of int64
-        ``labels[i] <= i``. Not checked.
-    i : int
-        A foreground element. Not checked.
-
-    Returns
-    -------
-    int
-        The first label that is its own.
-    """
-    label = labels[i]
-    while label != labels[label]:
-        label = labels[label]
-    return label
-
-
-@njit(nogil=True, cache=True)
-def atomic_min(labels, i, label):
-    """Lower ``labels[i]`` to `label` if that is less; return what it was."""
-    before = labels[i]
-    if label < before:
-        labels[i] = label
-    return before
 
 
 @njit(nogil=True, cache=True)

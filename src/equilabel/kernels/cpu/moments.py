@@ -7,7 +7,7 @@ of its label among those of the list.
 import numpy as np
 
 from .caching import njit
-from .packing import AXES, locate
+from .run_table import AXES, locate
 
 
 @njit(nogil=True, cache=True)

@@ -4,29 +4,27 @@ import numpy as np
 
 from .bits import LAST, NONE, ONE, popcount
 from .caching import njit
-from .packing import AXES, advance, locate, row_beside
+from .run_table import AXES, advance, locate, row_of
 
 
 @njit(nogil=True, cache=True)
-def index(starts, counts, first_block, last_block, first, parents):
+def index(runs, counts, first_block, last_block):
     """Count up the runs that begin in each word, and make each run its own root.
 
     Parameters
     ----------
+    runs : Runs
+        `first` is overwritten in the range of blocks, and `parents` for their runs.
     counts : (B + 1,) array of int64
         Number of the first run of each block.
-    first : (B, words) array of int
-        Overwritten in the range of blocks.
-    parents : (runs + 1,) array of int
-        Overwritten for the runs of these blocks.
     """
     for block in range(first_block, last_block):
         run = counts[block]
-        for word in range(starts.shape[1]):
-            first[block, word] = run
-            run += popcount(starts[block, word])
+        for word in range(runs.starts.shape[1]):
+            runs.first[block, word] = run
+            run += popcount(runs.starts[block, word])
     for run in range(counts[first_block], counts[last_block]):
-        parents[run] = run
+        runs.parents[run] = run
 
 
 @njit(nogil=True, cache=True)
@@ -61,9 +59,7 @@ def number(counts, parents, ends):
 
 
 @njit(nogil=True, cache=True)
-def reorder(
-    bits, starts, first, labels, shape, grid, deep, tall, first_slab, last_slab, ends, order
-):
+def reorder(runs, first_slab, last_slab, ends, order):
     """Order the components that begin in each slab by their first pixel instead of first run.
 
     Where blocks have several rows, runs come block by block but pixels row by row. A slab is
@@ -71,14 +67,15 @@ def reorder(
 
     Parameters
     ----------
-    labels : (runs + 1,) array of int
-        What `number` made of the parents.
+    runs : Runs
+        After `number`.
     ends : (slabs + 1,) array of int64
         From `number`.
     order : (N + 1,) array of int
         Zeros; ``order[label]`` is set to the label in raster order.
     """
-    line = grid[4] if deep > 1 else 1
+    bits, labels = runs.bits, runs.parents
+    line = runs.grid[4] if runs.deep > 1 else 1
     position = np.empty(AXES, np.int64)
     for slab in range(first_slab, last_slab):
         before = ends[slab]
@@ -86,20 +83,20 @@ def reorder(
         wanted = ends[slab + 1]
         if wanted == before:
             continue
-        for z in range(deep):
-            locate(slab * line, grid, position)
+        for z in range(runs.deep):
+            locate(slab * line, runs.grid, position)
             for block in range(slab * line, slab * line + line):
-                for y in range(tall):
+                for y in range(runs.tall):
                     if given == wanted:
                         break
-                    row = row_beside(position, shape, deep, tall, 0, 0, 0, z, y)
+                    row = row_of(runs, position, z, y)
                     carry = NONE
                     for word in range(bits.shape[1]):
                         pixels = bits[row, word]
                         begins = pixels & ~((pixels << ONE) | carry)
                         carry = pixels >> LAST
-                        here = starts[block, word]
-                        run = first[block, word]
+                        here = runs.starts[block, word]
+                        run = runs.first[block, word]
                         while begins != NONE:
                             bit = begins & (~begins + ONE)
                             label = labels[run + popcount(here & (bit ^ (bit - ONE))) - 1]
@@ -107,7 +104,7 @@ def reorder(
                                 given += 1
                                 order[label] = given
                             begins ^= bit
-                advance(grid, position)
+                advance(runs.grid, position)
 
 
 @njit(nogil=True, cache=True)

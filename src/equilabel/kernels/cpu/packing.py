@@ -1,10 +1,4 @@
-"""Passes from pixels to bits: which pixels are foreground, and where runs begin.
-
-Rows are the lines along the last axis, `columns` pixels long, `words` words of 64 bits each. Rows
-stand in blocks of one, two or four that touch each other along every edge and corner (see
-`equilabel.neighborhood.blocks`); the run table knows the rows of a block by their union. All
-leading axes together are five, padded with ones.
-"""
+"""Passes from pixels to bits: which pixels are foreground, and where runs begin."""
 
 import numpy as np
 
@@ -22,8 +16,8 @@ from .bits import (
     popcount,
 )
 from .caching import njit
+from .run_table import AXES, advance, locate, row_of
 
-AXES = 5
 NOTHING, ONE_VALUE, SEVERAL = range(3)  # what `pack` found
 
 
@@ -98,15 +92,15 @@ def pack_compared(pixels, columns, level, compare, bits):
 
 
 @njit(nogil=True, cache=True)
-def pack_values(pixels, first_row, last_row, columns, background, bounded, bits, starts, counts):
+def pack_values(pixels, columns, background, bounded, runs, first_row, last_row, counts):
     """Set bits where pixels are foreground and where a run of equal value begins.
 
     Parameters
     ----------
     pixels : (R * columns,) array
         All rows; those from `first_row` to before `last_row` are read.
-    bits, starts : (>= R, words) arrays of uint64
-        Rows in that range are overwritten.
+    runs : Runs
+        Of blocks of single rows; `bits` and `starts` of these are overwritten.
     counts : (R + 1,) array of int64
         ``counts[row + 1]`` is set to the runs of a row.
 
@@ -117,8 +111,8 @@ def pack_values(pixels, first_row, last_row, columns, background, bounded, bits,
     """
     fractions = NONE
     for row in range(first_row, last_row):
-        runs = 0
-        for word in range(bits.shape[1]):
+        total = 0
+        for word in range(runs.bits.shape[1]):
             start = row * columns + 64 * word
             width = min(64, columns - 64 * word)
             valid = ALL >> np.uint64(64 - width)
@@ -128,79 +122,34 @@ def pack_values(pixels, first_row, last_row, columns, background, bounded, bits,
                 equal &= ~ONE
             begins = foreground & ~equal
             fractions |= foreground & fractional_within(pixels, start, width)
-            bits[row, word] = foreground
-            starts[row, word] = begins
-            runs += popcount(begins)
-        counts[row + 1] = runs
+            runs.bits[row, word] = foreground
+            runs.starts[row, word] = begins
+            total += popcount(begins)
+        counts[row + 1] = total
     return fractions == NONE
 
 
 @njit(nogil=True, cache=True)
-def locate(index, shape, position):
-    """Write the coordinates of a flat index into `position`."""
-    for axis in range(AXES - 1, -1, -1):
-        position[axis] = index % shape[axis]
-        index //= shape[axis]
-
-
-@njit(nogil=True, cache=True)
-def advance(shape, position):
-    """Move `position` to the next element in raster order."""
-    for axis in range(AXES - 1, -1, -1):
-        position[axis] += 1
-        if position[axis] < shape[axis]:
-            return
-        position[axis] = 0
-
-
-@njit(nogil=True, cache=True)
-def row_beside(position, shape, deep, tall, step0, step1, step2, down, right):
-    """Return a row some steps from the first of a block, or the empty last row if it is outside.
-
-    Parameters
-    ----------
-    position : (5,) array of int64
-        Coordinates of the block.
-    shape : (5,) array of int64
-        Leading axes of the image, in rows.
-    deep, tall : int
-        Rows of a block along the last two leading axes.
-    step0, step1, step2 : int
-        Steps along the other leading axes, which lead to a row of the image.
-    down, right : int
-        Steps along the last two.
-    """
-    z = position[3] * deep + down
-    y = position[4] * tall + right
-    if z < 0 or y < 0 or z >= shape[3] or y >= shape[4]:
-        return shape[0] * shape[1] * shape[2] * shape[3] * shape[4]
-    row = (position[0] + step0) * shape[1] + position[1] + step1
-    row = row * shape[2] + position[2] + step2
-    return (row * shape[3] + z) * shape[4] + y
-
-
-@njit(nogil=True, cache=True)
-def begin(bits, shape, grid, deep, tall, first_block, last_block, starts, counts):
+def begin(runs, first_block, last_block, counts):
     """Set a bit where a run begins in the union of the rows of each block.
 
     Parameters
     ----------
-    bits : (R + 1, words) array of uint64
-        The last row is empty.
-    starts : (B, words) array of uint64
-        Blocks from `first_block` to before `last_block` are overwritten.
+    runs : Runs
+        `starts` of blocks from `first_block` to before `last_block` are overwritten.
     counts : (B + 1,) array of int64
         ``counts[block + 1]`` is set to the runs of a block.
     """
-    members = deep * tall
+    bits = runs.bits
+    members = runs.deep * runs.tall
     position = np.empty(AXES, np.int64)
-    locate(first_block, grid, position)
+    locate(first_block, runs.grid, position)
     for block in range(first_block, last_block):
-        row0 = row_beside(position, shape, deep, tall, 0, 0, 0, 0, 0)
-        row1 = row_beside(position, shape, deep, tall, 0, 0, 0, 0, 1)
-        row2 = row_beside(position, shape, deep, tall, 0, 0, 0, 1, 0)
-        row3 = row_beside(position, shape, deep, tall, 0, 0, 0, 1, 1)
-        runs = 0
+        row0 = row_of(runs, position, 0, 0)
+        row1 = row_of(runs, position, 0, 1)
+        row2 = row_of(runs, position, 1, 0)
+        row3 = row_of(runs, position, 1, 1)
+        total = 0
         carry = NONE
         for word in range(bits.shape[1]):
             union = bits[row0, word]
@@ -210,7 +159,7 @@ def begin(bits, shape, grid, deep, tall, first_block, last_block, starts, counts
                 union |= bits[row2, word] | bits[row3, word]
             begins = union & ~((union << ONE) | carry)
             carry = union >> LAST
-            starts[block, word] = begins
-            runs += popcount(begins)
-        counts[block + 1] = runs
-        advance(grid, position)
+            runs.starts[block, word] = begins
+            total += popcount(begins)
+        counts[block + 1] = total
+        advance(runs.grid, position)

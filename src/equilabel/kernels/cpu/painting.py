@@ -4,31 +4,26 @@ import numpy as np
 
 from .bits import NONE, ONE, blend, paint, popcount, spread
 from .caching import njit
-from .packing import AXES, advance, locate
+from .run_table import AXES, advance, locate
 
 FEW = 4  # runs in a word up to which painting one after the other is quicker
 BYTE = np.uint64(255)
 
 
 @njit(nogil=True, cache=True)
-def paint_rows(
-    bits, starts, first, labels, shape, grid, deep, tall, columns, first_row, last_row, blank, out
-):
+def paint_rows(runs, columns, first_row, last_row, blank, out):
     """Write the label of its run to every pixel of some rows.
 
     Parameters
     ----------
-    bits : (R + 1, words) array of uint64
-        Foreground.
-    starts, first : (B, words) arrays
-        Where runs begin in each block, and their numbers.
-    labels : (runs + 1,) array of int
-        Label of each run.
+    runs : Runs
+        Whose `parents` are labels by now.
     blank : bool
         Whether `out` holds zeros, so that background need not be written.
     out : (R * columns,) array of int
         Overwritten from `first_row` to before `last_row`.
     """
+    bits, labels, shape = runs.bits, runs.parents, runs.shape
     limit = last_row * columns
     zero = out.dtype.type(0)
     position = np.empty(AXES, np.int64)
@@ -38,10 +33,10 @@ def paint_rows(
         for axis in range(1, AXES):
             place = position[axis]
             if axis == 3:
-                place //= deep
+                place //= runs.deep
             elif axis == 4:
-                place //= tall
-            block = block * grid[axis] + place
+                place //= runs.tall
+            block = block * runs.grid[axis] + place
         advance(shape, position)
         for word in range(bits.shape[1]):
             pixels = bits[row, word]
@@ -52,8 +47,8 @@ def paint_rows(
             if pixels == NONE and whole:
                 paint(out, begin, NONE, zero)
                 continue
-            begins = starts[block, word]
-            run = first[block, word] - 1
+            begins = runs.starts[block, word]
+            run = runs.first[block, word] - 1
             if whole and popcount(begins) <= FEW:
                 paint_few(out, begin, pixels, begins, run, labels)
             elif whole:

@@ -8,7 +8,7 @@ import numpy as np
 from .bits import NONE, popcount
 from .caching import njit
 from .neighbor_bits import within
-from .packing import AXES, advance, locate
+from .run_table import AXES, advance, locate
 
 
 @njit(nogil=True, cache=True)

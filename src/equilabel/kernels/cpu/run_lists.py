@@ -5,27 +5,29 @@ A run is a line ``(row, begin, end, label)`` of int64; runs stand in raster orde
 
 import numpy as np
 
-from .bits import NONE, ONE, lowest, popcount
+from .bits import NONE, ONE, lowest
 from .caching import njit
 from .neighbor_bits import find_ends, find_starts
+from .run_table import block_of, label_at
 
 
 @njit(nogil=True, cache=True)
-def list_runs(labels, columns, planes, left, first_row, skip, begin, end, runs):
+def list_runs(labels, columns, span, planes, left, first_row, skip, runs):
     """List the runs of some rows of labels, and return their least and greatest label.
 
     Parameters
     ----------
     labels : (R * columns,) array of int
+    span : (int, int)
+        Columns to look at.
     planes : array of uint64
         From `compare`; its row `skip` stands for `first_row`.
     left : int
         The plane of the pixel to the left.
-    begin, end : int
-        Columns to look at.
     runs : (N, 4) array of int64
         Overwritten; N as of `count_starts`.
     """
+    begin, end = span
     least = np.int64(0)
     most = np.int64(0)
     run = 0
@@ -56,37 +58,15 @@ def list_runs(labels, columns, planes, left, first_row, skip, begin, end, runs):
 
 
 @njit(nogil=True, cache=True)
-def block_of(row, shape, grid, deep, tall):
-    """Find the block of a row of a run table."""
-    y = row % shape[4] // tall
-    z = row // shape[4] % shape[3] // deep
-    return (row // (shape[4] * shape[3]) * grid[3] + z) * grid[4] + y
-
-
-@njit(nogil=True, cache=True)
-def label_at(starts, first, labels, block, x):
-    """Look up the label of a foreground pixel of a block, as `list_joined` is told them."""
-    bit = ONE << np.uint64(x & 63)
-    before = popcount(starts[block, x >> 6] & (bit | (bit - ONE)))
-    return labels[first[block, x >> 6] + before - 1]
-
-
-@njit(nogil=True, cache=True)
-def list_joined(
-    starts, first, labels, shape, grid, deep, tall, planes, left, first_row, skip, runs
-):
-    """List the runs of some rows of a run table whose runs have their labels by now.
+def list_joined(table, planes, left, first_row, skip, runs):
+    """List the runs of some rows of a run table, as `list_runs` does of labels.
 
     Parameters
     ----------
-    starts, first : (B, words) arrays
-        Where runs begin in each block, and their numbers.
-    labels : (runs + 1,) array of int
-        Label of each run.
-    shape, grid, deep, tall
-        Geometry of the run table.
+    table : equilabel.kernels.cpu.run_table.Runs
+        Whose `parents` are labels by now.
     """
-    words = starts.shape[1]
+    words = table.starts.shape[1]
     columns = 64 * words
     least = np.int64(0)
     most = np.int64(0)
@@ -95,14 +75,14 @@ def list_joined(
     row = 0
     while run < runs.shape[0]:
         at = first_row + row
-        block = block_of(at, shape, grid, deep, tall)
+        block = block_of(table, at)
         for word in range(words):
             if planes[skip + row, word, 0] == NONE:
                 continue
             here = find_starts(planes, skip + row, word, left, 0, columns)
             while here != NONE:
                 x = 64 * word + lowest(here)
-                label = np.int64(label_at(starts, first, labels, block, x))
+                label = np.int64(label_at(table, block, x))
                 least = label if run == 0 else min(least, label)
                 most = label if run == 0 else max(most, label)
                 runs[run, 0] = at

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from . import (
     value_unions,
 )
 from .bits import ABOVE, BELOW, UP_TO, is_whole
+from .run_table import AXES, RunTable
 from .serial_pixels import label_pixels
 from .serial_runs import label_runs
 
@@ -27,83 +27,13 @@ if TYPE_CHECKING:
 
     from equilabel.grid import Foreground, Grid
 
-SLACK = 8  # runs are read eight at a time
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
 TINY = 640  # pixels up to which looking at one after the other is quicker than runs
 SHORT, FEW = 16, 2**13  # the same for rows of so few columns
-LEADING = [(1,) * (packing.AXES + 1 - axes) for axes in range(packing.AXES + 2)]
+LEADING = [(1,) * (AXES + 1 - axes) for axes in range(AXES + 2)]
 UNSIGNED = {np.dtype(kind): np.dtype(f"u{np.dtype(kind).itemsize}") for kind in "?bhilq"}
 PAGE = 2**15  # labels from which new memory comes as zeros, page by page
 COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
-
-
-@dataclass
-class RunTable:
-    """The runs of an image, and the bits to find them by.
-
-    Attributes
-    ----------
-    shape : (5,) array of int64
-        Leading axes of the image, padded with ones: its rows.
-    grid : (5,) array of int64
-        The same in blocks of `deep` x `tall` rows.
-    columns : int
-        Pixels in a row.
-    edges : (E, 10) array of int64
-        From `equilabel.neighborhood.block_edges`.
-    pixels : array or None
-        Values, where runs have to be told apart by them.
-    bits : (rows + 1, words) array of uint64
-        Foreground; the last row is empty.
-    starts : (blocks, words) array of uint64
-        Where runs begin.
-    counts : (blocks + 1,) array of int64
-        Number of the first run of each block.
-    first : (blocks, words) array of int
-        Number of the first run that begins in each word.
-    parents : (runs + 1,) array of int
-        Forest of runs, later the label of each.
-    whole : bool
-        Whether all foreground values are whole numbers, where they tell runs apart.
-    """
-
-    shape: NDArray[np.int64]
-    grid: NDArray[np.int64]
-    deep: int
-    tall: int
-    columns: int
-    edges: NDArray[np.int64]
-    pixels: NDArray[Any] | None
-    bits: NDArray[np.uint64]
-    starts: NDArray[np.uint64]
-    counts: NDArray[np.int64]
-    first: NDArray[Any]
-    parents: NDArray[Any]
-    whole: bool = True
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(prod(self.shape))
-
-    @property
-    def many(self) -> bool:
-        """Whether runs have to be told apart by their values."""
-        return self.pixels is not None
-
-    @property
-    def slab(self) -> int:
-        """Number of blocks that share the raster range of their rows: one, or a line of them."""
-        return int(self.grid[4]) if self.deep > 1 else 1
-
-    @property
-    def geometry(self) -> tuple[Any, ...]:
-        """What kernels need to find the rows of a block."""
-        return self.shape, self.grid, self.deep, self.tall
-
-    def pieces(self) -> list[tuple[int, int]]:
-        """Cut the blocks into ranges for threads, between slabs."""
-        return threads.ranges(len(self.starts), self.rows * self.columns, self.slab)
 
 
 def pack(grid: Grid, room: Any = None) -> RunTable:
@@ -119,7 +49,7 @@ def pack(grid: Grid, room: Any = None) -> RunTable:
     image, (compare, level, values) = grid.pixels, grid.foreground
     if compare not in COMPARES:
         image, level = _unsigned(image, level)
-    lines = np.array((1,) * (packing.AXES + 1 - image.ndim) + image.shape[:-1], np.int64)
+    lines = np.array((1,) * (AXES + 1 - image.ndim) + image.shape[:-1], np.int64)
     rows, columns = prod(image.shape[:-1]), image.shape[-1]
     bits = np.empty((rows + 1, -(-columns // 64)), np.uint64)
     bits[rows] = 0
@@ -186,33 +116,19 @@ def unite(table: RunTable) -> None:
     """Unite the runs that touch, within ranges of blocks first, then between them."""
     if table.counts[-1] == 1:
         return
-    pieces = table.pieces()
-    threads.each(
-        numbering.index,
-        [(table.starts, table.counts, a, b, table.first, table.parents) for a, b in pieces],
-    )
-    reach = _reach(table.grid, table.edges)
+    runs, pieces = table.runs, table.pieces()
+    threads.each(numbering.index, [(runs, table.counts, a, b) for a, b in pieces])
+    reach = _reach(runs.grid, table.edges)
     inside = [(a, b, a, b) for a, b in pieces]
     between = [(a, min(b, a + reach), 0, a) for a, b in pieces[1:]]
-    kernel: Any
-    before: tuple[Any, ...]
-    if table.pixels is None:
-        before = (table.bits.reshape(-1), table.starts, table.first, *table.geometry, table.edges)
-        kernel = run_unions.link
-    else:
-        before = (
-            table.pixels,
-            table.columns,
-            table.bits,
-            table.starts,
-            table.first,
-            table.shape,
-            table.edges,
-        )
+    kernel: Any = run_unions.link
+    before: tuple[Any, ...] = (runs, table.edges)
+    if table.pixels is not None:
         kernel = value_unions.link_values
-    threads.each(kernel, [(*before, *span, table.parents) for span in inside])
+        before = (table.pixels, table.columns, runs, table.edges)
+    threads.each(kernel, [(*before, span) for span in inside])
     for span in between:
-        kernel(*before, *span, table.parents)
+        kernel(*before, span)
 
 
 def number(table: RunTable) -> int:
@@ -223,12 +139,12 @@ def number(table: RunTable) -> int:
     counts = table.counts[::slab].copy()
     ends = np.empty(counts.size, np.int64)
     components = int(numbering.number(counts, table.parents, ends))
-    if table.deep * table.tall > 1 and components > 1:
+    runs = table.runs
+    if runs.deep * runs.tall > 1 and components > 1:
         order = np.zeros(components + 1, table.parents.dtype)
         pieces = table.pieces()
-        before = (table.bits, table.starts, table.first, table.parents, *table.geometry)
         threads.each(
-            numbering.reorder, [(*before, a // slab, b // slab, ends, order) for a, b in pieces]
+            numbering.reorder, [(runs, a // slab, b // slab, ends, order) for a, b in pieces]
         )
         threads.each(
             numbering.relabel,
@@ -251,9 +167,10 @@ def paint(table: RunTable, out: NDArray[Any], blank: bool) -> None:
         if not blank:
             out[:] = 0
         return
-    before = (table.bits, table.starts, table.first, table.parents, *table.geometry, table.columns)
     spans = threads.ranges(table.rows, out.size)
-    threads.each(painting.paint_rows, [(*before, a, b, blank, out) for a, b in spans])
+    threads.each(
+        painting.paint_rows, [(table.runs, table.columns, a, b, blank, out) for a, b in spans]
+    )
 
 
 def _unsigned(pixels: NDArray[Any], level: Any) -> tuple[NDArray[Any], Any]:
@@ -296,18 +213,10 @@ def _runs_of_blocks(
     grid: Grid, lines: NDArray[np.int64], columns: int, bits: NDArray[np.uint64]
 ) -> RunTable:
     """Find the runs of foreground of one value, in blocks of rows."""
-    deep, tall = grid.block
-    blocks = lines.copy()
-    blocks[3] = -(-lines[3] // deep)
-    blocks[4] = -(-lines[4] // tall)
-    table = _make_table(lines, blocks, grid.block, columns, grid.edges(grid.block), None, bits)
-    size = (len(bits) - 1) * columns
-    ranges = threads.ranges(len(table.starts), size, table.slab)
-    threads.each(
-        packing.begin,
-        [(bits, *table.geometry, a, b, table.starts, table.counts) for a, b in ranges],
-    )
-    _number_runs(table)
+    table = RunTable.of_blocks(bits, lines, grid.block, columns, grid.edges(grid.block))
+    ranges = threads.ranges(table.blocks, (len(bits) - 1) * columns, table.slab)
+    threads.each(packing.begin, [(table.runs, a, b, table.counts) for a, b in ranges])
+    table.number_runs()
     return table
 
 
@@ -321,47 +230,18 @@ def _runs_of_values(
 ) -> RunTable:
     """Find the runs of equal value, row by row."""
     columns = pixels.size // (len(bits) - 1)
-    table = _make_table(lines, lines, (1, 1), columns, grid.edges((1, 1)), pixels, bits)
-    whole = threads.each(
-        packing.pack_values,
-        [
-            (pixels, a, b, columns, value, bounded, bits, table.starts, table.counts)
-            for a, b in threads.ranges(len(bits) - 1, pixels.size)
-        ],
+    table = RunTable.of_blocks(bits, lines, (1, 1), columns, grid.edges((1, 1)))
+    table.pixels = pixels
+    before = (pixels, columns, value, bounded, table.runs)
+    ranges = threads.ranges(table.rows, pixels.size)
+    table.whole = all(
+        threads.each(packing.pack_values, [(*before, a, b, table.counts) for a, b in ranges])
     )
-    table.whole = all(whole)
-    _number_runs(table)
+    table.number_runs()
     return table
-
-
-def _make_table(
-    lines: NDArray[np.int64],
-    blocks: NDArray[np.int64],
-    block: tuple[int, int],
-    columns: int,
-    edges: NDArray[np.int64],
-    pixels: NDArray[Any] | None,
-    bits: NDArray[np.uint64],
-) -> RunTable:
-    """Make a table whose runs are still to be found."""
-    starts = np.empty((int(prod(blocks)), bits.shape[1]), np.uint64)
-    counts = np.empty(len(starts) + 1, np.int64)
-    none = np.empty(0, np.int32)
-    return RunTable(lines, blocks, *block, columns, edges, pixels, bits, starts, counts, none, none)
-
-
-def _number_runs(table: RunTable) -> None:
-    """Make room for the runs, which are counted by now."""
-    counts = table.counts
-    counts[0] = 1
-    np.cumsum(counts, out=counts)
-    index = np.int32 if counts[-1] <= np.iinfo(np.int32).max else np.int64
-    table.parents = np.empty(int(counts[-1]) + SLACK, index)
-    table.parents[0] = 0
-    table.first = np.empty(table.starts.shape, index)
 
 
 def _reach(grid: NDArray[np.int64], edges: NDArray[np.int64]) -> int:
     """Count the blocks back that edges lead at most."""
     strides = np.append(np.cumprod(grid[:0:-1])[::-1], 1)
-    return int(-(edges[:, : packing.AXES] @ strides).min(initial=0))
+    return int(-(edges[:, :AXES] @ strides).min(initial=0))

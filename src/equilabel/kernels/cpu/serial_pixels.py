@@ -8,7 +8,7 @@ import numpy as np
 
 from .bits import is_whole
 from .caching import njit
-from .packing import AXES, advance
+from .run_table import AXES, advance
 from .union_find import find
 
 

@@ -5,12 +5,11 @@ import numpy as np
 from .bits import is_whole
 from .caching import njit
 from .numbering import index, number, relabel, reorder
-from .packing import AXES, SEVERAL, begin, pack, pack_values
+from .packing import SEVERAL, begin, pack, pack_values
 from .painting import paint_rows
+from .run_table import AXES, SLACK, Runs
 from .run_unions import link
 from .value_unions import link_values
-
-SLACK = 8  # runs are read eight at a time
 
 
 @njit(nogil=True, cache=True)
@@ -60,38 +59,33 @@ def label_runs(
         blocks *= grid[axis]
     starts = np.empty((blocks, bits.shape[1]), np.uint64)
     counts = np.empty(blocks + 1, np.int64)
+    first = np.empty(starts.shape, np.int32)
+    table = Runs(bits, starts, first, first.reshape(-1), shape, grid, deep, tall)
     if many:
-        if not pack_values(pixels, 0, rows, columns, level, bounded, bits, starts, counts):
+        if not pack_values(pixels, columns, level, bounded, table, 0, rows, counts):
             return -1
     else:
-        begin(bits, shape, grid, deep, tall, 0, blocks, starts, counts)
+        begin(table, 0, blocks, counts)
     counts[0] = 1
     for k in range(blocks):
         counts[k + 1] += counts[k]
     if counts[blocks] == 1:
         labels[:] = 0
         return 0
-    first = np.empty(starts.shape, np.int32)
     parents = np.empty(counts[blocks] + SLACK, np.int32)
     parents[0] = 0
-    index(starts, counts, 0, blocks, first, parents)
+    runs = Runs(bits, starts, first, parents, shape, grid, deep, tall)
+    index(runs, counts, 0, blocks)
     if many:
-        link_values(
-            pixels, columns, bits, starts, first, shape, row_edges, 0, rows, 0, rows, parents
-        )
+        link_values(pixels, columns, runs, row_edges, (0, rows, 0, rows))
     else:
-        flat = bits.reshape(-1)
-        link(flat, starts, first, shape, grid, deep, tall, edges, 0, blocks, 0, blocks, parents)
+        link(runs, edges, (0, blocks, 0, blocks))
     slab = grid[4] if deep > 1 else 1
     ends = np.empty(blocks // slab + 1, np.int64)
     components = number(counts[::slab].copy(), parents, ends)
     if deep * tall > 1 and components > 1:
         order = np.zeros(components + 1, np.int32)
-        reorder(
-            bits, starts, first, parents, shape, grid, deep, tall, 0, blocks // slab, ends, order
-        )
+        reorder(runs, 0, blocks // slab, ends, order)
         relabel(parents, 1, counts[blocks], order)
-    paint_rows(
-        bits, starts, first, parents, shape, grid, deep, tall, columns, 0, rows, blank, labels
-    )
+    paint_rows(runs, columns, 0, rows, blank, labels)
     return components

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import diagonals, neighbor_bits, run_lists
-from .packing import AXES
+from .run_table import AXES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.kernels.layout import Layout
 
-    from .runs import RunTable
+    from .run_table import RunTable
 
 
 class LabelSource:
@@ -39,7 +39,7 @@ class LabelSource:
         """List the runs of some rows, and return their least and greatest label."""
         columns = self.sides[-1]
         kernel: Any = run_lists.list_runs
-        return kernel(self.flat, columns, planes, left, first, skip, *span, runs)
+        return kernel(self.flat, columns, span, planes, left, first, skip, runs)
 
 
 class RunSource:
@@ -60,7 +60,7 @@ class RunSource:
 
     def __init__(self, table: RunTable, sides: tuple[int, ...], *, full: bool) -> None:
         self.sides = sides
-        self.shape = table.shape
+        self.shape = table.runs.shape
         self.table = table
         self.full = full
 
@@ -74,20 +74,13 @@ class RunSource:
     def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
         """Compare pixels of some rows with earlier neighbors."""
         if not self.table.many:
-            neighbor_bits.overlay(self.table.bits, self.shape, steps, first, last, planes)
+            neighbor_bits.overlay(self.table.runs.bits, self.shape, steps, first, last, planes)
             if not self.full:
-                diagonals.separate(
-                    self.table.starts, self.table.first, self.table.parents, *self.table.geometry,
-                    steps, first, last, planes,
-                )  # fmt: skip
+                diagonals.separate(self.table.runs, steps, first, last, planes)
         else:
-            neighbor_bits.divide(self.table.bits, self.table.starts, first, last, planes)
+            neighbor_bits.divide(self.table.runs.bits, self.table.runs.starts, first, last, planes)
 
     def list(self, planes: Any, left: int, first: int, skip: int, span: Any, runs: Any) -> Any:
         """List the runs of some rows, and return their least and greatest label."""
-        table = self.table
         kernel: Any = run_lists.list_joined
-        return kernel(
-            table.starts, table.first, table.parents, *table.geometry,
-            planes, left, first, skip, runs,
-        )  # fmt: skip
+        return kernel(self.table.runs, planes, left, first, skip, runs)

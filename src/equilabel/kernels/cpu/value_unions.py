@@ -4,18 +4,18 @@ import numpy as np
 
 from .bits import LAST, NONE, ONE, agrees_within
 from .caching import njit
-from .packing import AXES, advance, locate
-from .union_find import unite_events
+from .run_contacts import unite_contacts
+from .run_table import AXES, advance, locate
 
 
 @njit(nogil=True, cache=True)
-def link_values(
-    pixels, columns, bits, starts, first, shape, edges, first_row, last_row, low, high, parents
-):
+def link_values(pixels, columns, runs, edges, span):
     """Unite every run with the runs of equal value that it touches in earlier rows.
 
     As `link`, for images of many values: blocks are single rows, and values are compared.
     """
+    bits, starts, shape = runs.bits, runs.starts, runs.shape
+    first_row, last_row, low, high = span
     words = bits.shape[1]
     position = np.empty(AXES, np.int64)
     locate(first_row, shape, position)
@@ -54,5 +54,5 @@ def link_values(
                     right &= agrees_within(pixels, start, there + 1, width)
                     if word + 1 == words:
                         right &= ~(ONE << np.uint64(width - 1))
-                unite_events(events, left, right, starts, first, row, other, word, parents)
+                unite_contacts(runs, events, left, right, row, other, word)
         advance(shape, position)

@@ -7,6 +7,7 @@
 // The passes race on `labels` and need no atomic operation. A word of 64 bits is read and written
 // whole, and a value that another thread has replaced meanwhile, or that an old cache line still
 // holds, is a label of the same component all the same: it is only higher than it could be.
+#include "union_find.cuh"
 #include "warp.cuh"
 
 __device__ inline Index padded(const Index* __restrict__ rows, Index width, Index element)
@@ -61,15 +62,7 @@ __global__ void scan(const Pixel* __restrict__ values, const Index* __restrict__
 __global__ void analyze(Index size, Index* labels)
 {
     const Index position = thread_index();
-    if (position >= size) return;
-    Index label = labels[position];
-    if (label == 0) return;
-    Index after = labels[label];
-    while (after != label) {
-        label = labels[after];
-        after = labels[label];
-    }
-    labels[position] = label;
+    if (position < size && labels[position] != 0) labels[position] = root_of(labels, position);
 }
 
 // Section 4: count every foreground element and its exposed faces as its own component. `counts` holds
@@ -116,11 +109,7 @@ __global__ void analyze_counts(Index size, int kinds, Index* labels, Count* coun
     Index label = position < size ? labels[position] : 0;
     bool moves = false;
     if (label != 0) {
-        Index after = labels[label];
-        while (after != label) {
-            label = labels[after];
-            after = labels[label];
-        }
+        label = root_of(labels, position);
         labels[position] = label;
         moves = label != position && counts[position * kinds] != 0;
     }

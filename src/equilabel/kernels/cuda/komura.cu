@@ -3,7 +3,7 @@
 // Labels are flat indices, -1 for background; a label is at most the index of the element that bears
 // it. The list of neighbors of an element holds its earlier neighbors of equal value, the lowest
 // first; the residual list is the same list without its first entry. Neither is stored.
-#include "index.cuh"
+#include "union_find.cuh"
 
 // Where an element stands, to tell which steps stay inside the image.
 template <int rank>
@@ -55,54 +55,15 @@ __global__ void initialize(const Pixel* __restrict__ values, bool has_background
     labels[i] = label;
 }
 
-// The end of a chain of labels: the first that is its own. An old value, from a cache or overtaken by
-// another thread, lies on the way to the same end, and chains only go down: the walk ends.
-__device__ inline Index follow(const Index* labels, Index i)
-{
-    Index label = labels[i];
-    for (Index after = labels[label]; after != label; after = labels[label]) label = after;
-    return label;
-}
-
 // Steps (ii) and (iv). A thread writes the end of its own chain, which no thread moves; others that
 // pass by find a shorter chain to the same end.
 __global__ void analyze(Index size, Index* labels)
 {
     const Index i = thread_index();
-    if (i < size && labels[i] >= 0) labels[i] = follow(labels, i);
+    if (i < size && labels[i] >= 0) labels[i] = root_of(labels, i);
 }
 
-// Algorithm 1, for one entry j of the residual list of i.
-//
-// Why the races are safe: ends are lowered by atomicMin alone, which answers with what was there. If
-// that is no longer `high`, another thread has joined a chain there, and the lower of both labels
-// stays; the other is joined to it in the next turn. An end that `follow` took for one too late, or
-// from an old cache line, is found out in the same way. No join is lost, and the end of the chains is
-// the lowest index of the component in whatever order threads come.
-__device__ inline void unite(Index* labels, Index i, Index j)
-{
-    Index high = follow(labels, i);
-    Index low = follow(labels, j);
-    bool done = high == low;
-    if (high < low) {
-        const Index lower = high;
-        high = low;
-        low = lower;
-    }
-    while (!done) {
-        const Index before = atomicMin(labels + high, low);
-        if (before == low) {
-            done = true;
-        } else if (before > low) {
-            high = before;
-        } else {
-            high = low;
-            low = before;
-        }
-    }
-}
-
-// Step (iii): unite every element with its residual list.
+// Step (iii): unite every element with its residual list (Algorithm 1 is `unite_roots`).
 template <typename Pixel, int rank>
 __global__ void reduce_labels(const Pixel* __restrict__ values, Index size,
                               const Index* __restrict__ shape, const Index* __restrict__ steps,
@@ -115,7 +76,7 @@ __global__ void reduce_labels(const Pixel* __restrict__ values, Index size,
     bool residual = false;
     for (Index k = 0; k < count; ++k) {
         if (place.inside(steps + k * rank, shape) && values[i + offsets[k]] == value) {
-            if (residual) unite(labels, i, i + offsets[k]);
+            if (residual) unite_roots(labels, i, i + offsets[k]);
             residual = true;
         }
     }

@@ -1,0 +1,207 @@
+"""The runs of an image, and where the rows of a block of them lie.
+
+Rows are the lines along the last axis, `columns` pixels long, `words` words of 64 bits each. Rows
+stand in blocks of one, two or four that touch each other along every edge and corner (see
+`equilabel.neighborhood.blocks`); the table knows the rows of a block by their union. All leading
+axes together are five, padded with ones.
+
+Runs are numbered 1, 2, ... block by block; run 0 stands for "none". ``first[block, word]`` is the
+number of the first run that begins in a word, so the run that covers a bit is found by counting
+the starts up to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from equilabel import threads
+
+from .bits import ONE, popcount
+from .caching import inlined
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+AXES = 5
+SLACK = 8  # runs are read eight at a time
+
+
+class Runs(NamedTuple):
+    """Runs as kernels take them: a tuple of arrays costs a kernel no more than the arrays do.
+
+    Attributes
+    ----------
+    bits : (R + 1, words) array of uint64
+        Foreground; the last row is empty.
+    starts : (B, words) array of uint64
+        Where runs begin in the union of the rows of each block.
+    first : (B, words) array of int
+        Number of the first run that begins in each word.
+    parents : (runs + 1,) array of int
+        Forest of runs, later the label of each.
+    shape : (5,) array of int64
+        Leading axes of the image: its rows.
+    grid : (5,) array of int64
+        The same in blocks of `deep` x `tall` rows.
+    deep, tall : int
+        Rows of a block along the last two leading axes.
+    """
+
+    bits: Any
+    starts: Any
+    first: Any
+    parents: Any
+    shape: Any
+    grid: Any
+    deep: int
+    tall: int
+
+
+@dataclass
+class RunTable:
+    """The runs of an image, and the bits to find them by.
+
+    Attributes
+    ----------
+    runs : Runs
+    counts : (blocks + 1,) array of int64
+        Number of the first run of each block.
+    columns : int
+        Pixels in a row.
+    edges : (E, 10) array of int64
+        From `equilabel.neighborhood.block_edges`.
+    pixels : array or None
+        Values, where runs have to be told apart by them.
+    whole : bool
+        Whether all foreground values are whole numbers, where they tell runs apart.
+    """
+
+    runs: Runs
+    counts: NDArray[np.int64]
+    columns: int
+    edges: NDArray[np.int64]
+    pixels: NDArray[Any] | None = None
+    whole: bool = True
+
+    @classmethod
+    def of_blocks(
+        cls,
+        bits: NDArray[np.uint64],
+        lines: NDArray[np.int64],
+        block: tuple[int, int],
+        columns: int,
+        edges: NDArray[np.int64],
+    ) -> RunTable:
+        """Make a table whose runs are still to be found, for rows in blocks of some size."""
+        deep, tall = block
+        grid = lines.copy()
+        grid[3:] = -(-lines[3] // deep), -(-lines[4] // tall)
+        starts = np.empty((prod(grid.tolist()), bits.shape[1]), np.uint64)
+        counts = np.empty(len(starts) + 1, np.int64)
+        none = np.empty(0, np.int32)
+        runs = Runs(bits, starts, none.reshape(0, 0), none, lines, grid, deep, tall)
+        return cls(runs, counts, columns, edges)
+
+    @property
+    def parents(self) -> NDArray[Any]:
+        """Forest of runs, later the label of each."""
+        parents: NDArray[Any] = self.runs.parents
+        return parents
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.runs.starts)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.runs.bits) - 1
+
+    @property
+    def many(self) -> bool:
+        """Whether runs have to be told apart by their values."""
+        return self.pixels is not None
+
+    @property
+    def slab(self) -> int:
+        """Number of blocks that share the raster range of their rows: one, or a line of them."""
+        return int(self.runs.grid[4]) if self.runs.deep > 1 else 1
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """Cut the blocks into ranges for threads, between slabs."""
+        return threads.ranges(self.blocks, self.rows * self.columns, self.slab)
+
+    def number_runs(self) -> None:
+        """Make room for the runs, which are counted by now."""
+        counts = self.counts
+        counts[0] = 1
+        np.cumsum(counts, out=counts)
+        index = np.int32 if counts[-1] <= np.iinfo(np.int32).max else np.int64
+        parents = np.empty(int(counts[-1]) + SLACK, index)
+        parents[0] = 0
+        first = np.empty(self.runs.starts.shape, index)
+        self.runs = self.runs._replace(first=first, parents=parents)
+
+
+# -------------------------------------------------------------------- for kernels
+
+
+@inlined
+def locate(index, shape, position):
+    """Write the coordinates of a flat index into `position`."""
+    for axis in range(AXES - 1, -1, -1):
+        position[axis] = index % shape[axis]
+        index //= shape[axis]
+
+
+@inlined
+def advance(shape, position):
+    """Move `position` to the next element in raster order."""
+    for axis in range(AXES - 1, -1, -1):
+        position[axis] += 1
+        if position[axis] < shape[axis]:
+            return
+        position[axis] = 0
+
+
+@inlined
+def row_of(runs, position, z, y):
+    """Return a row of a block, or the empty last row if it is outside the image.
+
+    Parameters
+    ----------
+    runs : Runs
+    position : (5,) array of int64
+        Coordinates of the block.
+    z, y : int
+        Steps from its first row along the last two leading axes.
+    """
+    shape = runs.shape
+    z += position[3] * runs.deep
+    y += position[4] * runs.tall
+    if z >= shape[3] or y >= shape[4]:
+        return runs.bits.shape[0] - 1
+    row = (position[0] * shape[1] + position[1]) * shape[2] + position[2]
+    return (row * shape[3] + z) * shape[4] + y
+
+
+@inlined
+def block_of(runs, row):
+    """Find the block of a row."""
+    shape = runs.shape
+    y = row % shape[4] // runs.tall
+    z = row // shape[4] % shape[3] // runs.deep
+    return (row // (shape[4] * shape[3]) * runs.grid[3] + z) * runs.grid[4] + y
+
+
+@inlined
+def label_at(runs, block, x):
+    """Look up the label of a foreground pixel of a block, in a table whose runs have theirs."""
+    bit = ONE << np.uint64(x & 63)
+    before = popcount(runs.starts[block, x >> 6] & (bit | (bit - ONE)))
+    return runs.parents[runs.first[block, x >> 6] + before - 1]
