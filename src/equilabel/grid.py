@@ -35,7 +35,9 @@ class Foreground(NamedTuple):
     values: bool
 
     def mask(self, pixels: Any) -> Any:
-        """Return the foreground as an array of bool, where `pixels` is."""
+        """Return the foreground as an array of bool, where `pixels` is; that may be `pixels`."""
+        if self.compare == "!=" and pixels.dtype == np.bool_ and not self.level:
+            return pixels
         if self.compare == "all":
             return np.ones_like(pixels, np.bool_)
         with np.errstate(all="ignore"):

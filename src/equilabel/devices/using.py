@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
-from contextlib import contextmanager, nullcontext
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import DeviceMemoryError, DeviceUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 
-@contextmanager
-def using(device: str, needed: Callable[[], int] = lambda: 0) -> Iterator[None]:
+class using:
     """Make a device the current one.
 
     Parameters
     ----------
     device : str
         A device that `resolve` returned.
-    needed : callable
+    needed : callable, optional
         Returns how many bytes the work needs; asked only if there are too few.
 
     Raises
@@ -31,27 +30,48 @@ def using(device: str, needed: Callable[[], int] = lambda: 0) -> Iterator[None]:
     DeviceUnavailableError
         If the device fails, or its current stream is gone.
     """
-    if device == "cpu":
-        yield
-        return
-    cupy = import_module("cupy")
-    index = int(device.partition(":")[2] or 0)
-    there = nullcontext() if cupy.cuda.runtime.getDevice() == index else cupy.cuda.Device(index)
-    with there:
+
+    def __init__(self, device: str, needed: Callable[[], int] | None = None) -> None:
+        self._device, self._needed = device, needed
+        self._other: Any = None
+
+    def __enter__(self) -> None:
+        if self._device == "cpu":
+            return
+        cupy = sys.modules.get("cupy") or import_module("cupy")
+        index = 0 if self._device == "cuda" else int(self._device.partition(":")[2])
+        if cupy.cuda.runtime.getDevice() != index:
+            self._other = cupy.cuda.Device(index)
+            self._other.__enter__()
+
+    def __exit__(self, _: object, error: BaseException | None, trace: Any) -> None:
+        if error is not None and self._device != "cpu":
+            self._explain(error)
+        if self._other is not None:
+            self._other.__exit__(None, None, None)
+
+    def _explain(self, error: BaseException) -> None:
+        """Raise what says in words that memory ran out or that the device fails."""
+        cupy = import_module("cupy")
         try:
-            yield
-        except cupy.cuda.memory.OutOfMemoryError as error:
-            # The frames that failed still hold arrays, for as long as somebody looks at the error.
-            traceback.clear_frames(error.__traceback__)
-            message = _memory_message(device, needed())
-            raise DeviceMemoryError(message) from None
-        except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
-            message = (
-                f"device {device!r} must run what it is given; got {error}. If a stream was "
-                "destroyed or an earlier kernel failed, leave the stream or start a new process; "
-                "device='cpu' works without the GPU."
-            )
-            raise DeviceUnavailableError(message) from error
+            if isinstance(error, cupy.cuda.memory.OutOfMemoryError):
+                # The frames that failed hold arrays, for as long as somebody looks at the error.
+                traceback.clear_frames(error.__traceback__)
+                needed = self._needed() if self._needed else 0
+                raise DeviceMemoryError(_memory_message(self._device, needed)) from None
+            if isinstance(
+                error, (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError)
+            ):
+                message = (
+                    f"device {self._device!r} must run what it is given; got {error}. If a stream "
+                    "was destroyed or an earlier kernel failed, leave the stream or start a new "
+                    "process; device='cpu' works without the GPU."
+                )
+                raise DeviceUnavailableError(message) from error
+        finally:
+            if self._other is not None:
+                self._other.__exit__(None, None, None)
+                self._other = None
 
 
 def _memory_message(device: str, needed: int) -> str:

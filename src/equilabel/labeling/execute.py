@@ -169,7 +169,7 @@ def _solve_by_runs(
     grid = make_grid(problem)
     room = None
     if kernels.TAKES_ROOM:
-        room = output.room(most_labels(problem))[0]
+        room, _ = output.room(most_labels(problem))
     table = load_recipe(problem.method.name)(kernels, grid, room=room, **problem.options)
     if not table.whole:
         check_whole(problem.image, problem.foreground)
@@ -210,7 +210,9 @@ def make_grid(problem: Problem) -> Grid:
     """Describe the image of a problem to passes, without its axes of length 1."""
     pixels = drop_short_axes(problem.image, problem.stacked)
     foreground = problem.foreground
-    if problem.device != "cpu" or problem.method.answer != "runs":
+    if not pixels.flags.c_contiguous and (
+        problem.device != "cpu" or problem.method.answer != "runs"
+    ):
         pixels = library(pixels).ascontiguousarray(pixels)
     connectivity = min(problem.connectivity, pixels.ndim - problem.stacked)
     grid = Grid(pixels, foreground, connectivity, problem.stacked)

@@ -27,11 +27,12 @@ class Output:
 
     def __init__(self, image: Any, out: Any) -> None:
         self._image, self._out = image, out
+        self._on_cuda = is_on_cuda(image)
         self._flat: Any = None
         self._most = 0
 
     def room(self, most: int) -> tuple[Any, bool]:
-        """Return a flat array for labels, and whether it holds zeros.
+        """Return an array for labels, and whether it holds zeros; on the host it is flat.
 
         Parameters
         ----------
@@ -41,8 +42,7 @@ class Output:
         if self._flat is not None:
             return self._flat, False
         self._most = most
-        xp, out, size = library(self._image), self._out, prod(self._image.shape)
-        on_cuda = is_on_cuda(self._image)
+        out, on_cuda = self._out, self._on_cuda
         if out is not None and not on_cuda:
             check_count(out, most)
         if out is not None and self._fits(most):
@@ -53,7 +53,11 @@ class Output:
         dtype = np.int32 if most <= LARGEST else np.int64
         if out is not None and not on_cuda:
             dtype = out.dtype.newbyteorder("=")
-        self._flat = xp.empty(size, dtype) if on_cuda else np.zeros(size, dtype)
+        shape = self._image.shape
+        if on_cuda:  # which look at addresses alone
+            self._flat = library(self._image).empty(shape, dtype)
+        else:
+            self._flat = np.zeros(prod(shape), dtype)
         return self._flat, not on_cuda
 
     def finish(self, count: Any) -> Any:
@@ -64,11 +68,11 @@ class Output:
         count : int, or () array of a GPU
             Number of labels; waited for only if the type of the labels hangs on it.
         """
-        flat, out, shape = self.room(0)[0], self._out, self._image.shape
+        flat, out, shape = self._flat, self._out, self._image.shape
         if out is None:
             if flat.dtype == np.int64 and int(count) <= LARGEST:
                 flat = flat.astype(np.int32)
-            return flat.reshape(shape)
+            return flat if flat.shape == shape else flat.reshape(shape)
         if shares_memory(flat, out):
             return out
         if self._most > np.iinfo(out.dtype).max:
@@ -79,7 +83,7 @@ class Output:
     def _fits(self, most: int) -> bool:
         """Tell whether kernels can write labels up to `most` to the caller's array as it is."""
         out = self._out
-        if not is_on_cuda(out):
+        if not self._on_cuda:
             return bool(out.flags.c_contiguous and out.dtype.isnative)
         wide = out.itemsize in (4, 8) and most <= np.iinfo(out.dtype).max
         return bool(wide and out.flags.c_contiguous and not shares_memory(out, self._image))

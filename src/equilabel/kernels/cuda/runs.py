@@ -89,16 +89,7 @@ def pack(grid: Grid, room: cupy.ndarray) -> RunTable:
     if bytes_each != room.itemsize:
         nodes = cupy.empty(room.size, np.uint64)
     words = tiling.tile[0]
-    blocks = -(-tiling.segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
-    plane = tiling.segments * words * 4
-    sizes = (
-        plane,
-        plane * many,
-        4 * tiling.segments,
-        8 * (blocks + 1),
-        bytes_each * (image.size if many else tiling.segments),
-    )
-    begins = tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
+    blocks, begins = lay_out(tiling.segments, words, image.size if many else 0, bytes_each)
     memory = cupy.empty(begins[-1], np.uint8)
     count = cupy.empty((), np.int64)
     base, pixels, labels = memory.data.ptr, image.data.ptr, room.data.ptr
@@ -181,6 +172,33 @@ def launch(stream: int, arguments: int, function: int, blocks: int, threads: int
         cupy.cuda.driver.launchKernel(
             function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0
         )
+
+
+@lru_cache(64)
+def lay_out(segments: int, words: int, pixels: int, bytes_each: int) -> tuple[int, tuple[int, ...]]:
+    """Lay out the tables of an image in one piece of memory.
+
+    Parameters
+    ----------
+    segments, words : int
+        Segments of rows, and words of each.
+    pixels : int
+        Pixels of an image of many values; 0 if all foreground is one.
+    bytes_each : int
+        Of a node.
+
+    Returns
+    -------
+    blocks : int
+        CUDA blocks that number the nodes.
+    begins : tuple of int
+        Where foreground, starts of runs, first nodes, sums and labels begin, and the end.
+    """
+    blocks = -(-segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
+    plane = segments * words * 4
+    labels = bytes_each * (pixels or segments)
+    sizes = plane, plane if pixels else 0, 4 * segments, 8 * (blocks + 1), labels
+    return blocks, tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
 
 
 @lru_cache(64)
