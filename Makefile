@@ -2,6 +2,8 @@
 # make test    everything continuous integration checks: lint, types, tests
 # make gui     the tests of the napari plugin alone, in a real viewer
 # make screenshots  the pictures of the plugin for the documentation
+# make docs    the site, with its examples run, in docs/_build
+# make dist    source distribution and wheel in dist/, and a trial of the wheel
 # make attack  20 minutes of damaged files, disturbed runs and random images, counted
 # make bench   measure against the peers on this machine
 # All of it happens in .venv, which is made when it is missing.
@@ -20,7 +22,7 @@ SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-
 SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | grep -q libEGL.so.1 \
     && ldconfig -p | grep -q libxkbcommon-x11.so.0; }
 
-.PHONY: demo test test-gpu sanitize lint unit gui coverage screenshots attack bench samples clean
+.PHONY: demo test test-gpu sanitize lint unit gui coverage screenshots docs dist attack bench samples clean
 .DELETE_ON_ERROR:
 
 demo: .venv/package
@@ -50,6 +52,21 @@ coverage: gui
 screenshots: .venv/dev .venv/screen
 	$(SCREEN) $(BIN)/python docs/images/screenshots.py
 
+# The site; a warning of Sphinx is an error. Examples are run again where they have changed.
+docs: .venv/docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -j auto docs docs/_build
+	@echo "open docs/_build/index.html"
+
+# What an index of packages would be given, and a trial: the wheel in a fresh environment runs the
+# first example of the guide.
+dist: .venv/dist
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv --clear dist/trial
+	dist/trial/bin/python -m pip --quiet --disable-pip-version-check install dist/*.whl
+	dist/trial/bin/python -I tests/pages.py docs/guide.md
+	rm -rf dist/trial
+
 # On a machine with an NVIDIA GPU, a CuPy that fits it, and what tests need; WORKERS share the card.
 test-gpu: WORKERS ?= 8
 test-gpu:
@@ -78,7 +95,7 @@ samples: .venv/package
 	$(BIN)/python sample_data/make.py
 
 clean:
-	rm -rf .venv $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv $(OUT) dist docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
 # Debian keeps the venv module in a package of its own.
 .venv/bin/python:
@@ -116,4 +133,12 @@ clean:
 
 .venv/bench: .venv/package
 	$(PIP) install --group bench
+	@touch $@
+
+.venv/docs: .venv/package
+	$(PIP) install --group docs
+	@touch $@
+
+.venv/dist: .venv/bin/python
+	$(PIP) install --group dist
 	@touch $@
