@@ -89,7 +89,9 @@ attack: .venv/dev
 bench: .venv/bench
 	$(BIN)/python benchmarks/label_cpu.py
 	$(BIN)/python benchmarks/measure.py
+	$(BIN)/python benchmarks/small.py
 	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/summary.py
 
 samples: .venv/package
 	$(BIN)/python sample_data/make.py

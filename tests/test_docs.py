@@ -1,5 +1,6 @@
 """Pages that are written from the package say what the package says."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -38,6 +39,37 @@ def test_every_property_of_skimage_is_known_by_its_name():
     assert theirs == set(COL_DTYPES)
 
 
-def test_images_of_the_page_exist():
-    for link in re.findall(r"\]\((images/[^)]+)\)", PAGE):
-        assert (ROOT / "docs" / link).exists(), link
+@pytest.mark.parametrize("program", ["report", "summary"])
+def test_tables_of_benchmarks_are_those_of_the_stored_results(program, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    if program == "summary":
+        pytest.importorskip("matplotlib")
+    tables = importlib.import_module(program).TABLES
+    for name, makers in tables.items():
+        page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        for make in makers:
+            assert f"<!-- {make.__name__} -->\n{make()}\n<!-- end -->" in page, make.__name__
+
+
+PAGES = [
+    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "sample_data/README.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_that_a_page_links_to_exist(page):
+    for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8")):
+        target = page.parent / link
+        made = link.startswith("gallery/")  # when the site is built, from a script of this name
+        assert made or target.exists(), link
+        if made and link != "gallery/index":
+            assert (ROOT / "examples" / f"{Path(link).name}.py").exists(), link
+
+
+def test_every_page_stands_in_the_contents_of_the_site():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    contents = re.findall(r"^[\w/-]+$", index, re.MULTILINE)
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert pages <= set(contents)
+    assert {name for name in contents if "/" not in name} <= pages
