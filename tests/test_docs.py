@@ -73,3 +73,50 @@ def test_every_page_stands_in_the_contents_of_the_site():
     pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
     assert pages <= set(contents)
     assert {name for name in contents if "/" not in name} <= pages
+
+
+def named_files(page):
+    """Yield each file that a page names, with the folder that its heading names."""
+    folder = ""
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            found = re.search(r"`([\w/]+/)`", line)
+            folder = found.group(1) if found else ""
+        for name in re.findall(r"`([\w/]+(?:\.(?:py|cuh?)|/))`", line):
+            yield folder, name
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "glossary.md", "methods.md", "lab-notes.md"])
+def test_files_of_the_package_that_a_page_names_exist(name):
+    package = ROOT / "src" / "equilabel"
+    named = list(named_files(ROOT / "docs" / name))
+    assert named
+    for folder, file in named:
+        places = [package / folder / file, package / file, ROOT / file]
+        assert any(place.exists() for place in places), f"{name} names {file}, in {folder or '.'}"
+
+
+LISTED = ["labeling", "methods", "measuring", "kernels/cpu", "kernels/cuda", "devices"]
+
+
+@pytest.mark.parametrize("folder", LISTED)
+def test_the_page_about_the_architecture_names_every_file(folder):
+    page = ROOT / "docs" / "architecture.md"
+    named = {file for base, file in named_files(page) if base == f"{folder}/"}
+    there = {
+        file.name for file in (ROOT / "src" / "equilabel" / folder).iterdir() if file.is_file()
+    }
+    assert there - {"__init__.py"} <= named
+
+
+def test_levels_of_the_page_about_the_architecture_are_those_that_are_checked():
+    from test_architecture import LEVELS
+
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", page, re.MULTILINE)
+    said = {
+        room.split("/")[0].removesuffix(".py").replace("__init__", ""): int(level)
+        for level, rooms in rows
+        for room in re.findall(r"`([\w/.]+)`", rooms)
+    }
+    assert said == {room: level for room, level in LEVELS.items() if room != "__main__"}
