@@ -120,3 +120,21 @@ def test_levels_of_the_page_about_the_architecture_are_those_that_are_checked():
         for room in re.findall(r"`([\w/.]+)`", rooms)
     }
     assert said == {room: level for room, level in LEVELS.items() if room != "__main__"}
+
+
+def test_files_that_the_page_for_contributors_names_exist():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w./]+\.(?:py|md|toml)|[\w/]+/)`", page))
+    named = {name for name in named if not re.search(r"\bx\.|_build|__pycache__", name)}
+    assert len(named) > 20
+    for name in named:
+        assert (ROOT / name).exists() or list((ROOT / "src" / "equilabel").rglob(name)), name
+
+
+def test_targets_that_the_page_for_contributors_names_are_in_the_makefile():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"`make ([\w-]+)`", page)
+    assert {"test", "docs", "dist"} <= set(targets)
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
