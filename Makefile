@@ -52,8 +52,9 @@ coverage: gui
 screenshots: .venv/dev .venv/screen
 	$(SCREEN) $(BIN)/python docs/images/screenshots.py
 
-# The site; a warning of Sphinx is an error. Examples are run again where they have changed.
+# The site, from scratch: an unchanged example may draw another picture. A warning of Sphinx is an error.
 docs: .venv/docs
+	rm -rf docs/_build docs/gallery docs/generated
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -j auto docs docs/_build
 	@echo "open docs/_build/index.html"
 
