@@ -63,7 +63,7 @@ docs: .venv/docs
 dist: .venv/dist
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
-	$(PYTHON) -m venv --clear dist/trial
+	$(BIN)/python -m venv --clear dist/trial
 	dist/trial/bin/python -m pip --quiet --disable-pip-version-check install dist/*.whl
 	dist/trial/bin/python -I tests/pages.py docs/guide.md
 	rm -rf dist/trial
@@ -93,6 +93,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/small.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/summary.py
+	$(BIN)/python benchmarks/plots.py
 
 samples: .venv/package
 	$(BIN)/python sample_data/make.py

@@ -168,9 +168,10 @@ def properties() -> str:
         axes = " or ".join(map(str, row.ranks)) or "any"
         made = "counts" if row.counted else "host"
         values = "yes" if row.intensity else ""
-        source = {"skimage": "scikit-image", "equilabel": "ours"}[row.source]
+        source = {"skimage": "scikit-image"}.get(row.source, row.source)
         rows.append([f"`{row.name}`", row.summary, source, axes, values, made])
-    return table(["column", "what it is", "definition", "axes", "values", "made by"], rows)
+    head = ["column", "what it is", "definition", "spatial axes", "intensity image", "made by"]
+    return table(head, rows)
 
 
 def startup() -> str:

@@ -42,13 +42,25 @@ def test_every_property_of_skimage_is_known_by_its_name():
 @pytest.mark.parametrize("program", ["report", "summary"])
 def test_tables_of_benchmarks_are_those_of_the_stored_results(program, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    if program == "summary":
-        pytest.importorskip("matplotlib")
     tables = importlib.import_module(program).TABLES
     for name, makers in tables.items():
         page = (ROOT / "docs" / name).read_text(encoding="utf-8")
         for make in makers:
             assert f"<!-- {make.__name__} -->\n{make()}\n<!-- end -->" in page, make.__name__
+
+
+def test_times_in_the_readme_are_those_of_the_stored_results(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    summary = importlib.import_module("summary")
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    cpu = {name: seconds for name, _, seconds in summary.labeled_cpu()}["nuclei"]
+    ours, theirs = cpu["equilabel"] * 1e3, cpu["scikit-image"] * 1e3
+    assert f"of cells in {ours:.0f} ms; scikit-image takes {theirs:.0f} ms" in readme
+    cuda = {(name, shape[0]): seconds for name, shape, seconds in summary.labeled_cuda()}
+    blobs = cuda["smooth blobs", 8192]
+    assert f"67 megapixels of smooth blobs takes {blobs['equilabel'] * 1e3:.2f} ms" in readme
+    assert round(blobs["equilabel"] / blobs["null"]) == 2
+    assert "twice as long as writing the labels" in readme
 
 
 PAGES = [

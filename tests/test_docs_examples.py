@@ -42,6 +42,17 @@ def test_commands_of_the_guide_print_what_it_says(here, capsys):
         assert pages.prints(printed, expected), f"{command} printed:\n{printed}"
 
 
+def test_every_batch_command_of_the_pages_is_understood(here, capsys):
+    """There are no images here, which is the only fault of these commands."""
+    written = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    lines = [line.strip() for page in written for line in page.read_text("utf-8").splitlines()]
+    calls = [line for line in lines if re.match(r"(\$ )?equilabel batch .*--out", line)]
+    assert len(calls) > 4
+    for call in calls:
+        assert main(shlex.split(call.removeprefix("$ "))[1:]) == 2
+        assert "INPUT" in capsys.readouterr().err, call
+
+
 def test_what_the_readme_shows_in_python_runs():
     image = samples.nuclei_2d()
     names = {"image": image, "mask": image > 300}
