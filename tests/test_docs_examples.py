@@ -20,7 +20,9 @@ EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_sessions_of_python_print_what_the_page_says(page):
+def test_sessions_of_python_print_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "sample_data", "sample_data")
     assert not (differences := pages.run_session(page, pages.blocks(page, "pycon"))), differences
 
 
