@@ -15,7 +15,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["_build", "images"]
+exclude_patterns = ["_build", "_templates", "images"]
+templates_path = ["_templates"]
 default_role = "py:obj"  # `names` in docstrings
 
 # Pages are read on the web page of the repository, too: they link to headings and files as there.
