@@ -55,7 +55,7 @@ def test_times_in_the_readme_are_those_of_the_stored_results(monkeypatch):
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     cpu = {name: seconds for name, _, seconds in summary.labeled_cpu()}["nuclei"]
     ours, theirs = cpu["equilabel"] * 1e3, cpu["scikit-image"] * 1e3
-    assert f"of cells in {ours:.0f} ms; scikit-image takes {theirs:.0f} ms" in readme
+    assert f"of nuclei in {ours:.0f} ms; scikit-image takes {theirs:.0f} ms" in readme
     cuda = {(name, shape[0]): seconds for name, shape, seconds in summary.labeled_cuda()}
     blobs = cuda["smooth blobs", 8192]
     assert f"67 megapixels of smooth blobs takes {blobs['equilabel'] * 1e3:.2f} ms" in readme
