@@ -22,7 +22,7 @@ SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-
 SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | grep -q libEGL.so.1 \
     && ldconfig -p | grep -q libxkbcommon-x11.so.0; }
 
-.PHONY: demo test test-gpu sanitize lint unit gui coverage screenshots docs dist attack bench samples clean
+.PHONY: demo test test-gpu sanitize lint unit gui coverage screenshots attack bench samples clean
 .DELETE_ON_ERROR:
 
 demo: .venv/package
@@ -53,8 +53,8 @@ screenshots: .venv/dev .venv/screen
 	$(SCREEN) $(BIN)/python docs/images/screenshots.py
 
 # The site, from scratch: an unchanged example may draw another picture. A warning of Sphinx is an error.
-docs: .venv/docs
-	rm -rf docs/_build docs/gallery docs/generated
+.PHONY: docs dist clean-docs
+docs: .venv/docs clean-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -j auto docs docs/_build
 	@echo "open docs/_build/index.html"
 
@@ -67,6 +67,10 @@ dist: .venv/dist
 	dist/trial/bin/python -m pip --quiet --disable-pip-version-check install dist/*.whl
 	dist/trial/bin/python -I tests/pages.py docs/guide.md
 	rm -rf dist/trial
+
+clean: clean-docs
+clean-docs:
+	rm -rf dist docs/_build docs/gallery docs/generated docs/sg_execution_times.rst
 
 # On a machine with an NVIDIA GPU, a CuPy that fits it, and what tests need; WORKERS share the card.
 test-gpu: WORKERS ?= 8
@@ -99,7 +103,7 @@ samples: .venv/package
 	$(BIN)/python sample_data/make.py
 
 clean:
-	rm -rf .venv $(OUT) dist docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
 # Debian keeps the venv module in a package of its own.
 .venv/bin/python:
