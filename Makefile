@@ -53,24 +53,25 @@ screenshots: .venv/dev .venv/screen
 	$(SCREEN) $(BIN)/python docs/images/screenshots.py
 
 # The site, from scratch: an unchanged example may draw another picture. A warning of Sphinx is an error.
-.PHONY: docs dist clean-docs
+.PHONY: docs dist clean-docs clean-dist
 docs: .venv/docs clean-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -j auto docs docs/_build
 	@echo "open docs/_build/index.html"
 
 # What an index of packages would be given, and a trial: the wheel in a fresh environment runs the
 # first example of the guide.
-dist: .venv/dist
-	rm -rf dist
+dist: .venv/dist clean-dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m venv --clear dist/trial
 	dist/trial/bin/python -m pip --quiet --disable-pip-version-check install dist/*.whl
 	dist/trial/bin/python -I tests/pages.py docs/guide.md
 	rm -rf dist/trial
 
-clean: clean-docs
+clean: clean-docs clean-dist
 clean-docs:
-	rm -rf dist docs/_build docs/gallery docs/generated docs/sg_execution_times.rst
+	rm -rf docs/_build docs/gallery docs/generated docs/sg_execution_times.rst
+clean-dist:
+	rm -rf dist
 
 # On a machine with an NVIDIA GPU, a CuPy that fits it, and what tests need; WORKERS share the card.
 test-gpu: WORKERS ?= 8
