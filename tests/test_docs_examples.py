@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import pages
-from equilabel import samples
+from equilabel import devices, label, samples
+from equilabel import regionprops_table as table_of
 from equilabel.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -55,15 +56,30 @@ def test_every_batch_command_of_the_pages_is_understood(here, capsys):
         assert "INPUT" in capsys.readouterr().err, call
 
 
-def test_what_the_readme_shows_in_python_runs():
+def run_blocks(page, on_a_gpu):
+    """Run the blocks of a page that need a GPU, or the others; return the names they define."""
     image = samples.nuclei_2d()
-    names = {"image": image, "mask": image > 300}
-    blocks = [block for _, block in pages.blocks(ROOT / "README.md", "python")]
-    on_a_cpu = [block for block in blocks if not re.search("cupy|cuda", block)]
-    assert on_a_cpu
-    for block in on_a_cpu:
+    names = {"image": image, "mask": image > 300, "label": label, "regionprops_table": table_of}
+    blocks = [block for _, block in pages.blocks(page, "python")]
+    chosen = [block for block in blocks if bool(re.search("cupy|cuda", block)) == on_a_gpu]
+    assert chosen
+    for block in chosen:
         exec(block, names)
-    assert names["found"].num > 20
+    return names
+
+
+def test_what_the_readme_shows_in_python_runs():
+    assert run_blocks(ROOT / "README.md", on_a_gpu=False)["found"].num > 20
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("page", [ROOT / "README.md", GUIDE], ids=lambda page: page.name)
+def test_what_pages_show_on_a_gpu_runs(page):
+    report = devices()[1]
+    if not report.available:
+        pytest.skip(report.reason)
+    names = run_blocks(page, on_a_gpu=True)
+    assert len(names["table"]["area"]) == int(names["labels"].max())
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
