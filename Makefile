@@ -2,6 +2,8 @@
 # make test    everything continuous integration checks: lint, types, tests
 # make gui     the tests of the napari plugin alone, in a real viewer
 # make screenshots  the pictures of the plugin for the documentation
+# make docs    the site, with its examples run, in docs/_build
+# make dist    source distribution and wheel in dist/, and a trial of the wheel
 # make attack  20 minutes of damaged files, disturbed runs and random images, counted
 # make bench   measure against the peers on this machine
 # All of it happens in .venv, which is made when it is missing.
@@ -61,6 +63,27 @@ coverage: .venv/dev
 screenshots: .venv/dev .venv/screen
 	$(SCREEN) $(BIN)/python docs/images/screenshots.py
 
+# The site, from scratch: an unchanged example may draw another picture. A warning of Sphinx is an error.
+.PHONY: docs dist clean-docs clean-dist
+docs: .venv/docs clean-docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -j auto docs docs/_build
+	@echo "open docs/_build/index.html"
+
+# What an index of packages would be given, and a trial: the wheel in a fresh environment runs the
+# first example of the guide.
+dist: .venv/dist clean-dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m venv --clear dist/trial
+	dist/trial/bin/python -m pip --quiet --disable-pip-version-check install dist/*.whl
+	dist/trial/bin/python -I tests/pages.py docs/guide.md
+	rm -rf dist/trial
+
+clean: clean-docs clean-dist
+clean-docs:
+	rm -rf docs/_build docs/gallery docs/generated docs/sg_execution_times.rst
+clean-dist:
+	rm -rf dist
+
 # On a machine with an NVIDIA GPU, a CuPy that fits it, and what tests need; WORKERS share the card.
 test-gpu: WORKERS ?= 8
 test-gpu:
@@ -83,7 +106,10 @@ attack: .venv/dev
 bench: .venv/bench
 	$(BIN)/python benchmarks/label_cpu.py
 	$(BIN)/python benchmarks/measure.py
+	$(BIN)/python benchmarks/small.py
 	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/summary.py
+	$(BIN)/python benchmarks/plots.py
 
 samples: .venv/package
 	$(BIN)/python sample_data/make.py
@@ -127,4 +153,12 @@ clean:
 
 .venv/bench: .venv/package
 	$(PIP) install --group bench
+	@touch $@
+
+.venv/docs: .venv/package
+	$(PIP) install --group docs
+	@touch $@
+
+.venv/dist: .venv/bin/python
+	$(PIP) install --group dist
 	@touch $@

@@ -1,31 +1,45 @@
-"""Plot the throughput of labeling on a GPU over density and granularity of noise.
+"""Plot stored results: equilabel beside other libraries, and noise on a GPU.
 
-Run as ``python benchmarks/plots.py`` after ``label_cuda.py --density``; writes
-``docs/images/throughput.png``.
+Run as ``python benchmarks/plots.py``; writes ``docs/images/comparison.png`` and, from the results
+of ``label_cuda.py --density``, ``docs/images/throughput.png``.
 """
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 
 from report import load
+from summary import IMAGES_CPU, PEERS_CPU, PEERS_CUDA, labeled_cpu, labeled_cuda
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-PICTURE = Path(__file__).parents[1] / "docs" / "images" / "throughput.png"
-COLORS = ("#c8553d", "#d99a2b", "#6b8f3a", "#1b6ca8", "#4b3f72")
+PICTURES = Path(__file__).parents[1] / "docs" / "images"
+COLORS = {
+    "equilabel": "#1b6ca8",
+    "OpenCV": "#d99a2b",
+    "cc3d": "#6b8f3a",
+    "SciPy": "#b9b3a9",
+    "scikit-image": "#8a8178",
+    "colorcc": "#d99a2b",
+    "bkeccl": "#6b8f3a",
+    "CuPy": "#b9b3a9",
+    "cuCIM": "#8a8178",
+}
+GRAINS = ("#c8553d", "#d99a2b", "#6b8f3a", "#1b6ca8", "#4b3f72")
 
 
-def main() -> None:
+def draw_density() -> None:
     """Draw a line for each granularity, for both connectivities."""
     rows = load("density_cuda")["rows"]
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
     for connectivity, panel in zip((1, 2), axes, strict=True):
         grains = sorted({row["grain"] for row in rows})
-        for grain, color in zip(grains, COLORS, strict=True):
+        for grain, color in zip(grains, GRAINS, strict=True):
             line = [r for r in rows if (r["grain"], r["connectivity"]) == (grain, connectivity)]
             panel.plot(
                 [r["density"] for r in line],
@@ -49,10 +63,43 @@ def main() -> None:
         columnspacing=1.0,
         handlelength=1.2,
     )
-    PICTURE.parent.mkdir(exist_ok=True)
-    figure.savefig(PICTURE, dpi=150)
-    print(PICTURE)
+    save(figure, "throughput", dpi=150)
+
+
+def draw_comparison() -> None:
+    """Draw the throughput of all contenders, on a CPU and on a GPU."""
+    figure, panels = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+    cpu = [row for row in labeled_cpu() if "cells" not in row[0]]
+    cuda = [row for row in labeled_cuda()[: len(IMAGES_CPU)] if "cells" not in row[0]]
+    draw_bars(panels[0], cpu, PEERS_CPU, "two cores of a CPU (AMD EPYC)")
+    draw_bars(panels[1], cuda, PEERS_CUDA, "one GPU (NVIDIA H200)")
+    save(figure, "comparison", dpi=130)
+
+
+def draw_bars(axes: Any, rows: list[Any], peers: dict[str, str], title: str) -> None:
+    """Draw a group of bars for each image, a bar for each contender."""
+    for turn, who in enumerate(["equilabel", *reversed(peers)]):
+        speeds = [
+            prod(shape) / seconds[who] / 1e9 if who in seconds else 0 for _, shape, seconds in rows
+        ]
+        places = [row + 0.16 * (turn - 2) for row in range(len(rows))]
+        axes.barh(places, speeds, 0.16, color=COLORS[who], label=who)
+    axes.set(xlabel="gigapixels a second", title=title)
+    axes.set_yticks(range(len(rows)), [name.replace(", ", ",\n") for name, *_ in rows])
+    axes.invert_yaxis()
+    axes.grid(axis="x", alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="lower right")
+
+
+def save(figure: Any, name: str, dpi: int) -> None:
+    """Write a picture of the documentation."""
+    path = PICTURES / f"{name}.png"
+    figure.savefig(path, dpi=dpi)
+    print(path)
 
 
 if __name__ == "__main__":
-    main()
+    draw_comparison()
+    draw_density()

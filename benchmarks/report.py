@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -165,9 +168,10 @@ def properties() -> str:
         axes = " or ".join(map(str, row.ranks)) or "any"
         made = "counts" if row.counted else "host"
         values = "yes" if row.intensity else ""
-        source = {"skimage": "scikit-image", "equilabel": "ours"}[row.source]
+        source = {"skimage": "scikit-image"}.get(row.source, row.source)
         rows.append([f"`{row.name}`", row.summary, source, axes, values, made])
-    return table(["column", "what it is", "definition", "axes", "values", "made by"], rows)
+    head = ["column", "what it is", "definition", "spatial axes", "intensity image", "made by"]
+    return table(head, rows)
 
 
 def startup() -> str:
@@ -298,7 +302,7 @@ def measure_cuda() -> str:
 
 
 TABLES = {
-    "performance.md": {
+    "lab-notes.md": {
         label_cpu: "label_cpu",
         measure: "measure",
         measure_fused: "measure",
@@ -312,9 +316,9 @@ TABLES = {
 }
 
 
-def main() -> None:
-    """Write every table that has results."""
-    for name, tables in TABLES.items():
+def write(pages: dict[str, dict[Callable[[], str], str]]) -> None:
+    """Write every table that has results into its page."""
+    for name, tables in pages.items():
         page = (DOCS / name).read_text()
         for make, results in tables.items():
             if results and not (RESULTS / f"{results}.json").exists():
@@ -330,4 +334,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write(TABLES)

@@ -1,5 +1,6 @@
 """Pages that are written from the package say what the package says."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -38,6 +39,114 @@ def test_every_property_of_skimage_is_known_by_its_name():
     assert theirs == set(COL_DTYPES)
 
 
-def test_images_of_the_page_exist():
-    for link in re.findall(r"\]\((images/[^)]+)\)", PAGE):
-        assert (ROOT / "docs" / link).exists(), link
+@pytest.mark.parametrize("program", ["report", "summary"])
+def test_tables_of_benchmarks_are_those_of_the_stored_results(program, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    tables = importlib.import_module(program).TABLES
+    for name, makers in tables.items():
+        page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        for make in makers:
+            assert f"<!-- {make.__name__} -->\n{make()}\n<!-- end -->" in page, make.__name__
+
+
+def test_times_in_the_readme_are_those_of_the_stored_results(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    summary = importlib.import_module("summary")
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    cpu = {name: seconds for name, _, seconds in summary.labeled_cpu()}["nuclei"]
+    ours, theirs = cpu["equilabel"] * 1e3, cpu["scikit-image"] * 1e3
+    assert f"of nuclei in {ours:.0f} ms; scikit-image takes {theirs:.0f} ms" in readme
+    cuda = {(name, shape[0]): seconds for name, shape, seconds in summary.labeled_cuda()}
+    blobs = cuda["smooth blobs", 8192]
+    assert f"67 megapixels of smooth blobs takes {blobs['equilabel'] * 1e3:.2f} ms" in readme
+    assert round(blobs["equilabel"] / blobs["null"]) == 2
+    assert "twice as long as writing the labels" in readme
+
+
+PAGES = [
+    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "sample_data/README.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_that_a_page_links_to_exist(page):
+    for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8")):
+        target = page.parent / link
+        made = link.startswith("gallery/")  # when the site is built, from a script of this name
+        assert made or target.exists(), link
+        if made and link != "gallery/index":
+            assert (ROOT / "examples" / f"{Path(link).name}.py").exists(), link
+
+
+def test_every_page_stands_in_the_contents_of_the_site():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    contents = re.findall(r"^[\w/-]+$", index, re.MULTILINE)
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert pages <= set(contents)
+    assert {name for name in contents if "/" not in name} <= pages
+
+
+def named_files(page):
+    """Yield each file that a page names, with the folder that its heading names."""
+    folder = ""
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            found = re.search(r"`([\w/]+/)`", line)
+            folder = found.group(1) if found else ""
+        for name in re.findall(r"`([\w/]+(?:\.(?:py|cuh?)|/))`", line):
+            yield folder, name
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "glossary.md", "methods.md", "lab-notes.md"])
+def test_files_of_the_package_that_a_page_names_exist(name):
+    package = ROOT / "src" / "equilabel"
+    named = list(named_files(ROOT / "docs" / name))
+    assert named
+    for folder, file in named:
+        places = [package / folder / file, package / file, ROOT / file]
+        assert any(place.exists() for place in places), f"{name} names {file}, in {folder or '.'}"
+
+
+LISTED = ["labeling", "methods", "measuring", "kernels/cpu", "kernels/cuda", "devices"]
+
+
+@pytest.mark.parametrize("folder", LISTED)
+def test_the_page_about_the_architecture_names_every_file(folder):
+    page = ROOT / "docs" / "architecture.md"
+    named = {file for base, file in named_files(page) if base == f"{folder}/"}
+    there = {
+        file.name for file in (ROOT / "src" / "equilabel" / folder).iterdir() if file.is_file()
+    }
+    assert there - {"__init__.py"} <= named
+
+
+def test_levels_of_the_page_about_the_architecture_are_those_that_are_checked():
+    from test_architecture import LEVELS
+
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", page, re.MULTILINE)
+    said = {
+        room.split("/")[0].removesuffix(".py").replace("__init__", ""): int(level)
+        for level, rooms in rows
+        for room in re.findall(r"`([\w/.]+)`", rooms)
+    }
+    assert said == {room: level for room, level in LEVELS.items() if room != "__main__"}
+
+
+def test_files_that_the_page_for_contributors_names_exist():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w./]+\.(?:py|md|toml)|[\w/]+/)`", page))
+    named = {name for name in named if not re.search(r"\bx\.|_build|__pycache__", name)}
+    assert len(named) > 20
+    for name in named:
+        assert (ROOT / name).exists() or list((ROOT / "src" / "equilabel").rglob(name)), name
+
+
+def test_targets_that_the_page_for_contributors_names_are_in_the_makefile():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"`make ([\w-]+)`", page)
+    assert {"test", "docs", "dist"} <= set(targets)
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

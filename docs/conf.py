@@ -1,0 +1,47 @@
+"""Build the site from the pages of this folder: `make docs`; warnings are errors."""
+
+import equilabel
+
+project = "equilabel"
+author = "the equilabel developers"
+copyright = "2026, the equilabel developers"  # noqa: A001 - Sphinx asks for this name
+version = release = equilabel.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["_build", "_templates", "images"]
+templates_path = ["_templates"]
+default_role = "py:obj"  # `names` in docstrings
+
+# Pages are read on the web page of the repository, too: they link to headings and files as there.
+myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections say it better
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+}
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"equilabel {version}"
+html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2}
+html_show_sourcelink = False
