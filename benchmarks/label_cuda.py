@@ -117,7 +117,7 @@ def unite(table: Any) -> Any:
 def number(table: Any) -> Any:
     """Give labels to nodes and runs, and hand on the table."""
     runs.number(table)
-    runs.settle(table)
+    runs._resolve(table)
     return table
 
 

@@ -165,15 +165,15 @@ def test_runs_are_counted_and_their_values_summed(started, kind, many):
     shape, layout = LAYOUTS[kind]
     cut = tiling.arrange(shape, layout.rank, layout.stacked, many)
     job = np.zeros((), f"V{SIZES['Job']}")
-    table = SimpleNamespace(job=job, tiling=cut, many=many, node="u4", settled=False)
+    table = SimpleNamespace(job=job, tiling=cut, many=many, node="u4", resolved=False)
     joined = accumulate.RunSource(table, shape, 7)
     joined.count(layout)
-    assert table.settled
+    assert table.resolved
     values = on_device(np.ones(shape, "u2"))
     joined.add_gray(layout, values, on_device(np.zeros((8, 4), np.uint64)))
     check(started)
-    settled = [arguments[2] for _, _, _, arguments in started]
-    assert settled == [False, True]  # the second finds labels where the first put them
+    resolved = [arguments[2] for _, _, _, arguments in started]
+    assert resolved == [False, True]  # the second finds labels where the first put them
 
 
 @pytest.mark.parametrize("shape", [(33, 31), (5, 6, 40)])

@@ -41,6 +41,8 @@ def count_labels(labels: Any, values: Any, plan: Plan, box: Any = None) -> Count
         If a label is negative or beyond int64, or lies in several images of a stack.
     """
     device = resolve("auto", labels)
+    if box is not None and device != "cpu":  # counts are of the host in any case
+        return count_labels(fetch(labels), None if values is None else fetch(values), plan, box)
     if not (labels.dtype.isnative and labels.flags.c_contiguous):
         labels = labels.astype(labels.dtype.newbyteorder("="), order="C")
     if device == "cpu":
@@ -53,8 +55,8 @@ def _count_here(labels: Any, values: Any, plan: Plan, box: Any, device: str) -> 
     """Count C-contiguous labels on the device that holds them, which is the current one."""
     values = None if values is None else place(values, device)
     kernels, layout = passes("accumulate", device), plan.layout
-    more = {} if box is None else {"box": box}
-    found = kernels.Accumulator(kernels.LabelSource(labels), layout, keep=plan.needs_pixels, **more)
+    source = kernels.LabelSource(labels)
+    found = kernels.Accumulator(source, layout, keep=plan.needs_pixels, box=box)
     check_not_negative(found.labels, labels)
     high = None
     rows = find_wide(found.table, layout, labels.shape)

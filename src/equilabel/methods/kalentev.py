@@ -7,12 +7,40 @@ Listings 1 to 3, for any number of axes and any neighborhood; Listing 4 for size
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from .contract import Domain, Roots
 
 
-def recipe(passes: Any, domain: Domain, *, accumulate: bool = False) -> Roots:
+class Passes(Protocol):
+    """The passes of a device; `labels` and `counts` are arrays of that device."""
+
+    def init_labels(self, grid: Any) -> Any:
+        """Label every foreground element with its own index in the padded image (Listing 1)."""
+        ...
+
+    def scan(self, grid: Any, labels: Any) -> bool:
+        """Lower what each label refers to; tell whether any was lowered (Listing 3)."""
+        ...
+
+    def analyze(self, labels: Any) -> None:
+        """Point every element at the end of its chain of labels (Listing 2)."""
+        ...
+
+    def init_counts(self, grid: Any, labels: Any) -> Any:
+        """Count every element and its exposed faces as its own component (Section 4)."""
+        ...
+
+    def analyze_counts(self, labels: Any, counts: Any) -> None:
+        """Do as `analyze`, and move the counts of each element to that end (Listing 4)."""
+        ...
+
+    def crop(self, grid: Any, labels: Any) -> Any:
+        """Take the padding off: labels become roots."""
+        ...
+
+
+def recipe(passes: Passes, domain: Domain, *, accumulate: bool = False) -> Roots:
     """Find the root of every element.
 
     A label is an index into the padded image, and so a reference as well: no second array is

@@ -5,12 +5,28 @@ Y. Komura, A generalized GPU-based connected component labeling algorithm, arXiv
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from .contract import Domain, Roots
 
 
-def recipe(passes: Any, domain: Domain) -> Roots:
+class Passes(Protocol):
+    """The passes of a device; `labels` is an array of that device."""
+
+    def initialize(self, grid: Any) -> Any:
+        """Label every foreground element with its lowest neighbor, or itself."""
+        ...
+
+    def analyze(self, labels: Any) -> None:
+        """Point every element at the end of its chain of labels."""
+        ...
+
+    def reduce_labels(self, grid: Any, labels: Any) -> None:
+        """Unite every element with its other neighbors (Algorithm 1)."""
+        ...
+
+
+def recipe(passes: Passes, domain: Domain) -> Roots:
     """Find the root of every element.
 
     Four passes and no iteration on the host: initialization, analysis, label reduction, analysis.

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from .contract import Domain
 
 
-def recipe(passes: Any, domain: Domain, *, room: Any = None) -> Any:
+class Passes(Protocol):
+    """The passes of a device; `table` holds the runs of an image there."""
+
+    def pack(self, grid: Any, room: Any) -> Any:
+        """Find the runs of an image."""
+        ...
+
+    def unite(self, table: Any) -> None:
+        """Unite the runs that touch."""
+        ...
+
+
+def recipe(passes: Passes, domain: Domain, *, room: Any = None) -> Any:
     """Find the runs of an image and unite those that touch.
 
     Parameters

@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel import threads
 from equilabel.devices import fetch, is_on_cuda, library, passes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
     from numpy.typing import NDArray
 
 WIDEST = 2**24  # gray values that a table may hold
 COARSE = 2**16  # steps into which more gray values than that are gathered
 BINS = 256
-PIECE = 2**20  # pixels that are worth a thread, or a copy
-MOST = 8  # threads
+PIECE = 2**20  # pixels that are copied at once
 
 
 def count_integers(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int, int]:
@@ -95,30 +94,13 @@ def count_floats(
     if not (edges[1:] > edges[:-1]).all():
         raise FloatingPointError
     flat, centers = _flat(pixels), (edges[:-1] + edges[1:]) / 2
-    if is_on_cuda(pixels):
-        return fetch(passes("histogram", "cuda").count_bins(flat, edges)), centers
-    tables = np.zeros((len(_cuts(flat)), BINS), dtype=np.int64)
-    tasks = [
-        (flat[start:stop], edges, table)
-        for (start, stop), table in zip(_cuts(flat), tables, strict=True)
-    ]
-    threads.each(passes("histogram", "cpu").count_bins, tasks)
-    return tables.sum(axis=0), centers
+    return fetch(_passes(flat).count_bins(flat, edges)), centers
 
 
 def _count_narrow(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     bits = 8 * pixels.dtype.itemsize
     flat = _flat(pixels).view(f"u{pixels.dtype.itemsize}")
-    if is_on_cuda(flat):
-        counts = fetch(passes("histogram", "cuda").count_values(flat, 2**bits))
-    else:
-        tables = np.zeros((len(_cuts(flat)), 4, 2**bits), dtype=np.int64)
-        tasks = [
-            (flat[start:stop], table)
-            for (start, stop), table in zip(_cuts(flat), tables, strict=True)
-        ]
-        threads.each(passes("histogram", "cpu").count_values, tasks)
-        counts = tables.sum(axis=(0, 1))
+    counts = fetch(_passes(flat).count_values(flat, 2**bits))
     lowest = 0
     if pixels.dtype.kind == "i":  # seen as unsigned, the negative ones come last
         counts, lowest = np.roll(counts, 2 ** (bits - 1)), -(2 ** (bits - 1))
@@ -126,10 +108,9 @@ def _count_narrow(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     return counts[found[0] : found[-1] + 1], lowest + int(found[0])
 
 
-def _cuts(flat: NDArray[Any]) -> list[tuple[int, int]]:
-    """Cut pixels among few threads: each needs a table of its own."""
-    pieces = min(flat.size // PIECE, threads.available(), MOST)
-    return threads.ranges(flat.size, pieces * threads.WEIGHT)
+def _passes(pixels: NDArray[Any]) -> ModuleType:
+    """Load the passes for the device that holds an image."""
+    return passes("histogram", "cuda" if is_on_cuda(pixels) else "cpu")
 
 
 def _flat(pixels: NDArray[Any]) -> NDArray[Any]:

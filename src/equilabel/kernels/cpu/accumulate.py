@@ -65,14 +65,14 @@ class Accumulator:
         if isinstance(source, RunSource) and not keep and layout.pairs != "all":
             plain = Layout(layout.axes, layout.stacked, pairs=layout.pairs)
             if layout == plain:
-                self.labels, self.table = add_runs(source, layout)
+                self.labels, self.table = _add_runs(source, layout)
                 return
         passes = list_passes(layout)
         kept = None if box is None else rows_within(source.sides, box)
         columns = (0, self._columns) if box is None else box[-1]
         self._strips: list[Strip] = threads.each(
             lambda first, last: measure_strip(source, passes, first, last, kept, columns, keep),
-            strips_of(source.sides, STRIP),
+            _strips_of(source.sides, STRIP),
         )
         self.labels, self.table, self._lines = join(self._strips, layout)
 
@@ -187,7 +187,7 @@ class Accumulator:
 
 
 @lru_cache(256)
-def strips_of(sides: tuple[int, ...], pixels: int) -> list[tuple[int, int]]:
+def _strips_of(sides: tuple[int, ...], pixels: int) -> list[tuple[int, int]]:
     """Cut the rows of an image into strips of about so many pixels."""
     columns = sides[-1]
     count = prod(sides[:-1]) if columns else 0
@@ -207,7 +207,7 @@ def _plain(values: NDArray[Any]) -> tuple[NDArray[Any], int]:
     return np.ascontiguousarray(values).reshape(-1), values.shape[1]
 
 
-def add_runs(source: RunSource, layout: Layout) -> tuple[Any, Any]:
+def _add_runs(source: RunSource, layout: Layout) -> tuple[Any, Any]:
     """Count places alone, in a table for each thread: nothing else is held."""
     table = source.table
     count = int(table.parents[: table.counts[-1]].max(initial=0))

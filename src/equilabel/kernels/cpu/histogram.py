@@ -1,12 +1,76 @@
 """Passes from pixels to histograms."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+
+from equilabel import threads
 
 from .caching import njit
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PIECE = 2**20  # pixels that are worth a thread
+MOST = 8  # threads: each needs a table of its own
+
+
+def count_values(pixels: NDArray[Any], bins: int) -> NDArray[np.int64]:
+    """Count how often each value occurs.
+
+    Parameters
+    ----------
+    pixels : (P,) array of uint8 or uint16
+    bins : int
+        More than every pixel; not checked.
+
+    Returns
+    -------
+    (bins,) array of int64
+    """
+    spans = _spans(pixels)
+    tables = np.zeros((len(spans), 4, bins), np.int64)
+    tasks = [(pixels[a:b], table) for (a, b), table in zip(spans, tables, strict=True)]
+    threads.each(add_values, tasks)
+    counts: NDArray[np.int64] = tables.sum(axis=(0, 1))
+    return counts
+
+
+def count_bins(pixels: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.int64]:
+    """Count the pixels in each of many bins of equal width.
+
+    Parameters
+    ----------
+    pixels : (P,) array of float32 or float64
+        NaN and pixels outside of the edges are left out.
+    edges : (B + 1,) array of the type of `pixels`
+        Ascending, finite, evenly spaced but for rounding. Not checked.
+
+    Returns
+    -------
+    (B,) array of int64
+    """
+    spans = _spans(pixels)
+    tables = np.zeros((len(spans), edges.size - 1), np.int64)
+    tasks = [(pixels[a:b], edges, table) for (a, b), table in zip(spans, tables, strict=True)]
+    threads.each(add_bins, tasks)
+    counts: NDArray[np.int64] = tables.sum(axis=0)
+    return counts
+
+
+def _spans(pixels: NDArray[Any]) -> list[tuple[int, int]]:
+    """Cut pixels among few threads."""
+    pieces = min(pixels.size // PIECE, threads.available(), MOST)
+    return threads.ranges(pixels.size, pieces * threads.WEIGHT)
+
+
+# -------------------------------------------------------------------- kernels
+
 
 @njit(nogil=True, cache=True)
-def count_values(pixels, counts):
+def add_values(pixels, counts):
     """Count how often each value occurs.
 
     Four tables take turns, so that a long stretch of one value does not wait for its own count.
@@ -28,7 +92,7 @@ def count_values(pixels, counts):
 
 
 @njit(nogil=True, cache=True)
-def count_bins(pixels, edges, counts):
+def add_bins(pixels, edges, counts):
     """Count the pixels in each of many bins of equal width.
 
     Parameters

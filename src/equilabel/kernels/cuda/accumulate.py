@@ -26,11 +26,13 @@ class Accumulator:
 
     Parameters
     ----------
-    rows : LabelSource or RunSource
+    source : LabelSource or RunSource
     layout : Layout
         What to count.
     keep : bool
         As on the CPU; pixels are looked at again anyway.
+    box : None
+        Parts of images are counted on the CPU, see `equilabel.measuring.counting.count_labels`.
 
     Attributes
     ----------
@@ -40,18 +42,24 @@ class Accumulator:
         As `equilabel.kernels.layout` says.
     """
 
-    def __init__(self, rows: LabelSource | RunSource, layout: Layout, keep: bool = False):
+    def __init__(
+        self,
+        source: LabelSource | RunSource,
+        layout: Layout,
+        keep: bool = False,
+        box: None = None,
+    ) -> None:
         self.layout = layout
-        self._rows, self._flat = rows, rows.flat
-        table = rows.count(layout)
+        self._rows, self._flat = source, source.flat
+        table = source.count(layout)
         if len(table) == 0:
-            self.labels, self.table = rows.ids[:1], np.zeros((1, layout.width), np.int64)
+            self.labels, self.table = source.ids[:1], np.zeros((1, layout.width), np.int64)
             return
-        self._lines = Lines(table, dense=rows.flat is None)
+        self._lines = Lines(table, dense=source.flat is None)
         self.table, self.labels = self._lines.table, self._lines.labels
         self._count = len(table)
-        if rows.ids is not None:
-            self.labels = rows.ids[self.labels]
+        if source.ids is not None:
+            self.labels = source.ids[self.labels]
 
     def values(self, values):
         """Sum the values of each label, and find the least and greatest.

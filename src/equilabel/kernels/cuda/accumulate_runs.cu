@@ -125,16 +125,16 @@ struct Runs {
 
     // Put labels in place of nodes in the run tables, if they are not there yet, and keep the first. All
     // threads of a block call this; each group of neighbors sees what it did once it has waited.
-    __device__ void settle_rows(const Job& job, const Strip& strip, bool settled, int each) const
+    __device__ void resolve_rows(const Job& job, const Strip& strip, bool resolved, int each) const
     {
         const int first = threadIdx.x / WORDS * each, end = min(first + each, strip.rows);
         for (int row = first; row < end; row += SETTLED)
-            settle<Id, WORDS, MANY>(
+            resolve<Id, WORDS, MANY>(
                 job, strip.line + row, strip.segment, min(end - row, SETTLED),
                 [&](int k, unsigned run, Id label) {
                     if (run < Near) labels.of[row + k][run] = label;
                 },
-                settled);
+                resolved);
         __syncwarp();
     }
 
@@ -161,7 +161,7 @@ struct Runs {
 // One block per strip. `scene.tall` is a multiple of the rows that a block walks through at once.
 template <typename Id, int WORDS, bool MANY, int Rank, int Steps, int Euler, int Outline, bool Seconds>
 __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Outline, Seconds>>)
-    tally_runs(const __grid_constant__ Job job, const __grid_constant__ Scene scene, bool settled,
+    tally_runs(const __grid_constant__ Job job, const __grid_constant__ Scene scene, bool resolved,
                u8* table)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
     const Entries runs(job, strip, planes, labels);
     ledger.clear();
     if (threadIdx.x == 0) origin.find(strip, scene);
-    runs.settle_rows(job, strip, settled, each);
+    runs.resolve_rows(job, strip, resolved, each);
     planes.read(job, scene, strip);
     const auto write = [&](Id label, const typename At<Asked>::Line& line) {
         write_counts<Asked>(line, origin, scene, table + static_cast<Index>(label) * scene.width);
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Out
 template <typename Id, int WORDS, bool MANY, typename Gray>
 __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     value_runs(const __grid_constant__ Job job, const __grid_constant__ Scene scene,
-             bool settled, const Gray* __restrict__ values, bool aligned, u8* table)
+             bool resolved, const Gray* __restrict__ values, bool aligned, u8* table)
 {
     typedef Planes<WORDS, Kinds<2, 0, 0, 0, false>> Words;
     __shared__ Ledger<Id, Values> ledger;
@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     const int each = scene.tall * WORDS / MEASURERS;
     const Entries runs(job, strip, planes, labels);
     ledger.clear();
-    runs.settle_rows(job, strip, settled, each);
+    runs.resolve_rows(job, strip, resolved, each);
     planes.read(job, scene, strip);
     const auto write = [&](Id label, const Values& line) {
         write_values<Gray>(line, table + VALUE_COLUMNS * static_cast<Index>(label));

@@ -155,6 +155,6 @@ __global__ void __launch_bounds__(THREADS)
     const Index line = line_of(plan, thread_index() / WORDS, segment) * SETTLED;
     const Index left = plan.rows - line;
     if (left > 0)
-        settle<Id, WORDS, MANY>(job, line, segment, left < SETTLED ? static_cast<int>(left) : SETTLED,
+        resolve<Id, WORDS, MANY>(job, line, segment, left < SETTLED ? static_cast<int>(left) : SETTLED,
                                 [](int, unsigned, Id) {});
 }

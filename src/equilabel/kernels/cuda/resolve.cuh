@@ -9,10 +9,10 @@ template <typename Id>
 constexpr Id LABEL = Id(1) << (8 * sizeof(Id) - 1);
 
 // `WORDS` neighboring threads take the runs of a segment in up to `SETTLED` rows, and show every label to
-// `keep`, with its row and run. Nodes are not stored to. `settled` says that the tables hold labels already.
+// `keep`, with its row and run. Nodes are not stored to. `resolved` says that the tables hold labels already.
 template <typename Id, int WORDS, bool MANY, class Keep>
-__device__ inline void settle(const Job& job, Index line, int segment, int rows, const Keep& keep,
-                              bool settled = false)
+__device__ inline void resolve(const Job& job, Index line, int segment, int rows, const Keep& keep,
+                              bool resolved = false)
 {
     const Plan& plan = job.plan;
     const Id* const nodes = static_cast<const Id*>(job.nodes);
@@ -35,7 +35,7 @@ __device__ inline void settle(const Job& job, Index line, int segment, int rows,
                         : table.last + static_cast<Index>(k) * plan.segments;
             if (run < runs[k]) label[k] = *at[k];
         }
-        if (!settled) {
+        if (!resolved) {
 #pragma unroll
             for (int k = 0; k < SETTLED; ++k)
                 if (run < runs[k]) label[k] = nodes[label[k]] & ~LABEL<Id>;

@@ -48,7 +48,7 @@ class RunTable:
         Type of nodes and labels of runs, as kernels name it.
     memory : tuple
         What addresses in the job point to.
-    settled : bool
+    resolved : bool
         Whether run tables hold labels, no longer nodes.
     """
 
@@ -61,12 +61,12 @@ class RunTable:
     many: bool
     node: str
     memory: tuple[Any, ...]
-    settled: bool = False
+    resolved: bool = False
 
     whole = True  # values are whole numbers: floats do not come here
 
 
-def label_at_once(*_: Any) -> None:
+def label_at_once(image: Any, foreground: Any, connectivity: int, stacked: bool) -> None:
     """Label a small image in a single call: there is no such way on this device."""
     return None
 
@@ -89,11 +89,11 @@ def pack(grid: Grid, room: cupy.ndarray) -> RunTable:
     if bytes_each != room.itemsize:
         nodes = cupy.empty(room.size, np.uint64)
     words = tiling.tile[0]
-    blocks, begins = lay_out(tiling.segments, words, image.size if many else 0, bytes_each)
+    blocks, begins = _lay_out(tiling.segments, words, image.size if many else 0, bytes_each)
     memory = cupy.empty(begins[-1], np.uint8)
     count = cupy.empty((), np.int64)
     base, pixels, labels = memory.data.ptr, image.data.ptr, room.data.ptr
-    kernels = compiled(
+    kernels = _compiled(
         f"Gray<{dtype.str[1:]}>" if compare in (">", "<=", "<") else "",
         dtype.itemsize,
         bytes_each,
@@ -117,7 +117,7 @@ def pack(grid: Grid, room: cupy.ndarray) -> RunTable:
         tiling.seam_blocks,
         tiling.seams,
         tiling.groups,
-        0 if level is None else pixel(level, dtype),
+        0 if level is None else _pixel(level, dtype),
         COMPARES.index(compare),
         tiling.columns % 16 == 0 and pixels % 16 == 0,
         tiling.columns % 4 == 0 and labels % 16 == 0,
@@ -127,7 +127,7 @@ def pack(grid: Grid, room: cupy.ndarray) -> RunTable:
     arguments = np.array((job.ctypes.data, tiling.edges.ctypes.data), np.uintp)
     keep = (image, room, nodes, memory, arguments)
     stream, told_at = cupy.cuda.get_current_stream().ptr, arguments.ctypes.data
-    start = partial(launch, stream, told_at)
+    start = partial(_launch, stream, told_at)
     table = RunTable(tiling, kernels, job, start, blocks, count, many, f"u{bytes_each}", keep)
     start(kernels[0], tiling.tiles)
     return table
@@ -145,11 +145,11 @@ def number(table: RunTable) -> cupy.ndarray:
     return table.count
 
 
-def settle(table: RunTable) -> None:
+def _resolve(table: RunTable) -> None:
     """Put labels in place of nodes in the run tables, unless measuring did so."""
-    if not table.settled:
+    if not table.resolved:
         table.start(table.kernels[3], table.tiling.entry_blocks)
-        table.settled = True
+        table.resolved = True
 
 
 def paint(table: RunTable, out: cupy.ndarray, blank: bool) -> None:
@@ -162,11 +162,13 @@ def paint(table: RunTable, out: cupy.ndarray, blank: bool) -> None:
     blank : bool
         Whether it holds zeros; all of it is written in any case.
     """
-    settle(table)
+    _resolve(table)
     table.start(table.kernels[4], table.tiling.word_blocks)
 
 
-def launch(stream: int, arguments: int, function: int, blocks: int, threads: int = THREADS) -> None:
+def _launch(
+    stream: int, arguments: int, function: int, blocks: int, threads: int = THREADS
+) -> None:
     """Start a kernel, if it has any blocks: by addresses, a third of the time of a call."""
     if blocks:
         cupy.cuda.driver.launchKernel(
@@ -175,7 +177,9 @@ def launch(stream: int, arguments: int, function: int, blocks: int, threads: int
 
 
 @lru_cache(64)
-def lay_out(segments: int, words: int, pixels: int, bytes_each: int) -> tuple[int, tuple[int, ...]]:
+def _lay_out(
+    segments: int, words: int, pixels: int, bytes_each: int
+) -> tuple[int, tuple[int, ...]]:
     """Lay out the tables of an image in one piece of memory.
 
     Parameters
@@ -202,7 +206,7 @@ def lay_out(segments: int, words: int, pixels: int, bytes_each: int) -> tuple[in
 
 
 @lru_cache(64)
-def compiled(
+def _compiled(
     gray: str,
     pixel: int,
     node: int,
@@ -226,6 +230,6 @@ def compiled(
 
 
 @lru_cache(64)
-def pixel(value: Any, dtype: Any) -> int:
+def _pixel(value: Any, dtype: Any) -> int:
     """Return the unsigned integer of the same bits."""
     return int(np.array(value, dtype).view(f"u{dtype.itemsize}")[()])

@@ -176,8 +176,8 @@ class RunSource:
 
     def _measure(self, function, scene, *arguments):
         """Start a kernel, which puts labels in place of nodes if nobody did so before."""
-        settled, self.table.settled = self.table.settled, True
-        _measure(function, scene, self.table.job, np.bool_(settled), *arguments)
+        resolved, self.table.resolved = self.table.resolved, True
+        _measure(function, scene, self.table.job, np.bool_(resolved), *arguments)
 
     def _describe(self, layout, most):
         """Describe strips in which a thread takes up to so many rows, fewer where there are few."""

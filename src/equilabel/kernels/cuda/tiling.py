@@ -124,7 +124,7 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
         faces = tiles[4] * (2 if inner > 2 else 1)
         bordering = prod(lines[:3]) * (tiles[3] * lines[4] + (lines[3] - tiles[3]) * faces)
     seams = rows * (segments - 1)
-    settled = -(-rows // SETTLED)
+    resolved = -(-rows // SETTLED)
     groups = bordering * segments
     return Tiling(
         plan.tobytes(),
@@ -139,7 +139,7 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
         -(-seams // THREADS),
         -(-groups * words // THREADS),
         -(-rows * segments * words // THREADS),
-        -(-settled * segments * words // THREADS),
+        -(-resolved * segments * words // THREADS),
     )
 
 
