@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import config, njit
 
-from equilabel.kernels.cpu import bits
+from equilabel.kernels.cpu import bits, vector_compare, vector_paint
 
 TYPES = ("u1", "i2", "i4", "u8")  # every width; signs make no difference to bits
 WORDS = st.integers(0, 2**64 - 1)
@@ -14,24 +14,24 @@ STARTS = [(0, 1), (64, 0), (3, 67), (71, 70), (9, 9)]
 
 
 def compare(pixels, start, other, value):
-    return bits.differs(pixels, start, value), bits.agrees(pixels, start, other)
+    return vector_compare.differs(pixels, start, value), vector_compare.agrees(pixels, start, other)
 
 
 def compare_part(pixels, start, other, value, width):
-    differing = bits.differs_within(pixels, start, value, width)
-    return differing, bits.agrees_within(pixels, start, other, width)
+    differing = vector_compare.differs_within(pixels, start, value, width)
+    return differing, vector_compare.agrees_within(pixels, start, other, width)
 
 
 def write(labels, start, word, label):
-    bits.paint(labels, start, word, label)
+    vector_paint.paint(labels, start, word, label)
 
 
 def write_over(labels, start, word, label):
-    bits.blend(labels, start, word, label)
+    vector_paint.blend(labels, start, word, label)
 
 
 def write_eight(labels, start, word, begins, run, table):
-    bits.spread(labels, start, word, begins, run, table)
+    vector_paint.spread(labels, start, word, begins, run, table)
 
 
 def count(word):
@@ -112,14 +112,14 @@ class Fenced:
 
 
 @pytest.mark.parametrize("width", [1, 30, 64])
-@pytest.mark.parametrize("function", [bits.agrees_within, bits.differs_within])
+@pytest.mark.parametrize("function", [vector_compare.agrees_within, vector_compare.differs_within])
 def test_pixels_that_do_not_exist_are_not_read(function, width):
     plain = getattr(function, "py_func", function)
     for size in (64, 65, 130):
         pixels = Fenced(some_pixels("u1", size))
         for start in {0, 1, size - width}:
             for other in (start - 70, start - 1, start + 1, start + 70):
-                if function is bits.agrees_within:
+                if function is vector_compare.agrees_within:
                     plain(pixels, start, other, min(width, size - start))
                 else:
                     plain(pixels, start, pixels[0], min(width, size - start))

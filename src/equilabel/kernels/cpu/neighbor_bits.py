@@ -9,8 +9,9 @@ not 0, ``planes[row, word, 1 + s]`` where they are also those of the pixel at ``
 
 import numpy as np
 
-from .bits import LAST, NONE, ONE, agrees_within, differs_within, popcount
+from .bits import LAST, NONE, ONE, popcount
 from .caching import njit
+from .vector_compare import agrees_within, differs_within
 
 
 @njit(nogil=True, cache=True)

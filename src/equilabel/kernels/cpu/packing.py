@@ -2,21 +2,16 @@
 
 import numpy as np
 
-from .bits import (
-    ALL,
-    LAST,
-    NONE,
-    ONE,
+from .bits import ALL, LAST, NONE, ONE, lowest, popcount
+from .caching import njit
+from .run_table import AXES, advance, locate, row_of
+from .vector_compare import (
     agrees_within,
     compares_within,
     differs,
     differs_within,
     fractional_within,
-    lowest,
-    popcount,
 )
-from .caching import njit
-from .run_table import AXES, advance, locate, row_of
 
 NOTHING, ONE_VALUE, SEVERAL = range(3)  # what `pack` found
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from .bits import NONE, ONE, blend, paint, popcount, spread
+from .bits import NONE, ONE, popcount
 from .caching import njit
 from .run_table import AXES, advance, locate
+from .vector_paint import blend, paint, spread
 
 FEW = 4  # runs in a word up to which painting one after the other is quicker
 BYTE = np.uint64(255)

@@ -7,7 +7,7 @@ their mean for a = 1 and b in (1, 2).
 """
 
 from .bits import LAST, NONE, ONE
-from .caching import njit
+from .caching import inlined, njit
 
 EQUAL = 3  # planes filled by `classify`: weight 1, sqrt(2), and the mean of both
 UNEVEN = 8  # straight along x, y, (x y), (x x y), (x y y); diagonal; half diagonal, half x or y
@@ -50,51 +50,16 @@ def classify(planes, border, first, last, uneven, to):
     to : int
         Planes from here on are overwritten.
     """
-    rows, words = border.shape
     for row in range(first, last):
-        for word in range(words):
+        for word in range(border.shape[1]):
             center = border[row, word]
             for k in range(UNEVEN if uneven else EQUAL):
                 planes[row, word, to + k] = NONE
             if center == NONE:
                 continue
-            north = NONE
-            northwest = NONE
-            northeast = NONE
-            if row > 0:
-                north = border[row - 1, word]
-                northwest = north << ONE
-                northeast = north >> ONE
-                if word > 0:
-                    northwest |= border[row - 1, word - 1] >> LAST
-                if word + 1 < words:
-                    northeast |= border[row - 1, word + 1] << LAST
-            south = NONE
-            southwest = NONE
-            southeast = NONE
-            if row + 1 < rows:
-                south = planes[row + 1, word, 2] & border[row + 1, word]
-                southwest = (planes[row + 1, word, 3] & border[row + 1, word]) << ONE
-                southeast = (planes[row + 1, word, 1] & border[row + 1, word]) >> ONE
-                if word > 0:
-                    southwest |= (planes[row + 1, word - 1, 3] & border[row + 1, word - 1]) >> LAST
-                if word + 1 < words:
-                    southeast |= (planes[row + 1, word + 1, 1] & border[row + 1, word + 1]) << LAST
-            west = center << ONE
-            east = (planes[row, word, 4] & center) >> ONE
-            if word > 0:
-                west |= border[row, word - 1] >> LAST
-            if word + 1 < words:
-                east |= (planes[row, word + 1, 4] & border[row, word + 1]) << LAST
-            west &= planes[row, word, 4]
-            north &= planes[row, word, 2]
+            north, south, west, east, diagonals = border_beside(planes, border, row, word)
             a1, a2, a4 = tally(north, south, west, east)
-            b1, b2, b4 = tally(
-                planes[row, word, 1] & northwest,
-                planes[row, word, 3] & northeast,
-                southwest,
-                southeast,
-            )
+            b1, b2, b4 = diagonals
             straight = center & a2 & ~(b1 & b2) & ~b4
             one = center & a1 & ~a2
             diagonal = (center & ~a1 & ~a2 & ~a4 & b2 & ~b1) | (one & b1 & b2)
@@ -118,7 +83,55 @@ def classify(planes, border, first, last, uneven, to):
                 planes[row, word, to + 2] = mixed
 
 
-@njit(nogil=True, cache=True)
+@inlined
+def border_beside(planes, border, row, word):
+    """Mark where the neighbors of the pixels of a word are border pixels of the same label.
+
+    Returns
+    -------
+    north, south, west, east : uint64
+    diagonals : (uint64, uint64, uint64)
+        How many of the four at the corners are: from `tally`.
+    """
+    rows, words = border.shape
+    north = NONE
+    northwest = NONE
+    northeast = NONE
+    if row > 0:
+        north = border[row - 1, word]
+        northwest = north << ONE
+        northeast = north >> ONE
+        if word > 0:
+            northwest |= border[row - 1, word - 1] >> LAST
+        if word + 1 < words:
+            northeast |= border[row - 1, word + 1] << LAST
+    south = NONE
+    southwest = NONE
+    southeast = NONE
+    if row + 1 < rows:
+        south = planes[row + 1, word, 2] & border[row + 1, word]
+        southwest = (planes[row + 1, word, 3] & border[row + 1, word]) << ONE
+        southeast = (planes[row + 1, word, 1] & border[row + 1, word]) >> ONE
+        if word > 0:
+            southwest |= (planes[row + 1, word - 1, 3] & border[row + 1, word - 1]) >> LAST
+        if word + 1 < words:
+            southeast |= (planes[row + 1, word + 1, 1] & border[row + 1, word + 1]) << LAST
+    west = border[row, word] << ONE
+    east = (planes[row, word, 4] & border[row, word]) >> ONE
+    if word > 0:
+        west |= border[row, word - 1] >> LAST
+    if word + 1 < words:
+        east |= (planes[row, word + 1, 4] & border[row, word + 1]) << LAST
+    diagonals = tally(
+        planes[row, word, 1] & northwest,
+        planes[row, word, 3] & northeast,
+        southwest,
+        southeast,
+    )
+    return north & planes[row, word, 2], south, west & planes[row, word, 4], east, diagonals
+
+
+@inlined
 def tally(p, q, r, s):
     """Add four words bit by bit: the ones, twos and fours of each sum."""
     pq = p ^ q

@@ -17,10 +17,10 @@ from . import (
     run_unions,
     value_unions,
 )
-from .bits import ABOVE, BELOW, UP_TO, is_whole
 from .run_table import AXES, RunTable
 from .serial_pixels import label_pixels
 from .serial_runs import label_runs
+from .vector_compare import ABOVE, BELOW, UP_TO, is_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

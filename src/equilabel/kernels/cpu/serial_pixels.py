@@ -6,10 +6,10 @@ Two scans over the image and a union-find of provisional labels (Rosenfeld and P
 
 import numpy as np
 
-from .bits import is_whole
 from .caching import njit
 from .run_table import AXES, advance
 from .union_find import find
+from .vector_compare import is_whole
 
 
 @njit(nogil=True, cache=True)

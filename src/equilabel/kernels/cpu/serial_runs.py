@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from .bits import is_whole
 from .caching import njit
 from .numbering import index, number, relabel, reorder
 from .packing import SEVERAL, begin, pack, pack_values
@@ -10,6 +9,7 @@ from .painting import paint_rows
 from .run_table import AXES, SLACK, Runs
 from .run_unions import link
 from .value_unions import link_values
+from .vector_compare import is_whole
 
 
 @njit(nogil=True, cache=True)

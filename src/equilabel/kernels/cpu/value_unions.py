@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from .bits import LAST, NONE, ONE, agrees_within
+from .bits import LAST, NONE, ONE
 from .caching import njit
 from .run_contacts import unite_contacts
 from .run_table import AXES, advance, locate
+from .vector_compare import agrees_within
 
 
 @njit(nogil=True, cache=True)

@@ -83,20 +83,8 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
     width = 32 * words
     # A tile spans one axis before the last, or two, where edges lead along them.
     tiles = [*lines[:3], -(-lines[3] // deep), -(-lines[4] // tall)]
-    strides = [prod(lines[axis + 1 :]) for axis in range(AXES)]
     steps = edges_of(leading, connectivity)
-    most = INNER if len(steps) <= INNER else MOST_EDGES
-    edges = np.zeros(
-        (),
-        np.dtype(
-            [("back", "i8", most), ("step", "i1", (most, AXES)), ("diagonal", "i1", most)],
-            align=True,
-        ),
-    )
-    for k, (step, diagonal) in enumerate(steps):
-        edges["step"][k] = step
-        edges["diagonal"][k] = diagonal
-        edges["back"][k] = -sum(a * b for a, b in zip(step, strides, strict=True))
+    most, edges = edge_table(steps, lines)
     rows = prod(lines)
     segments = -(-columns // width)
     inner = sum(step[:3] == (0, 0, 0) for step, _ in steps)
@@ -141,6 +129,24 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
         -(-rows * segments * words // THREADS),
         -(-resolved * segments * words // THREADS),
     )
+
+
+def edge_table(steps: Any, lines: tuple[int, ...]) -> tuple[int, Any]:
+    """Describe the edges of rows to kernels; return how many there is room for, too."""
+    strides = [prod(lines[axis + 1 :]) for axis in range(AXES)]
+    most = INNER if len(steps) <= INNER else MOST_EDGES
+    edges = np.zeros(
+        (),
+        np.dtype(
+            [("back", "i8", most), ("step", "i1", (most, AXES)), ("diagonal", "i1", most)],
+            align=True,
+        ),
+    )
+    for k, (step, diagonal) in enumerate(steps):
+        edges["step"][k] = step
+        edges["diagonal"][k] = diagonal
+        edges["back"][k] = -sum(a * b for a, b in zip(step, strides, strict=True))
+    return most, edges
 
 
 def tile_of(columns: int, leading: int, many: bool) -> tuple[int, int, int]:
