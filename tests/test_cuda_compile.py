@@ -162,9 +162,10 @@ def test_every_kernel_compiles(file, architecture, architectures):
 
 
 SIZES = {"Scene": sources.SCENE.itemsize, "Job": tiling.PLAN.itemsize + runs.JOB.size}
-FIELDS = {"Scene": ("image_layout.cuh", sources.SCENE), "Plan": ("tiling.cuh", tiling.PLAN)}
-WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
-COUNTS = {"SIDES": sources.AXES, "AXES": tiling.AXES, "INNER": tiling.INNER, "3": 3}
+FIELDS = {
+    "ImageLayout": ("image_layout.cuh", sources.IMAGE_LAYOUT),
+    "Plan": ("tiling.cuh", tiling.PLAN),
+}
 
 
 def fields(file, struct):

@@ -110,7 +110,7 @@ def check(calls):
         assert len(kinds) == len(arguments), name
         assert blocks > 0
         for (kind, is_array), argument in zip(kinds, arguments, strict=True):
-            if kind in ("Job", "Scene"):
+            if kind in ("Job", "ImageLayout"):
                 assert argument.shape == (), (name, kind)
                 assert argument.itemsize == SIZES[kind], (name, kind)
             elif is_array:
@@ -141,15 +141,15 @@ LAYOUTS = {
 def test_labels_are_counted_and_values_summed(started, kind, dtype):
     shape, layout = LAYOUTS[kind]
     labels = on_device(np.arange(np.prod(shape)).reshape(shape) % 5).astype(dtype).view(OnDevice)
-    survey = accumulate.Accumulator(accumulate.LabelSource(labels), layout)
+    accumulator = accumulate.Accumulator(accumulate.LabelSource(labels), layout)
     size = labels.size
     for values in (np.ones((size, 1), "u1"), np.ones((size, 1), "u2"), np.ones((size, 2), "f4")):
-        survey.values(on_device(values))
-    centers = np.zeros((len(survey.labels), layout.rank))
-    survey.squares(on_device(np.ones((size, 1), "f4")), np.zeros((len(survey.labels), 1)))
+        accumulator.values(on_device(values))
+    centers = np.zeros((len(accumulator.labels), layout.rank))
+    accumulator.squares(on_device(np.ones((size, 1), "f4")), np.zeros((len(accumulator.labels), 1)))
     if layout.rank in (2, 3):
-        survey.powers(centers)
-        survey.weighted(on_device(np.ones((size, 1), "f8")), 0, centers)
+        accumulator.powers(centers)
+        accumulator.weighted(on_device(np.ones((size, 1), "f8")), 0, centers)
     check(started)
     expected = {"count_labels", "value_labels", "add_values", "add_squares"}
     if layout.rank in (2, 3):

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 LIMIT = 2**63  # what a sum may reach before its digits are summed instead
 
 
-def sum_values(survey: Any, values: Any, pixels: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+def sum_values(found: Any, values: Any, pixels: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
     """Sum the values of each label, and find the least and greatest.
 
     Parameters
     ----------
-    survey : object
-        What counted the labels: `Accumulator` of `equilabel.kernels.<device>.measuring`.
+    found : object
+        What counted the labels: `Accumulator` of `equilabel.kernels.<device>.accumulate`.
     values : (P, C) array
         Values of every pixel in each channel, of NumPy or CuPy.
     pixels : (N,) array of int64
@@ -32,7 +32,7 @@ def sum_values(survey: Any, values: Any, pixels: NDArray[np.int64]) -> tuple[NDA
     squares : (N, C) array of int64
         Sums of squared values, exact; only for small integers whose sums of squares fit.
     """
-    sums, lows, highs, *squares = survey.values(values)
+    sums, lows, highs, *squares = found.values(values)
     if values.dtype.kind not in "ui" or not sums.size:
         return (sums, lows, highs, *squares)
     most = int(pixels.max())
@@ -41,11 +41,11 @@ def sum_values(survey: Any, values: Any, pixels: NDArray[np.int64]) -> tuple[NDA
         squares = []
     size = values.dtype.itemsize
     if size == 8 or (size > 1 and most * reach >= LIMIT):
-        sums = _fitted(_exact_sums(survey, values, most))
+        sums = _fitted(_exact_sums(found, values, most))
     return (sums, lows, highs, *squares)
 
 
-def _exact_sums(survey: Any, values: Any, most: int) -> NDArray[Any]:
+def _exact_sums(found: Any, values: Any, most: int) -> NDArray[Any]:
     """Sum digits of the values, and put them together as Python integers.
 
     The digits are so short that 64 bits hold the sums over `most` pixels.
@@ -58,7 +58,7 @@ def _exact_sums(survey: Any, values: Any, most: int) -> NDArray[Any]:
         part = digits[:, (place if sys.byteorder == "little" else count - 1 - place) :: count]
         if place == count - 1:
             part = part.view(f"{values.dtype.kind}{width}")  # it has the sign
-        total = total + (survey.values(part)[0].astype(object) << 8 * width * place)
+        total = total + (found.values(part)[0].astype(object) << 8 * width * place)
     return total
 
 

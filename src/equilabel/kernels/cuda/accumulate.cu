@@ -5,7 +5,7 @@
 #include "counts.cuh"
 #include "small_values.cuh"
 
-// What a ledger holds labels as.
+// What a block_table holds labels as.
 template <bool Short>
 struct KeyOf {
     typedef u4 Type;
@@ -36,18 +36,18 @@ struct Compared {
 
     // All threads of a block call this, and wait for each other.
     template <typename Label>
-    __device__ void read(const Label* labels, const Scene& scene, const Strip& strip)
+    __device__ void read(const Label* labels, const ImageLayout& layout, const Strip& strip)
     {
         const int tall = strip.rows + 2 * Halo, chunks = (tall + Chunk - 1) / Chunk;
         for (int task = threadIdx.x / 32; task < Plane::Pitch * chunks; task += MEASURERS / 32) {
             const int column = task % Plane::Pitch, from = task / Plane::Pitch * Chunk;
             const Index x = strip.x + 32 * (column - Plane::Beside), y = strip.y + from - Halo;
             const bool inner =
-                x >= 1 && x + 33 <= scene.sides[5] && y >= 1 && y + Chunk + 1 <= scene.sides[4];
+                x >= 1 && x + 33 <= layout.sides[5] && y >= 1 && y + Chunk + 1 <= layout.sides[4];
             if (inner)
-                read_column<true>(labels, scene, strip, column, from, tall);
+                read_column<true>(labels, layout, strip, column, from, tall);
             else
-                read_column<false>(labels, scene, strip, column, from, tall);
+                read_column<false>(labels, layout, strip, column, from, tall);
         }
         __syncthreads();
         if constexpr (Kinds::Outline) {
@@ -65,13 +65,13 @@ struct Compared {
     // A warp reads 32 columns and writes a word of every plane for each row. `Inner` says that nothing it
     // looks at lies beyond the image.
     template <bool Inner, typename Label>
-    __device__ void read_column(const Label* labels, const Scene& scene, const Strip& strip, int column,
+    __device__ void read_column(const Label* labels, const ImageLayout& layout, const Strip& strip, int column,
                                 int from, int tall)
     {
         const int lane = threadIdx.x % 32;
-        const Index columns = scene.sides[5], rows = scene.sides[4], up = rows * columns;
+        const Index columns = layout.sides[5], rows = layout.sides[4], up = rows * columns;
         const Index x = strip.x + 32 * (column - Plane::Beside) + lane;
-        const bool deeper = Deep && strip.slab % scene.sides[3] > 0;
+        const bool deeper = Deep && strip.slab % layout.sides[3] > 0;
         const bool here[3] = {x >= 1 && x <= columns, x >= 0 && x < columns, x >= -1 && x + 1 < columns};
         Index y = strip.y + from - Halo;
         const Label* at = labels + (strip.slab * rows + y) * columns + x;
@@ -132,14 +132,14 @@ struct Compared {
     }
 
     // All threads of a warp call this together.
-    __device__ Sight<Kinds> look(int row, int word, unsigned own) const
+    __device__ NeighborBits<Kinds> look(int row, int word, unsigned own) const
     {
-        Sight<Kinds> sight = {};
+        NeighborBits<Kinds> near_bits = {};
         if constexpr (Kinds::Steps || Kinds::Euler) {
             Same<Kinds::Rank> near;
 #pragma unroll
             for (int k = 0; k < Neighbors; ++k) near.of[k] = same[k].at(row, word);
-            sight.compare(own, near);
+            near_bits.compare(own, near);
         }
         if constexpr (Kinds::Outline) {
             const unsigned edge = border.at(row, word) & own;
@@ -147,7 +147,7 @@ struct Compared {
                 const auto both = [&](int line, int place, int neighbor) {
                     return border.at(line, place) & same[neighbor].at(line, place);
                 };
-                sight.sort(edge,
+                near_bits.sort(edge,
                            {border.at(row - 1, word) & same[1].at(row, word), both(row + 1, word, 1),
                             border.left(row, word) & west().at(row, word),
                             __funnelshift_r(both(row, word, 3), both(row, word + 1, 3), 1),
@@ -157,7 +157,7 @@ struct Compared {
                             __funnelshift_r(both(row + 1, word, 0), both(row + 1, word + 1, 0), 1)});
             }
         }
-        return sight;
+        return near_bits;
     }
 };
 
@@ -188,58 +188,58 @@ struct Labels {
 
 // One block per strip.
 template <typename Label, int ABREAST, int Rank, int Steps, int Euler, int Outline, bool Seconds>
-__global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Outline, Seconds>>)
-    count_labels(const Label* __restrict__ labels, const __grid_constant__ Scene scene, u8 most, u8* table)
+__global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds>>)
+    count_labels(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most, u8* table)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
     typedef Compared<ABREAST, Asked> Words;
-    __shared__ Ledger<Key<Label>, typename At<Asked>::Line> ledger;
+    __shared__ BlockTable<Key<Label>, typename At<Asked>::Entry> block_table;
     __shared__ Origin origin;
     __shared__ Words words;
-    const Strip strip = find_strip(scene, 32 * Words::Words);
-    ledger.clear();
-    if (threadIdx.x == 0) origin.find(strip, scene);
-    words.read(labels, scene, strip);
-    const auto write = [&](Key<Label> label, const typename At<Asked>::Line& line) {
-        write_counts<Asked>(line, origin, scene, table + static_cast<Index>(label) * scene.width);
+    const Strip strip = find_strip(layout, 32 * Words::Words);
+    block_table.clear();
+    if (threadIdx.x == 0) origin.find(strip, layout);
+    words.read(labels, layout, strip);
+    const auto write = [&](Key<Label> label, const typename At<Asked>::Entry& entry) {
+        write_counts<Asked>(entry, origin, layout, table + static_cast<Index>(label) * layout.width);
     };
     walk<Words::Words, false>(
-        strip, scene.tall * Words::Words / MEASURERS,
-        Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5],
+        strip, layout.tall * Words::Words / MEASURERS,
+        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5],
                              static_cast<Key<Label>>(most)},
-        ledger,
+        block_table,
         [&](int row, int word, unsigned own) { return words.look(row, word, own); },
         count_stretch<Asked>, write);
     __syncthreads();
-    ledger.close(write);
+    block_table.close(write);
 }
 
 // The values under every label.
 template <typename Label, int ABREAST, typename Gray>
 __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
-    value_labels(const Label* __restrict__ labels, const __grid_constant__ Scene scene, u8 most,
+    value_labels(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most,
                  const Gray* __restrict__ values, bool aligned, u8* table)
 {
     typedef Compared<ABREAST, Kinds<2, 0, 0, 0, false>> Words;
-    __shared__ Ledger<Key<Label>, Values> ledger;
+    __shared__ BlockTable<Key<Label>, Values> block_table;
     __shared__ Words words;
-    const Strip strip = find_strip(scene, 32 * Words::Words);
-    ledger.clear();
-    words.read(labels, scene, strip);
-    const auto write = [&](Key<Label> label, const Values& line) {
-        write_values<Gray>(line, table + VALUE_COLUMNS * static_cast<Index>(label));
+    const Strip strip = find_strip(layout, 32 * Words::Words);
+    block_table.clear();
+    words.read(labels, layout, strip);
+    const auto write = [&](Key<Label> label, const Values& entry) {
+        write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<Index>(label));
     };
     walk<Words::Words, true>(
-        strip, scene.tall * Words::Words / MEASURERS,
-        Labels<Label, Words>{labels + strip.line * scene.sides[5] + strip.x, words, scene.sides[5],
+        strip, layout.tall * Words::Words / MEASURERS,
+        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5],
                              static_cast<Key<Label>>(most)},
-        ledger,
+        block_table,
         [&](int row, int word, unsigned own) {
-            return read_numbers(values, strip, row, word, own, scene.sides[5], aligned);
+            return read_numbers(values, strip, row, word, own, layout.sides[5], aligned);
         },
         count_values<Gray>, write);
     __syncthreads();
-    ledger.close(write);
+    block_table.close(write);
 }
 
 // The smallest flat index of every label, as the greatest of `size - index` in a column of the table: one

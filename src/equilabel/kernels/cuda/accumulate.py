@@ -17,7 +17,7 @@ from .tables import Lines
 
 __all__ = ["Accumulator", "LabelSource", "RunSource"]
 
-WIDE = 32  # columns that a warp weighs, as intensity.cu has them
+WIDE = 32  # columns that a warp sums, as intensity.cu has them
 BITS = 62  # of a sum
 
 
@@ -197,9 +197,9 @@ class Accumulator:
         """Let warps go through pixels and values."""
         if self._flat.size:
             tall, warps = columns_of_warps(self._rows.sides, WIDE)
-            scene, _ = describe(self._rows.sides, self.layout, tall, WIDE)
+            described, _ = describe(self._rows.sides, self.layout, tall, WIDE)
             most = np.uint64(self._count - 1)
-            launch(function, 32 * warps, self._flat, values, channels, scene, most, *arguments)
+            launch(function, 32 * warps, self._flat, values, channels, described, most, *arguments)
 
 
 def _plain(values):

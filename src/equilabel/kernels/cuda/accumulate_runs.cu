@@ -33,12 +33,12 @@ struct Planes {
     Plane<WORDS, Kinds::Outline ? Rows : 0, 1> border;
 
     // All threads of a block call this, and wait for each other.
-    __device__ void read(const Job& job, const Scene& scene, const Strip& strip)
+    __device__ void read(const Job& job, const ImageLayout& layout, const Strip& strip)
     {
-        const Index rows = scene.sides[4];
-        read_bits(set, job, strip, strip.line, rows, true);
+        const Index rows = layout.sides[4];
+        read_bits(set, job, strip, strip.first_row, rows, true);
         if (Deep)
-            read_bits(above, job, strip, strip.line - rows, rows, strip.slab % scene.sides[3] > 0);
+            read_bits(above, job, strip, strip.first_row - rows, rows, strip.slab % layout.sides[3] > 0);
         __syncthreads();
         if constexpr (Kinds::Outline) {
             for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += MEASURERS) {
@@ -54,9 +54,9 @@ struct Planes {
     }
 
     // All threads of a warp call this together.
-    __device__ Sight<Kinds> look(int row, int word, unsigned own) const
+    __device__ NeighborBits<Kinds> look(int row, int word, unsigned own) const
     {
-        Sight<Kinds> sight = {};
+        NeighborBits<Kinds> near_bits = {};
         if constexpr (Kinds::Steps || Kinds::Euler) {
             Same<Kinds::Rank> same;
             constexpr int First = Kinds::Rank == 2 ? 0 : 9;
@@ -71,17 +71,17 @@ struct Planes {
             same.of[First + 1] = own & set.at(row - 1, word);
             same.of[First + 2] = own & set.right(row - 1, word);
             same.of[First + 3] = own & set.left(row, word);
-            sight.compare(own, same);
+            near_bits.compare(own, same);
         }
         if constexpr (Kinds::Outline) {
             const unsigned edge = border.at(row, word) & own;
             if (__any_sync(ALL, edge))
-                sight.sort(edge, {border.at(row - 1, word), border.at(row + 1, word),
+                near_bits.sort(edge, {border.at(row - 1, word), border.at(row + 1, word),
                                   border.left(row, word), border.right(row, word),
                                   border.left(row - 1, word), border.right(row - 1, word),
                                   border.left(row + 1, word), border.right(row + 1, word)});
         }
-        return sight;
+        return near_bits;
     }
 };
 
@@ -110,11 +110,11 @@ struct Runs {
         : planes(planes), labels(labels), columns(job.plan.columns), segments(job.plan.segments)
     {
         const RunTable<Id> table = run_table<MANY>(
-            job.plan, static_cast<Id*>(job.nodes), static_cast<Id*>(job.tables), strip.line, strip.segment);
+            job.plan, static_cast<Id*>(job.nodes), static_cast<Id*>(job.tables), strip.first_row, strip.segment);
         entries = table.entries;
         last = table.last;
         room = table.room;
-        begins = job.begins + (strip.line * segments + strip.segment) * WORDS;
+        begins = job.begins + (strip.first_row * segments + strip.segment) * WORDS;
     }
 
     __device__ Id& entry(int row, unsigned run) const
@@ -130,7 +130,7 @@ struct Runs {
         const int first = threadIdx.x / WORDS * each, end = min(first + each, strip.rows);
         for (int row = first; row < end; row += SETTLED)
             resolve<Id, WORDS, MANY>(
-                job, strip.line + row, strip.segment, min(end - row, SETTLED),
+                job, strip.first_row + row, strip.segment, min(end - row, SETTLED),
                 [&](int k, unsigned run, Id label) {
                     if (run < Near) labels.of[row + k][run] = label;
                 },
@@ -158,63 +158,63 @@ struct Runs {
     }
 };
 
-// One block per strip. `scene.tall` is a multiple of the rows that a block walks through at once.
+// One block per strip. `layout.tall` is a multiple of the rows that a block walks through at once.
 template <typename Id, int WORDS, bool MANY, int Rank, int Steps, int Euler, int Outline, bool Seconds>
-__global__ void __launch_bounds__(MEASURERS, HELD<LineOf<Rank, Steps, Euler, Outline, Seconds>>)
-    tally_runs(const __grid_constant__ Job job, const __grid_constant__ Scene scene, bool resolved,
+__global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds>>)
+    tally_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout, bool resolved,
                u8* table)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
     typedef Planes<WORDS, Asked> Words;
-    __shared__ Ledger<Id, typename At<Asked>::Line> ledger;
+    __shared__ BlockTable<Id, typename At<Asked>::Entry> block_table;
     __shared__ Origin origin;
     __shared__ Words planes;
     typedef Runs<Id, WORDS, MANY, Words> Entries;
     __shared__ typename Entries::Labels labels;
-    const Strip strip = find_strip(scene, job.plan.width);
-    const int each = scene.tall * WORDS / MEASURERS;
+    const Strip strip = find_strip(layout, job.plan.width);
+    const int each = layout.tall * WORDS / MEASURERS;
     const Entries runs(job, strip, planes, labels);
-    ledger.clear();
-    if (threadIdx.x == 0) origin.find(strip, scene);
+    block_table.clear();
+    if (threadIdx.x == 0) origin.find(strip, layout);
     runs.resolve_rows(job, strip, resolved, each);
-    planes.read(job, scene, strip);
-    const auto write = [&](Id label, const typename At<Asked>::Line& line) {
-        write_counts<Asked>(line, origin, scene, table + static_cast<Index>(label) * scene.width);
+    planes.read(job, layout, strip);
+    const auto write = [&](Id label, const typename At<Asked>::Entry& entry) {
+        write_counts<Asked>(entry, origin, layout, table + static_cast<Index>(label) * layout.width);
     };
     walk<WORDS, false>(
-        strip, each, runs, ledger,
+        strip, each, runs, block_table,
         [&](int row, int word, unsigned own) { return planes.look(row, word, own); },
         count_stretch<Asked>, write);
     __syncthreads();
-    ledger.close(write);
+    block_table.close(write);
 }
 
 // The values under every component.
 template <typename Id, int WORDS, bool MANY, typename Gray>
 __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
-    value_runs(const __grid_constant__ Job job, const __grid_constant__ Scene scene,
+    value_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout,
              bool resolved, const Gray* __restrict__ values, bool aligned, u8* table)
 {
     typedef Planes<WORDS, Kinds<2, 0, 0, 0, false>> Words;
-    __shared__ Ledger<Id, Values> ledger;
+    __shared__ BlockTable<Id, Values> block_table;
     __shared__ Words planes;
     typedef Runs<Id, WORDS, MANY, Words> Entries;
     __shared__ typename Entries::Labels labels;
-    const Strip strip = find_strip(scene, job.plan.width);
-    const int each = scene.tall * WORDS / MEASURERS;
+    const Strip strip = find_strip(layout, job.plan.width);
+    const int each = layout.tall * WORDS / MEASURERS;
     const Entries runs(job, strip, planes, labels);
-    ledger.clear();
+    block_table.clear();
     runs.resolve_rows(job, strip, resolved, each);
-    planes.read(job, scene, strip);
-    const auto write = [&](Id label, const Values& line) {
-        write_values<Gray>(line, table + VALUE_COLUMNS * static_cast<Index>(label));
+    planes.read(job, layout, strip);
+    const auto write = [&](Id label, const Values& entry) {
+        write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<Index>(label));
     };
     walk<WORDS, true>(
-        strip, each, runs, ledger,
+        strip, each, runs, block_table,
         [&](int row, int word, unsigned own) {
-            return read_numbers(values, strip, row, word, own, scene.sides[5], aligned);
+            return read_numbers(values, strip, row, word, own, layout.sides[5], aligned);
         },
         count_values<Gray>, write);
     __syncthreads();
-    ledger.close(write);
+    block_table.close(write);
 }

@@ -1,21 +1,21 @@
 // What a block counts of each label: in registers while a lane meets one label, then in shared memory,
 // then in a table.
 //
-// A giant component costs some operations in shared memory a block, and one line of the table; small ones
-// cost a line each. Whole numbers are added, so that the order does not matter.
+// A giant component costs some operations in shared memory a block, and one entry of the table; small ones
+// cost an entry each. Whole numbers are added, so that the order does not matter.
 #pragma once
 #include "warp.cuh"
 
 // Columns counted of one label: N of 32 bits, which add up, or of which the greatest holds where a bit
 // of GREATEST is set; and WIDE of 64 bits, which add up. Zeros say nothing.
 template <int COUNT, int WIDE, unsigned GREATEST>
-struct Line {
+struct Entry {
     static constexpr int N = COUNT, Wide = WIDE;
     static constexpr unsigned Greatest = GREATEST;
     unsigned of[N];
     u8 wide[Wide ? Wide : 1];
 
-    __device__ void merge(const Line& other)
+    __device__ void merge(const Entry& other)
     {
 #pragma unroll
         for (int k = 0; k < N; ++k)
@@ -25,26 +25,26 @@ struct Line {
     }
 };
 
-// How many labels a ledger of such lines has room for, in 20 kB.
-template <class Line>
-constexpr int SLOTS = 4 * Line::N + 8 * Line::Wide <= 32   ? 512
-                      : 4 * Line::N + 8 * Line::Wide <= 72 ? 256
+// How many labels a block_table of such lines has room for, in 20 kB.
+template <class Entry>
+constexpr int SLOTS = 4 * Entry::N + 8 * Entry::Wide <= 32   ? 512
+                      : 4 * Entry::N + 8 * Entry::Wide <= 72 ? 256
                                                            : 128;
 
-template <typename Label, class Line>
-struct Ledger {
-    static constexpr int Slots = SLOTS<Line>, Tries = 8;
+template <typename Label, class Entry>
+struct BlockTable {
+    static constexpr int Slots = SLOTS<Entry>, Tries = 8;
     Label labels[Slots];  // 0 where nothing is held
-    unsigned counts[Line::N][Slots];
-    u8 wide[Line::Wide ? Line::Wide : 1][Line::Wide ? Slots : 1];
+    unsigned counts[Entry::N][Slots];
+    u8 wide[Entry::Wide ? Entry::Wide : 1][Entry::Wide ? Slots : 1];
 
     // All threads of a block call this, and wait for each other before they add.
     __device__ void clear()
     {
         for (int slot = threadIdx.x; slot < Slots; slot += blockDim.x) {
             labels[slot] = 0;
-            for (int k = 0; k < Line::N; ++k) counts[k][slot] = 0;
-            for (int k = 0; k < Line::Wide; ++k) wide[k][slot] = 0;
+            for (int k = 0; k < Entry::N; ++k) counts[k][slot] = 0;
+            for (int k = 0; k < Entry::Wide; ++k) wide[k][slot] = 0;
         }
     }
 
@@ -62,31 +62,31 @@ struct Ledger {
         return -1;
     }
 
-    // Add what one lane has; `write` takes a label and its line where there is no room.
+    // Add what one lane has; `write` takes a label and its entry where there is no room.
     template <class Write>
-    __device__ void add(Label label, const Line& line, const Write& write)
+    __device__ void add(Label label, const Entry& entry, const Write& write)
     {
         const int slot = find(label);
         if (slot < 0) {
-            write(label, line);
+            write(label, entry);
             return;
         }
 #pragma unroll
-        for (int k = 0; k < Line::N; ++k)
-            if (Line::Greatest >> k & 1)
-                atomicMax(&counts[k][slot], line.of[k]);
-            else if (k == 0 || line.of[k])
-                atomicAdd(&counts[k][slot], line.of[k]);
+        for (int k = 0; k < Entry::N; ++k)
+            if (Entry::Greatest >> k & 1)
+                atomicMax(&counts[k][slot], entry.of[k]);
+            else if (k == 0 || entry.of[k])
+                atomicAdd(&counts[k][slot], entry.of[k]);
 #pragma unroll
-        for (int k = 0; k < Line::Wide; ++k) atomicAdd(&wide[k][slot], line.wide[k]);
+        for (int k = 0; k < Entry::Wide; ++k) atomicAdd(&wide[k][slot], entry.wide[k]);
     }
 
     // Add what all lanes of a warp have, which call this together; 0 for those that have nothing. Where
     // many have the same label they add up first.
     template <class Write>
-    __device__ void add_all(Label label, Line line, const Write& write)
+    __device__ void add_all(Label label, Entry entry, const Write& write)
     {
-        static_assert(Line::N <= 32, "a lane for each column");
+        static_assert(Entry::N <= 32, "a lane for each column");
         const unsigned some = __ballot_sync(ALL, label != 0);
         if (some == 0) return;
         const int lane = threadIdx.x % 32;
@@ -95,18 +95,18 @@ struct Ledger {
         if (most >> 5 >= CROWD) {
             const Label common = __shfl_sync(ALL, label, most & 31);
             const bool joins = label == common;
-            Line sum;
+            Entry sum;
             unsigned mine = 0;
             u8 mine_wide = 0;
 #pragma unroll
-            for (int k = 0; k < Line::N; ++k) {
-                const unsigned value = joins ? line.of[k] : 0;
-                sum.of[k] = Line::Greatest >> k & 1 ? most_of(ALL, value) : sum_over(ALL, value);
+            for (int k = 0; k < Entry::N; ++k) {
+                const unsigned value = joins ? entry.of[k] : 0;
+                sum.of[k] = Entry::Greatest >> k & 1 ? most_of(ALL, value) : sum_over(ALL, value);
                 if (lane == k) mine = sum.of[k];
             }
 #pragma unroll
-            for (int k = 0; k < Line::Wide; ++k) {
-                sum.wide[k] = sum_of_all(joins ? line.wide[k] : 0);
+            for (int k = 0; k < Entry::Wide; ++k) {
+                sum.wide[k] = sum_of_all(joins ? entry.wide[k] : 0);
                 if (lane == k) mine_wide = sum.wide[k];
             }
             int slot = lane == 0 ? find(common) : 0;
@@ -115,32 +115,32 @@ struct Ledger {
             if (slot < 0) {
                 if (lane == (most & 31)) {  // one of those that have just let go
                     label = common;
-                    line = sum;
+                    entry = sum;
                 }
             } else {
-                if (lane < Line::N) {
-                    unsigned* to = &counts[lane < Line::N ? lane : 0][slot];
-                    if (Line::Greatest >> lane & 1)
+                if (lane < Entry::N) {
+                    unsigned* to = &counts[lane < Entry::N ? lane : 0][slot];
+                    if (Entry::Greatest >> lane & 1)
                         atomicMax(to, mine);
                     else
                         atomicAdd(to, mine);
                 }
-                if (lane < Line::Wide) atomicAdd(&wide[lane < Line::Wide ? lane : 0][slot], mine_wide);
+                if (lane < Entry::Wide) atomicAdd(&wide[lane < Entry::Wide ? lane : 0][slot], mine_wide);
             }
         }
-        if (label) add(label, line, write);
+        if (label) add(label, entry, write);
     }
 
-    // Hand every line to `write`. All threads of a block call this, after they have waited for each other.
+    // Held every entry to `write`. All threads of a block call this, after they have waited for each other.
     template <class Write>
     __device__ void close(const Write& write) const
     {
         for (int slot = threadIdx.x; slot < Slots; slot += blockDim.x) {
             if (labels[slot] == 0) continue;
-            Line line;
-            for (int k = 0; k < Line::N; ++k) line.of[k] = counts[k][slot];
-            for (int k = 0; k < Line::Wide; ++k) line.wide[k] = wide[k][slot];
-            write(labels[slot], line);
+            Entry entry;
+            for (int k = 0; k < Entry::N; ++k) entry.of[k] = counts[k][slot];
+            for (int k = 0; k < Entry::Wide; ++k) entry.wide[k] = wide[k][slot];
+            write(labels[slot], entry);
         }
     }
 
@@ -149,24 +149,24 @@ struct Ledger {
 
 // What a lane holds: the counts of one label. Another takes its place if it was not met in this row or the
 // one before, or when the other comes for the second time: a large object stays while small ones pass by.
-template <typename Label, class Line>
-struct Hand {
+template <typename Label, class Entry>
+struct Held {
     Label label = 0, other = 0;
     int met = 0;  // in which row
-    Line line = {};
+    Entry entry = {};
 
     template <class Write>
-    __device__ void take(Label fresh, int row, Line one, Ledger<Label, Line>& ledger, const Write& write)
+    __device__ void take(Label fresh, int row, Entry one, BlockTable<Label, Entry>& block_table, const Write& write)
     {
         if (label == 0) label = fresh;
         if (fresh == label) {
             met = row;
-            line.merge(one);
+            entry.merge(one);
             return;
         }
         if (fresh == other || row - met > 1) {
-            const Line gone = line;
-            line = one;
+            const Entry gone = entry;
+            entry = one;
             one = gone;
             other = label;
             label = fresh;
@@ -174,6 +174,6 @@ struct Hand {
         } else {
             other = fresh;
         }
-        ledger.add(other, one, write);
+        block_table.add(other, one, write);
     }
 };

@@ -4,7 +4,7 @@
 
 constexpr int SIDES = 6;
 
-struct Scene {
+struct ImageLayout {
     Index sides[SIDES];    // of the image, padded with ones in front
     int axes, rank;        // of the image; how many of them are spatial
     int tall;              // rows of a strip

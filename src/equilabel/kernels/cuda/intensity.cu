@@ -20,18 +20,18 @@ struct View {
 };
 
 template <int Wide>
-__device__ inline View find_view(const Scene& scene)
+__device__ inline View find_view(const ImageLayout& layout)
 {
-    const Index columns = scene.sides[5], rows = scene.sides[4];
-    const Index across = (columns + Wide - 1) / Wide, strips = (rows + scene.tall - 1) / scene.tall;
+    const Index columns = layout.sides[5], rows = layout.sides[4];
+    const Index across = (columns + Wide - 1) / Wide, strips = (rows + layout.tall - 1) / layout.tall;
     Index warp = thread_index() / 32;
     View view;
     view.x = warp % across * Wide;
     warp /= across;
-    view.first = warp % strips * scene.tall;
+    view.first = warp % strips * layout.tall;
     view.slab = warp / strips;
-    const bool real = view.slab < scene.sides[0] * scene.sides[1] * scene.sides[2] * scene.sides[3];
-    view.last = real ? min(view.first + scene.tall, rows) : view.first;
+    const bool real = view.slab < layout.sides[0] * layout.sides[1] * layout.sides[2] * layout.sides[3];
+    view.last = real ? min(view.first + layout.tall, rows) : view.first;
     return view;
 }
 
@@ -69,12 +69,12 @@ __device__ inline u8 multiples(double value, int scale)
 template <typename Label, typename Value>
 __global__ void __launch_bounds__(256)
     add_values(const Label* __restrict__ labels, const Value* __restrict__ values, int channels,
-               const Scene scene, u8 most, int scale, u8* table)
+               const ImageLayout layout, u8 most, int scale, u8* table)
 {
-    const View view = find_view<WIDE>(scene);
+    const View view = find_view<WIDE>(layout);
     if (view.first == view.last) return;  // the same for all of a warp
-    const Index columns = scene.sides[5], x = view.x + threadIdx.x % 32;
-    const Index begin = view.slab * scene.sides[4] * columns + x;
+    const Index columns = layout.sides[5], x = view.x + threadIdx.x % 32;
+    const Index begin = view.slab * layout.sides[4] * columns + x;
     u8 sum = 0, low = 0, high = 0;
     unsigned flags = 0;
     Label held = 0, batch[BATCH];
@@ -141,12 +141,12 @@ __global__ void __launch_bounds__(256)
 template <typename Label, typename Value>
 __global__ void __launch_bounds__(256)
     add_squares(const Label* __restrict__ labels, const Value* __restrict__ values, int channels,
-                const Scene scene, u8 most, const double* __restrict__ centers, int scale, u8* table)
+                const ImageLayout layout, u8 most, const double* __restrict__ centers, int scale, u8* table)
 {
-    const View view = find_view<WIDE>(scene);
+    const View view = find_view<WIDE>(layout);
     if (view.first == view.last) return;  // the same for all of a warp
-    const Index columns = scene.sides[5], x = view.x + threadIdx.x % 32;
-    const Index begin = view.slab * scene.sides[4] * columns + x;
+    const Index columns = layout.sides[5], x = view.x + threadIdx.x % 32;
+    const Index begin = view.slab * layout.sides[4] * columns + x;
     u8 sum = 0;
     double center = 0;
     Label held = 0;
@@ -175,16 +175,16 @@ __global__ void __launch_bounds__(256)
 template <typename Label, typename Value, int Rank, bool Weighted>
 __global__ void __launch_bounds__(256)
     add_powers(const Label* __restrict__ labels, const Value* __restrict__ values, int channels,
-               const Scene scene, u8 most, const double* __restrict__ centers,
+               const ImageLayout layout, u8 most, const double* __restrict__ centers,
                const int* __restrict__ scales,
                u8* table)
 {
     constexpr int Products = Rank == 2 ? 16 : 64;
-    const View view = find_view<WIDE>(scene);
+    const View view = find_view<WIDE>(layout);
     if (view.first == view.last) return;  // the same for all of a warp
-    const Index columns = scene.sides[5], x = view.x + threadIdx.x % 32;
-    const Index begin = view.slab * scene.sides[4] * columns + x;
-    const double z = static_cast<double>(view.slab % scene.sides[3]);
+    const Index columns = layout.sides[5], x = view.x + threadIdx.x % 32;
+    const Index begin = view.slab * layout.sides[4] * columns + x;
+    const double z = static_cast<double>(view.slab % layout.sides[3]);
     double along[4] = {}, middle = 0;  // sums of powers of y; where y is counted from
     Label held = 0;
     for (Index y = view.first; y <= view.last; ++y) {

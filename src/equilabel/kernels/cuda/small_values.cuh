@@ -4,7 +4,7 @@
 #include "walk.cuh"
 
 enum { SUM, LOW, HIGH };
-typedef Line<3, 1, 1u << LOW | 1u << HIGH> Values;  // LOW: of what is missing to the greatest of the type
+typedef Entry<3, 1, 1u << LOW | 1u << HIGH> Values;  // LOW: of what is missing to the greatest of the type
 constexpr int VALUE_COLUMNS = 4;  // of the table: sum, greatest of ~value and of value, sum of squares
 
 // The values of a word, several in a number.
@@ -23,7 +23,7 @@ __device__ inline Numbers<Gray> read_numbers(const Gray* values, const Strip& st
     Numbers numbers = {};
     if (own == 0) return numbers;
     const Index x = strip.x + 32 * word;
-    values += (strip.line + row) * columns + x;
+    values += (strip.first_row + row) * columns + x;
     if (aligned && x + 32 <= columns) {
         const uint4* quads = reinterpret_cast<const uint4*>(values);
 #pragma unroll
@@ -53,13 +53,13 @@ __device__ inline void keep_greater(unsigned& pair, unsigned other) { pair = __v
 
 __device__ inline Values count_bytes(unsigned mask, const unsigned (&numbers)[8])
 {
-    Values line = {};
+    Values entry = {};
     unsigned squares = 0, low[2] = {}, high[2] = {};  // of the higher byte of each pair, and of the lower
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
         const unsigned ones = (mask >> 4 * k & 15) * 0x00204081u & 0x01010101u;
         const unsigned four = numbers[k] & ones * 255, rest = four ^ ones * 255;
-        line.of[SUM] = __dp4a(four, 0x01010101u, line.of[SUM]);
+        entry.of[SUM] = __dp4a(four, 0x01010101u, entry.of[SUM]);
         squares = __dp4a(four, four, squares);
         // The other byte of a pair decides between equals only.
         keep_greater(high[0], four);
@@ -67,31 +67,31 @@ __device__ inline Values count_bytes(unsigned mask, const unsigned (&numbers)[8]
         keep_greater(low[0], rest);
         keep_greater(low[1], rest * 256);
     }
-    line.wide[0] = squares;
+    entry.wide[0] = squares;
     keep_greater(low[0], low[1]);
     keep_greater(high[0], high[1]);
-    line.of[LOW] = max(low[0] >> 8 & 255, low[0] >> 24);
-    line.of[HIGH] = max(high[0] >> 8 & 255, high[0] >> 24);
-    return line;
+    entry.of[LOW] = max(low[0] >> 8 & 255, low[0] >> 24);
+    entry.of[HIGH] = max(high[0] >> 8 & 255, high[0] >> 24);
+    return entry;
 }
 
 __device__ inline Values count_shorts(unsigned mask, const unsigned (&numbers)[16])
 {
-    Values line = {};
+    Values entry = {};
     unsigned low = 0, high = 0;
 #pragma unroll
     for (int k = 0; k < 16; ++k) {
         const unsigned all = (mask >> 2 * k & 3) * 0x8001u & 0x00010001u;
         const unsigned two = numbers[k] & all * 0xffff;
         const unsigned first = two & 0xffff, second = two >> 16;
-        line.of[SUM] += first + second;
-        line.wide[0] += static_cast<u8>(first) * first + static_cast<u8>(second) * second;
+        entry.of[SUM] += first + second;
+        entry.wide[0] += static_cast<u8>(first) * first + static_cast<u8>(second) * second;
         keep_greater(high, two);
         keep_greater(low, two ^ all * 0xffff);
     }
-    line.of[LOW] = max(low & 0xffff, low >> 16);
-    line.of[HIGH] = max(high & 0xffff, high >> 16);
-    return line;
+    entry.of[LOW] = max(low & 0xffff, low >> 16);
+    entry.of[HIGH] = max(high & 0xffff, high >> 16);
+    return entry;
 }
 
 template <typename Gray>
@@ -104,11 +104,11 @@ __device__ inline Values count_values(const Stretch& stretch, const Numbers<Gray
 }
 
 template <typename Gray>
-__device__ inline void write_values(const Values& line, u8* to)
+__device__ inline void write_values(const Values& entry, u8* to)
 {
     constexpr unsigned Most = static_cast<Gray>(~0u);
-    atomicAdd(to, static_cast<u8>(line.of[SUM]));
-    atomicMax(to + 1, ~static_cast<u8>(Most - line.of[LOW]));
-    atomicMax(to + 2, static_cast<u8>(line.of[HIGH]));
-    atomicAdd(to + 3, line.wide[0]);
+    atomicAdd(to, static_cast<u8>(entry.of[SUM]));
+    atomicMax(to + 1, ~static_cast<u8>(Most - entry.of[LOW]));
+    atomicMax(to + 2, static_cast<u8>(entry.of[HIGH]));
+    atomicAdd(to + 3, entry.wide[0]);
 }

@@ -18,7 +18,7 @@ TALLEST = 256
 MEASURERS = 256  # threads of a block, as walk.cuh has them
 ROOM = 4  # lines of a table that each pixel may cost before labels are looked up instead
 STRIP = 32  # rows of labels that a block takes
-SCENE = np.dtype(
+IMAGE_LAYOUT = np.dtype(
     [
         ("sides", "i8", AXES),
         *((name, "i4") for name in ("axes", "rank", "tall", "segments", "strips", "width")),
@@ -174,10 +174,10 @@ class RunSource:
         many = "true" if self.table.many else "false"
         return f"{self.table.node}, {self.table.tiling.tile[0]}, {many}"
 
-    def _measure(self, function, scene, *arguments):
+    def _measure(self, function, image, *arguments):
         """Start a kernel, which puts labels in place of nodes if nobody did so before."""
         resolved, self.table.resolved = self.table.resolved, True
-        _measure(function, scene, self.table.job, np.bool_(resolved), *arguments)
+        _measure(function, image, self.table.job, np.bool_(resolved), *arguments)
 
     def _describe(self, layout, most):
         """Describe strips in which a thread takes up to so many rows, fewer where there are few."""
@@ -191,16 +191,16 @@ class RunSource:
 @lru_cache(64)
 def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int):
     """Describe an image as image_layout.cuh does; return how many strips of a size it has, too."""
-    scene = np.zeros((), SCENE)
-    scene["sides"] = padded = (1,) * (AXES - len(sides)) + tuple(sides)
-    scene["axes"], scene["rank"], scene["width"] = layout.axes, layout.rank, layout.width
-    scene["tall"] = tall
-    scene["segments"], scene["strips"] = -(-padded[5] // wide), -(-padded[4] // tall)
+    image = np.zeros((), IMAGE_LAYOUT)
+    image["sides"] = padded = (1,) * (AXES - len(sides)) + tuple(sides)
+    image["axes"], image["rank"], image["width"] = layout.axes, layout.rank, layout.width
+    image["tall"] = tall
+    image["segments"], image["strips"] = -(-padded[5] // wide), -(-padded[4] // tall)
     for group in ("sums", "lows", "highs", "seconds", "pairs", "euler_face", "euler_full"):
-        scene[group] = layout[group].start if layout.widths[group] else -1
-    scene["outline"] = layout["outline"].start if layout.widths["outline"] else -1
-    blocks = prod(padded[:4]) * int(scene["segments"]) * int(scene["strips"])
-    return scene.view(f"V{SCENE.itemsize}"), blocks  # without names, which are slow to pass
+        image[group] = layout[group].start if layout.widths[group] else -1
+    image["outline"] = layout["outline"].start if layout.widths["outline"] else -1
+    blocks = prod(padded[:4]) * int(image["segments"]) * int(image["strips"])
+    return image.view(f"V{IMAGE_LAYOUT.itemsize}"), blocks  # without names, which are slow to pass
 
 
 def columns_of_warps(sides, wide: int) -> tuple[int, int]:
@@ -238,9 +238,9 @@ def _kinds(layout):
     return f"{3 if deep else 2}, {steps}, {euler}, {outline}, {seconds}", deep
 
 
-def _measure(function, scene, source, *arguments):
+def _measure(function, image, source, *arguments):
     """Start a kernel with a block for each strip."""
-    told, blocks = scene
+    told, blocks = image
     function((blocks,), (MEASURERS,), (source, told, *arguments))
 
 

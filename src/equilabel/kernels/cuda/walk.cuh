@@ -7,26 +7,26 @@
 constexpr int MEASURERS = 256;  // threads of a block
 
 // Blocks that a multiprocessor should hold at least: lines of many columns take registers.
-template <class Line>
-constexpr int HELD = (Line::N + 2 * Line::Wide <= 8 ? 1024 : 768) / MEASURERS;
+template <class Entry>
+constexpr int HELD = (Entry::N + 2 * Entry::Wide <= 8 ? 1024 : 768) / MEASURERS;
 
 // A strip: its first row, counted through all slabs, and where that is.
 struct Strip {
-    Index slab, line, y, x;  // first row in all, and in the slab; first column
+    Index slab, first_row, y, x;  // first row in all, and in the slab; first column
     int segment, rows;       // which one of those side by side; how many rows of it are in the slab
 };
 
-__device__ inline Strip find_strip(const Scene& scene, int width)
+__device__ inline Strip find_strip(const ImageLayout& layout, int width)
 {
     unsigned block = blockIdx.x;
     Strip strip;
-    strip.segment = block % scene.segments;
-    block /= scene.segments;
-    strip.y = static_cast<Index>(block % scene.strips) * scene.tall;
-    strip.slab = block / scene.strips;
-    strip.line = strip.slab * scene.sides[4] + strip.y;
+    strip.segment = block % layout.segments;
+    block /= layout.segments;
+    strip.y = static_cast<Index>(block % layout.strips) * layout.tall;
+    strip.slab = block / layout.strips;
+    strip.first_row = strip.slab * layout.sides[4] + strip.y;
     strip.x = static_cast<Index>(strip.segment) * width;
-    strip.rows = static_cast<int>(min(static_cast<Index>(scene.tall), scene.sides[4] - strip.y));
+    strip.rows = static_cast<int>(min(static_cast<Index>(layout.tall), layout.sides[4] - strip.y));
     return strip;
 }
 
@@ -73,14 +73,14 @@ struct Stretch {
 
 // Go through a strip. `pixels` tells the words of a row, where labels begin in them, and whose they are;
 // `look` is shown a word, with `Ahead` a row early; `count` is shown a stretch and what `look` returned, and
-// returns a line for the ledger; `write` takes lines that it has no room for.
-template <int Words, bool Ahead, class Pixels, class Label, class Line, class Look, class Count, class Write>
-__device__ inline void walk(const Strip& strip, int each, const Pixels& pixels, Ledger<Label, Line>& ledger,
-                            const Look& look, const Count& count, const Write& write)
+// returns an entry for the block_table; `write` takes entries that it has no room for.
+template <int Words, bool Ahead, class Pixels, class Label, class Entry, class Look, class Count, class Write>
+__device__ inline void walk(const Strip& strip, int each, const Pixels& pixels,
+                            BlockTable<Label, Entry>& block_table, const Look& look, const Count& count, const Write& write)
 {
     const int word = threadIdx.x % Words, first = threadIdx.x / Words * each;
     const int end = min(first + each, strip.rows);
-    Hand<Label, Line> hand;
+    Held<Label, Entry> held;
     const auto word_of = [&](int row) { return row < end ? pixels.set(row, word) : 0; };
     unsigned following = word_of(first);
     auto ahead = look(first, word, Ahead ? following : 0);
@@ -104,10 +104,10 @@ __device__ inline void walk(const Strip& strip, int each, const Pixels& pixels, 
             rest &= ~stretch.mask;
             // Asked for before it is needed: memory may be far.
             const Label next = rest ? pixels.label(found, row, word, __ffs(rest) - 1) : Label(0);
-            hand.take(label, row, count(stretch, seen), ledger, write);
+            held.take(label, row, count(stretch, seen), block_table, write);
             label = next;
         }
         __syncwarp();
     }
-    ledger.add_all(hand.label, hand.line, write);
+    block_table.add_all(held.label, held.entry, write);
 }
