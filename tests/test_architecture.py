@@ -25,6 +25,7 @@ LEVELS = {
     "measuring": 4,
     "labeling": 5,  # measures while it labels
     "thresholding": 6,  # hysteresis labels
+    "cleanup": 6,
     "pipeline": 7,
     "": 8,  # the facade
     "cli": 9,

@@ -19,7 +19,8 @@ from equilabel import (
     regionprops_table,
     segment,
 )
-from equilabel.pipeline import default_properties, fill
+from equilabel.cleanup import fill_holes
+from equilabel.pipeline import default_properties
 from strategies import LAYOUTS, blobs, images, noise
 
 # Objects of 1, 2, 3, 4 and 6 pixels, brighter and brighter; the first touches a border.
@@ -194,6 +195,23 @@ def test_objects_on_any_border_are_dropped_if_asked_for(border):
     found = segment(image, threshold=5, exclude_border=True)
     assert sorted(found.table["area"]) == SIZES[1:]
     check_table(found, image)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_objects_on_the_border_are_dropped_by_every_method_whatever_is_measured(method):
+    """A method that counts sizes while it labels knows of no boxes."""
+    options = {"threshold": 5, "method": method, "properties": ("area",)}
+    found = segment(SCENE, exclude_border=True, **options)
+    assert found.table["area"].tolist() == SIZES[1:]
+    assert list(found.table.columns) == ["area"]
+
+
+def test_what_scikit_image_measures_is_measured_of_the_objects_that_are_kept():
+    names = ("label", "intensity_median", "area_convex", "FilledArea")
+    found = segment(SCENE, threshold=5, min_size=3, properties=names)
+    table = regionprops_table(found.labels, SCENE, names)
+    pd.testing.assert_frame_equal(found.table, pd.DataFrame(table))
+    assert found.table["FilledArea"].tolist() == SIZES[2:]
 
 
 def test_an_axis_of_length_one_has_no_border():
@@ -395,18 +413,18 @@ def test_filling_equals_scipy(image, stacked):
         expected = np.stack([ndimage.binary_fill_holes(part) for part in image])
     else:
         expected = ndimage.binary_fill_holes(image)
-    np.testing.assert_array_equal(fill(image, stacked=stacked), expected)
+    np.testing.assert_array_equal(fill_holes(image, stacked=stacked), expected)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,), (2, 0, 2)])
 def test_an_empty_mask_has_no_holes(shape):
-    assert fill(np.zeros(shape, bool)).shape == shape
+    assert fill_holes(np.zeros(shape, bool)).shape == shape
 
 
 def test_a_hole_with_a_corner_way_out_is_a_hole():
     ring = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool)
-    assert fill(ring)[1, 1]
-    assert not fill(ring)[0, 0]
+    assert fill_holes(ring)[1, 1]
+    assert not fill_holes(ring)[0, 0]
 
 
 # ------------------------------------------------------------------- result

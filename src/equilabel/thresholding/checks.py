@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .levels import METHODS
+from .levels import THRESHOLDS
 from .smoothing import LARGEST, per_axis
 
 
 def check_threshold(threshold: object) -> str | float | tuple[float, float]:
     """Return a threshold as a method, a number or two, or raise TypeError or ValueError."""
     if isinstance(threshold, str):
-        if threshold not in (*METHODS, "local"):
-            choices = (*METHODS, "local")
+        if threshold not in (*THRESHOLDS, "local"):
+            choices = (*THRESHOLDS, "local")
             raise ValueError(
                 explain_unknown("threshold", threshold, choices, "a number, (low, high) or")
             )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .axes import Role
     from .statistics import Statistic
 
-THRESHOLDS = [
+THRESHOLD_CHOICES = [
     ("Otsu", "otsu"),
     ("Li", "li"),
     ("Triangle", "triangle"),

@@ -16,7 +16,7 @@ from magicgui.widgets import (
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QVBoxLayout, QWidget
 
-from .fields import THRESHOLDS, column
+from .fields import THRESHOLD_CHOICES, column
 from .pictures import HistogramView, spell
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ThresholdField(QWidget):
         self.method = ComboBox(
             name="threshold",
             label="Threshold",
-            choices=THRESHOLDS,
+            choices=THRESHOLD_CHOICES,
             value="otsu",
             tooltip="A method that finds it, or by hand: with the slider, or by dragging the line.",
         )

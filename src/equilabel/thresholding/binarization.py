@@ -1,4 +1,4 @@
-"""From gray values to foreground: find a threshold, and binarize."""
+"""Binarize an image, or find its threshold by one of seven methods."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, overload
 from equilabel.devices import resolve, using
 
 from .checks import explain_unknown
-from .cutting import comparable, find_cut
-from .levels import METHODS, find_level
+from .foreground import apply_threshold, comparable
+from .levels import THRESHOLDS, find_level
 from .smoothing import as_pixels
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def binarize(
     stacked: bool = False,
     return_threshold: bool = False,
 ) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], float | tuple[float, float] | None]:
-    """Tell foreground from background by gray value.
+    """Separate the foreground of an image from its background by a threshold.
 
     Parameters
     ----------
@@ -90,7 +90,8 @@ def binarize(
     block_size : int or sequence of int, optional
         For "local": side of the block in pixels, odd, larger than the objects.
     offset : float
-        For "local": how far a pixel has to stand out from its block. Negative asks for more.
+        For "local": subtracted from the mean of the block. With a negative offset, foreground has
+        to differ more from its block.
     stacked : bool
         Whether the first axis counts independent images. Neither smoothing nor hysteresis nor
         local thresholds cross it; a method still finds one threshold for all images.
@@ -106,7 +107,7 @@ def binarize(
     Raises
     ------
     TypeError
-        If the image is not real, or a number is no number.
+        If the image is not of a real type, or a number is not a number.
     ValueError
         If an argument is out of range, or the method finds no threshold ("minimum" asks for a
         histogram with two peaks).
@@ -137,7 +138,7 @@ def binarize(
     """
     pixels = as_pixels(image, stacked=stacked)
     with using(resolve("auto", pixels)):
-        cut, found = find_cut(
+        foreground, found = apply_threshold(
             pixels,
             threshold,
             sigma=sigma,
@@ -147,12 +148,12 @@ def binarize(
             offset=offset,
             stacked=stacked,
         )
-        mask = cut.mask()
+        mask = foreground.mask()
     return (mask, found) if return_threshold else mask
 
 
 def find_threshold(image: ArrayLike, method: str = "otsu") -> float:
-    """Find the gray value that tells foreground from background in a whole image.
+    """Find the threshold that separates the foreground of an image from its background.
 
     Parameters
     ----------
@@ -169,7 +170,7 @@ def find_threshold(image: ArrayLike, method: str = "otsu") -> float:
     Raises
     ------
     TypeError
-        If the image is not real.
+        If the image is not of a real type.
     ValueError
         If there is no such method, or "minimum" does not find two peaks in the histogram.
 
@@ -188,6 +189,6 @@ def find_threshold(image: ArrayLike, method: str = "otsu") -> float:
     >>> find_threshold([0.0, 1.0, float("nan"), 5.0], "mean")
     2.0
     """
-    if method not in METHODS:
-        raise ValueError(explain_unknown("method", method, METHODS, "one of"))
+    if method not in THRESHOLDS:
+        raise ValueError(explain_unknown("method", method, THRESHOLDS, "one of"))
     return float(find_level(comparable(as_pixels(image)), method)[0])

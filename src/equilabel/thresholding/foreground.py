@@ -1,4 +1,4 @@
-"""Cuts: an image, and what tells its foreground from its background."""
+"""The foreground of an image: gray values and the threshold they are compared with."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from equilabel.grid import Compare
 
 
-class Cut(NamedTuple):
-    """An image and the pixels of it that are foreground, which need not be a mask yet.
+class ThresholdedImage(NamedTuple):
+    """An image and the threshold its pixels are compared with, before a mask is computed.
 
     Attributes
     ----------
     pixels : array
         Gray values, or a mask.
     foreground : Foreground
-        How foreground compares with a level of the type of `pixels`.
+        The comparison that foreground pixels fulfill, with a number of the type of `pixels`.
     """
 
     pixels: Any
@@ -44,12 +44,12 @@ class Cut(NamedTuple):
         return self.foreground.mask(self.pixels)
 
 
-def masked(mask: Any) -> Cut:
-    """Return the cut of a mask."""
-    return Cut(mask, Foreground("!=", np.False_, values=False))
+def from_mask(mask: Any) -> ThresholdedImage:
+    """Return a mask as an image whose threshold has been applied already."""
+    return ThresholdedImage(mask, Foreground("!=", np.False_, values=False))
 
 
-def find_cut(
+def apply_threshold(
     image: ArrayLike,
     threshold: Any,
     *,
@@ -59,13 +59,14 @@ def find_cut(
     block_size: int | Sequence[int] | None = None,
     offset: float = 0.0,
     stacked: bool = False,
-) -> tuple[Cut, float | tuple[float, float] | None]:
-    """Smooth an image and find what tells its foreground; arguments as for `binarize`.
+) -> tuple[ThresholdedImage, float | tuple[float, float] | None]:
+    """Smooth an image and find its threshold; arguments as for `binarize`.
 
     Returns
     -------
-    cut : Cut
-        Compared already where a single level does not tell foreground.
+    foreground : ThresholdedImage
+        A mask where foreground is not what compares with a single number: a local threshold,
+        hysteresis.
     threshold : float, (low, high) or None
         As `binarize` returns it.
     """
@@ -78,13 +79,13 @@ def find_cut(
         reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
     pixels = comparable(smooth(pixels, sigma, spacing=spacing, stacked=stacked))
     if level == "local":
-        return masked(_local(pixels, block, shift, dark=dark, stacked=stacked)), None
+        return from_mask(_local(pixels, block, shift, dark=dark, stacked=stacked)), None
     if isinstance(level, tuple):
-        return masked(_hysteresis(pixels, *level, dark=dark, stacked=stacked)), level
+        return from_mask(_hysteresis(pixels, *level, dark=dark, stacked=stacked)), level
     constant = False
     if isinstance(level, str):
         level, constant = find_level(pixels, level)
-    return _split(pixels, level, dark=dark, strict=constant), float(level)
+    return _compare_with(pixels, level, dark=dark, strict=constant), float(level)
 
 
 def comparable(pixels: NDArray[Any]) -> NDArray[Any]:
@@ -92,28 +93,30 @@ def comparable(pixels: NDArray[Any]) -> NDArray[Any]:
     return pixels.astype(np.float32) if pixels.dtype == np.float16 else pixels
 
 
-def _split(pixels: NDArray[Any], level: float, *, dark: bool, strict: bool = False) -> Cut:
-    """Find the pixels above a level, or if dark those up to it; below it if that is strict."""
+def _compare_with(
+    pixels: NDArray[Any], level: float, *, dark: bool, strict: bool = False
+) -> ThresholdedImage:
+    """Compare pixels with a level: above it; if dark, up to it; if dark and strict, below it."""
     if pixels.dtype == np.bool_:
         pixels = pixels.view(np.uint8)
     if pixels.size == 0:
-        return masked(np.zeros_like(pixels, dtype=np.bool_))
+        return from_mask(np.zeros_like(pixels, dtype=np.bool_))
     if pixels.dtype.kind == "f":
         with np.errstate(over="ignore"):
             level = pixels.dtype.type(level)
-        return Cut(pixels, Foreground(_compare(dark, strict), level, values=False))
-    # Between integers lies nothing: the level can be one, exact beyond 2^53, and as fast as can be.
+        return ThresholdedImage(pixels, Foreground(_operator(dark, strict), level, values=False))
+    # Integers are compared with an integer: it is exact beyond 2^53, and fast.
     limits = np.iinfo(pixels.dtype)
     if level < limits.min or (level == limits.min and dark and strict):
-        return masked(np.full_like(pixels, not dark, dtype=np.bool_))
+        return from_mask(np.full_like(pixels, not dark, dtype=np.bool_))
     if level >= limits.max and not (dark and strict):
-        return masked(np.full_like(pixels, dark, dtype=np.bool_))
+        return from_mask(np.full_like(pixels, dark, dtype=np.bool_))
     whole = pixels.dtype.type(math.floor(level) - (dark and strict))
-    return Cut(pixels, Foreground(_compare(dark, strict=False), whole, values=False))
+    return ThresholdedImage(pixels, Foreground(_operator(dark, strict=False), whole, values=False))
 
 
-def _compare(dark: bool, strict: bool) -> Compare:
-    """Return how foreground compares with a level."""
+def _operator(dark: bool, strict: bool) -> Compare:
+    """Return the comparison of foreground with a level."""
     if not dark:
         return ">"
     return "<" if strict else "<="
@@ -121,8 +124,8 @@ def _compare(dark: bool, strict: bool) -> Compare:
 
 def _hysteresis(pixels: NDArray[Any], low: float, high: float, *, dark: bool, stacked: bool) -> Any:
     """Keep the weak pixels that touch strong ones by way of weak ones."""
-    weak = _split(pixels, high if dark else low, dark=dark).mask()
-    strong = _split(pixels, low if dark else high, dark=dark).mask()
+    weak = _compare_with(pixels, high if dark else low, dark=dark).mask()
+    strong = _compare_with(pixels, low if dark else high, dark=dark).mask()
     where = resolve("auto", weak)  # the mask stays where it is
     labels, count = label(weak, return_num=True, connectivity=1, stacked=stacked, device=where)
     kept = library(labels).zeros(count + 1, dtype=np.bool_)
