@@ -1,4 +1,4 @@
-"""The claim on an output folder: one run at a time in it."""
+"""Lock an output folder, so that one run at a time writes to it."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def _claim(unfinished: Path) -> int:
     except OSError as error:
         where = quoted(error.filename or unfinished)
         message = (
-            f"out must be a folder that can be written; got {where}: {error.strerror}. "
-            "Choose another, or remove what stands in the way."
+            f"--out must be a folder that can be written; got {where}: {error.strerror}. "
+            "Choose another folder, or change its permissions."
         )
         raise RefusedError(message) from error
     message = (
-        f"out must belong to one run at a time; got {quoted(unfinished.parent)}, held by another. "
-        "Wait for it, or choose another folder."
+        f"--out must be used by one run at a time; got {quoted(unfinished.parent)}, which another "
+        "run uses. Wait until it ends, or choose another folder."
     )
     raise RefusedError(message)
 

@@ -1,4 +1,4 @@
-"""The output folder: nothing outside it, nothing lost in it, nothing stale in it."""
+"""The output folder: what may be written and replaced in it, and how results get there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORD = "record.json"  # of an image whose results have not got their names yet
 
 
 def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[Path]:
-    """Refuse to write outside the folder, over an input, or over what is there already.
+    """Raise RefusedError if a result would lie outside the folder, or replace an input or a result.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[
         target = os.path.join(real(path.parent), path.name)  # noqa: PTH118 - as `realpath` says it
         if not Path(target).is_relative_to(root):
             message = (
-                f"results must stay inside {quoted(out)}; got {quoted(path)}, which leads to "
+                f"results must stay inside {quoted(out)}; got {quoted(path)}, a link to "
                 f"{quoted(target)}. Remove the link, or choose another folder."
             )
             raise RefusedError(message)
@@ -73,8 +73,9 @@ def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[
     if present and not replace:
         more = f" and {len(present) - 1} more" if len(present) > 1 else ""
         message = (
-            f"out must hold no earlier results; got {quoted(present[0])}{more}. "
-            "Pass --resume to finish that run, --overwrite to replace it, or choose another folder."
+            f"--out must hold no earlier results; got {quoted(present[0])}{more}. "
+            "Pass --resume to continue that run, --overwrite to replace its results, or choose "
+            "another folder."
         )
         raise RefusedError(message)
     _refuse_obstacles(out)
@@ -82,14 +83,14 @@ def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[
 
 
 def _refuse_obstacles(out: Path) -> None:
-    """Refuse what stands where the records of a run belong."""
+    """Raise RefusedError if a record of the run cannot get its name."""
     for path, folder in ((out / SUMMARY, False), (out / RUN, False), (out / STATE, True)):
         if not os.path.lexists(path):
             continue
         if folder != (path.is_dir() and not path.is_symlink()):
             kind = "a folder" if folder else "a file"
             message = (
-                f"out must hold {kind} of the name {path.name!r}; got something else at "
+                f"--out must hold {kind} of the name {path.name!r}; got something else at "
                 f"{quoted(path)}. Remove it, or choose another folder."
             )
             raise RefusedError(message)

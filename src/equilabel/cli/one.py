@@ -1,4 +1,4 @@
-"""One image: read, segment, write. Runs in a worker process."""
+"""Read one image, segment it, and write its results, in a worker process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .options import Options
     from .provenance import Provenance
 
-TELLING = (UserWarning, RuntimeWarning)  # the others are for programmers
+FOR_USERS = (UserWarning, RuntimeWarning)  # other warnings are for programmers
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Job:
 
 
 def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
-    """Label one image and write its results and its record; errors become the record's."""
+    """Label one image, write its results, and return its record; errors are part of the record."""
     from equilabel.storage.files import sha256
     from equilabel.storage.tiff import read_tiff
 
@@ -87,9 +87,9 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
             record = _label(image, job, options, record)
         except Exception as error:  # whatever it is, it costs one row
             record = _failed(job, record, error)
-    said = [one_line(each.message) for each in caught if each.category in TELLING]
+    said = [one_line(each.message) for each in caught if each.category in FOR_USERS]
     if job.attempts and record.status == "done":
-        said.append(f"A first attempt ended with {job.attempts[-1]}; this one was alone.")
+        said.append(f"A first attempt ended with {job.attempts[-1]}; the second, alone, succeeded.")
     notes = tuple(dict.fromkeys((*record.notes, *said)))
     record = replace(record, notes=notes, seconds=perf_counter() - started)
     if record.status == "done":
@@ -108,7 +108,7 @@ def _failed(job: Job, record: Record, error: Exception) -> Record:
 
 def _same(before: os.stat_result, after: os.stat_result) -> None:
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        message = "file must not change while it is read; got a new size or time. Run again."
+        message = "image file must not change while it is read; got a new size or time. Run again."
         raise ValueError(message)
 
 
@@ -140,9 +140,9 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
     measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
     guessed = ""
     if not measured and spacing:
-        guessed = f"Sizes known of {''.join(spacing)} alone: in pixels."
+        guessed = f"The pixel size is known along {''.join(spacing)} only: lengths are in pixels."
     elif not spacing and options.unit is not None:
-        guessed = "No size of a pixel is known: --unit was not used."
+        guessed = "The pixel size is not known: --unit was not used."
     return replace(
         record,
         status="done",
@@ -189,12 +189,14 @@ def _channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None, in
     if "C" not in image.axes:
         if wanted in (None, 0):
             return None, None
-        message = f"channel must be 0 for an image without channels; got {wanted!r}. Leave it out."
+        message = (
+            f"--channel must be 0 for an image without channels; got {wanted!r}. Leave it out."
+        )
         raise ValueError(message)
     if isinstance(wanted, str):
         if wanted not in image.channels:
             message = (
-                f"channel must be one of {list(image.channels)} or an index; got {wanted!r}. "
+                f"--channel must be one of {list(image.channels)} or an index; got {wanted!r}. "
                 "Pass an index, from 0."
             )
             raise ValueError(message)
@@ -203,7 +205,7 @@ def _channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None, in
 
 
 def _spacing(image: TiffImage, options: Options) -> tuple[dict[str, float], str]:
-    """Decide on the distances of elements by axis, and on their unit."""
+    """Return the pixel size by axis, and its unit: those given, or those of the file."""
     space = "".join(axis for axis in image.axes if axis in "ZYX")
     unit = image.unit if options.unit is None else options.unit
     if options.spacing is None:
@@ -211,21 +213,21 @@ def _spacing(image: TiffImage, options: Options) -> tuple[dict[str, float], str]
     values = options.spacing if len(options.spacing) > 1 else options.spacing * len(space)
     if len(values) != len(space):
         message = (
-            f"spacing must be 1 or {len(space)} numbers for axes {space!r}; got {len(values)}."
+            f"--spacing must be 1 or {len(space)} numbers for axes {space!r}; got {len(values)}."
         )
         raise ValueError(message)
     return dict(zip(space, values, strict=True)), unit
 
 
 def _steps(axes: str, spacing: dict[str, float]) -> tuple[float, ...] | None:
-    """Order spacing by axis, time counted in frames; None unless all of space is known."""
+    """Return the spacing of axes in order, 1 for time; None if one of space has none."""
     if any(axis != "T" and axis not in spacing for axis in axes):
         return None
     return tuple(spacing.get(axis, 1.0) for axis in axes)
 
 
 def _plain(value: Any) -> Any:
-    """Turn numbers into what JSON holds."""
+    """Return numbers as types that JSON has."""
     if isinstance(value, (tuple, list)):
         return tuple(map(_plain, value))
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Processes that label images side by side.
+"""A pool of processes that label images in parallel.
 
 Not threads: a codec that crashes, or the kernel's out-of-memory killer, then takes one image
 with it and not the night's run. Not a pool of `concurrent.futures` either: when one of its
@@ -75,7 +75,7 @@ def label_all(
 
 
 class _Pool:
-    """Workers, the images that wait for them, and those to be tried again."""
+    """Workers, the jobs that wait for them, and the jobs to be tried again."""
 
     def __init__(
         self,
@@ -94,11 +94,11 @@ class _Pool:
         self.failures: list[str] = []  # why the last starts failed, one after the other
 
     def pending(self) -> bool:
-        """Tell whether there is anything left to do."""
+        """Return whether any job is left."""
         return bool(self.waiting or self.again or any(one.job for one in self.workers))
 
     def hire(self) -> None:
-        """Start as many workers as there is work for; one for what is tried again."""
+        """Start workers for the jobs that wait; a single one for those tried again."""
         if not self.waiting and not self.workers and self.again:
             self.waiting.append(self.again.popleft())
             self.most = 1
@@ -113,7 +113,7 @@ class _Pool:
                 break
 
     def miss(self, why: str) -> None:
-        """Note that a worker did not start; others go on without it."""
+        """Count a worker that did not start; others go on without it."""
         self.held = True
         if self.workers:
             return
@@ -124,11 +124,11 @@ class _Pool:
             raise RefusedError(self.complaint())
 
     def complaint(self) -> str:
-        """Say why no worker can be started."""
-        return f"worker processes must start; got, {STARTS} times: {self.failures[-1]}"
+        """Return the error message if no worker can be started."""
+        return f"worker processes must start; got {STARTS} failures, the last: {self.failures[-1]}"
 
     def hear(self) -> Generator[tuple[Job, Record]]:
-        """Take what workers have to say, and give them more to do."""
+        """Receive the answers of workers, and send them more jobs."""
         if len(self.failures) >= STARTS:
             yield from self.give_up()
         connections = [one.connection for one in self.workers]
@@ -140,7 +140,7 @@ class _Pool:
             if job is None:
                 self.begin(worker, answer)
                 continue
-            record = answer if isinstance(answer, Record) else worker.obituary(job)
+            record = answer if isinstance(answer, Record) else worker.failure(job)
             if self.waiting and worker.alive():
                 worker.give(self.waiting.popleft())
             else:
@@ -149,7 +149,7 @@ class _Pool:
             yield from self.finish(job, record)
 
     def begin(self, worker: Worker, answer: Record | str | None) -> None:
-        """Give a new worker its first image, unless it cannot work."""
+        """Send a new worker its first job, unless it cannot work."""
         if answer == "" and self.waiting:
             worker.ready = self.approved = True
             self.failures.clear()
@@ -165,7 +165,7 @@ class _Pool:
             self.miss(str(answer))
 
     def finish(self, job: Job, record: Record) -> Generator[tuple[Job, Record]]:
-        """Yield what is known of an image, unless it is to be tried again."""
+        """Yield the record of an image, unless it is to be tried again."""
         broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
         was_alone = self.most == 1 and record.attempts[-1:] in ((TIME,), (MEMORY,))
         if broke_off and not (job.attempts or was_alone):
@@ -179,7 +179,7 @@ class _Pool:
         yield job, record
 
     def give_up(self) -> Generator[tuple[Job, Record]]:
-        """Fail what is left: nothing can be started that would label it."""
+        """Yield a failure for each job that is left, as no worker can be started."""
         left = [*self.waiting, *self.again]
         self.waiting.clear()
         self.again.clear()
@@ -195,12 +195,12 @@ class _Pool:
             yield job, record
 
     def remove(self, worker: Worker) -> None:
-        """Let go of a worker."""
+        """Kill a worker and forget it."""
         self.workers.remove(worker)
         worker.end()
 
     def dismiss(self) -> None:
-        """End all workers, whatever they are doing."""
+        """Kill all workers, whatever they are doing."""
         for worker in self.workers:
             worker.process.kill()
         for worker in self.workers:
