@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gui
 def form(viewer, qtbot):
     viewer.open_sample("equilabel", "nuclei_2d")
     form = open_form(viewer, qtbot)
-    form.statistics.tick("num_pixels")
+    form.fields.statistics.tick("num_pixels")
     run(form, qtbot)
     form.tabs.setCurrentIndex(1)
     return form
@@ -70,10 +70,10 @@ def test_the_table_is_written_as_csv(form, tmp_path, monkeypatch, notes):
     form.results.csv_button.click()
     made = form.results.layer.metadata["equilabel"]
     names = ("label", *made["parameters"]["properties"])
-    image = form.image.value.data
+    image = form.fields.image.value.data
     found = segment(image, spacing=(0.325, 0.325), properties=names)
     pd.testing.assert_frame_equal(read_table(path), found.table)
-    assert f"{found.num} rows written" in notes()[-1]
+    assert f"{found.num} rows to" in notes()[-1]
 
 
 def test_a_table_that_cannot_be_written_is_told(form, tmp_path, monkeypatch, notes):
@@ -106,7 +106,7 @@ def test_the_run_is_copied_as_python_and_as_a_command(viewer, form):
 
 
 def test_the_form_tells_its_line_before_a_run(form):
-    assert form.line_of_python() == form.results.layer.metadata["equilabel"]["python"]
+    assert form.python_line() == form.results.layer.metadata["equilabel"]["python"]
     assert form.batch_command() == form.results.layer.metadata["equilabel"]["batch"]
 
 
@@ -131,7 +131,7 @@ def test_objects_are_colored_by_a_column_and_back(viewer, qtbot, form):
     assert low[2] > low[0]  # viridis: blue below, yellow above
     assert high[0] > high[2]
     assert not form.results.colors.legend.isHidden()
-    form.results.colors.normal_button.click()
+    form.results.colors.reset_button.click()
     np.testing.assert_array_equal(canvas(viewer), normal)
     assert form.results.colors.legend.isHidden()
     assert form.results.colors.column.value == "(by label)"
@@ -209,11 +209,11 @@ def click(picture, x, y):
 def test_a_click_on_a_bin_chooses_its_objects(viewer, qtbot, form):
     pytest.importorskip("matplotlib")
     layer, plot = form.results.layer, form.results.plot
-    plot.across.value = "area"
+    plot.x.value = "area"
     plot.button.click()
     form.results.table_button.click()
     QApplication.processEvents()
-    picture = plot.picture
+    picture = plot.canvas
     picture.canvas.draw()
     area = layer.features["area"].to_numpy()
     fullest = int(np.histogram(area[1:], picture._edges)[0].argmax())
@@ -233,9 +233,9 @@ def test_a_click_on_a_bin_chooses_its_objects(viewer, qtbot, form):
 def test_a_click_on_a_point_selects_its_object(viewer, qtbot, form):
     pytest.importorskip("matplotlib")
     layer, plot = form.results.layer, form.results.plot
-    plot.across.value, plot.up.value = "area", "intensity_mean"
+    plot.x.value, plot.y.value = "area", "intensity_mean"
     plot.button.click()
-    picture = plot.picture
+    picture = plot.canvas
     picture.canvas.draw()
     columns = layer.features[["area", "intensity_mean"]].to_numpy()
     number = int(np.nanargmax(columns[:, 0]))
@@ -251,16 +251,16 @@ def test_a_click_on_a_point_selects_its_object(viewer, qtbot, form):
 def test_the_object_selected_in_the_viewer_is_marked_in_the_plot(form):
     pytest.importorskip("matplotlib")
     plot = form.results.plot
-    plot.across.value, plot.up.value = "area", "intensity_mean"
+    plot.x.value, plot.y.value = "area", "intensity_mean"
     plot.button.click()
     form.results.layer.selected_label = 4
     features = form.results.layer.features
-    marked = plot.picture._mark.get_offsets()
+    marked = plot.canvas._mark.get_offsets()
     np.testing.assert_allclose(marked, [[features["area"][4], features["intensity_mean"][4]]])
 
 
 def test_without_matplotlib_all_but_the_plot_works(viewer, qtbot, form, notes, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "equilabel.widget.plotting", None)
+    monkeypatch.setitem(__import__("sys").modules, "equilabel.widget.forms.plot_canvas", None)
     form.results.plot.button.click()
     assert "a plot needs matplotlib" in notes()[-1]
     assert 'pip install "equilabel[plots]"' in notes()[-1]
