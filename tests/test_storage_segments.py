@@ -181,7 +181,7 @@ def test_tiles_that_end_with_the_image_are_read_in_codecs_where_they_are_found(f
 def test_jpeg_xr_is_refused_because_its_decoder_crashes(file):
     data = pixels("lzw", 80, 96)
     tifffile.imwrite(file, data, compression="jpegxr", photometric="minisblack", metadata=None)
-    assert_refused(file, "decoder is sound; got JPEG XR, .*. Export it uncompressed")
+    assert_refused(file, "decoded safely; got JPEG XR, .*. Export it uncompressed")
 
 
 # --------------------------------------------------------- before it is decoded

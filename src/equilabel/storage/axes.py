@@ -1,4 +1,4 @@
-"""What the axes of a file mean: every one becomes T, C, Z, Y or X, in this order."""
+"""Axes of an image file, as T, C, Z, Y and X in this order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures to check a result by: the image in gray, every object outlined in color.
+"""Overlays: the image in gray, with its objects outlined in color.
 
 Images of more than two axes become a montage of planes: a projection would draw outlines that
 no plane has. Planes are spread evenly: up to nine along one leading axis (time or depth), three
@@ -208,7 +208,7 @@ def _edges(plane: NDArray[Any], width: int) -> NDArray[np.bool_]:
 
 
 def _colors(planes: list[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Color the map in which every pixel belongs to the object nearest to it.
+    """Assign colors, so that neighboring objects differ, on a map of nearest objects.
 
     Returns its labels, sorted, and for each a color that no neighbor has, as far as the palette
     goes. The map is coarse: objects it misses are colored by their number.

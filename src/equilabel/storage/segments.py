@@ -1,4 +1,4 @@
-"""Strips and tiles decode to the size and type that their page announces, or are refused.
+"""Check that strips and tiles decode to the size and type of their page.
 
 tifffile crops, reshapes and casts what a codec returns until it fits: half the width of a
 JPEG 2000 strip would be a sheared picture, 8 of 16 bits other values. Here it is looked at
@@ -39,7 +39,7 @@ MOST_TRIED = 2**26  # bytes of a strip or tile that is decoded to try it
 
 
 def guard(page: Any) -> None:
-    """Make a page refuse strips and tiles of another size or type than it announces.
+    """Make a page refuse strips and tiles of another size or type than its own.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _image(page: Any, given: Decode) -> Decode:
 
 
 def _type(decompress: Callable[..., Any], data: bytes) -> object:
-    """Ask a codec for the type of a stream, without decoding it.
+    """Return the type of a compressed stream, without decoding it.
 
     It is offered an array of a type that no codec has, and says in its error which one it
     wants. Given one of the same size, it would take signed for unsigned numbers and floats.

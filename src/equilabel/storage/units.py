@@ -44,7 +44,7 @@ PIXELS = {"", "pixel", "pixels", "px", "voxel", "voxels"}
 
 
 def spelled(unit: str) -> str:
-    r"""Return the unit as this package spells it; words it does not know come back as they are.
+    r"""Return the name of a unit as this package writes it; unknown names stay as they are.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def spelled(unit: str) -> str:
 
 
 def seconds(value: object, unit: str) -> float | None:
-    """Return a duration in seconds; None if it is no positive number of a known unit.
+    """Return a duration in seconds; None unless it is positive and of a known unit.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def positive(value: object) -> float | None:
 def calibrate(
     sizes: Mapping[str, tuple[object, str]],
 ) -> tuple[dict[str, float], str, tuple[str, ...]]:
-    """Bring the pixel sizes of a file to one unit.
+    """Convert the pixel sizes of a file to one unit.
 
     Parameters
     ----------

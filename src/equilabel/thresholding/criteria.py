@@ -1,4 +1,4 @@
-"""What makes a good threshold: scikit-image's criteria, to the last bit, over a histogram.
+"""Criteria for thresholds of a histogram, equal to those of scikit-image to the last bit.
 
 Each takes counts per gray value and the gray values, ascending, at least two, the first and the
 last with a count. Sums run in float32 where scikit-image's do.
@@ -242,7 +242,7 @@ def li_of_floats(pixels: NDArray[Any]) -> float:
 
 
 def descend(start: Any, tolerance: Any, means: Callable[[Any], tuple[Any, Any]]) -> Any:
-    """Follow Li's iteration from a threshold until it stands still, or comes round again.
+    """Iterate Li's threshold until it converges, or repeats.
 
     Parameters
     ----------

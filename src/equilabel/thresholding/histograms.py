@@ -1,4 +1,4 @@
-"""How often each gray value occurs: exactly for integers, in 256 bins for floats."""
+"""Histograms of gray values: exact for integers, in 256 bins for floats."""
 
 from __future__ import annotations
 
@@ -127,13 +127,13 @@ def _count_narrow(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
 
 
 def _cuts(flat: NDArray[Any]) -> list[tuple[int, int]]:
-    """Cut pixels among few threads: each needs a table of its own."""
+    """Divide pixels among a few threads, each of which needs its own table."""
     pieces = min(flat.size // PIECE, threads.available(), MOST)
     return threads.ranges(flat.size, pieces * threads.WEIGHT)
 
 
 def _flat(pixels: NDArray[Any]) -> NDArray[Any]:
-    """See pixels as one line, in the order they lie in memory; copy only if they have gaps."""
+    """Return pixels as one axis, in their order in memory; copied only if they have gaps."""
     return pixels.ravel(order="K")
 
 
