@@ -277,5 +277,7 @@ def test_a_second_attempt_is_told(tmp_path):
 
 
 def test_the_causes_of_an_end_are_told_apart():
-    said = {worker.complain(how, 5) for how in (worker.TIME, "out of memory", "SIGKILL", "SIGBUS")}
+    said = {
+        worker.explain_end(how, 5) for how in (worker.TIME, "out of memory", "SIGKILL", "SIGBUS")
+    }
     assert len(said) == 4

@@ -97,15 +97,15 @@ def _refuse_obstacles(out: Path) -> None:
 
 
 def settle(place: Path, out: Path, name: str, endings: Iterable[str]) -> None:
-    """Move the results of an image from where they were finished to where they belong.
+    """Move the finished results of an image to their final names.
 
-    Its record comes last, and holds their hashes: results are complete where the record fits
-    them, whenever the machine stops.
+    Its record is moved last, and has their checksums: results are complete if they fit the
+    record, whenever the machine stops.
 
     Parameters
     ----------
     place : Path
-        Folder that holds them and the record, on the disk of `out`; removed.
+        Folder of the results and the record, on the disk of `out`; it is removed.
     out : Path
         The output folder.
     name : str
@@ -139,7 +139,7 @@ def settle(place: Path, out: Path, name: str, endings: Iterable[str]) -> None:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and those above it; `Path.mkdir` recurses, folders may be deeper."""
+    """Create a folder and its parents, without recursion: there may be very many."""
     missing = []
     while not folder.is_dir():
         missing.append(folder)

@@ -39,7 +39,7 @@ class Input:
 
 
 def find(words: Sequence[str], out: Path, *, recursive: bool) -> tuple[list[Input], list[Path]]:
-    """Find the images behind files, folders and patterns.
+    """Find images by the names of files and folders, and by patterns.
 
     Parameters
     ----------
@@ -168,10 +168,10 @@ def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
 
 
 def _walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSError]]:
-    """Yield a folder and what is in it besides folders; with `out`, also those below, but `out`.
+    """Yield a folder and its files; with `out`, also the folders below it, except `out`.
 
-    Unlike `os.walk` it does not recurse, and tells of folders that list names and open none.
-    Links to folders are not followed: they may lead back.
+    Unlike `os.walk` it does not recurse, and reports folders whose files cannot be opened. Links
+    to folders are not followed, as they may be circular.
     """
     waiting = [folder]
     while waiting:

@@ -1,4 +1,4 @@
-"""Records as JSON files: written whole, and checked when they are read."""
+"""Records as JSON files, written completely and checked when they are read."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def read_run(path: Path) -> Provenance:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file that may hold anything.
+    """Read a JSON file with any content.
 
     Raises
     ------

@@ -113,7 +113,7 @@ def _same(before: os.stat_result, after: os.stat_result) -> None:
 
 
 def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Record:
-    """Segment an image and write its results where the job says."""
+    """Segment an image, and write its results to the folder of the job."""
     from equilabel import segment
     from equilabel.storage.files import sha256
 
@@ -213,7 +213,8 @@ def _spacing(image: TiffImage, options: Options) -> tuple[dict[str, float], str]
     values = options.spacing if len(options.spacing) > 1 else options.spacing * len(space)
     if len(values) != len(space):
         message = (
-            f"--spacing must be 1 or {len(space)} numbers for axes {space!r}; got {len(values)}."
+            f"--spacing must be 1 or {len(space)} numbers for axes {space!r}; got {len(values)}. "
+            "Pass one number for all axes, or leave it out to use that of the file."
         )
         raise ValueError(message)
     return dict(zip(space, values, strict=True)), unit

@@ -1,4 +1,4 @@
-"""What a run does with every image."""
+"""Options of a run that decide the results of each image."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """Everything that decides what is written for an image.
+    """Options of a run that decide the results of each image.
 
     Attributes
     ----------

@@ -59,9 +59,12 @@ def spacing(text: str | None) -> tuple[float, ...] | None:
     """
     if text is None:
         return None
-    values = _numbers(text, "spacing", "0.5,0.1,0.1")
+    values = _numbers(text, "spacing", "0.1")
     if len(values) > 3 or min(values) <= 0:
-        message = f"--spacing must be 1 to 3 numbers above 0; got {text!r}. Try '0.5,0.1,0.1'."
+        message = (
+            f"--spacing must be 1 to 3 numbers above 0; got {text!r}. "
+            "Try '0.1', or '0.5,0.1,0.1' for z, y and x."
+        )
         raise RefusedError(message)
     return values
 

@@ -1,4 +1,4 @@
-"""The program `equilabel`: from words of a command line to an exit code and one-line errors."""
+"""The program `equilabel`: run a command, print errors in one line, return the exit code."""
 
 import sys
 from collections.abc import Sequence

@@ -42,7 +42,7 @@ def raising() -> Iterator[None]:
 
 @contextmanager
 def collecting() -> Iterator[list[int]]:
-    """Let signals add their numbers to a list, and work go on until it is looked at."""
+    """Let signals add their numbers to a list, without interrupting the work."""
     heard: list[int] = []
     with _handling(lambda number, _: heard.append(number)):
         yield heard

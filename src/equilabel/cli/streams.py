@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GONE = (errno.EPIPE, errno.EIO)  # nobody reads any more: no reason to complain
+GONE = (errno.EPIPE, errno.EIO)  # the reader has gone: no error
 
 
 def open_standard() -> None:
-    """Give the process its three standard streams, leading nowhere where they were closed.
+    """Open those of the three standard streams that are closed, on the null device.
 
     Else the next file to be opened, a result for example, would get the number of one of them,
     and with it whatever a library prints.

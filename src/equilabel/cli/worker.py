@@ -54,7 +54,7 @@ class Worker:
         self.ready = False
         self.since, self.late = monotonic(), 0.0
         self.fingerprint = provenance.fingerprint
-        with warnings.catch_warnings(action="ignore"):  # it tells of its own death
+        with warnings.catch_warnings(action="ignore"):  # it warns when it dies
             resource_tracker.ensure_running()  # now: it opens its signals up again
         self.connection, theirs = context.Pipe()
         self.process = context.Process(
@@ -103,7 +103,7 @@ class Worker:
         return Record(
             *names,
             "failed",
-            error=complain(how, self.late),
+            error=explain_end(how, self.late),
             fingerprint=self.fingerprint,
             attempts=(*job.attempts, how),
         )
@@ -129,7 +129,7 @@ class Worker:
         self.process.join()
 
 
-def complain(how: str, limit: float = 0) -> str:
+def explain_end(how: str, limit: float = 0) -> str:
     """Return the error message of an image whose process ended in some way."""
     if how == TIME:
         return (

@@ -68,10 +68,10 @@ def label_all(
     pool = _Pool(jobs, options, provenance, count, limit)
     try:
         while pool.pending() and not stop():
-            pool.hire()
-            yield from pool.hear()
+            pool.start_workers()
+            yield from pool.receive()
     finally:
-        pool.dismiss()
+        pool.close()
 
 
 class _Pool:
@@ -97,7 +97,7 @@ class _Pool:
         """Return whether any job is left."""
         return bool(self.waiting or self.again or any(one.job for one in self.workers))
 
-    def hire(self) -> None:
+    def start_workers(self) -> None:
         """Start workers for the jobs that wait; a single one for those tried again."""
         if not self.waiting and not self.workers and self.again:
             self.waiting.append(self.again.popleft())
@@ -109,10 +109,10 @@ class _Pool:
                 share = max(1, _cores() // self.most)
                 self.workers.append(Worker(self.options, self.provenance, share))
             except OSError as error:
-                self.miss(explain(error))
+                self.count_failure(explain(error))
                 break
 
-    def miss(self, why: str) -> None:
+    def count_failure(self, why: str) -> None:
         """Count a worker that did not start; others go on without it."""
         self.held = True
         if self.workers:
@@ -121,13 +121,13 @@ class _Pool:
         if len(self.failures) < STARTS:
             sleep(PAUSE)
         elif not self.approved:
-            raise RefusedError(self.complaint())
+            raise RefusedError(self.failure_message())
 
-    def complaint(self) -> str:
+    def failure_message(self) -> str:
         """Return the error message if no worker can be started."""
         return f"worker processes must start; got {STARTS} failures, the last: {self.failures[-1]}"
 
-    def hear(self) -> Generator[tuple[Job, Record]]:
+    def receive(self) -> Generator[tuple[Job, Record]]:
         """Receive the answers of workers, and send them more jobs."""
         if len(self.failures) >= STARTS:
             yield from self.give_up()
@@ -138,7 +138,7 @@ class _Pool:
         for worker in [one for one in self.workers if one.connection in ready]:
             job, answer = worker.job, worker.answer()
             if job is None:
-                self.begin(worker, answer)
+                self.start(worker, answer)
                 continue
             record = answer if isinstance(answer, Record) else worker.failure(job)
             if self.waiting and worker.alive():
@@ -148,7 +148,7 @@ class _Pool:
             self.held = False
             yield from self.finish(job, record)
 
-    def begin(self, worker: Worker, answer: Record | str | None) -> None:
+    def start(self, worker: Worker, answer: Record | str | None) -> None:
         """Send a new worker its first job, unless it cannot work."""
         if answer == "" and self.waiting:
             worker.ready = self.approved = True
@@ -158,11 +158,11 @@ class _Pool:
         self.remove(worker)
         if answer is None:
             how = f"no answer in {worker.late:g} s" if worker.late else worker.cause()
-            self.miss(f"{how} of a process that was starting. Is the memory full?")
+            self.count_failure(f"{how} of a process that was starting. Is the memory full?")
         elif answer and not self.approved:
             raise RefusedError(str(answer))
         elif answer:
-            self.miss(str(answer))
+            self.count_failure(str(answer))
 
     def finish(self, job: Job, record: Record) -> Generator[tuple[Job, Record]]:
         """Yield the record of an image, unless it is to be tried again."""
@@ -188,7 +188,7 @@ class _Pool:
                 printable(job.path),
                 printable(job.name),
                 "failed",
-                error=self.complaint(),
+                error=self.failure_message(),
                 fingerprint=self.provenance.fingerprint,
                 attempts=(*job.attempts, "not started"),
             )
@@ -199,7 +199,7 @@ class _Pool:
         self.workers.remove(worker)
         worker.end()
 
-    def dismiss(self) -> None:
+    def close(self) -> None:
         """Kill all workers, whatever they are doing."""
         for worker in self.workers:
             worker.process.kill()

@@ -128,7 +128,7 @@ def _draw(image: NDArray[Any], labels: NDArray[Any], repeat: tuple[int, int]) ->
 
 
 def _proportions(spacing: Sequence[float] | None) -> tuple[int, int]:
-    """Say how often to repeat rows and columns to make elements about square."""
+    """Return how often to repeat rows and columns so that elements are about square."""
     if spacing is None or len(spacing) < 2:
         return 1, 1
     down, across = float(spacing[-2]), float(spacing[-1])
@@ -183,7 +183,7 @@ def _enlarge(plane: NDArray[Any], factor: int, repeat: tuple[int, int]) -> NDArr
 
 
 def _shades(grays: list[NDArray[np.float32]]) -> list[NDArray[np.uint8]]:
-    """Stretch the contrast, in the same way for all planes, and lift what is dim."""
+    """Stretch the contrast of all planes alike, and brighten dark parts."""
     values = np.concatenate([gray[np.isfinite(gray)] for gray in grays])
     black, white = np.percentile(values, (0.5, 99.8)) if values.size else (0, 0)
     if black == white and values.size:  # sparse images: nearly all pixels alike
@@ -255,7 +255,7 @@ def _lookup(
 def _montage(
     panels: list[NDArray[np.uint8]], captions: list[str], columns: int
 ) -> NDArray[np.uint8]:
-    """Set panels of one size into a grid, row by row, each with its caption."""
+    """Arrange panels of one size in a grid, row by row, each with its caption."""
     from PIL import Image, ImageDraw, ImageFont
 
     height, width = panels[0].shape[:2]

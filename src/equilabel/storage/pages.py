@@ -1,4 +1,4 @@
-"""What the pages of a TIFF file claim, and which bytes of the file are theirs."""
+"""Pages of a TIFF file, and the bytes of the file that belong to them."""
 
 from __future__ import annotations
 

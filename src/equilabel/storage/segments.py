@@ -167,7 +167,7 @@ def _type(decompress: Callable[..., Any], data: bytes) -> object:
 
 
 def _jpeg(page: Any, given: Decode) -> Decode:
-    """Guard JPEG, whose tables and colors tifffile sees to, by the header of each stream."""
+    """Guard JPEG by the header of each stream; tifffile handles its tables and colors."""
 
     def decode(data: bytes, index: int, **options: Any) -> Any:
         if options.get("jpegheader") is None:  # else it is that of the whole page
@@ -183,7 +183,7 @@ def _jpeg(page: Any, given: Decode) -> Decode:
 
 
 def _fax(page: Any, given: Decode) -> Decode:
-    """Guard fax codes, which fit every size, by coding what was decoded again."""
+    """Guard fax codes, which fit any size, by encoding the decoded pixels again."""
     import imagecodecs
 
     def decode(data: bytes, index: int, **options: Any) -> Any:
@@ -201,7 +201,7 @@ def _fax(page: Any, given: Decode) -> Decode:
 def _check_frame(
     frame: Frame | None, allowed: list[tuple[int, int]], shape: tuple[int, ...]
 ) -> None:
-    """Hold what a stream says of itself against the lengths and widths that are allowed."""
+    """Refuse a stream whose header has another size than the strip or tile may have."""
     if frame is None:
         refuse(_rule(shape), "one without a header")
     if frame[:2] not in allowed or frame.samples != shape[3]:

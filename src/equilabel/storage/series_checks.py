@@ -77,7 +77,7 @@ def check_memory(image: Any, limit: int | None) -> None:
         rule = f"decode to {readable(allowed)} at most"
         if limit is None:
             rule += ", half of the memory that is free"
-        remedy = "Pass a larger memory_limit (on the command line --memory-limit), or crop it."
+        remedy = "Pass a larger memory_limit, or crop it."
         refuse(rule, readable(size), remedy)
 
 

@@ -1,4 +1,4 @@
-"""Memory that runs out while a codec works: several tell it as damage."""
+"""Errors of codecs that are due to a lack of memory."""
 
 from __future__ import annotations
 

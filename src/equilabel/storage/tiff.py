@@ -1,4 +1,4 @@
-"""Images as TIFF: checked before they are read, and read whole or not at all."""
+"""TIFF images: checked before they are read, and read completely or not at all."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def read_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = N
 
 
 def _left_out(series: int, count: int) -> tuple[str, ...]:
-    """Say which of several images was read; nothing where there is one."""
+    """Return a note on which of several images was read; empty if there is one."""
     if count == 1:
         return ()
     return (

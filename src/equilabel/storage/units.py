@@ -1,4 +1,4 @@
-"""Units of length and time, as microscopes spell them and as this package does."""
+"""Units of length and time, and how files spell them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def seconds(value: object, unit: str) -> float | None:
 
 
 def positive(value: object) -> float | None:
-    """Return a value as a float; None if it is no finite positive number."""
+    """Return a value as a float; None unless it is finite and positive."""
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):

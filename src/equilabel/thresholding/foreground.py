@@ -89,7 +89,7 @@ def apply_threshold(
 
 
 def comparable(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Widen float16, in which thresholds would be rounded."""
+    """Convert float16 to float32, as thresholds would be rounded."""
     return pixels.astype(np.float32) if pixels.dtype == np.float16 else pixels
 
 
@@ -123,7 +123,7 @@ def _operator(dark: bool, strict: bool) -> Compare:
 
 
 def _hysteresis(pixels: NDArray[Any], low: float, high: float, *, dark: bool, stacked: bool) -> Any:
-    """Keep the weak pixels that touch strong ones by way of weak ones."""
+    """Keep pixels above the low threshold that are connected to pixels above the high one."""
     weak = _compare_with(pixels, high if dark else low, dark=dark).mask()
     strong = _compare_with(pixels, low if dark else high, dark=dark).mask()
     where = resolve("auto", weak)  # the mask stays where it is

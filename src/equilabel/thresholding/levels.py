@@ -1,4 +1,4 @@
-"""The threshold a method finds in an image of any type: integers, floats, constant images."""
+"""The threshold that a method finds in an image, whatever the type of its pixels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 THRESHOLDS: tuple[str, ...] = ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum")
-EXACT = 2**53  # beyond, floats do not tell integers apart
+EXACT = 2**53  # beyond, not every integer is a float
 
 
 def find_level(pixels: NDArray[Any], method: str) -> tuple[float, bool]:
