@@ -129,7 +129,7 @@ def test_steps_are_told_in_order():
     assert told == ["read", "binarize", "fill", "label", "drop", "measure"]
 
 
-def test_what_the_telling_raises_ends_the_run():
+def test_what_progress_raises_ends_the_run():
     def stop(step):
         if step == "label":
             raise KeyboardInterrupt
