@@ -8,7 +8,7 @@ import pytest
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QApplication, QFileDialog, QTableView
 
-from equilabel import segment
+from equilabel import label, segment
 from equilabel.samples import nuclei_2d
 from equilabel.storage.table import read_table
 from gui import MEASURE, canvas, colored, open_form, run
@@ -108,6 +108,20 @@ def test_the_run_is_copied_as_python_and_as_a_command(viewer, form):
 def test_the_form_tells_its_line_before_a_run(form):
     assert form.python_line() == form.results.layer.metadata["equilabel"]["python"]
     assert form.batch_command() == form.results.layer.metadata["equilabel"]["batch"]
+
+
+def test_a_run_that_no_command_can_repeat_is_copied_as_python(viewer, qtbot, notes):
+    gray = (nuclei_2d((64, 64)) // 16).astype("u1")
+    viewer.add_image(np.dstack([gray, gray // 2, gray]), rgb=True, name="colors")
+    form = open_form(viewer, qtbot)
+    layer = run(form, qtbot)
+    form.results.batch_button.click()
+    assert "got the luminance of a color image" in notes()[-1]
+    assert notes()[-1].endswith("Use 'Copy as Python'.")
+    form.results.python_button.click()
+    names = {"viewer": viewer}
+    exec(QGuiApplication.clipboard().text(), names)
+    np.testing.assert_array_equal(names["found"].labels, layer.data)
 
 
 def test_labels_of_other_origin_cannot_be_repeated(viewer, qtbot, notes):
@@ -302,6 +316,9 @@ def test_an_image_that_does_not_fit_is_told(viewer, qtbot, notes):
     form = open_form(viewer, qtbot, MEASURE)
     run(form, qtbot)
     assert "image must have the shape of the labels, (3, 3); got (4, 5) for 'gray'" in notes()[-1]
+    assert notes()[-1].endswith("or none.")
+    form.image.value = None
+    assert run(form, qtbot).features["area"].tolist()[1:] == [9]
 
 
 def test_labels_with_large_gaps_are_told(viewer, qtbot, notes):
@@ -311,6 +328,11 @@ def test_labels_with_large_gaps_are_told(viewer, qtbot, notes):
     assert "without large gaps" in notes()[-1]
     status = layer.get_status((0, 3), world=True)["coordinates"]
     assert "area: 1" in status
+    assert notes()[-1].endswith("as in `equilabel.label(labels)`.")
+    before = len(notes())
+    layer.data = label(layer.data)
+    assert run(form, qtbot).features["area"].tolist()[1:] == [2, 1]
+    assert len(notes()) == before
 
 
 def _horizontal():

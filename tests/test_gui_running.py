@@ -171,8 +171,13 @@ def test_no_layer_at_all(viewer, qtbot, notes):
     form = open_form(viewer, qtbot)
     form.run_button.click()
     assert "an image layer must be open; got none. Open an image, or a sample" in notes()[-1]
-    assert open_form(viewer, qtbot, MEASURE).bar.run_button.click() is None
-    assert "a labels layer must be open; got none" in notes()[-1]
+    measure = open_form(viewer, qtbot, MEASURE)
+    measure.bar.run_button.click()
+    message = notes()[-1]
+    assert "a labels layer must be open; got none. Make one with 'Label components" in message
+    viewer.open_sample("equilabel", "spiral")  # as the messages say
+    assert run(form, qtbot).data.max() == 1
+    assert "area" in run(measure, qtbot).features
 
 
 def test_labels_where_an_image_is_wanted(viewer, qtbot, notes):
@@ -180,6 +185,9 @@ def test_labels_where_an_image_is_wanted(viewer, qtbot, notes):
     form = open_form(viewer, qtbot)
     form.run_button.click()
     assert "got 'mine', a labels layer. Open the image, or measure the labels" in notes()[-1]
+    assert len(run(open_form(viewer, qtbot, MEASURE), qtbot).features) == 2
+    viewer.add_image(np.eye(9), name="image")
+    assert run(form, qtbot).data.max() == 1
 
 
 # name: pixels, what is told, how many objects
@@ -228,8 +236,12 @@ def test_roles_that_cannot_be_are_told(viewer, qtbot, notes):
     for field in form.fields.axes._fields:
         field.value = "time"
     form.run_button.click()
-    assert "axes must include at least one of space" in notes()[-1]
+    assert "axes must include at least one of space; got none. Set one to space." in notes()[-1]
     assert "at least one of space" in form.fields.remark.text()
+    form.fields.axes._fields[1].value = "space"
+    settle(form, qtbot)
+    assert form.fields.remark.text() == ""
+    assert run(form, qtbot).data.any()
 
 
 def test_an_image_too_large_for_memory_is_told(viewer, qtbot, notes):

@@ -115,7 +115,6 @@ def _same(before: os.stat_result, after: os.stat_result) -> None:
 def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Record:
     """Segment an image, and write its results to the folder of the job."""
     from equilabel import segment
-    from equilabel.storage.files import sha256
 
     channel_axis, channel = _channel(image, options.channel)
     axes = image.axes.replace("C", "")
@@ -135,14 +134,9 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         for kind, ending in options.endings().items()
     }
     shown = image.pixels if channel_axis is None else image.pixels.take(channel or 0, channel_axis)
-    job.place.mkdir()  # where the place of the run is gone, so is the run
+    job.place.mkdir()  # fails if the folder of the run has been removed, and with it the run
     _write(paths, result, shown, axes=axes, spacing=spacing, unit=unit, interval=image.interval)
     measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
-    guessed = ""
-    if not measured and spacing:
-        guessed = f"The pixel size is known along {''.join(spacing)} only: lengths are in pixels."
-    elif not spacing and options.unit is not None:
-        guessed = "The pixel size is not known: --unit was not used."
     return replace(
         record,
         status="done",
@@ -150,19 +144,35 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         threshold=_plain("local" if result.threshold is None else result.threshold),
         spacing=measured,
         unit=unit if measured else "",
-        notes=(*record.notes, *([guessed] if guessed else [])),
+        notes=(*record.notes, *_notes_on_size(measured, spacing, options)),
         method=result.method,
         device=result.device,
         connectivity=result.connectivity,
-        outputs={
-            kind: {
-                "file": printable(Path(job.name).with_name(path.name).as_posix()),
-                "bytes": path.stat().st_size,
-                "sha256": sha256(path),
-            }
-            for kind, path in paths.items()
-        },
+        outputs={kind: _describe(path, job.name) for kind, path in paths.items()},
     )
+
+
+def _notes_on_size(
+    measured: dict[str, float], spacing: dict[str, float], options: Options
+) -> tuple[str, ...]:
+    """Return notes on a pixel size that is not used."""
+    if not measured and spacing:
+        axes = "".join(spacing)
+        return (f"The pixel size is known along {axes} only: lengths are in pixels.",)
+    if not spacing and options.unit is not None:
+        return ("The pixel size is not known: --unit was not used.",)
+    return ()
+
+
+def _describe(path: Path, name: str) -> dict[str, Any]:
+    """Return the name, the size and the checksum of a result."""
+    from equilabel.storage.files import sha256
+
+    return {
+        "file": printable(Path(name).with_name(path.name).as_posix()),
+        "bytes": path.stat().st_size,
+        "sha256": sha256(path),
+    }
 
 
 def _write(

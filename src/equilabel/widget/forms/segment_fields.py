@@ -195,8 +195,8 @@ class SegmentFields(QWidget):
         if source is None:
             return
         problem = check_roles(roles)
+        self.remark.setText(problem)
         if problem:
-            self.remark.setText(problem)
             return
         self._spacing, unit = source.spacing(roles)
         rank = len(self._spacing)
