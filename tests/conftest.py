@@ -75,7 +75,7 @@ def _screen():
     pytest.importorskip("napari")
     if not (os.environ.get("DISPLAY") or sys.platform in ("win32", "darwin")):
         pytest.skip("needs a screen, real or virtual: run `make gui`")
-    for name in ("napari.qt", "equilabel.widget.segmenting", "equilabel.widget.measuring"):
+    for name in ("napari.qt", "equilabel.widget.forms.segment", "equilabel.widget.forms.measure"):
         importlib.import_module(name)
 
     gc.collect()

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 from qtpy.QtWidgets import QApplication, QMenu
 
-from equilabel.widget import segmenting
+from equilabel.widget.forms import segment as segment_form
 
 SEGMENT, MEASURE = "Label components", "Measure labels"
 LONG = 60_000  # milliseconds, for machines that have other work
@@ -21,7 +21,7 @@ def open_form(viewer, qtbot, name=SEGMENT):
 
 def settle(form, qtbot):
     """Wait until a form has looked at its image."""
-    qtbot.waitUntil(lambda: not form._latest.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.preview.waiting, timeout=LONG)
     QApplication.processEvents()
 
 
@@ -66,7 +66,7 @@ def menu(viewer, *path):
 def hold_runs(monkeypatch):
     """Hold every run at its labeling: yield an event that says so, and one to set."""
     reached, release = threading.Event(), threading.Event()
-    work = segmenting.segment_source
+    work = segment_form.segment_source
 
     def hold(source, choices, tell):
         def wait(step):
@@ -77,6 +77,6 @@ def hold_runs(monkeypatch):
 
         return work(source, choices, wait)
 
-    monkeypatch.setattr(segmenting, "segment_source", hold)
+    monkeypatch.setattr(segment_form, "segment_source", hold)
     yield reached, release
     release.set()

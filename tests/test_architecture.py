@@ -25,6 +25,7 @@ LEVELS = {
     "measuring": 4,
     "labeling": 5,  # measures while it labels
     "thresholding": 6,  # hysteresis labels
+    "cleanup": 6,
     "pipeline": 7,
     "": 8,  # the facade
     "cli": 9,
@@ -41,7 +42,7 @@ HOMES = {
     "qtpy": ("widget",),
     "superqt": ("widget",),
     "magicgui": ("widget",),
-    "matplotlib": ("widget.plotting",),
+    "matplotlib": ("widget.forms.plot_canvas",),
     "typer": ("cli",),
     "rich": ("cli",),
     "tifffile": ("storage",),
@@ -115,25 +116,27 @@ def test_the_plugin_sees_only_the_facade_the_storage_and_the_samples(name):
     assert seen <= {"", "storage", "samples", "widget"}
 
 
-# What the plugin decides and computes, so that it can be tested without a screen.
-WITHOUT_SCREEN = {
-    "widget" + name
-    for name in (
-        "",
-        *(".axes", ".choices", ".coloring", ".explaining", ".features", ".filtering", ".flow"),
-        *(".histograms", ".planes", ".repeating", ".samples", ".sources", ".statistics"),
-    )
-}
+# The wings of the plugin, from the one that knows no screen to the one a person sees.
+WINGS = {"logic": 0, "viewer": 1, "forms": 2}
 
 
-@pytest.mark.parametrize("name", sorted(WITHOUT_SCREEN))
-def test_the_logic_of_the_plugin_knows_no_screen(name):
+def wing(name):
+    """Return the wing of the plugin that a module is in; None for others."""
+    parts = name.removeprefix("equilabel.").split(".")
+    return parts[1] if parts[0] == "widget" and len(parts) > 1 else None
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if wing(name)])
+def test_forms_know_the_viewer_and_both_the_logic_of_the_plugin(name):
     for other, foreign in imports(name):
-        if foreign:
-            assert other.split(".")[0] not in ("napari", "qtpy", "superqt", "magicgui"), other
-        elif room(other) == "widget":
-            whole = other.removeprefix("equilabel.")
-            assert whole in WITHOUT_SCREEN or whole.rpartition(".")[0] in WITHOUT_SCREEN, other
+        if not foreign and wing(other) != wing(name):
+            assert wing(other) is None or WINGS[wing(other)] < WINGS[wing(name)], other
+
+
+@pytest.mark.parametrize("name", [n for n in MODULES if n == "widget" or wing(n) == "logic"])
+def test_the_logic_of_the_plugin_knows_no_screen(name):
+    screen = {"napari", "qtpy", "superqt", "magicgui"}
+    assert not screen & {other.split(".")[0] for other, foreign in imports(name) if foreign}
 
 
 @pytest.mark.parametrize("name", MODULES)

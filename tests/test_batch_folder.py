@@ -96,7 +96,7 @@ def test_an_output_folder_that_cannot_be_is_refused(here, capsys):
     tiff("a.tif")
     Path("file").touch()
     for out in ("file", "file/deeper"):
-        assert "out must be a folder" in refused(capsys, "batch", "a.tif", "--out", out)
+        assert "--out must be a folder" in refused(capsys, "batch", "a.tif", "--out", out)
 
 
 @posix
@@ -114,7 +114,7 @@ def test_an_output_folder_without_permission_is_refused(here, capsys, out):
 def test_an_output_folder_that_no_disk_can_hold_is_refused(here, capsys, out):
     tiff("a.tif")
     Path("loop").symlink_to("loop")
-    assert "out must be a folder that can be written" in refused(
+    assert "--out must be a folder that can be written" in refused(
         capsys, "batch", "a.tif", "--out", out
     )
     assert not Path("deep").exists()
@@ -134,7 +134,7 @@ def test_two_runs_in_one_folder_are_refused(here, capsys):
     tiff("a.tif")
     with claim.claimed(Path("out")) as place:
         (place / "work").mkdir()
-        assert "held by another" in refused(capsys, "batch", "a.tif", "--out", "out")
+        assert "another run uses" in refused(capsys, "batch", "a.tif", "--out", "out")
         assert (place / "work").is_dir()
 
 
@@ -150,7 +150,7 @@ def test_a_claim_whose_file_was_removed_meanwhile_is_none(here, monkeypatch):
     monkeypatch.setattr(claim, "_lock", lock)
     with claim.claimed(Path("out")):
         assert removed
-        with pytest.raises(claim.RefusedError, match="held by another"):
+        with pytest.raises(claim.RefusedError, match="another run uses"):
             claim.claimed(Path("out")).__enter__()
 
 

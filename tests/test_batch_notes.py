@@ -6,7 +6,7 @@ import tifffile
 
 from batches import picture, record, summary, tiff
 from equilabel import segment
-from equilabel.cli import main, options, progress
+from equilabel.cli import main, parsing, progress
 from equilabel.cli.records import Record
 from equilabel.kernels.cpu.caching import CacheWarning
 
@@ -26,7 +26,7 @@ def test_an_image_over_the_memory_limit_costs_its_row_and_names_the_option(here)
 
 def test_images_at_once_share_half_of_the_free_memory(monkeypatch):
     monkeypatch.setattr("equilabel.storage.memory.free", lambda: 80)
-    assert [options.memory_limit(None, jobs) for jobs in (1, 4)] == [40, 10]
+    assert [parsing.memory_limit(None, jobs) for jobs in (1, 4)] == [40, 10]
 
 
 def test_images_of_a_file_that_are_not_read_are_told_of(here, capsys):

@@ -1,14 +1,18 @@
 """Options of `equilabel batch`: the same as those of `segment`, and refused before work."""
 
 import inspect
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from batches import names, picture, results, summary, tiff
+from batches import names, picture, record, results, summary, tiff
 from equilabel import METHODS, segment
-from equilabel.cli import commands, main, options, trial
+from equilabel.cli import commands, main, parsing, trial
+from equilabel.cli.errors import explain
 from equilabel.cli.options import Options
+from equilabel.devices import DeviceReport
 from equilabel.storage.table import read_table
 
 
@@ -17,52 +21,108 @@ def test_every_option_of_segment_has_its_name_and_default():
     theirs = inspect.signature(segment).parameters
     decided_by_the_file = {"image", "channel_axis", "progress"}  # or shown by the command itself
     assert set(theirs) - decided_by_the_file <= set(ours)
-    readers = {"threshold": options.threshold, "sigma": options.sigma}
+    readers = {"threshold": parsing.threshold, "sigma": parsing.sigma}
     for name in set(theirs) - decided_by_the_file - {"stacked"}:
         default = readers.get(name, lambda value: value)(ours[name].default)
         assert default == theirs[name].default, name
     assert ours["stacked"].default is None  # by the axes of the file
 
 
-def test_devices_and_methods_are_those_there_are():
-    from typing import get_args, get_type_hints
+def test_the_help_names_all_methods_and_devices():
+    from typing import get_type_hints
 
     from equilabel.devices import DEVICES
 
     hints = get_type_hints(commands.batch, include_extras=True)
-    assert get_args(get_args(hints["device"])[0]) == DEVICES
-    assert all(name in hints["method"].__metadata__[0].help for name in METHODS)
+    for option, words in (("method", METHODS), ("device", DEVICES)):
+        assert all(word in hints[option].__metadata__[0].help for word in words)
+
+
+def test_every_device_that_is_listed_can_be_passed_on(here, monkeypatch):
+    """As on a machine with two GPUs: `segment` is told the word, and the CPU does the work."""
+    tiff("a.tif")
+    told = []
+
+    def stand_in(image, *, device, **options):
+        told.append(device)
+        return replace(segment(image, **options), device=device)
+
+    monkeypatch.setattr("equilabel.segment", stand_in)
+    reports = [DeviceReport(name, True, "stand-in") for name in ("cpu", "cuda", "cuda:1")]
+    for report in reports:
+        told.clear()
+        words = ["--device", report.name, "--overwrite"]
+        assert main(["batch", "a.tif", "--out", "out", *words]) == 0
+        assert set(told) == {report.name}
+        assert record()["device"]["used"] == [report.name]
+
+
+def test_a_device_that_cannot_be_used_is_refused_with_what_would_help(here, capsys, monkeypatch):
+    choosing = import_module("equilabel.devices.choosing")  # `equilabel.devices` is a function
+    monkeypatch.setattr(choosing, "find_obstacle", lambda: "")
+    monkeypatch.setattr(choosing, "count_gpus", lambda: 1)
+    tiff("a.tif")
+    for device, complaint in (
+        ("cuda:1", "--device cuda:1 needs 2 GPUs; got 1. Pass one of ['cuda']."),
+        (
+            "cuda:x",
+            "--device must be one of ['auto', 'cpu', 'cuda', 'cuda:<index>']; got 'cuda:x'.",
+        ),
+    ):
+        assert main(["batch", "a.tif", "--out", "out", "--device", device]) == 2
+        assert capsys.readouterr().err == f"equilabel: {complaint}\n"
+        assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("python", "typed"),
+    [
+        (
+            "device='cuda' needs CuPy. Pass device='cpu'.",
+            "--device cuda needs CuPy. Pass --device cpu.",
+        ),
+        (
+            "max_size must be at least min_size; got 4.",
+            "--max-size must be at least --min-size; got 4.",
+        ),
+        ("got stacked=False. Pass stacked=True.", "got --no-stacked. Pass --stacked."),
+        ("image must have a threshold in 'my_min_size.tif'.",) * 2,
+        ("the method must be kept, the threshold must not.",) * 2,
+    ],
+)
+def test_messages_name_options_as_they_are_typed(python, typed):
+    assert explain(ValueError(python)) == typed
 
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--threshold", "magic"], "threshold must be"),
-        (["--threshold", "1,2,3"], "threshold must be"),
-        (["--threshold", "nan"], "threshold must be"),
-        (["--threshold", "20,10"], "threshold"),
-        (["--threshold", "local", "--block-size", "4"], "block_size"),
-        (["--offset", "nan"], "offset must be"),
-        (["--sigma", "x"], "sigma must be"),
-        (["--sigma", "-1"], "sigma must be"),
-        (["--connectivity", "0"], "connectivity must be"),
-        (["--connectivity", "9"], "connectivity must be"),
-        (["--min-size", "-1"], "min_size must be"),
-        (["--min-size", "9", "--max-size", "3"], "max_size must be"),
+        (["--threshold", "magic"], "--threshold must be"),
+        (["--threshold", "1,2,3"], "--threshold must be"),
+        (["--threshold", "nan"], "--threshold must be"),
+        (["--threshold", "20,10"], "--threshold must be (low, high) with low <= high"),
+        (["--threshold", "local", "--block-size", "4"], "--block-size must be"),
+        (["--offset", "nan"], "--offset must be"),
+        (["--sigma", "x"], "--sigma must be"),
+        (["--sigma", "-1"], "--sigma must be"),
+        (["--connectivity", "0"], "--connectivity must be"),
+        (["--connectivity", "9"], "--connectivity must be"),
+        (["--min-size", "-1"], "--min-size must be"),
+        (["--min-size", "9", "--max-size", "3"], "--max-size must be"),
         (["--properties", "label,beauty"], "beauty"),
-        (["--properties", ","], "properties must be"),
-        (["--method", "magic"], "method must be"),
-        (["--device", "abacus"], "abacus"),
-        (["--spacing", "0,1"], "spacing must be"),
-        (["--spacing", "1,1,1,1"], "spacing must be"),
-        (["--unit", "parsec"], "unit must be"),
-        (["--jobs", "0"], "jobs must be"),
-        (["--time-limit", "0"], "time_limit must be"),
-        (["--memory-limit", "0 GB"], "memory_limit must be"),
-        (["--memory-limit", "much"], "memory_limit must be"),
+        (["--properties", ","], "--properties must be"),
+        (["--method", "magic"], "--method must be"),
+        (["--device", "abacus"], "--device must be"),
+        (["--spacing", "0,1"], "--spacing must be"),
+        (["--spacing", "1,1,1,1"], "--spacing must be"),
+        (["--unit", "parsec"], "--unit must be"),
+        (["--jobs", "0"], "--jobs must be"),
+        (["--time-limit", "0"], "--time-limit must be"),
+        (["--memory-limit", "0 GB"], "--memory-limit must be"),
+        (["--memory-limit", "much"], "--memory-limit must be"),
         (["--format", "xls"], "xls"),
         (["--series", "x"], "series"),
-        (["--resume", "--overwrite"], "resume and overwrite"),
+        (["--resume", "--overwrite"], "--resume and --overwrite"),
         (["--tresh", "1"], "--tresh"),
     ],
 )
@@ -115,8 +175,8 @@ def test_what_suits_images_of_one_kind_passes_the_trial_of_options(keywords):
     [
         (Options({"properties": ("frame",)}, stacked=False), "'frame' is defined for a stack"),
         (Options({"properties": ("perimeter", "sphericity")}), "sphericity"),
-        (Options({"connectivity": 4}, stacked=True), "connectivity must be"),
-        (Options({"sigma": (1.0, 1.0)}, spacing=(1.0, 1.0, 1.0)), "sigma must be"),
+        (Options({"connectivity": 4}, stacked=True), "--connectivity must be"),
+        (Options({"sigma": (1.0, 1.0)}, spacing=(1.0, 1.0, 1.0)), "--sigma must be"),
     ],
 )
 def test_what_suits_no_image_does_not_pass_the_trial_of_options(options, complaint):

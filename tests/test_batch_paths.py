@@ -50,13 +50,13 @@ def test_results_of_an_earlier_run_are_no_images(here, capsys):
     for words in (["in"], ["in/*.tif"], every):
         assert main(["batch", *words, "--out", "in", "--overwrite"]) == 0
         assert names("in") == sorted([*results("a"), "a.tif"])
-        assert "in/a_labels.tif: left out" in capsys.readouterr().out
+        assert "in/a_labels.tif: skipped" in capsys.readouterr().out
 
 
 def test_results_alone_are_no_images(here, capsys):
     tiff("in/a_labels.tif")
     said = refused(capsys, "batch", "in", "--out", "out")
-    assert "results of an earlier run, 'in/a_labels.tif'" in said
+    assert "label images of an earlier run, 'in/a_labels.tif'" in said
 
 
 def test_a_pattern_that_matches_a_folder_means_the_images_in_it(here):

@@ -97,7 +97,7 @@ def test_a_unit_without_a_size_is_told(here):
     tiff("a.tif")
     assert main(["batch", "a.tif", "--out", "out", "--unit", "nm"]) == 0
     row = summary()["a.tif"]
-    assert (row["unit"], row["notes"]) == ("", "No size of a pixel is known: --unit was not used.")
+    assert (row["unit"], row["notes"]) == ("", "The pixel size is not known: --unit was not used.")
 
 
 def test_sizes_known_in_part_are_kept_but_not_measured_with(here):

@@ -144,14 +144,18 @@ def test_signals_that_are_heard_while_starting_are_left_to_the_parent(light):
 
 @posix
 def test_workers_that_never_start_are_told_before_work(light):
-    with pytest.raises(RefusedError, match=r"must start; got, 3 times: exit code 3 of a process"):
+    with pytest.raises(
+        RefusedError, match=r"must start; got 3 failures, the last: exit code 3 of a process"
+    ):
         light("a.tif", "b.tif", options=Fatal(os._exit, 3))
 
 
 def test_a_worker_that_hangs_while_starting_is_not_waited_for_for_ever(light, monkeypatch):
     monkeypatch.setattr(worker, "START", 0.3)
     monkeypatch.setattr(workers, "STARTS", 1)
-    with pytest.raises(RefusedError, match=r"got, 1 times: no answer in 0.3 s of a process that"):
+    with pytest.raises(
+        RefusedError, match=r"got 1 failures, the last: no answer in 0.3 s of a process that"
+    ):
         light("a.tif", options=Fatal(time.sleep, 60))
 
 
@@ -171,7 +175,7 @@ def test_a_worker_that_cannot_be_replaced_costs_images_not_the_summary(light, mo
     assert [found[number].status for number in range(3)] == ["done", "failed", "failed"]
     assert found[1].attempts == ("exit code 3", "not started")
     assert found[2].attempts == ("not started",)
-    assert "worker processes must start; got, 3 times" in found[2].error
+    assert "worker processes must start; got 3 failures" in found[2].error
 
 
 def test_the_others_go_on_where_one_worker_cannot_start(light, monkeypatch):
@@ -191,7 +195,7 @@ def test_workers_refuse_bad_options_before_work(here, monkeypatch, capsys):
     monkeypatch.setattr(running, "label_all", workers.label_all)
     tiff("a.tif")
     assert main(["batch", "a.tif", "--out", "out", "--method", "magic"]) == 2
-    assert "method must be" in capsys.readouterr().err
+    assert "--method must be" in capsys.readouterr().err
     assert not Path("out").exists()
 
 
@@ -267,11 +271,13 @@ def test_a_second_attempt_is_told(tmp_path):
     place = tmp_path / "place/0-again"
     job = one.Job(0, tiff(tmp_path / "a.tif"), "a", place, tmp_path, attempts=("SIGKILL",))
     found = one.label_one(job, options, provenance(options))
-    assert found.notes == ("A first attempt ended with SIGKILL; this one was alone.",)
+    assert found.notes == ("A first attempt ended with SIGKILL; the second, alone, succeeded.",)
     assert found.attempts == ("SIGKILL",)
     assert '"SIGKILL"' in (place / "record.json").read_text(encoding="utf-8")
 
 
 def test_the_causes_of_an_end_are_told_apart():
-    said = {worker.complain(how, 5) for how in (worker.TIME, "out of memory", "SIGKILL", "SIGBUS")}
+    said = {
+        worker.explain_end(how, 5) for how in (worker.TIME, "out of memory", "SIGKILL", "SIGBUS")
+    }
     assert len(said) == 4

@@ -82,12 +82,13 @@ def test_the_version_is_told(capsys):
 
 def test_devices_are_told_with_reasons(capsys):
     from equilabel import devices
+    from equilabel.cli.errors import name_options
 
     assert main(["devices"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     for report in devices():
         assert report.name in said
-        assert report.reason in said
+        assert name_options(report.reason) in said
 
 
 def test_help_loads_nothing_heavy():

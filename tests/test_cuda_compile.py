@@ -161,11 +161,16 @@ def test_every_kernel_compiles(file, architecture, architectures):
             assert nvrtc.getLoweredName(program, name).encode() in machine_code
 
 
-SIZES = {"Scene": sources.SCENE.itemsize, "Job": tiling.PLAN.itemsize + runs.JOB.size}
+SIZES = {
+    "ImageLayout": sources.IMAGE_LAYOUT.itemsize,
+    "Job": tiling.PLAN.itemsize + runs.JOB.size,
+}
 FIELDS = {
     "ImageLayout": ("image_layout.cuh", sources.IMAGE_LAYOUT),
     "Plan": ("tiling.cuh", tiling.PLAN),
 }
+WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
+COUNTS = {"SIDES": sources.AXES, "AXES": tiling.AXES, "INNER": tiling.INNER, "3": 3}
 
 
 def fields(file, struct):

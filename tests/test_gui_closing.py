@@ -27,8 +27,8 @@ gc.freeze()  # napari collects garbage whenever a layer goes
 for _ in range(21):
     viewer.layers.clear()
     viewer.add_image(np.random.default_rng(0).random((40, 50)))
-    form.show_preview.value = True
-    while form.preview.layer is None or form._latest.waiting or form._soon.isActive():
+    form.fields.show_preview.value = True
+    while form.preview.layer is None or form.preview.waiting or form.preview.drawing:
         QTest.qWait(5)
     QTest.qWait(10)
 viewer.close()
@@ -65,7 +65,7 @@ def test_a_form_that_is_closed_lets_go_of_the_viewer(own_viewer, qtbot):
     viewer.add_image(np.eye(32))
     dock, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
     settle(form, qtbot)
-    form.show_preview.value = True
+    form.fields.show_preview.value = True
     qtbot.waitUntil(lambda: len(viewer.layers) == 2)
     gone = weakref.ref(form)
     dock.destroyOnClose()
@@ -76,7 +76,7 @@ def test_a_form_that_is_closed_lets_go_of_the_viewer(own_viewer, qtbot):
     viewer.layers.pop()
     _, again = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
     settle(again, qtbot)
-    assert again.image.value is viewer.layers[0]
+    assert again.fields.image.value is viewer.layers[0]
 
 
 def test_a_viewer_closed_while_running_ends_the_run(own_viewer, qtbot, form, held):

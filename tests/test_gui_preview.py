@@ -20,7 +20,7 @@ def form(viewer, qtbot):
 
 def shown(form, qtbot):
     """Return the mask that the preview shows."""
-    qtbot.waitUntil(lambda: not form._soon.isActive() and form.preview.layer is not None)
+    qtbot.waitUntil(lambda: not form.preview.drawing and form.preview.layer is not None)
     return np.squeeze(form.preview.layer.data) > 0
 
 
@@ -29,51 +29,54 @@ def shown(form, qtbot):
 
 def test_the_threshold_a_method_finds_is_shown_before_the_run(qtbot, form):
     for method in ("otsu", "li", "triangle"):
-        form.threshold.method.value = method
+        form.fields.threshold.method.value = method
         settle(form, qtbot)
-        level = form.threshold.level
-        assert form.threshold.histogram.lines == (level,)
+        level = form.fields.threshold.level
+        assert form.fields.threshold.histogram.lines == (level,)
         assert run(form, qtbot).metadata["equilabel"]["threshold"] == level
 
 
 def test_moving_the_slider_means_by_hand(qtbot, form):
-    form.threshold.slider.value = 700
-    assert form.threshold.method.value == "number"
-    assert form.threshold.choice == form.threshold.slider.value
+    form.fields.threshold.slider.value = 700
+    assert form.fields.threshold.method.value == "number"
+    assert form.fields.threshold.choice == form.fields.threshold.slider.value
     layer = run(form, qtbot)
-    assert layer.metadata["equilabel"]["threshold"] == form.threshold.slider.value
+    assert layer.metadata["equilabel"]["threshold"] == form.fields.threshold.slider.value
 
 
 def test_the_slider_spans_the_gray_values(viewer, form):
     image = viewer.layers[0].data
-    assert (form.threshold.slider.min, form.threshold.slider.max) == (image.min(), image.max())
-    assert form.threshold.histogram.spread.counts.sum() == image.size
+    assert (form.fields.threshold.slider.min, form.fields.threshold.slider.max) == (
+        image.min(),
+        image.max(),
+    )
+    assert form.fields.threshold.histogram.shown.counts.sum() == image.size
 
 
 def test_the_line_in_the_histogram_can_be_dragged(qtbot, form):
-    view = form.threshold.histogram
-    start = QPoint(int(view.place(form.threshold.level)), 20)
+    view = form.fields.threshold.histogram
+    start = QPoint(int(view.position(form.fields.threshold.level)), 20)
     end = QPoint(view.width() // 2, 20)
     qtbot.mousePress(view, Qt.MouseButton.LeftButton, pos=start)
     qtbot.mouseMove(view, end)
     qtbot.mouseRelease(view, Qt.MouseButton.LeftButton, pos=end)
     QApplication.processEvents()
-    spread = view.spread
-    assert form.threshold.method.value == "number"
+    spread = view.shown
+    assert form.fields.threshold.method.value == "number"
     wide = (spread.high - spread.low) / 20
-    assert form.threshold.choice == pytest.approx((spread.low + spread.high) / 2, abs=wide)
+    assert form.fields.threshold.choice == pytest.approx((spread.low + spread.high) / 2, abs=wide)
 
 
 def test_low_and_high_are_dragged_one_by_one(qtbot, form):
-    form.threshold.method.value = "hysteresis"
+    form.fields.threshold.method.value = "hysteresis"
     settle(form, qtbot)
-    low, high = form.threshold.range.value
+    low, high = form.fields.threshold.range.value
     assert low < high
-    form.threshold.histogram.dragged.emit(1, high * 1.2)
-    assert form.threshold.range.value[0] == pytest.approx(low, abs=2)
-    assert form.threshold.range.value[1] == pytest.approx(high * 1.2, abs=2)
-    form.threshold.histogram.dragged.emit(0, 1e9)
-    assert form.threshold.range.value[0] == form.threshold.range.value[1]
+    form.fields.threshold.histogram.dragged.emit(1, high * 1.2)
+    assert form.fields.threshold.range.value[0] == pytest.approx(low, abs=2)
+    assert form.fields.threshold.range.value[1] == pytest.approx(high * 1.2, abs=2)
+    form.fields.threshold.histogram.dragged.emit(0, 1e9)
+    assert form.fields.threshold.range.value[0] == form.fields.threshold.range.value[1]
 
 
 def test_fields_are_those_the_threshold_needs(form):
@@ -84,27 +87,27 @@ def test_fields_are_those_the_threshold_needs(form):
         "local": (False, False, True),
     }
     for method, expected in visible.items():
-        form.threshold.method.value = method
-        field = form.threshold
+        form.fields.threshold.method.value = method
+        field = form.fields.threshold
         assert (field.slider.visible, field.range.visible, field.offset.visible) == expected
 
 
 def test_why_there_is_no_threshold_is_said_below_the_field(viewer, qtbot):
     viewer.add_image(np.arange(4096.0).reshape(64, 64))
     form = open_form(viewer, qtbot)
-    form.threshold.method.value = "minimum"
+    form.fields.threshold.method.value = "minimum"
     settle(form, qtbot)
-    assert "two" in form.threshold.words.text()
-    assert form.threshold.words.isVisible()
+    assert "two" in form.fields.threshold.message.text()
+    assert form.fields.threshold.message.isVisible()
 
 
 # ------------------------------------------------------------------ preview
 
 
 def test_the_preview_outlines_what_the_run_finds(viewer, qtbot, form):
-    form.sigma.value = 0.5
+    form.fields.sigma.value = 0.5
     settle(form, qtbot)
-    form.show_preview.value = True
+    form.fields.show_preview.value = True
     mask = shown(form, qtbot)
     picture = canvas(viewer)
     yellow = (picture[..., 0] > 150) & (picture[..., 1] > 120) & (picture[..., 2] < 100)
@@ -116,36 +119,38 @@ def test_the_preview_outlines_what_the_run_finds(viewer, qtbot, form):
 
 
 def test_the_preview_follows_the_slider(viewer, qtbot, form):
-    form.show_preview.value = True
+    form.fields.show_preview.value = True
     image = viewer.layers[0].data
     for level in (400, 800, 1500):
-        form.threshold.set_level(level)
-        qtbot.waitUntil(lambda: not form._soon.isActive())
-        np.testing.assert_array_equal(shown(form, qtbot), image > form.threshold.slider.value)
+        form.fields.threshold.set_level(level)
+        qtbot.waitUntil(lambda: not form.preview.drawing)
+        np.testing.assert_array_equal(
+            shown(form, qtbot), image > form.fields.threshold.slider.value
+        )
     assert len([layer for layer in viewer.layers if "preview" in layer.name]) == 1
 
 
 def test_the_preview_goes_when_it_is_switched_off(viewer, qtbot, form):
-    form.show_preview.value = True
+    form.fields.show_preview.value = True
     shown(form, qtbot)
     assert colors_on(canvas(viewer)) > 0
-    form.show_preview.value = False
+    form.fields.show_preview.value = False
     qtbot.waitUntil(lambda: form.preview.layer is None)
     assert colors_on(canvas(viewer)) == 0
 
 
 def test_a_preview_removed_by_hand_comes_back_with_the_slider(viewer, qtbot, form):
-    form.show_preview.value = True
+    form.fields.show_preview.value = True
     shown(form, qtbot)
     viewer.layers.remove(form.preview.layer)
-    form.threshold.set_level(500)
+    form.fields.threshold.set_level(500)
     assert shown(form, qtbot).any()
 
 
 def test_the_preview_is_no_image_to_choose(qtbot, form):
-    form.show_preview.value = True
+    form.fields.show_preview.value = True
     shown(form, qtbot)
-    assert [layer.name for layer in form.image.choices if layer is not None] == ["nuclei"]
+    assert [layer.name for layer in form.fields.image.choices if layer is not None] == ["nuclei"]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
@@ -154,15 +159,15 @@ def test_in_a_stack_the_preview_lies_on_the_visible_plane(viewer, qtbot, order):
     image = viewer.add_image(stack, scale=(4, 2, 1), translate=(5, 6, 7), rotate=(0, 0, 0))
     viewer.dims.order = order
     form = open_form(viewer, qtbot)
-    form.show_preview.value = True
-    form.threshold.set_level(40)
+    form.fields.show_preview.value = True
+    form.fields.threshold.set_level(40)
     for place in (3, 9):
         viewer.dims.set_current_step(order[0], place)
-        qtbot.waitUntil(lambda: not form._soon.isActive())
+        qtbot.waitUntil(lambda: not form.preview.drawing)
         layer = form.preview.layer
         start = image.world_to_data(layer.data_to_world((0, 0, 0)))
         assert round(start[order[0]]) == place
-        expected = stack.take(place, order[0]) > form.threshold.slider.value
+        expected = stack.take(place, order[0]) > form.fields.threshold.slider.value
         np.testing.assert_array_equal(np.squeeze(layer.data, order[0]) > 0, expected)
         others = [axis for axis in range(3) if axis != order[0]]
         np.testing.assert_allclose(start[others], 0, atol=1e-9)
@@ -173,8 +178,8 @@ def test_on_a_rotated_image_the_preview_turns_with_it(viewer, qtbot):
         nuclei_3d((8, 48, 64)), rotate=(0, 0, 30), scale=(4, 1, 1), translate=(9, 8, 7)
     )
     form = open_form(viewer, qtbot)
-    form.show_preview.value = True
-    form.threshold.set_level(40)
+    form.fields.show_preview.value = True
+    form.fields.threshold.set_level(40)
     shown(form, qtbot)
     layer = form.preview.layer
     plane = round(image.world_to_data(viewer.dims.point)[0])
@@ -186,31 +191,31 @@ def test_on_a_rotated_image_the_preview_turns_with_it(viewer, qtbot):
 def test_in_3d_the_preview_says_that_it_needs_2d(viewer, qtbot):
     viewer.add_image(nuclei_3d((8, 32, 32)))
     form = open_form(viewer, qtbot)
-    form.show_preview.value = True
+    form.fields.show_preview.value = True
     shown(form, qtbot)
     viewer.dims.ndisplay = 3
     qtbot.waitUntil(lambda: form.preview.layer is None)
-    assert "2D" in form.remark.text()
+    assert "2D" in form.fields.remark.text()
     viewer.dims.ndisplay = 2
     shown(form, qtbot)
-    assert form.remark.text() == ""
+    assert form.fields.remark.text() == ""
 
 
 def test_a_preview_that_cannot_see_across_planes_says_so(viewer, qtbot):
     viewer.add_image(nuclei_3d((8, 32, 32)))
     form = open_form(viewer, qtbot)
-    form.sigma.value = 1.0
-    form.show_preview.value = True
+    form.fields.sigma.value = 1.0
+    form.fields.show_preview.value = True
     shown(form, qtbot)
-    qtbot.waitUntil(lambda: "this plane alone" in form.remark.text(), timeout=LONG)
+    qtbot.waitUntil(lambda: "this plane alone" in form.fields.remark.text(), timeout=LONG)
 
 
 def test_changed_pixels_change_the_preview(viewer, qtbot, form):
-    form.show_preview.value = True
+    form.fields.show_preview.value = True
     before = shown(form, qtbot)
     viewer.layers[0].data = np.roll(viewer.layers[0].data, 40, axis=0)
     settle(form, qtbot)
-    level = form.threshold.level
+    level = form.fields.threshold.level
     np.testing.assert_array_equal(shown(form, qtbot), binarize(viewer.layers[0].data, level))
     assert (shown(form, qtbot) != before).any()
 
@@ -218,7 +223,7 @@ def test_changed_pixels_change_the_preview(viewer, qtbot, form):
 def test_a_preview_at_a_distance_has_a_wider_outline(viewer, qtbot):
     viewer.add_image(nuclei_2d((2048, 2048)))
     form = open_form(viewer, qtbot)
-    form.show_preview.value = True
+    form.fields.show_preview.value = True
     shown(form, qtbot)
     far = (form.preview.layer.data == 2).sum()
     viewer.scene.camera.zoom *= 8
@@ -226,9 +231,9 @@ def test_a_preview_at_a_distance_has_a_wider_outline(viewer, qtbot):
 
 
 def test_local_thresholds_are_previewed(viewer, qtbot, form):
-    form.threshold.method.value = "local"
-    form.threshold.offset.value = -100
+    form.fields.threshold.method.value = "local"
+    form.fields.threshold.offset.value = -100
     settle(form, qtbot)
-    form.show_preview.value = True
+    form.fields.show_preview.value = True
     expected = segment(viewer.layers[0].data, threshold="local", block_size=51, offset=-100)
     np.testing.assert_array_equal(shown(form, qtbot), expected.labels > 0)

@@ -8,7 +8,7 @@ import pytest
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QApplication, QFileDialog, QTableView
 
-from equilabel import segment
+from equilabel import label, segment
 from equilabel.samples import nuclei_2d
 from equilabel.storage.table import read_table
 from gui import MEASURE, canvas, colored, open_form, run
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gui
 def form(viewer, qtbot):
     viewer.open_sample("equilabel", "nuclei_2d")
     form = open_form(viewer, qtbot)
-    form.statistics.tick("num_pixels")
+    form.fields.statistics.tick("num_pixels")
     run(form, qtbot)
     form.tabs.setCurrentIndex(1)
     return form
@@ -70,10 +70,10 @@ def test_the_table_is_written_as_csv(form, tmp_path, monkeypatch, notes):
     form.results.csv_button.click()
     made = form.results.layer.metadata["equilabel"]
     names = ("label", *made["parameters"]["properties"])
-    image = form.image.value.data
+    image = form.fields.image.value.data
     found = segment(image, spacing=(0.325, 0.325), properties=names)
     pd.testing.assert_frame_equal(read_table(path), found.table)
-    assert f"{found.num} rows written" in notes()[-1]
+    assert f"{found.num} rows to" in notes()[-1]
 
 
 def test_a_table_that_cannot_be_written_is_told(form, tmp_path, monkeypatch, notes):
@@ -106,8 +106,22 @@ def test_the_run_is_copied_as_python_and_as_a_command(viewer, form):
 
 
 def test_the_form_tells_its_line_before_a_run(form):
-    assert form.line_of_python() == form.results.layer.metadata["equilabel"]["python"]
+    assert form.python_line() == form.results.layer.metadata["equilabel"]["python"]
     assert form.batch_command() == form.results.layer.metadata["equilabel"]["batch"]
+
+
+def test_a_run_that_no_command_can_repeat_is_copied_as_python(viewer, qtbot, notes):
+    gray = (nuclei_2d((64, 64)) // 16).astype("u1")
+    viewer.add_image(np.dstack([gray, gray // 2, gray]), rgb=True, name="colors")
+    form = open_form(viewer, qtbot)
+    layer = run(form, qtbot)
+    form.results.batch_button.click()
+    assert "got the luminance of a color image" in notes()[-1]
+    assert notes()[-1].endswith("Use 'Copy as Python'.")
+    form.results.python_button.click()
+    names = {"viewer": viewer}
+    exec(QGuiApplication.clipboard().text(), names)
+    np.testing.assert_array_equal(names["found"].labels, layer.data)
 
 
 def test_labels_of_other_origin_cannot_be_repeated(viewer, qtbot, notes):
@@ -131,7 +145,7 @@ def test_objects_are_colored_by_a_column_and_back(viewer, qtbot, form):
     assert low[2] > low[0]  # viridis: blue below, yellow above
     assert high[0] > high[2]
     assert not form.results.colors.legend.isHidden()
-    form.results.colors.normal_button.click()
+    form.results.colors.reset_button.click()
     np.testing.assert_array_equal(canvas(viewer), normal)
     assert form.results.colors.legend.isHidden()
     assert form.results.colors.column.value == "(by label)"
@@ -209,11 +223,11 @@ def click(picture, x, y):
 def test_a_click_on_a_bin_chooses_its_objects(viewer, qtbot, form):
     pytest.importorskip("matplotlib")
     layer, plot = form.results.layer, form.results.plot
-    plot.across.value = "area"
+    plot.x.value = "area"
     plot.button.click()
     form.results.table_button.click()
     QApplication.processEvents()
-    picture = plot.picture
+    picture = plot.canvas
     picture.canvas.draw()
     area = layer.features["area"].to_numpy()
     fullest = int(np.histogram(area[1:], picture._edges)[0].argmax())
@@ -233,9 +247,9 @@ def test_a_click_on_a_bin_chooses_its_objects(viewer, qtbot, form):
 def test_a_click_on_a_point_selects_its_object(viewer, qtbot, form):
     pytest.importorskip("matplotlib")
     layer, plot = form.results.layer, form.results.plot
-    plot.across.value, plot.up.value = "area", "intensity_mean"
+    plot.x.value, plot.y.value = "area", "intensity_mean"
     plot.button.click()
-    picture = plot.picture
+    picture = plot.canvas
     picture.canvas.draw()
     columns = layer.features[["area", "intensity_mean"]].to_numpy()
     number = int(np.nanargmax(columns[:, 0]))
@@ -251,16 +265,16 @@ def test_a_click_on_a_point_selects_its_object(viewer, qtbot, form):
 def test_the_object_selected_in_the_viewer_is_marked_in_the_plot(form):
     pytest.importorskip("matplotlib")
     plot = form.results.plot
-    plot.across.value, plot.up.value = "area", "intensity_mean"
+    plot.x.value, plot.y.value = "area", "intensity_mean"
     plot.button.click()
     form.results.layer.selected_label = 4
     features = form.results.layer.features
-    marked = plot.picture._mark.get_offsets()
+    marked = plot.canvas._mark.get_offsets()
     np.testing.assert_allclose(marked, [[features["area"][4], features["intensity_mean"][4]]])
 
 
 def test_without_matplotlib_all_but_the_plot_works(viewer, qtbot, form, notes, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "equilabel.widget.plotting", None)
+    monkeypatch.setitem(__import__("sys").modules, "equilabel.widget.forms.plot_canvas", None)
     form.results.plot.button.click()
     assert "a plot needs matplotlib" in notes()[-1]
     assert 'pip install "equilabel[plots]"' in notes()[-1]
@@ -302,6 +316,9 @@ def test_an_image_that_does_not_fit_is_told(viewer, qtbot, notes):
     form = open_form(viewer, qtbot, MEASURE)
     run(form, qtbot)
     assert "image must have the shape of the labels, (3, 3); got (4, 5) for 'gray'" in notes()[-1]
+    assert notes()[-1].endswith("or none.")
+    form.image.value = None
+    assert run(form, qtbot).features["area"].tolist()[1:] == [9]
 
 
 def test_labels_with_large_gaps_are_told(viewer, qtbot, notes):
@@ -311,6 +328,11 @@ def test_labels_with_large_gaps_are_told(viewer, qtbot, notes):
     assert "without large gaps" in notes()[-1]
     status = layer.get_status((0, 3), world=True)["coordinates"]
     assert "area: 1" in status
+    assert notes()[-1].endswith("as in `equilabel.label(labels)`.")
+    before = len(notes())
+    layer.data = label(layer.data)
+    assert run(form, qtbot).features["area"].tolist()[1:] == [2, 1]
+    assert len(notes()) == before
 
 
 def _horizontal():

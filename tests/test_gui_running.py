@@ -8,7 +8,7 @@ from napari.utils import progress
 from qtpy.QtWidgets import QApplication
 
 from equilabel.samples import nuclei_2d
-from equilabel.widget import segmenting
+from equilabel.widget.forms import segment as segment_form
 from gui import LONG, MEASURE, hold_runs, open_form, run, settle
 
 pytestmark = pytest.mark.gui
@@ -29,7 +29,7 @@ def test_progress_is_shown_in_the_form_and_by_napari(viewer, qtbot, form, held):
     reached, release = held
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
-    qtbot.waitUntil(lambda: "threshold" in form.bar.words.text())
+    qtbot.waitUntil(lambda: "threshold" in form.bar.message.text())
     assert form.cancel_button.isEnabled()
     assert not form.run_button.isEnabled()
     qtbot.waitUntil(lambda: len(progress._all_instances) == 1)
@@ -52,7 +52,7 @@ def test_cancel_takes_effect_at_once_and_leaves_the_layers(viewer, qtbot, form, 
     qtbot.waitUntil(reached.is_set, timeout=LONG)
     with qtbot.waitSignal(form.bar.task.cancelled, timeout=500):
         form.cancel_button.click()
-    assert "Cancelled" in form.bar.words.text()
+    assert "Cancelled" in form.bar.message.text()
     assert form.run_button.isEnabled()
     assert not progress._all_instances
     release.set()
@@ -109,7 +109,7 @@ def test_the_labels_of_an_image_removed_meanwhile_are_kept(viewer, qtbot, form, 
         release.set()
     [layer] = viewer.layers
     assert layer.data.max() > 10
-    assert "'nuclei' was removed meanwhile; its labels are kept." in notes()[-1]
+    assert "'nuclei' was removed during the run; its labels are kept." in notes()[-1]
 
 
 def test_a_result_removed_meanwhile_is_made_again(viewer, qtbot, form, held):
@@ -145,7 +145,7 @@ def test_a_gpu_lost_while_running_is_one_sentence(viewer, qtbot, form, notes, mo
         message = "cudaErrorDevicesUnavailable"
         raise lost(message)
 
-    monkeypatch.setattr(segmenting, "segment_source", fail)
+    monkeypatch.setattr(segment_form, "segment_source", fail)
     run(form, qtbot)
     assert "Choose the device 'cpu' and run again." in notes()[-1]
     assert form.run_button.isEnabled()
@@ -157,7 +157,7 @@ def test_any_other_failure_is_one_sentence(viewer, qtbot, form, notes, monkeypat
         message = "surprise"
         raise KeyError(message)
 
-    monkeypatch.setattr(segmenting, "segment_source", fail)
+    monkeypatch.setattr(segment_form, "segment_source", fail)
     run(form, qtbot)
     assert "KeyError: 'surprise'. Please report it" in notes()[-1]
     monkeypatch.undo()
@@ -171,22 +171,30 @@ def test_no_layer_at_all(viewer, qtbot, notes):
     form = open_form(viewer, qtbot)
     form.run_button.click()
     assert "an image layer must be open; got none. Open an image, or a sample" in notes()[-1]
-    assert open_form(viewer, qtbot, MEASURE).bar.run_button.click() is None
-    assert "a labels layer must be open; got none" in notes()[-1]
+    measure = open_form(viewer, qtbot, MEASURE)
+    measure.bar.run_button.click()
+    message = notes()[-1]
+    assert "a labels layer must be open; got none. Make one with 'Label components" in message
+    viewer.open_sample("equilabel", "spiral")  # as the messages say
+    assert run(form, qtbot).data.max() == 1
+    assert "area" in run(measure, qtbot).features
 
 
 def test_labels_where_an_image_is_wanted(viewer, qtbot, notes):
     viewer.add_labels(np.eye(9, dtype=int), name="mine")
     form = open_form(viewer, qtbot)
     form.run_button.click()
-    assert "got 'mine', a layer of labels. Open the image, or measure the labels" in notes()[-1]
+    assert "got 'mine', a labels layer. Open the image, or measure the labels" in notes()[-1]
+    assert len(run(open_form(viewer, qtbot, MEASURE), qtbot).features) == 2
+    viewer.add_image(np.eye(9), name="image")
+    assert run(form, qtbot).data.max() == 1
 
 
 # name: pixels, what is told, how many objects
 ODD = {
-    "empty": (np.zeros((0, 5, 6)), "image must hold pixels; got shape (0, 5, 6)", None),
+    "empty": (np.zeros((0, 5, 6)), "image must have at least one pixel; got shape (0, 5, 6)", None),
     "constant": (np.full((40, 50), 7), "more than one gray value; got only 7", 0),
-    "nan": (np.full((40, 50), np.nan), "must hold numbers; got none", 0),
+    "nan": (np.full((40, 50), np.nan), "must have finite values; got only NaN", 0),
     "false": (np.zeros((40, 50), bool), "more than one gray value; got only 0", 0),
     "bool": (np.eye(40, dtype=bool), None, 1),
     "nans": (np.where(np.eye(40) > 0, np.nan, np.arange(40.0)), None, None),
@@ -203,10 +211,10 @@ def test_odd_images_are_told_or_segmented_one_after_the_other(viewer, qtbot, not
     for name, (pixels, words, count) in ODD.items():
         kwargs = {"contrast_limits": (0, 1)} if not np.isfinite(pixels).any() else {}
         image = viewer.add_image(pixels, name=name, **kwargs)
-        form.show_preview.value = True
+        form.fields.show_preview.value = True
         settle(form, qtbot)
-        qtbot.waitUntil(lambda: not form._soon.isActive())
-        assert form.image.value is image
+        qtbot.waitUntil(lambda: not form.preview.drawing)
+        assert form.fields.image.value is image
         before = len(notes())
         if pixels.size:
             layer = run(form, qtbot)
@@ -219,17 +227,21 @@ def test_odd_images_are_told_or_segmented_one_after_the_other(viewer, qtbot, not
         viewer.layers.clear()
     viewer.add_image(nuclei_2d((32, 32)))
     settle(form, qtbot)
-    assert form.image.value is viewer.layers[0]
+    assert form.fields.image.value is viewer.layers[0]
 
 
 def test_roles_that_cannot_be_are_told(viewer, qtbot, notes):
     viewer.add_image(nuclei_2d((64, 64)))
     form = open_form(viewer, qtbot)
-    for field in form.axes._fields:
+    for field in form.fields.axes._fields:
         field.value = "time"
     form.run_button.click()
-    assert "axes must hold at least one of space" in notes()[-1]
-    assert "at least one of space" in form.remark.text()
+    assert "axes must include at least one of space; got none. Set one to space." in notes()[-1]
+    assert "at least one of space" in form.fields.remark.text()
+    form.fields.axes._fields[1].value = "space"
+    settle(form, qtbot)
+    assert form.fields.remark.text() == ""
+    assert run(form, qtbot).data.any()
 
 
 def test_an_image_too_large_for_memory_is_told(viewer, qtbot, notes):

@@ -7,7 +7,7 @@ import pytest
 
 from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
-from gui import canvas, colors_on, open_form, run, settle
+from gui import MEASURE, SEGMENT, canvas, colors_on, open_form, run, settle
 
 pytestmark = pytest.mark.gui
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -41,16 +41,16 @@ def test_a_run_gives_the_labels_of_segment_on_the_canvas(viewer, qtbot, form):
 
 
 def test_every_field_reaches_the_run(viewer, qtbot, form):
-    form.threshold.method.value = "li"
-    form.sigma.value = 0.5
-    form.fill_holes.value = True
-    form.connectivity.value = 1
-    form.min_size.value = 40
-    form.exclude_border.value = True
-    form.method.value = "komura"
-    form.device.value = "cpu"
-    form.statistics.tick("perimeter", False)
-    form.statistics.tick("eccentricity")
+    form.fields.threshold.method.value = "li"
+    form.fields.sigma.value = 0.5
+    form.fields.fill_holes.value = True
+    form.fields.connectivity.value = 1
+    form.fields.min_size.value = 40
+    form.fields.exclude_border.value = True
+    form.fields.method.value = "komura"
+    form.fields.device.value = "cpu"
+    form.fields.statistics.tick("perimeter", False)
+    form.fields.statistics.tick("eccentricity")
     layer = run(form, qtbot)
     found = segment(
         viewer.layers[0].data,
@@ -71,7 +71,7 @@ def test_every_field_reaches_the_run(viewer, qtbot, form):
 def test_dark_objects_are_found(viewer, qtbot):
     viewer.open_sample("equilabel", "porous_medium")
     form = open_form(viewer, qtbot)
-    form.threshold.dark.value = True
+    form.fields.threshold.dark.value = True
     layer = run(form, qtbot)
     image = viewer.layers[0]
     found = segment(image.data, dark=True, spacing=(4.0, 4.0, 4.0))
@@ -79,11 +79,11 @@ def test_dark_objects_are_found(viewer, qtbot):
 
 
 def test_hysteresis_takes_the_two_ends_of_its_slider(viewer, qtbot, form):
-    form.threshold.method.value = "hysteresis"
+    form.fields.threshold.method.value = "hysteresis"
     settle(form, qtbot)
-    form.threshold.range.value = (300, 900)
+    form.fields.threshold.range.value = (300, 900)
     layer = run(form, qtbot)
-    low, high = form.threshold.range.value
+    low, high = form.fields.threshold.range.value
     assert made(layer)["threshold"] == (low, high)
     found = segment(viewer.layers[0].data, threshold=(low, high), spacing=(0.325, 0.325))
     np.testing.assert_array_equal(layer.data, found.labels)
@@ -93,7 +93,7 @@ def test_a_second_run_updates_the_layer_in_place(viewer, qtbot, form):
     first = run(form, qtbot)
     before = first.data
     first.opacity = 0.4
-    form.min_size.value = 60
+    form.fields.min_size.value = 60
     second = run(form, qtbot)
     assert second is first
     assert len(viewer.layers) == 2
@@ -104,7 +104,7 @@ def test_a_second_run_updates_the_layer_in_place(viewer, qtbot, form):
 
 def test_a_new_layer_is_made_if_asked_for(viewer, qtbot, form):
     run(form, qtbot)
-    form.anew.value = True
+    form.fields.new_layer.value = True
     run(form, qtbot)
     assert [layer.name for layer in viewer.layers][1:] == ["nuclei objects", "nuclei objects [1]"]
 
@@ -117,7 +117,7 @@ def test_a_removed_result_is_made_again(viewer, qtbot, form):
 def test_each_image_has_its_own_result(viewer, qtbot, form):
     run(form, qtbot)
     viewer.add_image(nuclei_2d((64, 64), seed=3), name="other")
-    form.image.value = viewer.layers["other"]
+    form.fields.image.value = viewer.layers["other"]
     settle(form, qtbot)
     run(form, qtbot)
     assert {"nuclei objects", "other objects"} < {layer.name for layer in viewer.layers}
@@ -152,8 +152,8 @@ def test_labels_lie_where_the_image_lies(viewer, qtbot, pixels, options, argumen
 def test_a_movie_has_its_frames_in_the_table(viewer, qtbot):
     viewer.open_sample("equilabel", "movie")
     form = open_form(viewer, qtbot)
-    assert form.axes.roles == ("time", "space", "space")
-    form.statistics.tick("num_pixels")
+    assert form.fields.axes.roles == ("time", "space", "space")
+    form.fields.statistics.tick("num_pixels")
     layer = run(form, qtbot)
     assert set(layer.features["frame"][1:]) == set(range(16))
     frame = int(layer.features["frame"][9])
@@ -163,11 +163,11 @@ def test_a_movie_has_its_frames_in_the_table(viewer, qtbot):
 def test_axes_can_be_given_another_meaning(viewer, qtbot):
     viewer.add_image(movie((6, 128, 128)), name="stack")
     form = open_form(viewer, qtbot)
-    assert form.axes.roles == ("space",) * 3
-    assert form.connectivity.native.itemText(0).startswith("6:")
-    form.axes._fields[0].value = "time"
+    assert form.fields.axes.roles == ("space",) * 3
+    assert form.fields.connectivity.native.itemText(0).startswith("6:")
+    form.fields.axes._fields[0].value = "time"
     settle(form, qtbot)
-    assert len(form.connectivity.choices) == 2
+    assert len(form.fields.connectivity.choices) == 2
     layer = run(form, qtbot)
     np.testing.assert_array_equal(layer.data, segment(viewer.layers[0].data, stacked=True).labels)
 
@@ -201,10 +201,10 @@ def test_every_kind_of_image_gives_the_right_labels(viewer, qtbot, kind):
         image = viewer.add_image(np.stack([pixels * 0, pixels]), axis_labels=("c", "y", "x"))
     form = open_form(viewer, qtbot)
     if kind == "rgb":
-        assert form.color.visible
-        form.color.value = "green"
+        assert form.fields.color.visible
+        form.fields.color.value = "green"
     if kind == "channels":
-        form.channel.value = 1
+        form.fields.channel.value = 1
     settle(form, qtbot)
     layer = run(form, qtbot)
     np.testing.assert_array_equal(layer.data, expected)
@@ -215,68 +215,72 @@ def test_every_kind_of_image_gives_the_right_labels(viewer, qtbot, kind):
 
 
 def test_the_least_size_is_in_pixels_and_in_units(form):
-    assert form.min_area.label == "Least size, µm²"
-    form.min_size.value = 100
-    assert form.min_area.value == pytest.approx(100 * 0.325**2, abs=0.01)
-    form.min_area.value = 5.0
-    assert form.min_size.value == int(np.ceil(5 / 0.325**2))
+    assert form.fields.min_area.label == "Minimum size, µm²"
+    form.fields.min_size.value = 100
+    assert form.fields.min_area.value == pytest.approx(100 * 0.325**2, abs=0.01)
+    form.fields.min_area.value = 5.0
+    assert form.fields.min_size.value == int(np.ceil(5 / 0.325**2))
 
 
 def test_an_image_without_sizes_is_asked_for_pixels_alone(viewer, qtbot):
     viewer.add_image(nuclei_2d((64, 64)))
     form = open_form(viewer, qtbot)
-    assert not form.min_area.visible
-    assert form.sigma.label == "Smoothing, pixels"
+    assert not form.fields.min_area.visible
+    assert form.fields.sigma.label == "Smoothing, pixels"
 
 
 @pytest.mark.parametrize(("shape", "names"), [((64, 64), "4 8"), ((8, 64, 64), "6 18 26")])
 def test_neighbors_have_their_familiar_names(viewer, qtbot, shape, names):
     viewer.add_image(np.zeros(shape))
     form = open_form(viewer, qtbot)
-    texts = [form.connectivity.native.itemText(k) for k in range(form.connectivity.native.count())]
+    texts = [
+        form.fields.connectivity.native.itemText(k)
+        for k in range(form.fields.connectivity.native.count())
+    ]
     assert [text.split(":")[0] for text in texts] == names.split()
 
 
 def test_devices_that_cannot_be_used_say_why(form):
     from equilabel import devices
 
-    items = form.device.native.model()
+    items = form.fields.device.native.model()
     for row, report in enumerate(devices(), start=1):
         assert items.item(row).text() == report.name
         assert items.item(row).isEnabled() == report.available
         if not report.available:
             assert items.item(row).toolTip() == report.reason
-            assert report.reason in form.device.tooltip
+            assert report.reason in form.fields.device.tooltip
 
 
 def test_all_methods_are_offered(form):
     from equilabel import METHODS
 
-    assert list(form.method.choices) == ["auto", *METHODS]
+    assert list(form.fields.method.choices) == ["auto", *METHODS]
 
 
 def test_a_layer_with_another_name_is_offered_by_it(viewer, form):
     viewer.layers[0].name = "renamed"
-    assert form.image.native.currentText() == "renamed"
+    assert form.fields.image.native.currentText() == "renamed"
 
 
 def test_statistics_taken_off_stay_off_for_another_image(viewer, qtbot, form):
-    form.statistics.tick("area", False)
+    form.fields.statistics.tick("area", False)
     viewer.add_image(nuclei_3d((8, 32, 32)), name="3D")
-    form.image.value = viewer.layers["3D"]
-    assert "area" not in form.statistics.names
-    assert "surface_area_faces" in form.statistics.names
-    assert "perimeter" not in form.statistics.names
+    form.fields.image.value = viewer.layers["3D"]
+    assert "area" not in form.fields.statistics.names
+    assert "surface_area_faces" in form.fields.statistics.names
+    assert "perimeter" not in form.fields.statistics.names
 
 
-@pytest.mark.parametrize("name", ["Label components", "Measure labels"])
+@pytest.mark.parametrize("name", [SEGMENT, MEASURE])
 def test_all_that_can_be_measured_can_be_ticked(viewer, qtbot, name):
     pixels = nuclei_2d((96, 96))
     viewer.add_image(pixels, name="gray")
     viewer.add_labels(segment(pixels).labels, name="gray objects")
     form = open_form(viewer, qtbot, name)
-    for each in form.statistics.offered:
-        form.statistics.tick(each)
+    statistics = form.fields.statistics if name == SEGMENT else form.statistics
+    for each in statistics.offered:
+        statistics.tick(each)
     layer = run(form, qtbot)
     columns = set(layer.features)
     for column in (
@@ -284,4 +288,4 @@ def test_all_that_can_be_measured_can_be_ticked(viewer, qtbot, name):
         *("touches_border", "moments_hu-6", "inertia_tensor-0-0", "solidity", "intensity_median"),
     ):
         assert column in columns, column
-    assert len(columns) > len(form.statistics.offered)
+    assert len(columns) > len(statistics.offered)

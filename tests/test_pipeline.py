@@ -19,11 +19,12 @@ from equilabel import (
     regionprops_table,
     segment,
 )
-from equilabel.pipeline import default_properties, fill
+from equilabel.cleanup import fill_holes
+from equilabel.pipeline import default_properties
 from strategies import LAYOUTS, blobs, images, noise
 
 # Objects of 1, 2, 3, 4 and 6 pixels, brighter and brighter; the first touches a border.
-SCENE = np.array(
+IMAGE = np.array(
     [
         [10, 0, 0, 0, 0, 0, 0, 0, 0],
         [0, 0, 20, 20, 0, 30, 30, 30, 0],
@@ -40,7 +41,7 @@ RING = np.pad(np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]]), 1)
 
 def objects(found):
     """List the values of the objects that were kept, in order of labels."""
-    return [int(SCENE[found.labels == number].max()) for number in range(1, found.num + 1)]
+    return [int(IMAGE[found.labels == number].max()) for number in range(1, found.num + 1)]
 
 
 def check_table(found, image):
@@ -57,11 +58,11 @@ def check_table(found, image):
 
 
 def test_objects_are_found_labeled_and_measured():
-    found = segment(SCENE, threshold=5)
+    found = segment(IMAGE, threshold=5)
     assert found.table["area"].tolist() == SIZES
     assert objects(found) == [10, 20, 30, 40, 60]
-    np.testing.assert_array_equal(found.labels, label(SCENE > 5))
-    check_table(found, SCENE)
+    np.testing.assert_array_equal(found.labels, label(IMAGE > 5))
+    check_table(found, IMAGE)
 
 
 def test_the_flow_is_binarize_label_measure():
@@ -90,16 +91,16 @@ def test_the_layout_makes_no_difference(layout):
 
 
 def test_the_image_is_left_alone():
-    image = SCENE.astype("f8")
+    image = IMAGE.astype("f8")
     segment(image, sigma=1, fill_holes=True, min_size=2, exclude_border=True)
-    np.testing.assert_array_equal(image, SCENE)
+    np.testing.assert_array_equal(image, IMAGE)
 
 
 def test_a_bool_image_is_its_own_mask():
-    found = segment(SCENE > 5)
+    found = segment(IMAGE > 5)
     assert found.table["area"].tolist() == SIZES
     assert found.table["intensity_mean"].tolist() == [1] * 5
-    assert segment(SCENE == 0, dark=True).table["area"].tolist() == SIZES
+    assert segment(IMAGE == 0, dark=True).table["area"].tolist() == SIZES
 
 
 def test_an_image_may_be_a_list():
@@ -111,9 +112,9 @@ def test_an_image_may_be_a_list():
 
 @pytest.mark.parametrize(("threshold", "count"), [(5, 5), (15, 4), (35.5, 2), (60, 0), ("mean", 4)])
 def test_the_threshold_decides_what_is_object(threshold, count):
-    found = segment(SCENE, threshold=threshold)
+    found = segment(IMAGE, threshold=threshold)
     assert found.num == count
-    assert found.threshold == (SCENE.mean() if threshold == "mean" else threshold)
+    assert found.threshold == (IMAGE.mean() if threshold == "mean" else threshold)
 
 
 def test_two_thresholds_keep_weak_pixels_that_touch_strong_ones():
@@ -135,12 +136,12 @@ def test_a_local_threshold_is_none_of_the_whole_image():
 
 
 def test_dark_objects_are_what_is_not_bright():
-    found = segment(SCENE.max() - SCENE, threshold=55, dark=True)
+    found = segment(IMAGE.max() - IMAGE, threshold=55, dark=True)
     assert found.table["area"].tolist() == SIZES
 
 
 def test_smoothing_joins_what_is_near():
-    assert segment(SCENE, threshold=3, sigma=2).num < segment(SCENE, threshold=3).num
+    assert segment(IMAGE, threshold=3, sigma=2).num < segment(IMAGE, threshold=3).num
 
 
 def test_smoothing_is_in_the_unit_of_spacing():
@@ -151,7 +152,7 @@ def test_smoothing_is_in_the_unit_of_spacing():
 
 
 def test_intensities_are_those_before_smoothing():
-    found = segment(SCENE, threshold=0, sigma=0.4, properties=("label", "intensity_max"))
+    found = segment(IMAGE, threshold=0, sigma=0.4, properties=("label", "intensity_max"))
     assert found.table["intensity_max"].max() == 60
 
 
@@ -169,31 +170,48 @@ def test_holes_are_filled_only_if_asked_for():
 
 @pytest.mark.parametrize(("size", "kept"), [(0, 5), (1, 5), (2, 4), (3, 3), (6, 1), (7, 0)])
 def test_objects_smaller_than_the_least_are_dropped(size, kept):
-    found = segment(SCENE, threshold=5, min_size=size)
+    found = segment(IMAGE, threshold=5, min_size=size)
     assert found.table["area"].tolist() == SIZES[5 - kept :]
     assert objects(found) == [10, 20, 30, 40, 60][5 - kept :]
-    check_table(found, SCENE)
+    check_table(found, IMAGE)
 
 
 @pytest.mark.parametrize(("size", "kept"), [(1, 1), (2, 2), (5, 4), (6, 5), (100, 5)])
 def test_objects_larger_than_the_most_are_dropped(size, kept):
-    found = segment(SCENE, threshold=5, max_size=size)
+    found = segment(IMAGE, threshold=5, max_size=size)
     assert found.table["area"].tolist() == SIZES[:kept]
-    check_table(found, SCENE)
+    check_table(found, IMAGE)
 
 
 def test_sizes_count_pixels_whatever_the_spacing():
-    found = segment(SCENE, threshold=5, min_size=3, max_size=4, spacing=0.1)
+    found = segment(IMAGE, threshold=5, min_size=3, max_size=4, spacing=0.1)
     assert objects(found) == [30, 40]
 
 
 @pytest.mark.parametrize("border", range(4))
 def test_objects_on_any_border_are_dropped_if_asked_for(border):
-    image = np.rot90(SCENE, border)
+    image = np.rot90(IMAGE, border)
     assert segment(image, threshold=5).num == 5
     found = segment(image, threshold=5, exclude_border=True)
     assert sorted(found.table["area"]) == SIZES[1:]
     check_table(found, image)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_objects_on_the_border_are_dropped_by_every_method_whatever_is_measured(method):
+    """A method that counts sizes while it labels knows of no boxes."""
+    options = {"threshold": 5, "method": method, "properties": ("area",)}
+    found = segment(IMAGE, exclude_border=True, **options)
+    assert found.table["area"].tolist() == SIZES[1:]
+    assert list(found.table.columns) == ["area"]
+
+
+def test_what_scikit_image_measures_is_measured_of_the_objects_that_are_kept():
+    names = ("label", "intensity_median", "area_convex", "FilledArea")
+    found = segment(IMAGE, threshold=5, min_size=3, properties=names)
+    table = regionprops_table(found.labels, IMAGE, names)
+    pd.testing.assert_frame_equal(found.table, pd.DataFrame(table))
+    assert found.table["FilledArea"].tolist() == SIZES[2:]
 
 
 def test_an_axis_of_length_one_has_no_border():
@@ -213,22 +231,22 @@ def test_all_options_together_keep_labels_and_table_together():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_method_is_used_and_told(method):
-    found = segment(SCENE, threshold=5, method=method)
+    found = segment(IMAGE, threshold=5, method=method)
     assert found.method == method
-    np.testing.assert_array_equal(found.labels, label(SCENE > 5))
+    np.testing.assert_array_equal(found.labels, label(IMAGE > 5))
 
 
 def test_the_names_told_are_those_of_the_table_of_methods():
-    assert segment(SCENE).method == "runs"
-    assert segment(SCENE, method="generalized").method == "komura"
+    assert segment(IMAGE).method == "runs"
+    assert segment(IMAGE, method="generalized").method == "komura"
 
 
 def test_progress_is_told_the_steps_that_are_needed():
     told = []
-    segment(SCENE, threshold=5, progress=told.append)
+    segment(IMAGE, threshold=5, progress=told.append)
     assert told == ["binarize", "label", "measure"]
     told.clear()
-    segment(SCENE, threshold=5, fill_holes=True, min_size=2, progress=told.append)
+    segment(IMAGE, threshold=5, fill_holes=True, min_size=2, progress=told.append)
     assert told == ["binarize", "fill", "label", "drop", "measure"]
 
 
@@ -239,7 +257,7 @@ def test_what_progress_raises_ends_the_work(step):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        segment(SCENE, threshold=5, fill_holes=True, min_size=2, progress=stop)
+        segment(IMAGE, threshold=5, fill_holes=True, min_size=2, progress=stop)
 
 
 # ----------------------------------------------------------------- defaults
@@ -270,14 +288,14 @@ def test_the_columns_follow_from_the_number_of_axes(shape, options, contour, sta
 
 
 def test_other_columns_are_measured_if_asked_for():
-    found = segment(SCENE, threshold=5, properties=iter(("eccentricity", "label", "num_pixels")))
+    found = segment(IMAGE, threshold=5, properties=iter(("eccentricity", "label", "num_pixels")))
     assert list(found.table.columns) == ["eccentricity", "label", "num_pixels"]
     assert found.table["num_pixels"].tolist() == SIZES
 
 
 @pytest.mark.parametrize("spacing", [None, 0.5, (2, 3), [2.0, 3.0]])
 def test_spacing_reaches_the_table_and_is_told(spacing):
-    found = segment(SCENE, threshold=5, spacing=spacing)
+    found = segment(IMAGE, threshold=5, spacing=spacing)
     expected = {type(None): (1, 1), float: (0.5, 0.5)}.get(type(spacing), (2, 3))
     assert found.spacing == expected
     assert found.table["area"].tolist() == [size * np.prod(expected) for size in SIZES]
@@ -288,7 +306,7 @@ def test_spacing_reaches_the_table_and_is_told(spacing):
 
 
 def test_a_stack_is_segmented_image_by_image_with_one_threshold():
-    stack = np.stack([SCENE, SCENE * 0, SCENE // 2])
+    stack = np.stack([IMAGE, IMAGE * 0, IMAGE // 2])
     found = segment(stack, threshold=12, stacked=True)
     assert found.table["frame"].tolist() == [0] * 4 + [2] * 3
     assert found.table["area"].tolist() == [2, 3, 4, 6, 3, 4, 6]
@@ -298,8 +316,8 @@ def test_a_stack_is_segmented_image_by_image_with_one_threshold():
 
 
 def test_nothing_reaches_from_one_image_of_a_stack_to_another():
-    alone = segment(SCENE, threshold=4, sigma=1.0)
-    stack = np.stack([SCENE * 0, SCENE, SCENE * 0])
+    alone = segment(IMAGE, threshold=4, sigma=1.0)
+    stack = np.stack([IMAGE * 0, IMAGE, IMAGE * 0])
     found = segment(stack, threshold=4, sigma=1.0, stacked=True)
     np.testing.assert_array_equal(found.labels[1], alone.labels)
     assert found.num == alone.num
@@ -320,29 +338,29 @@ def test_holes_sizes_and_borders_are_those_of_each_image_of_a_stack():
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
 def test_one_channel_is_binarized_and_all_are_measured(axis):
-    image = np.moveaxis(np.stack([SCENE * 0, SCENE, SCENE * 2]), 0, axis)
+    image = np.moveaxis(np.stack([IMAGE * 0, IMAGE, IMAGE * 2]), 0, axis)
     found = segment(image, threshold=5, channel_axis=axis, channel=1)
-    np.testing.assert_array_equal(found.labels, label(SCENE > 5))
+    np.testing.assert_array_equal(found.labels, label(IMAGE > 5))
     for channel in range(3):
         column = found.table[f"intensity_mean-{channel}"]
         assert column.tolist() == [channel * value for value in (10, 20, 30, 40, 60)]
 
 
 def test_the_channel_decides_what_is_object():
-    image = np.stack([SCENE, SCENE * 0])
+    image = np.stack([IMAGE, IMAGE * 0])
     counts = [segment(image, threshold=5, channel_axis=0, channel=k).num for k in (0, 1)]
     assert counts == [5, 0]
 
 
 def test_a_single_channel_need_not_be_named():
-    found = segment(SCENE[None], threshold=5, channel_axis=0)
-    np.testing.assert_array_equal(found.labels, label(SCENE > 5))
+    found = segment(IMAGE[None], threshold=5, channel_axis=0)
+    np.testing.assert_array_equal(found.labels, label(IMAGE > 5))
     assert "intensity_mean-0" in found.table
 
 
 @pytest.mark.parametrize("axis", [0, 1, 3])
 def test_a_stack_may_have_channels(axis):
-    stack = np.stack([SCENE, SCENE // 2])
+    stack = np.stack([IMAGE, IMAGE // 2])
     image = np.moveaxis(np.stack([stack, stack + 100]), 0, axis)
     found = segment(image, threshold=12, stacked=True, channel_axis=axis, channel=0)
     np.testing.assert_array_equal(found.labels, label(stack > 12, stacked=True))
@@ -379,8 +397,8 @@ def test_an_empty_image_holds_no_objects(shape):
 
 
 def test_nan_is_never_an_object():
-    image = SCENE.astype("f8")
-    image[SCENE == 30] = np.nan
+    image = IMAGE.astype("f8")
+    image[IMAGE == 30] = np.nan
     found = segment(image, threshold=5)
     assert found.table["intensity_max"].tolist() == [10, 20, 40, 60]
 
@@ -395,32 +413,32 @@ def test_filling_equals_scipy(image, stacked):
         expected = np.stack([ndimage.binary_fill_holes(part) for part in image])
     else:
         expected = ndimage.binary_fill_holes(image)
-    np.testing.assert_array_equal(fill(image, stacked=stacked), expected)
+    np.testing.assert_array_equal(fill_holes(image, stacked=stacked), expected)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,), (2, 0, 2)])
 def test_an_empty_mask_has_no_holes(shape):
-    assert fill(np.zeros(shape, bool)).shape == shape
+    assert fill_holes(np.zeros(shape, bool)).shape == shape
 
 
 def test_a_hole_with_a_corner_way_out_is_a_hole():
     ring = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool)
-    assert fill(ring)[1, 1]
-    assert not fill(ring)[0, 0]
+    assert fill_holes(ring)[1, 1]
+    assert not fill_holes(ring)[0, 0]
 
 
 # ------------------------------------------------------------------- result
 
 
 def test_a_result_cannot_be_changed():
-    found = segment(SCENE)
+    found = segment(IMAGE)
     for field in fields(Segmentation):
         with pytest.raises(FrozenInstanceError):
             setattr(found, field.name, None)
 
 
 def test_a_result_tells_what_was_found_and_how(device):
-    found = segment(SCENE, threshold=5, device=device)
+    found = segment(IMAGE, threshold=5, device=device)
     assert isinstance(found, Segmentation)
     assert isinstance(found.table, pd.DataFrame)
     assert found.labels.dtype == np.int32
@@ -468,7 +486,7 @@ def test_options_are_keywords():
 )
 def test_an_option_out_of_range_is_refused(options, rule):
     with pytest.raises(ValueError, match=rule):
-        segment(SCENE, **options)
+        segment(IMAGE, **options)
 
 
 @pytest.mark.parametrize(
@@ -486,7 +504,7 @@ def test_an_option_out_of_range_is_refused(options, rule):
 )
 def test_an_option_of_another_type_is_refused(options, rule):
     with pytest.raises((TypeError, ValueError), match=f"^{rule}"):
-        segment(SCENE, **options)
+        segment(IMAGE, **options)
 
 
 @pytest.mark.parametrize("dtype", ["c16", "O", "U3"])
@@ -508,4 +526,4 @@ def test_a_device_that_cannot_be_used_is_not_replaced(monkeypatch):
 
     monkeypatch.setattr("equilabel.labeling.checks.resolve", refuse)
     with pytest.raises(DeviceUnavailableError):
-        segment(SCENE, device="cuda")
+        segment(IMAGE, device="cuda")

@@ -166,13 +166,13 @@ def test_a_palette_is_not_applied_and_noted(file):
     colors = np.arange(768, dtype="uint16").reshape(3, 256)
     image = written(file, data, photometric="palette", colormap=colors)
     assert_same(image, data, "YX")
-    assert image.notes == ("The palette is not applied; values are its indices.",)
+    assert image.notes == ("The palette is not applied; values are indices of colors.",)
 
 
 def test_white_as_zero_is_not_inverted_and_noted(file):
     image = written(file, pixels(8, 9), photometric="miniswhite")
     assert_same(image, pixels(8, 9), "YX")
-    assert image.notes == ("White is zero in this file; values are as stored.",)
+    assert image.notes == ("White is 0 in this file; values are used as stored.",)
 
 
 # ------------------------------------------------------------ several images
@@ -310,7 +310,8 @@ def test_a_plain_file_gives_pixels_per_length(file, unit, name):
 def test_a_resolution_for_print_is_not_a_pixel_size(file, dpi):
     image = written(file, pixels(8, 9), resolution=(dpi, dpi), resolutionunit="INCH")
     assert (image.spacing, image.unit) == ({}, "")
-    assert image.notes == (f"{dpi} pixels per inch is a setting for print, not a pixel size.",)
+    note = f"{dpi} pixels per inch is a print resolution, not a pixel size; it is not used."
+    assert image.notes == (note,)
 
 
 def test_a_resolution_without_a_unit_is_unknown(file):

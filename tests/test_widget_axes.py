@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equilabel.widget.axes import ROLES, Arrangement, complain, guess_roles
+from equilabel.widget.logic.axes import ROLES, Arrangement, check_roles, guess_roles
 
 S, T, C = "space", "time", "channel"
 
@@ -41,13 +41,13 @@ def test_a_unit_of_time_tells_an_axis_of_time():
     [((T, T), "at least one of space"), ((C, C, S), "at most one of channels; got 2"), ((S,), "")],
 )
 def test_roles_that_cannot_be_are_told(roles, words):
-    assert words in complain(roles)
-    assert bool(words) == bool(complain(roles))
+    assert words in check_roles(roles)
+    assert bool(words) == bool(check_roles(roles))
 
 
 @given(
     roles=st.lists(st.sampled_from(ROLES), min_size=1, max_size=5).filter(
-        lambda roles: not complain(tuple(roles))
+        lambda roles: not check_roles(tuple(roles))
     ),
     data=st.data(),
 )

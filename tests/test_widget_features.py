@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from equilabel import segment
-from equilabel.widget.features import as_features, as_table, labels_of, numbers, whole
-from equilabel.widget.filtering import Range, find_kept, keep, objects
+from equilabel.widget.logic.features import as_features, as_table, labels_of, numeric_columns, whole
+from equilabel.widget.logic.filters import Range, find_kept, find_objects, keep_objects
 
 TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0, 2.25, 0.5]})
 
@@ -49,7 +49,7 @@ def test_huge_labels_do_not_make_a_huge_table():
 def test_only_numbers_can_be_drawn():
     features, _ = as_features(TABLE)
     features["name"] = "a"
-    assert list(numbers(features)) == ["num_pixels", "area"]
+    assert list(numeric_columns(features)) == ["num_pixels", "area"]
 
 
 def test_features_without_an_index_go_by_position():
@@ -64,7 +64,7 @@ FEATURES = as_features(TABLE)[0]
 
 
 def test_without_a_range_all_objects_are_kept():
-    assert find_kept(FEATURES, []).sum() == objects(FEATURES).sum() == 3
+    assert find_kept(FEATURES, []).sum() == find_objects(FEATURES).sum() == 3
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_those_kept_are_numbered_anew_and_keep_their_rows(factor):
     table = TABLE.assign(label=TABLE["label"] * factor)
     features, _ = as_features(table)
     kept = find_kept(features, [Range("num_pixels", 1, 5)])
-    fewer, rows = keep(labels, features, kept)
+    fewer, rows = keep_objects(labels, features, kept)
     assert fewer.tolist() == [[1, 1, 0, 0], [2, 0, 0, 0]]
     assert fewer.dtype == labels.dtype
     assert rows["index"].tolist() == [0, 1, 2]
@@ -98,6 +98,6 @@ def test_those_kept_are_numbered_anew_and_keep_their_rows(factor):
 
 def test_keeping_nothing_leaves_no_label():
     labels = np.array([[1, 2, 5]])
-    fewer, rows = keep(labels, FEATURES, find_kept(FEATURES, [Range("area", 99)]))
+    fewer, rows = keep_objects(labels, FEATURES, find_kept(FEATURES, [Range("area", 99)]))
     assert not fewer.any()
     assert len(rows) == 1

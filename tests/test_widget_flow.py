@@ -11,13 +11,15 @@ import equilabel
 from equilabel import segment
 from equilabel.pipeline import default_properties
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
-from equilabel.widget.axes import guess_roles
-from equilabel.widget.choices import Choices, connectivities, pixels_of, size_of
-from equilabel.widget.features import as_table
-from equilabel.widget.flow import measure_source, segment_source, without_first_axis
-from equilabel.widget.repeating import batch_command, line_of_python
-from equilabel.widget.sources import Source
-from equilabel.widget.statistics import ORDER, offered
+from equilabel.widget.logic.axes import guess_roles
+from equilabel.widget.logic.choices import Choices, connectivities, pixels_of, size_of
+from equilabel.widget.logic.features import as_table
+from equilabel.widget.logic.measurement import measure_source
+from equilabel.widget.logic.scripts import batch_command, python_line
+from equilabel.widget.logic.segmentation import segment_source
+from equilabel.widget.logic.sources import Source
+from equilabel.widget.logic.statistics import ORDER, offered
+from equilabel.widget.logic.transforms import without_first_axis
 
 layers = pytest.importorskip("napari.layers")
 USUAL = ("num_pixels", "area", "centroid")
@@ -87,7 +89,7 @@ def test_labels_overlay_the_image(case):
     assert shown.units == layer.units[layer.ndim - count :]
 
 
-def test_the_line_of_python_repeats_the_run(case):
+def test_the_python_line_repeats_the_run(case):
     layer, outcome, _ = case
 
     class viewer:
@@ -127,7 +129,7 @@ def test_steps_are_told_in_order():
     assert told == ["read", "binarize", "fill", "label", "drop", "measure"]
 
 
-def test_what_the_telling_raises_ends_the_run():
+def test_what_progress_raises_ends_the_run():
     def stop(step):
         if step == "label":
             raise KeyboardInterrupt
@@ -162,7 +164,7 @@ def test_shear_of_the_first_axis_is_left_out():
     ("pixels", "words"),
     [
         (np.full((8, 8), 7), "more than one gray value; got only 7"),
-        (np.full((8, 8), np.nan), "must hold numbers; got none"),
+        (np.full((8, 8), np.nan), "must have finite values; got only NaN"),
         (np.eye(8) * 5, "Move the threshold"),
     ],
 )
@@ -360,11 +362,11 @@ def test_what_the_command_cannot_say_is_left_unsaid(name):
     pixels, options, choices = CASES[name]
     source = Source.of(layers.Image(pixels, **options))
     assert batch_command(source, Choices(source.guess(), **choices)) == ""
-    assert line_of_python(source, Choices(source.guess(), **choices))
+    assert python_line(source, Choices(source.guess(), **choices))
 
 
 def test_the_guess_for_a_sample_is_right():
-    from equilabel.widget import samples
+    from equilabel.widget.logic import samples
 
     for make in (samples.nuclei_2d, samples.nuclei_3d, samples.movie, samples.porous_medium):
         [(pixels, options, _)] = make()

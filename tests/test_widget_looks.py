@@ -6,20 +6,20 @@ import pytest
 import equilabel
 from equilabel import DeviceUnavailableError, binarize
 from equilabel.samples import nuclei_2d, nuclei_3d
-from equilabel.widget.choices import Choices
-from equilabel.widget.coloring import (
+from equilabel.widget.logic.choices import Choices
+from equilabel.widget.logic.colors import (
     MISSING,
     STEPS,
+    color_indices,
     colors_by_value,
-    colors_of_chosen,
+    colors_of_selection,
     limits,
-    steps,
 )
-from equilabel.widget.explaining import explain
-from equilabel.widget.histograms import look, sample, spread
-from equilabel.widget.planes import find_mask, outline, smooth_plane, take_plane
-from equilabel.widget.samples import as_layers
-from equilabel.widget.sources import Source
+from equilabel.widget.logic.histogram import compute_histogram, estimate_threshold, sample
+from equilabel.widget.logic.messages import explain
+from equilabel.widget.logic.planes import find_mask, outline, smooth_plane, take_plane
+from equilabel.widget.logic.samples import as_layers
+from equilabel.widget.logic.sources import Source
 
 layers = pytest.importorskip("napari.layers")
 
@@ -35,20 +35,20 @@ def source_of(pixels, **options):
 @pytest.mark.parametrize("kind", ["?", "u1", "i4", "f4"])
 def test_a_histogram_counts_every_pixel_between_the_extremes(kind):
     pixels = (np.arange(600).reshape(20, 30) % 2 if kind == "?" else np.arange(600)).astype(kind)
-    seen = spread(pixels.reshape(20, 30))
+    seen = compute_histogram(pixels.reshape(20, 30))
     assert (seen.low, seen.high) == (float(pixels.min()), float(pixels.max()))
     assert seen.counts.sum() == 600
     assert seen.whole == (kind != "f4")
 
 
 def test_what_is_not_finite_is_left_out_of_the_histogram():
-    seen = spread(np.array([np.nan, 1.0, 3.0, np.inf]))
+    seen = compute_histogram(np.array([np.nan, 1.0, 3.0, np.inf]))
     assert (seen.low, seen.high, seen.counts.sum()) == (1, 3, 2)
 
 
 @pytest.mark.parametrize(("value", "bins"), [(np.nan, 0), (7.0, 1)])
 def test_an_image_without_two_values_is_flat(value, bins):
-    seen = spread(np.full((4, 5), value))
+    seen = compute_histogram(np.full((4, 5), value))
     assert seen.flat
     assert len(seen.counts) == bins
 
@@ -64,7 +64,7 @@ def test_a_sample_is_spread_over_the_image():
 def test_the_threshold_found_before_is_that_of_the_run(method):
     source, choices = source_of(nuclei_2d((96, 100)), scale=(0.5, 0.5))
     choices = Choices(source.guess(), threshold=method, sigma=0.7)
-    _, found = look(source, choices, (0, 0), (0, 1))
+    _, found = estimate_threshold(source, choices, (0, 0), (0, 1))
     run = equilabel.segment(source.data, threshold=method, sigma=0.7, spacing=(0.5, 0.5))
     assert found.exact
     assert found.threshold == run.threshold
@@ -74,16 +74,18 @@ def test_the_threshold_is_that_of_the_chosen_channel():
     pixels = np.stack([nuclei_2d((64, 64)), nuclei_2d((64, 64)) * 3])
     source = Source.of(layers.Image(pixels, axis_labels=("c", "y", "x")))
     levels = [
-        look(source, Choices(source.guess(), channel=k), (0, 0, 0), (1, 2))[1].threshold
+        estimate_threshold(source, Choices(source.guess(), channel=k), (0, 0, 0), (1, 2))[
+            1
+        ].threshold
         for k in (0, 1)
     ]
     assert levels[1] > 2 * levels[0]
 
 
 def test_a_large_image_is_sampled_and_says_so(monkeypatch):
-    monkeypatch.setattr("equilabel.widget.histograms.EXACT", 100)
+    monkeypatch.setattr("equilabel.widget.logic.histogram.EXACT", 100)
     source, choices = source_of(nuclei_2d((96, 100)))
-    seen, found = look(source, choices, (0, 0), (0, 1))
+    seen, found = estimate_threshold(source, choices, (0, 0), (0, 1))
     assert not found.exact
     assert found.threshold == pytest.approx(binarize(source.data, return_threshold=True)[1])
     assert seen.counts.sum() == source.data.size
@@ -101,7 +103,7 @@ def test_of_an_image_on_disk_only_the_visible_plane_is_read():
     lazy = dask.from_array(pixels, chunks=(1, 64, 64)).map_blocks(plane, dtype="u1")
     source, choices = source_of(lazy, contrast_limits=(0, 255))
     read.clear()
-    seen, found = look(source, choices, (3, 0, 0), (1, 2))
+    seen, found = estimate_threshold(source, choices, (3, 0, 0), (1, 2))
     assert set(read) == {3}
     assert seen.high == pixels[3].max()
     assert not found.exact
@@ -110,7 +112,7 @@ def test_of_an_image_on_disk_only_the_visible_plane_is_read():
 def test_why_a_method_finds_no_threshold_is_told():
     source, _ = source_of(np.arange(64.0).reshape(8, 8))
     choices = Choices(source.guess(), threshold="minimum")
-    _, found = look(source, choices, (0, 0), (0, 1))
+    _, found = estimate_threshold(source, choices, (0, 0), (0, 1))
     assert found.threshold is None
     assert "two" in found.problem
 
@@ -134,7 +136,7 @@ def test_beside_the_image_the_nearest_plane_is_taken():
 
 
 def test_a_very_large_plane_is_thinned(monkeypatch):
-    monkeypatch.setattr("equilabel.widget.planes.LARGEST", 100)
+    monkeypatch.setattr("equilabel.widget.logic.planes.LARGEST", 100)
     source, choices = source_of(np.arange(900).reshape(30, 30))
     plane, step = take_plane(source, choices, (0, 0), (0, 1))
     assert step == 3
@@ -195,11 +197,11 @@ def test_values_get_the_color_of_their_place_on_the_scale():
 
 
 def test_a_scale_without_width_has_one_color():
-    assert steps(np.array([3.0, 3.0]), 3, 3).tolist() == [STEPS // 2] * 2
+    assert color_indices(np.array([3.0, 3.0]), 3, 3).tolist() == [STEPS // 2] * 2
 
 
 def test_infinite_values_get_the_ends_of_the_scale():
-    assert steps(np.array([-np.inf, np.inf]), 0, 1).tolist() == [0, STEPS - 1]
+    assert color_indices(np.array([-np.inf, np.inf]), 0, 1).tolist() == [0, STEPS - 1]
 
 
 def test_a_few_extreme_values_do_not_set_the_limits():
@@ -214,7 +216,7 @@ def test_limits_of_nothing_are_those_of_a_scale(values):
 
 
 def test_chosen_objects_stand_out():
-    colors = colors_of_chosen(np.array([4, 7]))
+    colors = colors_of_selection(np.array([4, 7]))
     assert colors[4][3] == colors[7][3] == 1 > colors[None][3] > colors[0][3] == 0
 
 

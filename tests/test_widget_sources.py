@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equilabel.widget.sources import (
+from equilabel.widget.logic.sources import (
     Source,
     check_memory,
     forecast,
@@ -31,12 +31,12 @@ def test_the_finest_level_of_a_pyramid_is_taken():
 
 def test_a_dask_array_is_read_piece_by_piece(monkeypatch):
     dask = pytest.importorskip("dask.array")
-    monkeypatch.setattr("equilabel.widget.sources.SLAB", 100)
+    monkeypatch.setattr("equilabel.widget.logic.sources.SLAB", 100)
     pixels = np.arange(5 * 8 * 9, dtype="u2").reshape(5, 8, 9)
     source = Source.of(Image(dask.from_array(pixels, chunks=(2, 8, 9))))
     told = []
     assert source.lazy
-    np.testing.assert_array_equal(source.read(tell=told.append), pixels)
+    np.testing.assert_array_equal(source.read(report=told.append), pixels)
     assert told == ["read"] * 5
 
 
@@ -48,12 +48,12 @@ def test_reading_stops_when_told_to():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        source.read(tell=stop)
+        source.read(report=stop)
 
 
 @pytest.mark.parametrize("shape", [(), (0, 4), (4, 0), (3,), (5, 6, 7)])
 def test_slabs_cover_an_array_once(shape, monkeypatch):
-    monkeypatch.setattr("equilabel.widget.sources.SLAB", 50)
+    monkeypatch.setattr("equilabel.widget.logic.sources.SLAB", 50)
     seen = np.zeros(shape, int)
     for part in slabs(shape, 1):
         seen[part] += 1
@@ -110,7 +110,9 @@ def test_a_mirrored_axis_has_a_size_all_the_same():
 def test_an_image_that_cannot_fit_is_refused_in_a_sentence():
     dask = pytest.importorskip("dask.array")
     source = Source.of(Image(dask.zeros((400_000, 4096, 4096), dtype="u1"), contrast_limits=(0, 1)))
-    with pytest.raises(MemoryError, match=r"^image must fit into memory .*; got .* GB\. Crop it"):
+    with pytest.raises(
+        MemoryError, match=r"^image must fit into memory .*; got .* GB free\. Crop it"
+    ):
         source.read()
 
 

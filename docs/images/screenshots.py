@@ -59,7 +59,7 @@ def open_viewer(sample: str) -> tuple[Viewer, Any]:
     viewer.open_sample("equilabel", sample)
     dock, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
     viewer.window._qt_window.resizeDocks([dock], [400], Qt.Orientation.Horizontal)
-    wait_for(lambda: form.threshold.level is not None and not form._latest.waiting)
+    wait_for(lambda: form.fields.threshold.level is not None and not form.preview.waiting)
     viewer.reset_view()
     return viewer, form
 
@@ -76,10 +76,10 @@ def run(form: Any) -> Any:
 def preview_and_menu() -> None:
     """Take the preview at work, and the menu that leads to it."""
     viewer, form = open_viewer("nuclei_2d")
-    form.sigma.value = 0.5
-    wait_for(lambda: not form._latest.waiting)
-    form.threshold.set_level(330)
-    form.show_preview.value = True
+    form.fields.sigma.value = 0.5
+    wait_for(lambda: not form.preview.waiting)
+    form.fields.threshold.set_level(330)
+    form.fields.show_preview.value = True
     wait_for(lambda: form.preview.layer is not None)
     shoot(viewer, "napari_preview")
     bar = viewer.window._qt_window.menuBar()
@@ -108,17 +108,17 @@ def preview_and_menu() -> None:
 def objects_and_table() -> None:
     """Take the objects, colored by their area, with table and plot."""
     viewer, form = open_viewer("nuclei_2d")
-    form.sigma.value = 0.5
-    form.threshold.set_level(330)
-    form.fill_holes.value = True
-    form.min_size.value = 60
+    form.fields.sigma.value = 0.5
+    form.fields.threshold.set_level(330)
+    form.fields.fill_holes.value = True
+    form.fields.min_size.value = 60
     layer = run(form)
     form.tabs.setCurrentIndex(1)
     panel = form.results
     panel.colors.column.value = "area"
     wait_for(lambda: not panel.colors.waiting)
     panel.filter.rows[0].set_range("area", 25.0, 60.0)
-    panel.plot.across.value, panel.plot.up.value = "area", "intensity_mean"
+    panel.plot.x.value, panel.plot.y.value = "area", "intensity_mean"
     panel.plot.button.click()
     panel.table_button.click()
     window = viewer.window._qt_window
@@ -140,16 +140,16 @@ def objects_and_table() -> None:
 def volume() -> None:
     """Take labels in 3D, with planes four times farther apart than pixels."""
     viewer, form = open_viewer("nuclei_3d")
-    form.sigma.value = 0.6
-    wait_for(lambda: not form._latest.waiting)
+    form.fields.sigma.value = 0.6
+    wait_for(lambda: not form.preview.waiting)
     run(form)
     statistics = next(f for f in form.findChildren(QCollapsible) if f.text() == "Statistics")
     statistics.expand(animate=False)
-    form.statistics.topLevelItem(1).setExpanded(False)
-    form.statistics.tick("sphericity")
-    shapes = form.statistics.findItems("Shape", Qt.MatchFlag.MatchExactly)[0]
+    form.fields.statistics.topLevelItem(1).setExpanded(False)
+    form.fields.statistics.tick("sphericity")
+    shapes = form.fields.statistics.findItems("Shape", Qt.MatchFlag.MatchExactly)[0]
     shapes.setExpanded(True)
-    form.statistics.scrollToItem(shapes, form.statistics.ScrollHint.PositionAtTop)
+    form.fields.statistics.scrollToItem(shapes, form.fields.statistics.ScrollHint.PositionAtTop)
     viewer.layers[0].visible = False
     viewer.layers[-1].opacity = 1.0
     viewer.dims.ndisplay = 3

@@ -1,4 +1,4 @@
-"""The program while it starts: Ctrl-C ends it with a line, not with a traceback of imports.
+"""Ctrl-C while the program starts: it ends with a message, not with a traceback.
 
 Importing this does nothing in any other program than `equilabel`. It comes before all other
 imports of the package, which take a few tenths of a second.
@@ -10,7 +10,7 @@ import sys
 
 
 def is_program(words: list[str], original: list[str]) -> bool:
-    """Tell whether a process is the program, from `sys.argv` and `sys.orig_argv`.
+    """Return whether a process is `equilabel`, from `sys.argv` and `sys.orig_argv`.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def is_program(words: list[str], original: list[str]) -> bool:
 
 
 def leave(number: int, _: object) -> None:
-    """End this process at once: there is nothing to put in order."""
+    """End this process at once: there is nothing to clean up."""
     try:
         os.write(2, b"equilabel: interrupted.\n")
     finally:

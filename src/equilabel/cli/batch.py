@@ -1,4 +1,4 @@
-"""A run over many images: what is refused before it."""
+"""`equilabel batch`: check its arguments, claim the folder, and start the run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(
     resume: bool = False,
     overwrite: bool = False,
 ) -> int:
-    """Label all images that `words` stand for, and write results and records into a folder.
+    """Label many images, and write their results and records to a folder.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ def run(
     jobs : int
         Images at once.
     time_limit : float, optional
-        Seconds after which an image is given up.
+        Seconds after which work on an image is stopped.
     resume : bool
-        Keep what is complete and made from the same file with the same parameters.
+        Keep complete results of the same files, made with the same parameters.
     overwrite : bool
-        Replace what is there.
+        Replace earlier results.
 
     Returns
     -------
@@ -75,20 +75,22 @@ def run(
         if resume and (present or count_others(out, [item.name for item in inputs])):
             _refuse_difference(out, made_with)
         for result in results:
-            say(f"{printable(result)}: left out, a result of an earlier run")
+            say(f"{printable(result)}: skipped, a label image of an earlier run")
         work = Run(inputs, out, options, made_with, place=place, resume=resume)
         return work.go(jobs, time_limit)
 
 
 def _check(jobs: int, time_limit: float | None, resume: bool, overwrite: bool) -> None:
     if jobs < 1:
-        message = f"jobs must be at least 1; got {jobs}."
+        message = f"--jobs must be at least 1; got {jobs}."
         raise RefusedError(message)
     if time_limit is not None and not time_limit > 0:
-        message = f"time_limit must be above 0 seconds; got {time_limit!r}. Leave it out for none."
+        message = (
+            f"--time-limit must be above 0 seconds; got {time_limit!r}. Leave it out for none."
+        )
         raise RefusedError(message)
     if resume and overwrite:
-        message = "resume and overwrite must not be combined; got both. Leave one out."
+        message = "--resume and --overwrite must not be combined; got both. Leave one out."
         raise RefusedError(message)
     try:
         Path.cwd()
@@ -101,12 +103,12 @@ def _check(jobs: int, time_limit: float | None, resume: bool, overwrite: bool) -
 
 
 def _refuse_difference(out: Path, now: Provenance) -> None:
-    """Refuse to mix the results of two runs."""
+    """Raise RefusedError if the results of two different runs would be mixed."""
     found = differences(now, read_run(out / RUN))
     if found:
         message = (
-            f"resume needs the parameters and versions of the run that wrote {quoted(out / RUN)}; "
-            f"got {'; '.join(found)}. Give those, pass --overwrite to make all results anew, "
+            f"--resume needs the options and versions of the run that wrote {quoted(out / RUN)}; "
+            f"got {'; '.join(found)}. Use those, pass --overwrite to compute all results again, "
             "or choose another folder."
         )
         raise RefusedError(message)

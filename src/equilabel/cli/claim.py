@@ -1,4 +1,4 @@
-"""The claim on an output folder: one run at a time in it."""
+"""Lock an output folder, so that one run at a time writes to it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ TRIES = 20  # a run that ends removes the file of its claim while the next one o
 
 @contextmanager
 def claimed(out: Path) -> Iterator[Path]:
-    """Hold a folder for one run, and yield a place in it for what is not finished.
+    """Lock a folder for one run, and yield a new folder in it for unfinished files.
 
-    The place is this run's alone: processes of a run that was killed, and that are not gone yet,
-    know another. It is removed at the end; after a run that was killed, the next one does it. The
-    claim itself dies with its process.
+    The new folder belongs to this run alone: processes that are left over from a killed run use
+    another. It is removed at the end; after a killed run, the next run removes it. The lock ends
+    with its process.
 
     Raises
     ------
     RefusedError
-        If the folder cannot be written, or another run holds it.
+        If the folder cannot be written, or another run has locked it.
     """
     unfinished = out / UNFINISHED
     new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
@@ -55,7 +55,7 @@ def claimed(out: Path) -> Iterator[Path]:
 
 
 def _claim(unfinished: Path) -> int:
-    """Make the folder and lock the file of the claim in it; return its descriptor."""
+    """Create the folder and lock the claim file in it; return its descriptor."""
     try:
         for _ in range(TRIES):
             unfinished.mkdir(parents=True, exist_ok=True)
@@ -74,19 +74,19 @@ def _claim(unfinished: Path) -> int:
     except OSError as error:
         where = quoted(error.filename or unfinished)
         message = (
-            f"out must be a folder that can be written; got {where}: {error.strerror}. "
-            "Choose another, or remove what stands in the way."
+            f"--out must be a folder that can be written; got {where}: {error.strerror}. "
+            "Choose another folder, or change its permissions."
         )
         raise RefusedError(message) from error
     message = (
-        f"out must belong to one run at a time; got {quoted(unfinished.parent)}, held by another. "
-        "Wait for it, or choose another folder."
+        f"--out must be used by one run at a time; got {quoted(unfinished.parent)}, which another "
+        "run uses. Wait until it ends, or choose another folder."
     )
     raise RefusedError(message)
 
 
 def _release(claim: int, path: Path) -> None:
-    """Give up the claim. Its file goes first: who locks it then finds that it has no name."""
+    """Remove the claim file, then unlock it: another run that has it open finds it without name."""
     if sys.platform == "win32":  # where open files cannot be removed
         os.close(claim)
     with suppress(OSError):
@@ -107,7 +107,7 @@ def _clear(unfinished: Path) -> None:
 
 
 def _is_open_at(descriptor: int, path: Path) -> bool:
-    """Tell whether an open file is still the one that has the name."""
+    """Return whether an open file is still the one with this name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except OSError:
@@ -115,7 +115,7 @@ def _is_open_at(descriptor: int, path: Path) -> bool:
 
 
 def _lock(claim: int) -> bool:
-    """Lock an open file for this process; False where another holds it."""
+    """Lock an open file for this process; return False if another process has locked it."""
     if sys.platform == "win32":
         import msvcrt
 

@@ -1,4 +1,4 @@
-"""Results of an earlier run: which of them may be kept."""
+"""Results of an earlier run that --resume may keep."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def count_others(out: Path, names: Collection[str]) -> int:
 
 
 def _holds(path: Path, known: Mapping[str, Any], *, hashed: bool) -> bool:
-    """Tell whether a result is the one that was written."""
+    """Return whether a file is the result that was written."""
     try:
         with os.fdopen(open_regular(path), "rb") as file:
             if os.fstat(file.fileno()).st_size != known.get("bytes"):

@@ -1,12 +1,16 @@
-"""Errors of one image, in a line for a person."""
+"""Errors as one line of text, in the words of the command line."""
 
 from __future__ import annotations
 
 import errno
 import re
+from dataclasses import fields
+from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING
 
 from .names import printable
+from .options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +22,7 @@ MEMORY = "out of memory"  # how an attempt ended
 
 
 def explain(error: BaseException) -> str:
-    """Put an error into one line for a person."""
+    """Return the message of an error in one line, with a remedy."""
     if is_memory(error):
         return (
             f"image must fit in memory; got {_memory(error)}. "
@@ -40,11 +44,49 @@ def explain(error: BaseException) -> str:
         return f"files must be readable and writable; got {error.strerror!r}{name}.{remedy}"
     expected = isinstance(error, (ValueError, TypeError, RuntimeError, OSError, ImportError))
     text = one_line(error) or type(error).__name__
-    return text if expected else f"{type(error).__name__}: {text}. Please report this."
+    return (
+        name_options(text) if expected else f"{type(error).__name__}: {text}. Please report this."
+    )
+
+
+def name_options(text: str) -> str:
+    """Replace parameters of Python in a message by the options of `equilabel batch`.
+
+    Examples
+    --------
+    >>> name_options("block_size must be left out unless threshold='local'; got 5.")
+    '--block-size must be left out unless --threshold local; got 5.'
+    >>> name_options("property 'frame' is defined for a stack; got stacked=False.")
+    "property 'frame' is defined for a stack; got --no-stacked."
+    """
+    names = "|".join(_parameters())
+    long = "|".join(name for name in _parameters() if "_" in name)  # no words of a sentence
+    given = rf"\b(?P<name>{names})=(?P<value>'[^']*'|[\w.:-]*\w)"
+    first = rf"^(?P<name>{names})(?= (?:must|needs)\b)"
+    for pattern in (given, first, rf"(?<![\w-])(?P<name>{long})\b"):
+        text = re.sub(pattern, _as_option, text)
+    return text
+
+
+def _as_option(found: re.Match[str]) -> str:
+    """Write a parameter, with its value if there is one, as it is typed."""
+    word, value = found["name"].replace("_", "-"), found.groupdict().get("value")
+    if value in (None, "True", "False"):
+        return f"--no-{word}" if value == "False" else f"--{word}"
+    return f"--{word} {value.strip(chr(39))}"
+
+
+@cache
+def _parameters() -> tuple[str, ...]:
+    """List the parameters of `segment`, and others, that are options of `equilabel batch`."""
+    from equilabel import segment
+
+    names = {*signature(segment).parameters, *(item.name for item in fields(Options))}
+    return tuple(sorted(names - {"image", "channel_axis", "progress", "segment"}))
 
 
 def is_memory(error: BaseException) -> bool:
-    """Tell whether memory ran out, whatever a library made of it."""
+    """Return whether memory ran out, whatever error a library made of it."""
     return any(
         isinstance(cause, MemoryError)
         or (isinstance(cause, OSError) and cause.errno == errno.ENOMEM)
@@ -54,7 +96,7 @@ def is_memory(error: BaseException) -> bool:
 
 
 def one_line(text: object) -> str:
-    """Join lines and escape what is not to be printed."""
+    """Join lines, and escape characters that cannot be printed."""
     return printable(" ".join(str(text).split()))
 
 

@@ -1,4 +1,4 @@
-"""The output folder: nothing outside it, nothing lost in it, nothing stale in it."""
+"""The output folder: what may be written and replaced in it, and how results get there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORD = "record.json"  # of an image whose results have not got their names yet
 
 
 def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[Path]:
-    """Refuse to write outside the folder, over an input, or over what is there already.
+    """Raise RefusedError if a result would lie outside the folder, or replace an input or a result.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[
         target = os.path.join(real(path.parent), path.name)  # noqa: PTH118 - as `realpath` says it
         if not Path(target).is_relative_to(root):
             message = (
-                f"results must stay inside {quoted(out)}; got {quoted(path)}, which leads to "
+                f"results must stay inside {quoted(out)}; got {quoted(path)}, a link to "
                 f"{quoted(target)}. Remove the link, or choose another folder."
             )
             raise RefusedError(message)
@@ -73,8 +73,9 @@ def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[
     if present and not replace:
         more = f" and {len(present) - 1} more" if len(present) > 1 else ""
         message = (
-            f"out must hold no earlier results; got {quoted(present[0])}{more}. "
-            "Pass --resume to finish that run, --overwrite to replace it, or choose another folder."
+            f"--out must hold no earlier results; got {quoted(present[0])}{more}. "
+            "Pass --resume to continue that run, --overwrite to replace its results, or choose "
+            "another folder."
         )
         raise RefusedError(message)
     _refuse_obstacles(out)
@@ -82,29 +83,29 @@ def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[
 
 
 def _refuse_obstacles(out: Path) -> None:
-    """Refuse what stands where the records of a run belong."""
+    """Raise RefusedError if a record of the run cannot get its name."""
     for path, folder in ((out / SUMMARY, False), (out / RUN, False), (out / STATE, True)):
         if not os.path.lexists(path):
             continue
         if folder != (path.is_dir() and not path.is_symlink()):
             kind = "a folder" if folder else "a file"
             message = (
-                f"out must hold {kind} of the name {path.name!r}; got something else at "
+                f"--out must hold {kind} of the name {path.name!r}; got something else at "
                 f"{quoted(path)}. Remove it, or choose another folder."
             )
             raise RefusedError(message)
 
 
 def settle(place: Path, out: Path, name: str, endings: Iterable[str]) -> None:
-    """Move the results of an image from where they were finished to where they belong.
+    """Move the finished results of an image to their final names.
 
-    Its record comes last, and holds their hashes: results are complete where the record fits
-    them, whenever the machine stops.
+    Its record is moved last, and has their checksums: results are complete if they fit the
+    record, whenever the machine stops.
 
     Parameters
     ----------
     place : Path
-        Folder that holds them and the record, on the disk of `out`; removed.
+        Folder of the results and the record, on the disk of `out`; it is removed.
     out : Path
         The output folder.
     name : str
@@ -138,7 +139,7 @@ def settle(place: Path, out: Path, name: str, endings: Iterable[str]) -> None:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and those above it; `Path.mkdir` recurses, folders may be deeper."""
+    """Create a folder and its parents, without recursion: there may be very many."""
     missing = []
     while not folder.is_dir():
         missing.append(folder)

@@ -1,4 +1,4 @@
-"""Which images are meant, and what their results will be called."""
+"""Find the input images, and the names of their results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILE, FOLDER, NOTHING = "a file", "a folder", "nothing"
 
 @dataclass(frozen=True)
 class Input:
-    """An image, or an argument that led to none.
+    """An input image, or an argument for which there is no image.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Input:
 
 
 def find(words: Sequence[str], out: Path, *, recursive: bool) -> tuple[list[Input], list[Path]]:
-    """Find the images behind files, folders and patterns.
+    """Find images by the names of files and folders, and by patterns.
 
     Parameters
     ----------
@@ -75,13 +75,16 @@ def find(words: Sequence[str], out: Path, *, recursive: bool) -> tuple[list[Inpu
     if all(item.complaint for item in inputs.values()):
         message = next((item.complaint for item in inputs.values()), "")
         if not message:
-            message = f"INPUT must be images; got results of an earlier run, {quoted(results[0])}."
+            message = (
+                f"INPUT must be images; got label images of an earlier run, {quoted(results[0])}. "
+                "Pass the images they were made from."
+            )
         raise RefusedError(message)
     return list(inputs.values()), results
 
 
 def is_result(path: Path, *, named: bool) -> bool:
-    """Tell whether a file is a result of an earlier run, by its name and what lies beside it."""
+    """Return whether a file is a label image of an earlier run, by its name and its table."""
     name = stem(path)
     if not name.endswith("_labels"):
         return False
@@ -159,16 +162,16 @@ def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
                 nothing = False
                 yield _image(path, (path.parent / stem(path)).relative_to(folder).as_posix())
     if nothing:
-        remedy = "Name another." if recursive else "Look below it with --recursive."
+        remedy = "Pass another folder." if recursive else "Pass --recursive to search below it."
         message = f"folder must hold images ({', '.join(SUFFIXES)}); got {quoted(folder)}. {remedy}"
         yield Input(folder, complaint=message)
 
 
 def _walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSError]]:
-    """Yield a folder and what is in it besides folders; with `out`, also those below, but `out`.
+    """Yield a folder and its files; with `out`, also the folders below it, except `out`.
 
-    Unlike `os.walk` it does not recurse, and tells of folders that list names and open none.
-    Links to folders are not followed: they may lead back.
+    Unlike `os.walk` it does not recurse, and reports folders whose files cannot be opened. Links
+    to folders are not followed, as they may be circular.
     """
     waiting = [folder]
     while waiting:
@@ -206,7 +209,7 @@ def _is_same(path: Path, out: Path) -> bool:
 
 
 def _image(path: Path, name: str, kind: str = "") -> Input:
-    """Take a file, unless opening it would fail or wait for ever."""
+    """Return a file as input, unless opening it would fail or block."""
     kind = kind or _kind(path)
     if kind == FILE:
         return Input(path, name)
@@ -214,7 +217,7 @@ def _image(path: Path, name: str, kind: str = "") -> Input:
 
 
 def _kind(path: Path) -> str:
-    """Tell what a path leads to; why that cannot be told, where it cannot."""
+    """Return what kind of file a path is, or why that is not known."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -229,5 +232,5 @@ def _kind(path: Path) -> str:
 
 
 def _is_image(path: Path) -> bool:
-    """Tell by the name; a file that is none after all gets its row in the summary."""
+    """Return whether a name is that of a TIFF; a file that is none fails when it is read."""
     return path.suffix.lower() in SUFFIXES and path.name[0] != "."

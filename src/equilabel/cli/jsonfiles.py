@@ -1,4 +1,4 @@
-"""Records as JSON files: written whole, and checked when they are read."""
+"""Records as JSON files, written completely and checked when they are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMAT = 1  # of the images' records and of run.json; another is not read
 
 
 def write_record(path: Path, record: Record, provenance: Provenance) -> None:
-    """Write the record of one image, with what it was made with and a hash of all that."""
+    """Write the record of one image, with parameters, versions and a checksum."""
     content = {
         "format": FORMAT,
         "parameters": provenance.parameters,
@@ -35,7 +35,7 @@ def write_record(path: Path, record: Record, provenance: Provenance) -> None:
 
 
 def read_record(path: Path) -> Record | None:
-    """Read the record of one image; None where there is none that is whole."""
+    """Read the record of one image; None if it is missing or damaged."""
     try:
         content = read_json(path)
         if content["format"] != FORMAT or content.pop("sha256") != _digest(content):
@@ -46,25 +46,25 @@ def read_record(path: Path) -> Record | None:
 
 
 def write_run(path: Path, facts: dict[str, Any], records: list[Record]) -> None:
-    """Write all that is needed to repeat a run, and to resume it."""
+    """Write the record of a run, from which it can be repeated and resumed."""
     _write_json(path, {"format": FORMAT, **facts, "files": [asdict(record) for record in records]})
 
 
 def read_run(path: Path) -> Provenance:
-    """Read what an earlier run was made with.
+    """Read the parameters and versions of an earlier run.
 
     Raises
     ------
     RefusedError
         If the file is not one that `write_run` wrote.
     """
-    remedy = "Pass --overwrite to begin again, or choose another folder."
+    remedy = "Pass --overwrite to compute all results again, or choose another folder."
     try:
         content = read_json(path)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         message = (
-            f"resume needs the {RUN} of the earlier run; got {quoted(path)}, which cannot be "
+            f"--resume needs the {RUN} of the earlier run; got {quoted(path)}, which cannot be "
             f"read: {why}. {remedy}"
         )
         raise RefusedError(message) from error
@@ -72,7 +72,7 @@ def read_run(path: Path) -> Provenance:
         value = content.get(name) if isinstance(content, dict) else None
         if type(value) is not kind or (kind is int and value != FORMAT):
             message = (
-                f"resume needs the {RUN} of the earlier run; got {quoted(path)}, which this "
+                f"--resume needs the {RUN} of the earlier run; got {quoted(path)}, which this "
                 f"version of equilabel did not write: {name!r} is {_short(value)}. {remedy}"
             )
             raise RefusedError(message)
@@ -81,7 +81,7 @@ def read_run(path: Path) -> Provenance:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file that may hold anything.
+    """Read a JSON file with any content.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Names of files: what a person typed, what results are called, what can be shown."""
+"""Names of files: without suffixes, with the home folder, and as they can be printed."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ SUFFIXES = (".tif", ".tiff", ".btf", ".tf8")
 
 
 def stem(path: Path) -> str:
-    """Take the name without what says that it is a TIFF.
+    """Return the name of a file without the suffixes of a TIFF.
 
     Examples
     --------
@@ -19,7 +19,7 @@ def stem(path: Path) -> str:
 
 
 def printable(text: object) -> str:
-    r"""Escape what terminals, tables and JSON should not meet in a name.
+    r"""Escape the characters of a name that cannot be printed.
 
     Examples
     --------
@@ -33,10 +33,10 @@ def printable(text: object) -> str:
 
 
 def quoted(path: Path | str) -> str:
-    """Write a path as messages do."""
+    """Return a path in quotes, for messages."""
     return f"'{printable(path)}'"
 
 
 def expanded(word: Path | str) -> Path:
-    """Put the home folder in the place of ``~``; a name that stands for none stays as it is."""
+    """Replace ``~`` by the home folder; a name of no user stays as it is."""
     return Path(os.path.expanduser(word))  # noqa: PTH111 - pathlib's raises

@@ -1,4 +1,4 @@
-"""One image: read, segment, write. Runs in a worker process."""
+"""Read one image, segment it, and write its results, in a worker process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .options import Options
     from .provenance import Provenance
 
-TELLING = (UserWarning, RuntimeWarning)  # the others are for programmers
+FOR_USERS = (UserWarning, RuntimeWarning)  # other warnings are for programmers
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Job:
 
 
 def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
-    """Label one image and write its results and its record; errors become the record's."""
+    """Label one image, write its results, and return its record; errors are part of the record."""
     from equilabel.storage.files import sha256
     from equilabel.storage.tiff import read_tiff
 
@@ -87,9 +87,9 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
             record = _label(image, job, options, record)
         except Exception as error:  # whatever it is, it costs one row
             record = _failed(job, record, error)
-    said = [one_line(each.message) for each in caught if each.category in TELLING]
+    said = [one_line(each.message) for each in caught if each.category in FOR_USERS]
     if job.attempts and record.status == "done":
-        said.append(f"A first attempt ended with {job.attempts[-1]}; this one was alone.")
+        said.append(f"A first attempt ended with {job.attempts[-1]}; the second, alone, succeeded.")
     notes = tuple(dict.fromkeys((*record.notes, *said)))
     record = replace(record, notes=notes, seconds=perf_counter() - started)
     if record.status == "done":
@@ -108,14 +108,13 @@ def _failed(job: Job, record: Record, error: Exception) -> Record:
 
 def _same(before: os.stat_result, after: os.stat_result) -> None:
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        message = "file must not change while it is read; got a new size or time. Run again."
+        message = "image file must not change while it is read; got a new size or time. Run again."
         raise ValueError(message)
 
 
 def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Record:
-    """Segment an image and write its results where the job says."""
+    """Segment an image, and write its results to the folder of the job."""
     from equilabel import segment
-    from equilabel.storage.files import sha256
 
     channel_axis, channel = _channel(image, options.channel)
     axes = image.axes.replace("C", "")
@@ -135,14 +134,9 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         for kind, ending in options.endings().items()
     }
     shown = image.pixels if channel_axis is None else image.pixels.take(channel or 0, channel_axis)
-    job.place.mkdir()  # where the place of the run is gone, so is the run
+    job.place.mkdir()  # fails if the folder of the run has been removed, and with it the run
     _write(paths, result, shown, axes=axes, spacing=spacing, unit=unit, interval=image.interval)
     measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
-    guessed = ""
-    if not measured and spacing:
-        guessed = f"Sizes known of {''.join(spacing)} alone: in pixels."
-    elif not spacing and options.unit is not None:
-        guessed = "No size of a pixel is known: --unit was not used."
     return replace(
         record,
         status="done",
@@ -150,19 +144,35 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         threshold=_plain("local" if result.threshold is None else result.threshold),
         spacing=measured,
         unit=unit if measured else "",
-        notes=(*record.notes, *([guessed] if guessed else [])),
+        notes=(*record.notes, *_notes_on_size(measured, spacing, options)),
         method=result.method,
         device=result.device,
         connectivity=result.connectivity,
-        outputs={
-            kind: {
-                "file": printable(Path(job.name).with_name(path.name).as_posix()),
-                "bytes": path.stat().st_size,
-                "sha256": sha256(path),
-            }
-            for kind, path in paths.items()
-        },
+        outputs={kind: _describe(path, job.name) for kind, path in paths.items()},
     )
+
+
+def _notes_on_size(
+    measured: dict[str, float], spacing: dict[str, float], options: Options
+) -> tuple[str, ...]:
+    """Return notes on a pixel size that is not used."""
+    if not measured and spacing:
+        axes = "".join(spacing)
+        return (f"The pixel size is known along {axes} only: lengths are in pixels.",)
+    if not spacing and options.unit is not None:
+        return ("The pixel size is not known: --unit was not used.",)
+    return ()
+
+
+def _describe(path: Path, name: str) -> dict[str, Any]:
+    """Return the name, the size and the checksum of a result."""
+    from equilabel.storage.files import sha256
+
+    return {
+        "file": printable(Path(name).with_name(path.name).as_posix()),
+        "bytes": path.stat().st_size,
+        "sha256": sha256(path),
+    }
 
 
 def _write(
@@ -189,12 +199,14 @@ def _channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None, in
     if "C" not in image.axes:
         if wanted in (None, 0):
             return None, None
-        message = f"channel must be 0 for an image without channels; got {wanted!r}. Leave it out."
+        message = (
+            f"--channel must be 0 for an image without channels; got {wanted!r}. Leave it out."
+        )
         raise ValueError(message)
     if isinstance(wanted, str):
         if wanted not in image.channels:
             message = (
-                f"channel must be one of {list(image.channels)} or an index; got {wanted!r}. "
+                f"--channel must be one of {list(image.channels)} or an index; got {wanted!r}. "
                 "Pass an index, from 0."
             )
             raise ValueError(message)
@@ -203,7 +215,7 @@ def _channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None, in
 
 
 def _spacing(image: TiffImage, options: Options) -> tuple[dict[str, float], str]:
-    """Decide on the distances of elements by axis, and on their unit."""
+    """Return the pixel size by axis, and its unit: those given, or those of the file."""
     space = "".join(axis for axis in image.axes if axis in "ZYX")
     unit = image.unit if options.unit is None else options.unit
     if options.spacing is None:
@@ -211,21 +223,22 @@ def _spacing(image: TiffImage, options: Options) -> tuple[dict[str, float], str]
     values = options.spacing if len(options.spacing) > 1 else options.spacing * len(space)
     if len(values) != len(space):
         message = (
-            f"spacing must be 1 or {len(space)} numbers for axes {space!r}; got {len(values)}."
+            f"--spacing must be 1 or {len(space)} numbers for axes {space!r}; got {len(values)}. "
+            "Pass one number for all axes, or leave it out to use that of the file."
         )
         raise ValueError(message)
     return dict(zip(space, values, strict=True)), unit
 
 
 def _steps(axes: str, spacing: dict[str, float]) -> tuple[float, ...] | None:
-    """Order spacing by axis, time counted in frames; None unless all of space is known."""
+    """Return the spacing of axes in order, 1 for time; None if one of space has none."""
     if any(axis != "T" and axis not in spacing for axis in axes):
         return None
     return tuple(spacing.get(axis, 1.0) for axis in axes)
 
 
 def _plain(value: Any) -> Any:
-    """Turn numbers into what JSON holds."""
+    """Return numbers as types that JSON has."""
     if isinstance(value, (tuple, list)):
         return tuple(map(_plain, value))
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The program: words in, an exit code out, and every mistake in one line."""
+"""The program `equilabel`: run a command, print errors in one line, return the exit code."""
 
 import sys
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         Exit code: 0 if all went well, 1 if an image failed, 2 if the call was refused before
         anything was written, 128 + the number of the signal if it was interrupted (130 for
-        Ctrl-C, 143 for a request to terminate, 129 if the terminal was closed). Mistakes are told
+        Ctrl-C, 143 for a request to terminate, 129 if the terminal was closed). Errors are printed
         in one line.
     """
     open_standard()
@@ -65,7 +65,7 @@ def _refuse(message: str) -> int:
 
 
 def _fail(error: OSError) -> int:
-    """Tell that the system refused something, text for a terminal most likely."""
+    """Print why the system refused an operation, most likely writing to standard output."""
     silence("stdout")
     if error.filename is None and not isinstance(error, BrokenPipeError):
         complain(f"standard output must take text; got {error.strerror!r}.")

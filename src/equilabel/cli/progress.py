@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on, and at its end."""
+"""Progress and summary of a run, as printed to the terminal."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from .options import Options
     from .records import Record
 
-MOST_NOTES = 5  # told at the end; all of them are in the summary
+MOST_NOTES = 5  # printed at the end; all of them are in the summary
 
 
 def describe(record: Record) -> str:
-    """Put a record into a line.
+    """Describe the record of an image in a line.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def describe(record: Record) -> str:
 
 @contextmanager
 def progress(total: int, out: Path) -> Iterator[Callable[[Record], None]]:
-    """Yield what shows a record: a bar (and failures) on a terminal, else a line for each."""
+    """Yield a function that shows a record: a progress bar on a terminal, otherwise a line each."""
     if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         with _bar(total) as show:
             yield show
@@ -101,7 +101,7 @@ def _bar(total: int) -> Iterator[Callable[[Record], None]]:
 def close(
     records: Sequence[Record], out: Path, options: Options, *, seconds: float, others: int
 ) -> None:
-    """Say how a run ended and where its results lie."""
+    """Print how a run ended, and where its results are."""
     count = dict.fromkeys(("done", "skipped", "failed", "interrupted"), 0)
     for record in records:
         count[record.status] += 1
@@ -113,23 +113,24 @@ def close(
     units = {record.unit or "pixels" for record in records if record.complete}
     if len(units) > 1:
         say(
-            f"  lengths come in different units: {', '.join(sorted(units))} (see --spacing, --unit)"
+            f"  note      lengths are in different units: {', '.join(sorted(units))} "
+            "(see --spacing and --unit)"
         )
     names = {"labels": "labels", "table": "tables", "overlay": "overlays"}
     if count["done"] or count["skipped"]:
         for kind, ending in options.endings().items():
             say(f"  {names[kind]:9} {printable(out / f'*{ending}')}")
     if others:
-        say(f"  {images(others)} of earlier runs: results stay in the folder, not in the summary")
+        say(f"  {images(others)} of earlier runs: results are kept, but are not in the summary")
     if count["interrupted"]:
-        say("  the rest  run again with --resume")
+        say("  to do     run again with --resume to label the other images")
     say_notes(records)
     say(f"  summary   {printable(out / SUMMARY)}")
     say(f"  record    {printable(out / RUN)}")
 
 
 def say_notes(records: Sequence[Record]) -> None:
-    """Say what had to be guessed or left out, the most frequent first, and of the machine."""
+    """Print the notes on images, the most frequent first, and those on the machine."""
     notes = Counter(note for record in records for note in record.notes)
     for note, count in notes.most_common(MOST_NOTES):
         say(f"  note      {note} ({images(count)})")
@@ -141,7 +142,7 @@ def say_notes(records: Sequence[Record]) -> None:
 
 
 def images(count: int) -> str:
-    """Count images in words."""
+    """Return a number of images in words."""
     return f"{count} image{'s' * (count != 1)}"
 
 

@@ -1,4 +1,4 @@
-"""Everything that decides the results of a run: its parameters, and the versions that used them."""
+"""Provenance of results: the parameters of a run, and versions of the packages it uses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Provenance:
-    """What results were made with.
+    """Parameters and versions that results were made with.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class Provenance:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Identify it: results of one image are the same where this is the same."""
+        """A hash: results of one image are the same if this is the same."""
         text = json.dumps([self.parameters, self.versions], sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def provenance(options: Options) -> Provenance:
-    """Describe what results will be made with, in values that JSON holds."""
+    """Return the parameters and versions of a run, in types that JSON has."""
     parameters = json.loads(json.dumps(options.parameters(), default=str))
     packages = (*PACKAGES, "pyarrow") if options.format == "parquet" else PACKAGES
     versions = {"equilabel": equilabel.__version__, **{name: _version(name) for name in packages}}
@@ -53,7 +53,7 @@ def provenance(options: Options) -> Provenance:
 
 
 def differences(now: Provenance, then: Provenance) -> list[str]:
-    """Say what is not as it was, as a person would type it.
+    """List parameters and versions that differ from those of an earlier run, as options.
 
     Examples
     --------

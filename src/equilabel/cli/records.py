@@ -1,4 +1,4 @@
-"""What is known of each image: its own record, a row of summary.csv, an entry of run.json."""
+"""The record of an image: a row of summary.csv, and an entry of run.json."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATE = ".equilabel"  # folder of the images' records, in the output folder
 
 @dataclass(frozen=True)
 class Record:
-    """One image of a run.
+    """The record of one image of a run.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Record:
     error : str
         Why it failed.
     notes : tuple of str
-        What had to be guessed.
+        What a person should know of the results, such as an axis that was guessed.
     method, device, connectivity
         What was used.
     sha256 : str
@@ -73,7 +73,7 @@ class Record:
 
 
 def record_path(out: Path, name: str) -> Path:
-    """Say where the record of an image lies; `name` is that of its results, whatever its signs."""
+    """Return the path of the record of an image whose results have a name."""
     digest = hashlib.sha256(os.fsencode(name)).hexdigest()
     return out / STATE / f"{digest[:32]}.json"
 

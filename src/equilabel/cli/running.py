@@ -1,4 +1,4 @@
-"""A run while it goes on: what is kept whatever happens in it."""
+"""A run: label its images, keep their records, and write the summary however it ends."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from .options import Options
     from .provenance import Provenance
 
-UNCHECKED = "Not checked again: the run was interrupted."
+UNCHECKED = "The results of an earlier run were not checked again: this run was interrupted."
 
 
 class Run:
-    """A run over images, and the records of it.
+    """A run over many images, with the records of each.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Run:
         self.declared = False
 
     def go(self, count: int, limit: float | None) -> int:
-        """Do what is to do; return the exit code."""
+        """Label all images; return the exit code."""
         with collecting() as heard:
             trouble = ""
             with progress.progress(len(self.inputs), self.out) as show:
@@ -105,7 +105,7 @@ class Run:
             return self.close(heard, trouble)
 
     def blank(self, item: Input, status: str, error: str = "") -> Record:
-        """Describe an image of which nothing is known."""
+        """Return the record of an image that was not labeled."""
         return Record(printable(item.path), printable(item.name), status, error=error)
 
     def jobs(self) -> list[Job]:
@@ -117,7 +117,7 @@ class Run:
         ]
 
     def keep(self, job: Job, record: Record) -> Record:
-        """Give results their names, with their record."""
+        """Move the results of an image, and its record, to their final names."""
         if not self.declared:
             self.declare()
         if record.status == "done":
@@ -129,9 +129,9 @@ class Run:
         return record
 
     def declare(self) -> None:
-        """Say in the folder which run's results it holds, before the first gets its name.
+        """Write the record of this run into the folder, before the first result gets its name.
 
-        The summary of an earlier run goes: it would not tell of what is there now.
+        The summary of an earlier run is removed: it would not fit the results any more.
         """
         try:
             self.publish(RUN, "running", [])
@@ -142,7 +142,7 @@ class Run:
         self.declared = True
 
     def publish(self, name: str, status: str, records: list[Record]) -> None:
-        """Write the summary or the record of the run where nothing is read, and move it out."""
+        """Write the summary or the record of the run, complete before it gets its name."""
         if name == RUN:
             write_run(self.place / name, self.facts(status), records)
         else:
@@ -151,9 +151,11 @@ class Run:
         flush_folder(self.out)
 
     def close(self, heard: Sequence[int], trouble: str) -> int:
-        """Write the summary and the record, and say what happened."""
+        """Write the summary and the record of the run, and print how it ended."""
         if not self.declared and (heard or trouble):
-            complain(trouble or "interrupted before the first image was finished; nothing written.")
+            complain(
+                trouble or "interrupted before the first image was finished; nothing was written."
+            )
             return 128 + heard[0] if heard else 1
         for number, item in enumerate(self.inputs):
             if number not in self.records:
@@ -175,7 +177,7 @@ class Run:
         return 128 + heard[0] if heard else int(failed or bool(trouble))
 
     def unfinished(self, item: Input) -> Record:
-        """Describe an image that this run did not come to."""
+        """Return the record of an image that was not processed before the run ended."""
         endings, fingerprint = self.options.endings(), self.provenance.fingerprint
         known = None
         if self.resume:
@@ -186,7 +188,7 @@ class Run:
         return replace(known, status="skipped", file=printable(item.path), notes=notes)
 
     def facts(self, status: str) -> dict[str, Any]:
-        """Say what was run, where, and on what."""
+        """Return the facts of a run: command, folder, times, parameters, versions, devices."""
         used = sorted({record.device for record in self.records.values() if record.device})
         reports: list[dict[str, Any]] = []
         with suppress(OSError):  # nothing can be loaded any more, for want of handles

@@ -1,4 +1,4 @@
-"""Ctrl-C and requests to end: what they do while a run is prepared, and while it goes on."""
+"""Ctrl-C and other signals that end the program, before and during a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENDING = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
 
 
 class Interrupted(BaseException):
-    """A request to end came before work began; no error, and not to be caught as one.
+    """A signal ended the program before work began; not an error, and not caught as one.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Interrupted(BaseException):
 
 @contextmanager
 def raising() -> Iterator[None]:
-    """Leave what is being done at once: nothing has been written yet."""
+    """Let signals raise Interrupted: nothing has been written yet."""
 
     def leave(number: int, _: Any) -> None:
         raise Interrupted(number)
@@ -42,7 +42,7 @@ def raising() -> Iterator[None]:
 
 @contextmanager
 def collecting() -> Iterator[list[int]]:
-    """Collect requests to end in a list, instead of being torn out of work."""
+    """Let signals add their numbers to a list, without interrupting the work."""
     heard: list[int] = []
     with _handling(lambda number, _: heard.append(number)):
         yield heard
@@ -50,7 +50,7 @@ def collecting() -> Iterator[list[int]]:
 
 @contextmanager
 def withheld() -> Iterator[None]:
-    """Start a process that does not hear the signals; this one hears them afterwards.
+    """Block signals while a process is started, so that it never gets them.
 
     Ctrl-C reaches every process of a terminal, and a job scheduler's signal every process of a
     job: the parent decides what becomes of the work.
@@ -66,7 +66,7 @@ def withheld() -> Iterator[None]:
 
 
 def ignore() -> None:
-    """Hear none of them in this process, from its main thread; see `withheld`."""
+    """Ignore the signals in this process; called in its main thread. See `withheld`."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

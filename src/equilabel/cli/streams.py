@@ -1,4 +1,4 @@
-"""Standard output and error: they may be closed, full, or lead to someone who has gone."""
+"""Standard output and error, which may be closed, full, or a pipe that nobody reads."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GONE = (errno.EPIPE, errno.EIO)  # nobody reads any more: no reason to complain
+GONE = (errno.EPIPE, errno.EIO)  # the reader has gone: no error
 
 
 def open_standard() -> None:
-    """Give the process its three standard streams, leading nowhere where they were closed.
+    """Open those of the three standard streams that are closed, on the null device.
 
     Else the next file to be opened, a result for example, would get the number of one of them,
     and with it whatever a library prints.
@@ -33,7 +33,7 @@ def open_standard() -> None:
 
 
 def say(text: str) -> None:
-    """Print a line; the run goes on where it cannot be printed any more."""
+    """Print a line; if that fails, the run continues."""
     try:
         print(text, flush=True)
     except (OSError, ValueError) as error:
@@ -41,7 +41,7 @@ def say(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Print a line to standard error, if that can be done."""
+    """Print a line to standard error; nothing happens if that fails."""
     try:
         print(f"equilabel: {text}", file=sys.stderr, flush=True)
     except (OSError, ValueError):
@@ -49,7 +49,7 @@ def complain(text: str) -> None:
 
 
 def silence(name: str) -> None:
-    """Let a standard stream lead nowhere, for good."""
+    """Connect a standard stream to the null device, for the rest of the process."""
     stream = getattr(sys, name)
     nowhere = -1
     try:
@@ -63,14 +63,14 @@ def silence(name: str) -> None:
 
 
 def _give_up(error: Exception) -> None:
-    """Print no more, and say why unless nobody reads it any more."""
+    """Print nothing more, and say why unless the reader has gone."""
     silence("stdout")
     if isinstance(error, OSError) and error.errno not in (None, *GONE):
-        complain(f"standard output takes no more text: {error.strerror}. The run goes on.")
+        complain(f"standard output takes no more text: {error.strerror}. The run continues.")
 
 
 class Steady:
-    """Standard output for a library that does not expect that writing to it fails."""
+    """Standard output for a library that does not expect writing to fail."""
 
     def __init__(self) -> None:
         self.stream = sys.stdout
@@ -78,16 +78,16 @@ class Steady:
         self.broken = False
 
     def write(self, text: str) -> int:
-        """Write text, or drop it."""
+        """Write text, or drop it if that fails."""
         self._try(lambda: self.stream.write(text))
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what has been written."""
+        """Flush the stream."""
         self._try(self.stream.flush)
 
     def isatty(self) -> bool:
-        """Tell whether it is a terminal."""
+        """Return whether it is a terminal."""
         return self.stream.isatty()
 
     def fileno(self) -> int:

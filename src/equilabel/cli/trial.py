@@ -1,4 +1,4 @@
-"""The trial of options: what no image can satisfy is told before work begins."""
+"""Try options on small images, so that those that suit no image are refused before work."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ IMAGES = (
     ((3, 8, 16, 16), True),
     ((4, 4, 16, 16), False),
 )
-PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.EIO)
+TEMPORARY = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.EIO)
 
 
 def check(options: Options) -> str:
-    """Try the options on small images; return the complaint, empty where there is none.
+    """Try options on small images; return the error message if all of them fail, else "".
 
-    Options that suit one kind of image are let through: how many axes a file has, and whether it
-    is a stack, is known when it is opened.
+    Options that suit images of one kind pass: the axes of a file are not known before it is
+    opened.
     """
     import numpy as np
 
@@ -47,8 +47,8 @@ def check(options: Options) -> str:
             with warnings.catch_warnings(action="ignore"):
                 segment(noise, **options.segment, stacked=stacked, spacing=spacing)
         except Exception as error:
-            if is_memory(error) or (isinstance(error, OSError) and error.errno in PASSING):
-                return ""  # no fault of the options: images will say so if it lasts
+            if is_memory(error) or (isinstance(error, OSError) and error.errno in TEMPORARY):
+                return ""  # not due to the options: images will fail if it lasts
             complaint = complaint or explain(error)
         else:
             return ""

@@ -1,4 +1,4 @@
-"""One worker process: how it is started, what it answers, and how it ended."""
+"""A worker process: start it, send it jobs, receive records, and say how it ended."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NO_MEMORY, BROKEN = 70, 71  # exit codes of ours
 
 
 class Worker:
-    """A process, the pipe to it, and the job it is at.
+    """A process, the pipe to it, and its current job.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Worker:
         self.ready = False
         self.since, self.late = monotonic(), 0.0
         self.fingerprint = provenance.fingerprint
-        with warnings.catch_warnings(action="ignore"):  # it tells of its own death
+        with warnings.catch_warnings(action="ignore"):  # it warns when it dies
             resource_tracker.ensure_running()  # now: it opens its signals up again
         self.connection, theirs = context.Pipe()
         self.process = context.Process(
@@ -70,20 +70,20 @@ class Worker:
             theirs.close()
 
     def give(self, job: Job) -> None:
-        """Start it on an image."""
+        """Send it a job."""
         self.job, self.since = job, monotonic()
         with suppress(OSError):  # it died just now: the next answer says so
             self.connection.send(job)
 
     def watch(self, limit: float | None) -> None:
-        """End the process if it has been at an image for longer than the limit, or hangs."""
+        """Kill the process if it has worked on an image for too long, or does not start."""
         most = limit if self.job is not None else START
         if most is not None and monotonic() - self.since > most:
             self.late = most
             self.process.kill()
 
     def answer(self) -> Record | str | None:
-        """Take a record, or the complaint about the options; None if it died instead."""
+        """Receive a record, or the error message about the options; None if the process died."""
         try:
             answer: Record | str = self.connection.recv()
         except (EOFError, OSError):
@@ -92,24 +92,24 @@ class Worker:
         return answer
 
     def alive(self) -> bool:
-        """Tell whether it can be given more to do."""
+        """Return whether it can get another job."""
         return not self.late and self.process.is_alive()
 
-    def obituary(self, job: Job) -> Record:
-        """Describe an image whose process died."""
+    def failure(self, job: Job) -> Record:
+        """Return the record of an image whose process died."""
         shutil.rmtree(job.place, ignore_errors=True)
         how = self.cause()
         names = printable(job.path), printable(job.name)
         return Record(
             *names,
             "failed",
-            error=complain(how, self.late),
+            error=explain_end(how, self.late),
             fingerprint=self.fingerprint,
             attempts=(*job.attempts, how),
         )
 
     def cause(self) -> str:
-        """Name how the process ended."""
+        """Return how the process ended, in a word or two."""
         code = self.process.exitcode
         if self.late:
             return TIME
@@ -123,14 +123,14 @@ class Worker:
             return f"signal {-code}"
 
     def end(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process, whatever it is doing."""
         self.connection.close()
         self.process.kill()
         self.process.join()
 
 
-def complain(how: str, limit: float = 0) -> str:
-    """Say what is wrong with an image, or with the machine, if its process ended so."""
+def explain_end(how: str, limit: float = 0) -> str:
+    """Return the error message of an image whose process ended in some way."""
     if how == TIME:
         return (
             f"image must be finished within --time-limit; got {limit:g} s without. "
@@ -147,7 +147,7 @@ def complain(how: str, limit: float = 0) -> str:
 
 
 def serve(connection: Connection, options: Options, provenance: Provenance, threads: int) -> None:
-    """Answer jobs with records until the other end is closed."""
+    """Receive jobs and send records, until the pipe is closed."""
     signals.ignore()
     Thread(target=_follow, daemon=True).start()
     os.environ.setdefault(THREADS, str(threads))
@@ -165,7 +165,7 @@ def serve(connection: Connection, options: Options, provenance: Provenance, thre
 
 
 def _follow() -> None:
-    """End this process when its parent has died, even in the middle of an image."""
+    """Exit when the parent process has died, even in the middle of an image."""
     parent = parent_process()
     if parent is not None:
         parent.join()

@@ -1,4 +1,4 @@
-"""Processes that label images side by side.
+"""A pool of processes that label images in parallel.
 
 Not threads: a codec that crashes, or the kernel's out-of-memory killer, then takes one image
 with it and not the night's run. Not a pool of `concurrent.futures` either: when one of its
@@ -68,14 +68,14 @@ def label_all(
     pool = _Pool(jobs, options, provenance, count, limit)
     try:
         while pool.pending() and not stop():
-            pool.hire()
-            yield from pool.hear()
+            pool.start_workers()
+            yield from pool.receive()
     finally:
-        pool.dismiss()
+        pool.close()
 
 
 class _Pool:
-    """Workers, the images that wait for them, and those to be tried again."""
+    """Workers, the jobs that wait for them, and the jobs to be tried again."""
 
     def __init__(
         self,
@@ -94,11 +94,11 @@ class _Pool:
         self.failures: list[str] = []  # why the last starts failed, one after the other
 
     def pending(self) -> bool:
-        """Tell whether there is anything left to do."""
+        """Return whether any job is left."""
         return bool(self.waiting or self.again or any(one.job for one in self.workers))
 
-    def hire(self) -> None:
-        """Start as many workers as there is work for; one for what is tried again."""
+    def start_workers(self) -> None:
+        """Start workers for the jobs that wait; a single one for those tried again."""
         if not self.waiting and not self.workers and self.again:
             self.waiting.append(self.again.popleft())
             self.most = 1
@@ -109,11 +109,11 @@ class _Pool:
                 share = max(1, _cores() // self.most)
                 self.workers.append(Worker(self.options, self.provenance, share))
             except OSError as error:
-                self.miss(explain(error))
+                self.count_failure(explain(error))
                 break
 
-    def miss(self, why: str) -> None:
-        """Note that a worker did not start; others go on without it."""
+    def count_failure(self, why: str) -> None:
+        """Count a worker that did not start; others go on without it."""
         self.held = True
         if self.workers:
             return
@@ -121,14 +121,14 @@ class _Pool:
         if len(self.failures) < STARTS:
             sleep(PAUSE)
         elif not self.approved:
-            raise RefusedError(self.complaint())
+            raise RefusedError(self.failure_message())
 
-    def complaint(self) -> str:
-        """Say why no worker can be started."""
-        return f"worker processes must start; got, {STARTS} times: {self.failures[-1]}"
+    def failure_message(self) -> str:
+        """Return the error message if no worker can be started."""
+        return f"worker processes must start; got {STARTS} failures, the last: {self.failures[-1]}"
 
-    def hear(self) -> Generator[tuple[Job, Record]]:
-        """Take what workers have to say, and give them more to do."""
+    def receive(self) -> Generator[tuple[Job, Record]]:
+        """Receive the answers of workers, and send them more jobs."""
         if len(self.failures) >= STARTS:
             yield from self.give_up()
         connections = [one.connection for one in self.workers]
@@ -138,9 +138,9 @@ class _Pool:
         for worker in [one for one in self.workers if one.connection in ready]:
             job, answer = worker.job, worker.answer()
             if job is None:
-                self.begin(worker, answer)
+                self.start(worker, answer)
                 continue
-            record = answer if isinstance(answer, Record) else worker.obituary(job)
+            record = answer if isinstance(answer, Record) else worker.failure(job)
             if self.waiting and worker.alive():
                 worker.give(self.waiting.popleft())
             else:
@@ -148,8 +148,8 @@ class _Pool:
             self.held = False
             yield from self.finish(job, record)
 
-    def begin(self, worker: Worker, answer: Record | str | None) -> None:
-        """Give a new worker its first image, unless it cannot work."""
+    def start(self, worker: Worker, answer: Record | str | None) -> None:
+        """Send a new worker its first job, unless it cannot work."""
         if answer == "" and self.waiting:
             worker.ready = self.approved = True
             self.failures.clear()
@@ -158,14 +158,14 @@ class _Pool:
         self.remove(worker)
         if answer is None:
             how = f"no answer in {worker.late:g} s" if worker.late else worker.cause()
-            self.miss(f"{how} of a process that was starting. Is the memory full?")
+            self.count_failure(f"{how} of a process that was starting. Is the memory full?")
         elif answer and not self.approved:
             raise RefusedError(str(answer))
         elif answer:
-            self.miss(str(answer))
+            self.count_failure(str(answer))
 
     def finish(self, job: Job, record: Record) -> Generator[tuple[Job, Record]]:
-        """Yield what is known of an image, unless it is to be tried again."""
+        """Yield the record of an image, unless it is to be tried again."""
         broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
         was_alone = self.most == 1 and record.attempts[-1:] in ((TIME,), (MEMORY,))
         if broke_off and not (job.attempts or was_alone):
@@ -179,7 +179,7 @@ class _Pool:
         yield job, record
 
     def give_up(self) -> Generator[tuple[Job, Record]]:
-        """Fail what is left: nothing can be started that would label it."""
+        """Yield a failure for each job that is left, as no worker can be started."""
         left = [*self.waiting, *self.again]
         self.waiting.clear()
         self.again.clear()
@@ -188,19 +188,19 @@ class _Pool:
                 printable(job.path),
                 printable(job.name),
                 "failed",
-                error=self.complaint(),
+                error=self.failure_message(),
                 fingerprint=self.provenance.fingerprint,
                 attempts=(*job.attempts, "not started"),
             )
             yield job, record
 
     def remove(self, worker: Worker) -> None:
-        """Let go of a worker."""
+        """Kill a worker and forget it."""
         self.workers.remove(worker)
         worker.end()
 
-    def dismiss(self) -> None:
-        """End all workers, whatever they are doing."""
+    def close(self) -> None:
+        """Kill all workers, whatever they are doing."""
         for worker in self.workers:
             worker.process.kill()
         for worker in self.workers:

@@ -1,1 +1,1 @@
-"""Files: arrays, paths and metadata, and nothing of what is done with them."""
+"""Files: read and write images, labels, tables and overlays."""

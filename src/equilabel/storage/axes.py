@@ -1,4 +1,4 @@
-"""What the axes of a file mean: every one becomes T, C, Z, Y or X, in this order."""
+"""Axes of an image file, as T, C, Z, Y and X in this order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AXES = "TCZYX"
 
 
 def canonical(pixels: NDArray[Any], axes: str) -> tuple[NDArray[Any], str, tuple[str, ...]]:
-    """Name every axis with T, C, Z, Y or X and bring them into this order.
+    """Rename and reorder the axes of an image to T, C, Z, Y, X.
 
     Axes of length 1 are dropped, but for Y and X. Samples (S) become channels. Letters without
     a known meaning become Z, T or C, the first that is free, beginning with the last axis.

@@ -1,4 +1,4 @@
-"""What compressed pixels say of themselves: the size in their own header, or by coding them again.
+"""Sizes and types of compressed pixels, from their own headers or by compressing them again.
 
 Most codecs check the size of the array they decode into. JPEG does not where the tables lie
 elsewhere, JPEG 2000 does so only after decoding, and fax codes carry no size at all.
@@ -29,7 +29,7 @@ class Frame(NamedTuple):
 
 
 def jpeg_frame(data: bytes) -> Frame | None:
-    """Return what the header of a JPEG stream says, None if there is none.
+    """Return size and type from the header of a JPEG stream; None if there is none.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def jpeg_frame(data: bytes) -> Frame | None:
 
 
 def jpeg2000_frame(data: bytes) -> Frame | None:
-    """Return what the header of a JPEG 2000 stream says, in a JP2 file or bare; or None.
+    """Return size and type from the header of a JPEG 2000 stream or JP2 file, if there is one.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def jpeg2000_frame(data: bytes) -> Frame | None:
 
 
 def is_fax_of(pixels: NDArray[Any], data: bytes, compression: int, t4_options: int) -> bool:
-    """Tell whether a fax stream holds exactly these pixels.
+    """Return whether a fax stream holds exactly these pixels.
 
     Fax codes have no size: decoded with another width they are another picture, without an
     error. But there is one code for each picture, so coding it again has to give the stream.
@@ -103,7 +103,7 @@ def is_fax_of(pixels: NDArray[Any], data: bytes, compression: int, t4_options: i
 
 
 def _without_end(data: bytes, compression: int) -> int:
-    """Take the bits of a stream as a number, without the code for the end and what fills up."""
+    """Return the bits of a stream as a number, without the end code and padding."""
     bits = _without_zeros(int.from_bytes(b"\1" + data))  # leading zeros count
     for length, code, count in _FAX_ENDS[compression]:
         rest = bits

@@ -1,4 +1,4 @@
-"""The directories of a TIFF file: bytes in, tags out, nothing trusted.
+"""Directories of a TIFF file: their tags, checked against the length of the file.
 
 Software reads a cut stack as its first page alone, follows looped directories for hours, and
 allocates what a header claims. Here every position is held against the length of the file.
@@ -30,17 +30,17 @@ class UnreadableImageError(ValueError):
 def unreadable(
     rule: str, got: object, remedy: str = "Copy or export it again."
 ) -> UnreadableImageError:
-    """Return the error in the house's form: rule; got X. remedy."""
+    """Return the error "image file must <rule>; got <got>. <remedy>"."""
     return UnreadableImageError(f"image file must {rule}; got {got}. {remedy}")
 
 
 def refuse(rule: str, got: object, remedy: str = "Copy or export it again.") -> NoReturn:
-    """Raise what `unreadable` returns."""
+    """Raise the error that `unreadable` returns."""
     raise unreadable(rule, got, remedy)
 
 
 class Tag(NamedTuple):
-    """An entry of a directory: type, number of values, and the values or where they are."""
+    """An entry of a directory: type, number of values, and the values or their position."""
 
     kind: int
     number: int
@@ -48,7 +48,7 @@ class Tag(NamedTuple):
 
 
 class Directory(NamedTuple):
-    """A directory: its tags by code, where the next one is (0: nowhere), and what it fills.
+    """A directory: its tags, the position of the next one (0 for none), and its bytes.
 
     That is the first byte and the end of the directory, and of values that lie outside of it.
     """
@@ -88,14 +88,14 @@ class Directories:
         known = [struct.pack(f"{self._order}H", version) for version in (42, 43)]
         if not self._order or header[2:4] not in known:
             remedy = "Convert it to TIFF first; decrypt it if it is encrypted."
-            refuse("begin as a TIFF does", repr(header[:8]), remedy)
+            refuse("begin like a TIFF", repr(header[:8]), remedy)
         self._big = header[2:4] == known[1]
         # Formats of the number of tags, of one tag, and of a position.
         self._formats = ("Q", "HHQ8s", "Q") if self._big else ("H", "HHI4s", "I")
         if len(header) < (16 if self._big else 8):
             refuse("hold at least one page", f"{self.size} bytes")
         if self._big and header[4:8] != struct.pack(f"{self._order}HH", 8, 0):
-            refuse("begin as a BigTIFF does", repr(header[:8]))
+            refuse("begin like a BigTIFF", repr(header[:8]))
         (self.first,) = self._unpack(self._formats[2], header[8:16] if self._big else header[4:8])
 
     def directory(self, offset: int) -> Directory:
@@ -164,7 +164,7 @@ class Directories:
         return offset
 
     def _cut(self, offset: int) -> NoReturn:
-        refuse("be whole", f"{self.size} bytes, with more of it said to lie at byte {offset}")
+        refuse("be complete", f"{self.size} bytes, with more of it announced at byte {offset}")
 
     def _unpack(self, form: str, data: bytes) -> tuple[int, ...]:
         return struct.unpack(self._order + form, data)

@@ -1,4 +1,4 @@
-"""Whole files or none: what has a final name has been written to its end."""
+"""Write files that are complete once they have their name, and open files safely."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replacing(path: Path | str) -> Iterator[Path]:
-    """Write a file under a temporary name and give it its own when it is complete.
+    """Write a file under a temporary name, and rename it when it is complete.
 
     The temporary file lies in the same folder. When the block ends without an exception the
     file reaches the disk and replaces whatever had the name; on any exception, an interrupt
@@ -73,7 +73,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
 
 
 def sha256(path: Path | str) -> str:
-    """Return the SHA-256 of a file's bytes.
+    """Return the SHA-256 checksum of a file.
 
     Damage inside uncompressed pixels cannot be seen; a hash kept beside a result tells later
     whether the input is still the one it was made from.
@@ -106,7 +106,7 @@ def sha256(path: Path | str) -> str:
 
 
 def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
-    """Open a file that must be a file: nothing is followed, waited for or set off.
+    """Open a regular file; links, pipes and devices are refused without waiting.
 
     A name in a folder that others can write to may have become a link that leads away, a pipe
     that blocks whoever opens it, or a device that does something when it is opened.
@@ -158,7 +158,7 @@ def _check_regular(found: os.stat_result, path: Path | str) -> None:
 
 
 def flush_folder(folder: Path | str) -> None:
-    """Make the names in a folder last through a loss of power, as far as its disk can."""
+    """Flush a folder to disk, so that new names in it survive a loss of power."""
     with contextlib.suppress(OSError):  # Windows cannot, and some network folders cannot
         _flush(Path(folder), os.O_RDONLY)
 

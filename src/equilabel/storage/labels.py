@@ -1,4 +1,4 @@
-"""Labels as OME-TIFF: complete when they are written, and the same bytes for the same labels."""
+"""Write labels as OME-TIFF, complete or not at all, with the same bytes for the same labels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write_labels(
     interval: float | None = None,
     name: str = "labels",
 ) -> None:
-    """Write labels as an OME-TIFF: deflated, tiled, in the smallest unsigned type.
+    """Write labels as OME-TIFF: tiled, compressed, in the smallest unsigned type.
 
     The file gets its name when it is complete; an earlier one stays until then. It is a
     BigTIFF where a classic one might not hold it. The same labels and arguments give the same
@@ -95,7 +95,7 @@ def write_labels(
 
 
 def _storable(labels: ArrayLike, axes: str) -> NDArray[np.unsignedinteger[Any]]:
-    """Return labels in the smallest unsigned type, or raise."""
+    """Return labels in the smallest unsigned type, or raise TypeError or ValueError."""
     labels = np.asarray(labels)
     if labels.dtype.kind not in "bui":
         message = f"labels must be of bool or an integer type; got {labels.dtype}."
@@ -122,7 +122,7 @@ def _storable(labels: ArrayLike, axes: str) -> NDArray[np.unsignedinteger[Any]]:
 
 
 def _identifier(labels: NDArray[Any], metadata: Mapping[str, object]) -> str:
-    """Return the UUID that OME asks for, made from the content.
+    """Return the UUID of an OME file, computed from its content.
 
     tifffile's own would hold the network address of the machine and the time.
     """
@@ -134,7 +134,7 @@ def _identifier(labels: NDArray[Any], metadata: Mapping[str, object]) -> str:
 
 
 def _sizes(spacing: Mapping[str, float], unit: str) -> dict[str, object]:
-    """Return pixel sizes as OME names them, or raise."""
+    """Return pixel sizes by their names in OME, or raise ValueError."""
     if unit not in ("", *LENGTHS):
         message = f"unit must be one of {['', *LENGTHS]}; got {unit!r}."
         raise ValueError(message)

@@ -1,4 +1,4 @@
-"""The memory there is for an image, and sizes in words."""
+"""Free memory, and sizes in words."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def half_of_free() -> int:
-    """Return the bytes an image may take by default."""
+    """Return the largest size of an image in bytes, by default half of the free memory."""
     return free() // 2
 
 
 def free() -> int:
-    """Return the bytes of memory this process can still get.
+    """Return the bytes of memory that this process can still use.
 
     What the system can give without swapping, or what the limits of its control groups
     (containers, Slurm) leave of it, if that is less; all there is where it does not say.
@@ -39,7 +39,7 @@ def free() -> int:
 
 
 def readable(size: int) -> str:
-    """Write a number of bytes for a person.
+    """Return a number of bytes in words.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def _of_linux() -> list[int]:
 
 
 def _left_by_groups() -> list[int]:
-    """List what each control group of this process leaves, of either version."""
+    """List the free bytes of each control group of this process, of either version."""
     left: list[int] = []
     with suppress(OSError):
         for line in OWN_GROUPS.read_text().splitlines():
@@ -73,7 +73,7 @@ def _left_by_groups() -> list[int]:
 
 
 def _left(root: Path, name: str, limit: str, usage: str, cached: str) -> list[int]:
-    """List what a group and those above it leave; inside a container its own is the root."""
+    """List the free bytes of a group and those above it; in a container its own is the root."""
     own = root / name.lstrip("/")
     left: list[int] = []
     for group in {root, *(each for each in (own, *own.parents) if each.is_relative_to(root))}:

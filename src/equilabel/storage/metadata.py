@@ -1,4 +1,4 @@
-"""What OME, ImageJ and tifffile write about an image into its description.
+"""Descriptions of images that OME, ImageJ and tifffile write into TIFF files.
 
 Two things are taken from it: how much there has to be, so that a file with less is refused,
 and what it means: pixel sizes, the time between frames, the names of channels.
@@ -35,7 +35,7 @@ SEVERAL_FILES = "Open the set in Fiji or Bio-Formats and save it as one file."
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One image as its description announces it.
+    """An image as described in the file.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Described:
 
 
 class Calibration(NamedTuple):
-    """Pixel sizes of Z, Y and X, their unit, seconds between frames, and what was left out."""
+    """Pixel sizes of Z, Y and X, their unit, seconds between frames, and notes."""
 
     spacing: dict[str, float]
     unit: str
@@ -65,7 +65,7 @@ class Calibration(NamedTuple):
 
 
 def describe(pages: Sequence[Page], name: str) -> tuple[Described, ...]:
-    """Read the description of a file and hold what it announces against the pages.
+    """Read the description of a file, and check it against the pages.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def describe(pages: Sequence[Page], name: str) -> tuple[Described, ...]:
             return (_imagej(text, pages),)
     if any(MARKS.search(text) for text in pages[0].descriptions):
         got = repr(pages[0].descriptions[0][:60])
-        refuse("have a description that begins as its writer's do", got)
+        refuse("have a description that begins like those of its writer", got)
     return (Described("plain"),)
 
 
@@ -127,7 +127,7 @@ def calibration(
     depth, notes = values.get("spacing"), []
     if depth is not None and positive(depth) is None and (turned := _negated(depth)):
         depth = turned
-        notes.append("The spacing of Z is negative in the file; its size was taken.")
+        notes.append("The spacing of Z is negative in the file; its absolute value is used.")
     if word.strip().lower() in PIXELS:
         word = RESOLUTION_UNITS.get(resolution_unit, "") if isinstance(resolution_unit, int) else ""
         if not word and (ratio := positive(depth)) not in (None, 1.0):
@@ -138,7 +138,9 @@ def calibration(
     if word.strip().lower() in ("inch", "in") and (x := positive(pixels.get("X"))):
         dpi = round(1 / x, 3)
         if dpi in PRINT_DPI or dpi < COARSEST_DPI:
-            notes.append(f"{dpi:g} pixels per inch is a setting for print, not a pixel size.")
+            notes.append(
+                f"{dpi:g} pixels per inch is a print resolution, not a pixel size; it is not used."
+            )
             return Calibration({}, "", interval, (*notes,))
     units = {"X": word, "Y": values.get("yunit", word), "Z": values.get("zunit", word)}
     sizes = {**pixels, "Z": depth}
@@ -235,7 +237,7 @@ def _ome_image(
 
 
 def _check_extra_axes(root: Element) -> None:
-    """Refuse extra axes with absurd numbers of steps, which tifffile would lay out in memory."""
+    """Refuse axes with very many steps, for which tifffile would allocate memory."""
     for along in root.iterfind(".//{*}Modulo/*"):
         if "Start" in along.attrib:
             start, stop, step = (float(along.get(key, 1)) for key in ("Start", "End", "Step"))

@@ -1,4 +1,4 @@
-"""Pictures to check a result by: the image in gray, every object outlined in color.
+"""Overlays: the image in gray, with its objects outlined in color.
 
 Images of more than two axes become a montage of planes: a projection would draw outlines that
 no plane has. Planes are spread evenly: up to nine along one leading axis (time or depth), three
@@ -128,7 +128,7 @@ def _draw(image: NDArray[Any], labels: NDArray[Any], repeat: tuple[int, int]) ->
 
 
 def _proportions(spacing: Sequence[float] | None) -> tuple[int, int]:
-    """Say how often to repeat rows and columns to make elements about square."""
+    """Return how often to repeat rows and columns so that elements are about square."""
     if spacing is None or len(spacing) < 2:
         return 1, 1
     down, across = float(spacing[-2]), float(spacing[-1])
@@ -183,7 +183,7 @@ def _enlarge(plane: NDArray[Any], factor: int, repeat: tuple[int, int]) -> NDArr
 
 
 def _shades(grays: list[NDArray[np.float32]]) -> list[NDArray[np.uint8]]:
-    """Stretch the contrast, in the same way for all planes, and lift what is dim."""
+    """Stretch the contrast of all planes alike, and brighten dark parts."""
     values = np.concatenate([gray[np.isfinite(gray)] for gray in grays])
     black, white = np.percentile(values, (0.5, 99.8)) if values.size else (0, 0)
     if black == white and values.size:  # sparse images: nearly all pixels alike
@@ -208,7 +208,7 @@ def _edges(plane: NDArray[Any], width: int) -> NDArray[np.bool_]:
 
 
 def _colors(planes: list[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Color the map in which every pixel belongs to the object nearest to it.
+    """Assign colors, so that neighboring objects differ, on a map of nearest objects.
 
     Returns its labels, sorted, and for each a color that no neighbor has, as far as the palette
     goes. The map is coarse: objects it misses are colored by their number.
@@ -255,7 +255,7 @@ def _lookup(
 def _montage(
     panels: list[NDArray[np.uint8]], captions: list[str], columns: int
 ) -> NDArray[np.uint8]:
-    """Set panels of one size into a grid, row by row, each with its caption."""
+    """Arrange panels of one size in a grid, row by row, each with its caption."""
     from PIL import Image, ImageDraw, ImageFont
 
     height, width = panels[0].shape[:2]

@@ -1,4 +1,4 @@
-"""What the pages of a TIFF file claim, and which bytes of the file are theirs."""
+"""Pages of a TIFF file, and the bytes of the file that belong to them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Segments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one page claims and where its pixels lie.
+    """A page: shape, compression, and the positions of its strips or tiles.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Page:
 
     @property
     def slack(self) -> int:
-        """Bytes beside it that may belong to no page: more could have been a page like it.
+        """Bytes that may belong to no page: more could be a lost page like this one.
 
         Half of its pixels or of all else, whichever are more; next to none if its length
         follows from its size alone.
@@ -96,7 +96,7 @@ class Pages(NamedTuple):
     size: int
 
     def gaps(self, claimed: Sequence[tuple[int, int]] = ()) -> list[tuple[int, int]]:
-        """Find runs of bytes that belong to no page, but for those that writers leave.
+        """Find runs of bytes that belong to no page, except those that writers leave.
 
         Parameters
         ----------

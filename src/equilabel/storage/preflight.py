@@ -1,4 +1,4 @@
-"""Does a TIFF file hold what it claims? The check before its pixels are read.
+"""Check a TIFF file before its pixels are read: pages, shapes, strips and tiles.
 
 Every page is walked, none is decoded: the chain of directories has to end, each page needs
 whole axes, and each strip or tile has to lie inside the file and be long enough for the
@@ -16,7 +16,7 @@ from .directories import Directories, Tag, refuse
 from .pages import Page, Pages, Segments, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import BinaryIO
 
     from numpy.typing import NDArray
@@ -39,7 +39,7 @@ MOST_BELOW = 64  # smaller copies of one page
 
 
 def walk(file: BinaryIO) -> Pages:
-    """Walk through the pages of a TIFF file and hold each against the file's bytes.
+    """Check all pages of a TIFF file against the bytes of the file.
 
     Parameters
     ----------
@@ -78,46 +78,46 @@ def walk(file: BinaryIO) -> Pages:
     return Pages(tuple(pages), tuple(below), directories.size)
 
 
+class _Tags:
+    """The numbers in the tags of one page."""
+
+    def __init__(self, directories: Directories, tags: Iterable[tuple[int, Tag]]) -> None:
+        self._directories = directories
+        self._tags: dict[int, Tag] = {}
+        for code, tag in tags:
+            self._tags.setdefault(code, tag)
+
+    def __contains__(self, code: int) -> bool:
+        return code in self._tags
+
+    def count(self, code: int) -> int:
+        """Return how many values a tag has; 0 if it is missing."""
+        return self._tags[code].number if code in self._tags else 0
+
+    def number(self, code: int, default: int) -> int:
+        """Return the first value of a tag."""
+        tag = self._tags.get(code)
+        return default if tag is None else self._directories.integer(tag)
+
+    def numbers(self, codes: tuple[int, ...], most: int) -> NDArray[np.uint64]:
+        """Return the first `most` values of the first of some tags that there is."""
+        for code in codes:
+            if code in self._tags:
+                return self._directories.integers(self._tags[code], most)
+        return np.empty(0, np.uint64)
+
+
 def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]:
+    """Check the page at an offset; return it, and the offset of the next page."""
     directory = directories.directory(offset)
-    tags: dict[int, Tag] = {}
-    for code, tag in directory.tags:
-        tags.setdefault(code, tag)
-
-    def number(code: int, default: int) -> int:
-        return directories.integer(tags[code]) if code in tags else default
-
-    def numbers(codes: tuple[int, ...], most: int) -> NDArray[np.uint64]:
-        found = [tags[code] for code in codes if code in tags]
-        return directories.integers(found[0], most) if found else np.empty(0, np.uint64)
-
-    shape = number(DEPTH, 1), number(LENGTH, 0), number(WIDTH, 0), number(SAMPLES, 1)
-    if not all(shape):
-        refuse("have 1 pixel or more along every axis", f"{shape} on page {index}")
-    bits = numbers((BITS,), shape[3]) if BITS in tags else np.ones(1, np.uint64)
-    counted = BITS not in tags or tags[BITS].number in (1, shape[3])
-    if not counted or not 0 < bits.min() <= bits.max() <= 128:
-        refuse("have 1 to 128 bits per sample", f"{bits[:4].tolist()} on page {index}")
-    compression, separate = number(COMPRESSION, 1), number(PLANAR, 1) != 1
+    tags = _Tags(directories, directory.tags)
+    shape, bits = _geometry(tags, index)
+    compression, separate = tags.number(COMPRESSION, 1), tags.number(PLANAR, 1) != 1
     if compression in FAX and bits.max() > 1:
         refuse("have 1 bit per sample in a fax compression", f"{bits.max()} on page {index}")
-    block: tuple[int, ...] = (1, shape[1])
-    if TILE_WIDTH in tags:
-        block = number(TILE_DEPTH, 1), number(TILE_LENGTH, 0), number(TILE_WIDTH, 0)
-    elif ROWS_PER_STRIP in tags and tags[ROWS_PER_STRIP].number == 1:
-        block = (1, min(number(ROWS_PER_STRIP, 0), shape[1]))
-    if not all(block):
-        refuse("have strips or tiles of 1 row or more", f"{block} on page {index}")
+    block = _block(tags, shape[1], index)
     segments = _segments(shape, bits.tolist(), separate, block)
-
-    most = segments.number + 1
-    offsets, stored = numbers(OFFSETS, most), numbers(BYTE_COUNTS, most)
-    counted = stored.size > 0
-    if compression == segments.number == 1 and not counted:
-        stored = np.array([segments.size], np.uint64)  # old writers leave it out
-    if not len(offsets) == len(stored) == segments.number:
-        got = f"{len(offsets)} positions and {len(stored)} lengths on page {index}"
-        refuse(f"locate each of its {segments.number} strips or tiles", got)
+    offsets, stored, counted = _locations(tags, segments, compression, index)
     _check_bytes(directories.size, segments, offsets, stored, compression, index)
     describe = [tag for code, tag in directory.tags if code == DESCRIPTION and index == 0]
     page = Page(
@@ -127,24 +127,70 @@ def _page(directories: Directories, offset: int, index: int) -> tuple[Page, int]
         separate=separate,
         block=block,
         layout=(
-            *(shape, bits.tobytes(), number(SAMPLE_FORMAT, 1), compression, separate, block),
-            *(number(PREDICTOR, 1), number(FILL_ORDER, 1)),
+            *(shape, bits.tobytes(), tags.number(SAMPLE_FORMAT, 1), compression, separate, block),
+            *(tags.number(PREDICTOR, 1), tags.number(FILL_ORDER, 1)),
         ),
         segment_offsets=offsets,
         segment_bytes=stored,
         segments=segments,
         descriptions=tuple(directories.text(tag) for tag in describe),
-        below=tuple(numbers((SUBIFDS,), MOST_BELOW).tolist()),
+        below=tuple(tags.numbers((SUBIFDS,), MOST_BELOW).tolist()),
         spans=tuple(directory.spans),
         counted=counted,
     )
     return page, directory.following
 
 
+def _geometry(tags: _Tags, index: int) -> tuple[tuple[int, int, int, int], NDArray[np.uint64]]:
+    """Return depth, length, width and samples of a page, and the bits of each sample."""
+    shape = (
+        *(tags.number(DEPTH, 1), tags.number(LENGTH, 0)),
+        *(tags.number(WIDTH, 0), tags.number(SAMPLES, 1)),
+    )
+    if not all(shape):
+        refuse("have 1 pixel or more along every axis", f"{shape} on page {index}")
+    bits = tags.numbers((BITS,), shape[3]) if BITS in tags else np.ones(1, np.uint64)
+    counted = BITS not in tags or tags.count(BITS) in (1, shape[3])
+    if not counted or not 0 < bits.min() <= bits.max() <= 128:
+        refuse("have 1 to 128 bits per sample", f"{bits[:4].tolist()} on page {index}")
+    return shape, bits
+
+
+def _block(tags: _Tags, length: int, index: int) -> tuple[int, ...]:
+    """Return the shape of strips, (1, rows), or of tiles, (depth, length, width)."""
+    block: tuple[int, ...] = (1, length)
+    if TILE_WIDTH in tags:
+        block = (
+            tags.number(TILE_DEPTH, 1),
+            tags.number(TILE_LENGTH, 0),
+            tags.number(TILE_WIDTH, 0),
+        )
+    elif tags.count(ROWS_PER_STRIP) == 1:
+        block = (1, min(tags.number(ROWS_PER_STRIP, 0), length))
+    if not all(block):
+        refuse("have strips or tiles of 1 row or more", f"{block} on page {index}")
+    return block
+
+
+def _locations(
+    tags: _Tags, segments: Segments, compression: int, index: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], bool]:
+    """Return offsets and lengths of strips or tiles, and whether the file has the lengths."""
+    most = segments.number + 1
+    offsets, stored = tags.numbers(OFFSETS, most), tags.numbers(BYTE_COUNTS, most)
+    counted = stored.size > 0
+    if compression == segments.number == 1 and not counted:
+        stored = np.array([segments.size], np.uint64)  # old writers leave it out
+    if not len(offsets) == len(stored) == segments.number:
+        got = f"{len(offsets)} positions and {len(stored)} lengths on page {index}"
+        refuse(f"locate each of its {segments.number} strips or tiles", got)
+    return offsets, stored, counted
+
+
 def _segments(
     shape: tuple[int, int, int, int], bits: list[int], separate: bool, block: tuple[int, ...]
 ) -> Segments:
-    """Count strips or tiles: `block` is (1, rows) or (depth, length, width)."""
+    """Compute the number and sizes of strips or tiles from the shape of one, `block`."""
     depth, length, width, samples = shape
     pixel = bits[0] if separate else sum(bits) * (samples // len(bits))
     planes = samples if separate else 1
@@ -168,7 +214,7 @@ def _check_bytes(
     compression: int,
     index: int,
 ) -> None:
-    """Hold strips or tiles against the `size` bytes of the file."""
+    """Refuse strips or tiles that are not inside the file, or too short for their pixels."""
     outside = (stored > size) | (offsets > size - np.minimum(stored, size))
     if outside.any():
         k = int(outside.argmax())
@@ -195,7 +241,7 @@ def _check_bytes(
 
 
 def _check_overlaps(pages: Sequence[Page]) -> None:
-    """Refuse strips and tiles that share bytes: one stream would be decoded again and again."""
+    """Refuse strips and tiles that share bytes: one would be decoded many times."""
     starts, ends = parts_of(pages)
     shared = starts[1:] < ends[:-1]
     if shared.any():

@@ -1,4 +1,4 @@
-"""Strips and tiles decode to the size and type that their page announces, or are refused.
+"""Check that strips and tiles decode to the size and type of their page.
 
 tifffile crops, reshapes and casts what a codec returns until it fits: half the width of a
 JPEG 2000 strip would be a sheared picture, 8 of 16 bits other values. Here it is looked at
@@ -39,7 +39,7 @@ MOST_TRIED = 2**26  # bytes of a strip or tile that is decoded to try it
 
 
 def guard(page: Any) -> None:
-    """Make a page refuse strips and tiles of another size or type than it announces.
+    """Make a page refuse strips and tiles of another size or type than its own.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _image(page: Any, given: Decode) -> Decode:
 
 
 def _type(decompress: Callable[..., Any], data: bytes) -> object:
-    """Ask a codec for the type of a stream, without decoding it.
+    """Return the type of a compressed stream, without decoding it.
 
     It is offered an array of a type that no codec has, and says in its error which one it
     wants. Given one of the same size, it would take signed for unsigned numbers and floats.
@@ -167,7 +167,7 @@ def _type(decompress: Callable[..., Any], data: bytes) -> object:
 
 
 def _jpeg(page: Any, given: Decode) -> Decode:
-    """Guard JPEG, whose tables and colors tifffile sees to, by the header of each stream."""
+    """Guard JPEG by the header of each stream; tifffile handles its tables and colors."""
 
     def decode(data: bytes, index: int, **options: Any) -> Any:
         if options.get("jpegheader") is None:  # else it is that of the whole page
@@ -183,7 +183,7 @@ def _jpeg(page: Any, given: Decode) -> Decode:
 
 
 def _fax(page: Any, given: Decode) -> Decode:
-    """Guard fax codes, which fit every size, by coding what was decoded again."""
+    """Guard fax codes, which fit any size, by encoding the decoded pixels again."""
     import imagecodecs
 
     def decode(data: bytes, index: int, **options: Any) -> Any:
@@ -201,7 +201,7 @@ def _fax(page: Any, given: Decode) -> Decode:
 def _check_frame(
     frame: Frame | None, allowed: list[tuple[int, int]], shape: tuple[int, ...]
 ) -> None:
-    """Hold what a stream says of itself against the lengths and widths that are allowed."""
+    """Refuse a stream whose header has another size than the strip or tile may have."""
     if frame is None:
         refuse(_rule(shape), "one without a header")
     if frame[:2] not in allowed or frame.samples != shape[3]:

@@ -1,9 +1,8 @@
-"""From the pages of a TIFF file to one image: which belong to it, and what its axes mean."""
+"""One image of a TIFF file: check its pages, decode it, and order its axes."""
 
 from __future__ import annotations
 
 import logging
-import math
 import os
 import stat
 from contextlib import contextmanager
@@ -14,32 +13,27 @@ import numpy as np
 
 from .axes import canonical
 from .directories import UnreadableImageError, refuse, unreadable
-from .memory import half_of_free, readable
 from .metadata import describe
 from .preflight import walk
 from .segments import guard, try_ends
+from .series_checks import check_alike, check_image, check_memory, check_pages, check_unclaimed
 from .shortage import refuse_shortage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
     from .metadata import Described
-    from .pages import Page, Pages
-
-MOST_ZEROS = 2**20  # bytes of a gap that are looked through
-JPEG_XR = (22610, 34934)
-MICROSCOPES = ("lsm", "mmstack")
+    from .pages import Page
 
 
 @contextmanager
 def opened(
     path: Path, series: int, memory_limit: int | None
 ) -> Iterator[tuple[Sequence[Any], Described]]:
-    """Open a TIFF file and check all of it that can be checked without decoding.
+    """Open a TIFF file, and check it as far as possible without decoding.
 
     Parameters
     ----------
@@ -90,13 +84,13 @@ def opened(
             announced = described[series]
         with _decoding():
             image = images[series]
-            _check_image(image, announced, series, pages)
-            _check_pages(image, pages, size)
+            check_image(image, announced, series, pages)
+            check_pages(image, pages, size)
             if announced.kind == "plain" and image.kind in ("generic", "uniform"):
-                _check_alike(image, pages)
+                check_alike(image, pages)
             if announced.kind in ("plain", "shaped"):
-                _check_unclaimed(file, images, everything)
-            _check_memory(image, memory_limit)
+                check_unclaimed(file, images, everything)
+            check_memory(image, memory_limit)
             for page in image:
                 guard(page.keyframe)
             if announced.kind == "plain":
@@ -115,7 +109,7 @@ def try_decoding(image: Any) -> None:
 
 
 def decoded(image: Any) -> tuple[NDArray[Any], str, tuple[str, ...]]:
-    """Decode an image and bring its axes into the order T, C, Z, Y, X.
+    """Decode an image, with its axes in the order T, C, Z, Y, X.
 
     Parameters
     ----------
@@ -129,7 +123,7 @@ def decoded(image: Any) -> tuple[NDArray[Any], str, tuple[str, ...]]:
     axes : str
         A letter for each axis.
     notes : tuple of str
-        Sentences on what was guessed.
+        Notes on guesses, in sentences.
 
     Raises
     ------
@@ -150,9 +144,9 @@ def decoded(image: Any) -> tuple[NDArray[Any], str, tuple[str, ...]]:
     pixels, axes, guessed = canonical(pixels, image.get_axes(False))
     notes = list(guessed)
     if image.keyframe.photometric == 0:
-        notes.append("White is zero in this file; values are as stored.")
+        notes.append("White is 0 in this file; values are used as stored.")
     if image.keyframe.photometric == 3:
-        notes.append("The palette is not applied; values are its indices.")
+        notes.append("The palette is not applied; values are indices of colors.")
     if len(image.levels) > 1:
         notes.append(f"The file has {len(image.levels)} resolutions; the full one was read.")
     dtype = pixels.dtype.newbyteorder("=")
@@ -161,7 +155,7 @@ def decoded(image: Any) -> tuple[NDArray[Any], str, tuple[str, ...]]:
 
 
 def _written_one_by_one(images: Sequence[Any]) -> bool:
-    """Tell whether pages of one shape were added to the file in a loop, each as an image."""
+    """Return whether pages of one shape were added to the file one by one, each as an image."""
     first = images[0]
     return len(images) > 1 and all(
         image.kind == "shaped"
@@ -173,96 +167,8 @@ def _written_one_by_one(images: Sequence[Any]) -> bool:
     )
 
 
-def _check_image(image: Any, announced: Described, series: int, pages: Sequence[Page]) -> None:
-    """Hold an image against its description, and refuse what cannot be decoded."""
-    import tifffile
-
-    if image.dtype is None or image.dtype.kind not in "buif":
-        remedy = "Export real numbers of a usual type."
-        refuse("hold real numbers of a known type", image.dtype, remedy)
-    for code in {page.compression for page in pages}:
-        if code in JPEG_XR:
-            rule = "have a compression whose decoder is sound"
-            got = "JPEG XR, which ends the program where a file is damaged"
-            refuse(rule, got, "Export it uncompressed or with deflate.")
-        if code not in tifffile.TIFF.DECOMPRESSORS:
-            remedy = "Export it uncompressed or with deflate; decrypt it if it is encrypted."
-            refuse("have a compression that can be decoded", f"number {code}", remedy)
-    # tifffile looks for its own mark and those of two microscopes before OME and ImageJ.
-    known = announced.kind in ("ome", "imagej", "shaped")
-    if known and image.kind not in (announced.kind, *MICROSCOPES):
-        refuse(f"be laid out as its {announced.kind} description announces", image.kind)
-    first = announced.kind != "shaped" or series == 0  # later images describe themselves
-    if announced.elements not in (0, image.size) and first and image.kind not in MICROSCOPES:
-        refuse(f"hold the {announced.elements} values it announces", image.size)
-
-
-def _check_pages(image: Any, pages: Sequence[Page], size: int) -> None:
-    """Refuse a stack whose pages are missing, differ, or leave the `size` bytes of the file."""
-    layouts = {page.offset: page.layout for page in pages}
-    layout, first = layouts.get(image.keyframe.offset), image.keyframe
-    found = first.imagedepth, first.imagelength, first.imagewidth, first.samplesperpixel
-    if layout is not None and layout[0] != found and image.kind not in MICROSCOPES:
-        refuse(f"have a first page of {layout[0]} values that can be read", found)
-    listed = [image[k] for k in range(len(image))]
-    for k, page in enumerate(listed):
-        if page is None:
-            refuse("hold all planes it announces", f"none for plane {k}")
-        if layouts.get(page.offset, layout) != layout:
-            refuse("have pages of one layout in a stack", f"another on page {page.index}")
-    each = math.prod(image.keyframe.shape)
-    contiguous = len(listed) == 1 and image.dataoffset is not None
-    whole = contiguous and image.dataoffset + image.size * image.dtype.itemsize <= size
-    if len(listed) * each != image.size and not whole:
-        refuse(f"hold the {image.size} values it announces", f"{len(listed)} pages of {each}")
-
-
-def _check_memory(image: Any, limit: int | None) -> None:
-    """Refuse what would take more memory than allowed, before any of it is decoded."""
-    import tifffile
-
-    page = image.keyframe
-    workers = min(tifffile.TIFF.MAXWORKERS, len(page.dataoffsets))
-    parts = 0 if page.is_contiguous else workers * math.prod(page.chunks)  # decoded at once
-    size = max(image.size, parts) * image.dtype.itemsize
-    allowed = half_of_free() if limit is None else limit
-    if size > allowed:
-        rule = f"decode to {readable(allowed)} at most"
-        if limit is None:
-            rule += ", half of the memory that is free"
-        remedy = "Pass a larger memory_limit (on the command line --memory-limit), or crop it."
-        refuse(rule, readable(size), remedy)
-
-
-def _check_alike(image: Any, pages: Sequence[Page]) -> None:
-    """Refuse a plain stack that has fallen apart: nothing says how many pages it had."""
-    layout = pages[0].layout
-    alike = sum(page.layout[:2] == layout[:2] for page in pages)  # shape and bits
-    if image.keyframe.offset == pages[0].offset and alike > len(image):
-        refuse(f"have one layout for its {alike} pages of one size", f"{len(image)} with the first")
-
-
-def _check_unclaimed(file: BinaryIO, images: Sequence[Any], pages: Pages) -> None:
-    """Refuse a file with bytes of no page, if nothing says how many pages there were.
-
-    Not for zeros, nor for a few: writers let pages begin at round positions.
-    """
-    behind = [  # one page may stand for a stack behind it
-        (image.dataoffset, image.dataoffset + image.size * image.dtype.itemsize)
-        for image in images
-        if len(image) == 1 and image.dataoffset is not None
-    ]
-    unclaimed, slack = 0, min(page.slack for page in pages.chain)
-    for start, end in pages.gaps(behind):
-        file.seek(start)
-        if end - start > MOST_ZEROS or any(file.read(end - start)):
-            unclaimed += end - start
-        if unclaimed > slack:
-            refuse("account for its bytes", f"{unclaimed} of {pages.size} that belong to no page")
-
-
 def _try_others(image: Any, pages: Sequence[Page]) -> None:
-    """Refuse pages beside the image that do not decode: one of a stack may have lost its size."""
+    """Refuse a file with another page that does not decode: it may belong to the image."""
     own = {page.offset for page in image}
     for number in {p.layout: k for k, p in enumerate(pages) if p.offset not in own}.values():
         page = image.parent.pages[number].aspage()
@@ -274,9 +180,9 @@ def _try_others(image: Any, pages: Sequence[Page]) -> None:
 
 @contextmanager
 def _decoding() -> Iterator[None]:
-    """Turn whatever a decoder raises into `UnreadableImageError`.
+    """Raise errors of decoders as `UnreadableImageError`.
 
-    Not the system's errors, and not a lack of memory: the file may be all right.
+    Errors of the system and of memory are not changed: the file may be intact.
     """
     try:
         yield
@@ -292,7 +198,7 @@ def _decoding() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep tifffile's warnings off the terminal where nobody has asked for a log."""
+    """Hide warnings of tifffile, unless logging is set up."""
     logger, handler = logging.getLogger("tifffile"), logging.NullHandler()
     logger.addHandler(handler)
     try:

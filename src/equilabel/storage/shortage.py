@@ -1,4 +1,4 @@
-"""Memory that runs out while a codec works: several tell it as damage."""
+"""Errors of codecs that are due to a lack of memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SHORT = re.compile(r"(?i)(insufficient|out of|not enough) memory|bad_?alloc|allo
 
 
 def refuse_shortage(error: Exception, nbytes: int = 0) -> None:
-    """Raise MemoryError if a codec failed for want of memory; what it raised says so, or not.
+    """Raise MemoryError if a codec failed for lack of memory, whatever error it raised.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables as CSV or Parquet: complete when written, and with no cell a spreadsheet would run."""
+"""Tables as CSV or Parquet, written completely, without formulas for spreadsheets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ESCAPED = re.compile(f"((?:^|[{_SEPARATORS}])[{_IGNORED}]*)'(?=[{_SIGNS}])")
 
 
 def write_table(path: Path | str, table: Mapping[str, Any] | pd.DataFrame) -> None:
-    """Write a table, by its suffix as CSV or Parquet.
+    """Write a table as CSV or Parquet, depending on the suffix.
 
     The file gets its name when it is complete. In CSV, floats are written so that they read
     back to the same bits. Text that a spreadsheet would run as a formula gets an apostrophe
@@ -128,7 +128,7 @@ def read_table(path: Path | str) -> pd.DataFrame:
 def _suffix(path: Path | str) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
-        message = f"path must end in one of {list(SUFFIXES)}; got {str(path)!r}."
+        message = f"path must end in one of {list(SUFFIXES)}; got {str(path)!r}. Change the suffix."
         raise ValueError(message)
     if suffix == ".parquet":
         try:

@@ -1,4 +1,4 @@
-"""Images as TIFF: checked before they are read, and read whole or not at all."""
+"""TIFF images: checked before they are read, and read completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TiffImage", "UnreadableImageError", "check_tiff", "read_tiff", "writ
 
 @dataclass(frozen=True)
 class TiffImage:
-    """An image as it was read, and what its file says of it.
+    """An image that was read from a file: pixels, axes, spacing, notes.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class TiffImage:
 
 
 def read_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> TiffImage:
-    """Read one image of a TIFF file, whole or not at all.
+    """Read one image of a TIFF file, completely or not at all.
 
     Plain, BigTIFF, ImageJ and OME-TIFF, in either byte order and in the compressions that
     `imagecodecs` decodes, but for JPEG XR: its only decoder, no longer cared for, ends the
@@ -128,7 +128,7 @@ def read_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = N
 
 
 def _left_out(series: int, count: int) -> tuple[str, ...]:
-    """Say which of several images was read; nothing where there is one."""
+    """Return a note on which of several images was read; empty if there is one."""
     if count == 1:
         return ()
     return (
@@ -138,7 +138,7 @@ def _left_out(series: int, count: int) -> tuple[str, ...]:
 
 
 def check_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> None:
-    """Refuse a file that `read_tiff` would not read whole, without decoding all of it.
+    """Check that `read_tiff` can read a file completely, without decoding all of it.
 
     The chain of pages ends and does not loop; every page has whole axes; every strip and tile
     lies inside the file, in a place of its own, and can hold its pixels, also when its

@@ -1,4 +1,4 @@
-"""Units of length and time, as microscopes spell them and as this package does."""
+"""Units of length and time, and how files spell them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PIXELS = {"", "pixel", "pixels", "px", "voxel", "voxels"}
 
 
 def spelled(unit: str) -> str:
-    r"""Return the unit as this package spells it; words it does not know come back as they are.
+    r"""Return the name of a unit as this package writes it; unknown names stay as they are.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def spelled(unit: str) -> str:
 
 
 def seconds(value: object, unit: str) -> float | None:
-    """Return a duration in seconds; None if it is no positive number of a known unit.
+    """Return a duration in seconds; None unless it is positive and of a known unit.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def seconds(value: object, unit: str) -> float | None:
 
 
 def positive(value: object) -> float | None:
-    """Return a value as a float; None if it is no finite positive number."""
+    """Return a value as a float; None unless it is finite and positive."""
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -82,7 +82,7 @@ def positive(value: object) -> float | None:
 def calibrate(
     sizes: Mapping[str, tuple[object, str]],
 ) -> tuple[dict[str, float], str, tuple[str, ...]]:
-    """Bring the pixel sizes of a file to one unit.
+    """Convert the pixel sizes of a file to one unit.
 
     Parameters
     ----------

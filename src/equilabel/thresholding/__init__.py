@@ -1,19 +1,19 @@
-"""From gray values to foreground: smooth, find a threshold, binarize."""
+"""Foreground of an image: smooth it, find a threshold, binarize."""
 
-from .binarizing import Threshold, binarize, find_threshold
+from .binarization import Threshold, binarize, find_threshold
 from .criteria import NoThresholdError
-from .cutting import Cut, find_cut, masked
-from .levels import METHODS
+from .foreground import ThresholdedImage, apply_threshold, from_mask
+from .levels import THRESHOLDS
 from .smoothing import smooth
 
 __all__ = [
-    "METHODS",
-    "Cut",
+    "THRESHOLDS",
     "NoThresholdError",
     "Threshold",
+    "ThresholdedImage",
+    "apply_threshold",
     "binarize",
-    "find_cut",
     "find_threshold",
-    "masked",
+    "from_mask",
     "smooth",
 ]

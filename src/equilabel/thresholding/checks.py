@@ -1,4 +1,4 @@
-"""What `binarize` accepts, and what it says about the rest."""
+"""Arguments of `binarize`: checks and error messages."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .levels import METHODS
+from .levels import THRESHOLDS
 from .smoothing import LARGEST, per_axis
 
 
 def check_threshold(threshold: object) -> str | float | tuple[float, float]:
-    """Return a threshold as a method, a number or two, or raise TypeError or ValueError."""
+    """Return a threshold as a method, a number or two numbers, or raise TypeError or ValueError."""
     if isinstance(threshold, str):
-        if threshold not in (*METHODS, "local"):
-            choices = (*METHODS, "local")
+        if threshold not in (*THRESHOLDS, "local"):
+            choices = (*THRESHOLDS, "local")
             raise ValueError(
                 explain_unknown("threshold", threshold, choices, "a number, (low, high) or")
             )
@@ -37,22 +37,23 @@ def check_threshold(threshold: object) -> str | float | tuple[float, float]:
 
 
 def check_number(name: str, value: Any) -> float:
-    """Return a number that others can be compared with, or raise TypeError or ValueError."""
+    """Return a number that is not NaN, or raise TypeError or ValueError."""
     if isinstance(value, bool) or not isinstance(value, Real):
         kinds = "a number, (low, high) or a method" if name == "threshold" else "a number"
         message = f"{name} must be {kinds}; got {value!r}."
         raise TypeError(message)
     number = int(value) if isinstance(value, Integral) else float(value)
     if math.isnan(number) or (name != "threshold" and math.isinf(number)):
-        message = f"{name} must be a number that others can be compared with; got {value!r}."
+        kind = "a number other than NaN" if name == "threshold" else "a finite number"
+        message = f"{name} must be {kind}; got {value!r}."
         raise ValueError(message)
     return number
 
 
 def explain_unknown(name: str, word: object, choices: Sequence[str], kinds: str) -> str:
-    """Say what a word should have been."""
+    """Return the error message for an unknown word, with the nearest known one."""
     near = get_close_matches(str(word).lower(), choices, n=1, cutoff=0.5)
-    remedy = f"Did you mean {near[0]!r}?" if near else "Pass 'otsu' where unsure."
+    remedy = f"Did you mean {near[0]!r}?" if near else "Pass 'otsu' if unsure."
     return f"{name} must be {kinds} {list(choices)}; got {word!r}. {remedy}"
 
 
@@ -75,7 +76,7 @@ def check_block(block_size: object, ndim: int, *, stacked: bool) -> list[float]:
 
 
 def reject_unused(threshold: object, **given: tuple[object, object]) -> None:
-    """Raise ValueError if an option was given that a threshold does not use."""
+    """Raise ValueError if an argument is given that the threshold does not use."""
     for name, (value, default) in given.items():
         if value != default:
             message = (

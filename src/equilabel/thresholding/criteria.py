@@ -1,4 +1,4 @@
-"""What makes a good threshold: scikit-image's criteria, to the last bit, over a histogram.
+"""Criteria for thresholds of a histogram, equal to those of scikit-image to the last bit.
 
 Each takes counts per gray value and the gray values, ascending, at least two, the first and the
 last with a count. Sums run in float32 where scikit-image's do.
@@ -28,7 +28,7 @@ class NoThresholdError(ValueError, RuntimeError):
 
 
 def otsu(counts: Counts, values: NDArray[Any]) -> float:
-    """Find the value that sets the means of the two classes apart most, weighted by size.
+    """Find Otsu's threshold, which maximizes the variance between the two classes.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def otsu(counts: Counts, values: NDArray[Any]) -> float:
 
 
 def yen(counts: Counts, values: NDArray[Any]) -> float:
-    """Find the value that maximizes the correlation criterion of Yen.
+    """Find Yen's threshold, which maximizes a correlation criterion.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def yen(counts: Counts, values: NDArray[Any]) -> float:
 
 
 def isodata(counts: Counts, values: NDArray[Any]) -> float:
-    """Find the lowest value midway between the means of those up to it and of those above.
+    """Find the lowest threshold halfway between the means of the two classes.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def triangle(counts: Counts, values: NDArray[Any]) -> float:
 
 
 def minimum(counts: Counts, values: NDArray[Any]) -> float:
-    """Smooth the histogram until two peaks are left, and find the lowest value between them.
+    """Find the minimum between the two peaks of a histogram, which is smoothed until it has two.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def minimum(counts: Counts, values: NDArray[Any]) -> float:
 
 
 def li(counts: Counts, values: NDArray[Any]) -> float:
-    """Find the threshold of minimum cross entropy between an image and its two means.
+    """Find Li's threshold, which minimizes the cross entropy of an image and its class means.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def li(counts: Counts, values: NDArray[Any]) -> float:
 
 
 def li_of_floats(pixels: NDArray[Any]) -> float:
-    """Find Li's threshold in an image of floats, whose values no histogram can hold.
+    """Find Li's threshold in an image of floats, without a histogram.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def li_of_floats(pixels: NDArray[Any]) -> float:
 
 
 def descend(start: Any, tolerance: Any, means: Callable[[Any], tuple[Any, Any]]) -> Any:
-    """Follow Li's iteration from a threshold until it stands still, or comes round again.
+    """Iterate Li's threshold until it converges, or repeats.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ CRITERIA: dict[str, Criterion] = {
 
 
 def _peaks(heights: NDArray[np.float32]) -> NDArray[np.intp]:
-    """List where heights begin to fall after they have risen; a plateau peaks at its end."""
+    """List the peaks of a histogram; the peak of a plateau is at its end."""
     steps = np.diff(heights)
     moves = np.flatnonzero(steps)
     falls = steps[moves] < 0

@@ -1,4 +1,4 @@
-"""How often each gray value occurs: exactly for integers, in 256 bins for floats."""
+"""Histograms of gray values: exact for integers, in 256 bins for floats."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _passes(pixels: NDArray[Any]) -> ModuleType:
 
 
 def _flat(pixels: NDArray[Any]) -> NDArray[Any]:
-    """See pixels as one line, in the order they lie in memory; copy only if they have gaps."""
+    """Return pixels as one axis, in their order in memory; copied only if they have gaps."""
     return pixels.ravel(order="K")
 
 

@@ -1,4 +1,4 @@
-"""The gray level at which a method cuts an image: which numbers it looks at, and how exactly."""
+"""The threshold that a method finds in an image, whatever the type of its pixels."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .smoothing import extremes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-METHODS: tuple[str, ...] = ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum")
-EXACT = 2**53  # beyond, floats do not tell integers apart
+THRESHOLDS: tuple[str, ...] = ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum")
+EXACT = 2**53  # beyond, not every integer is a float
 
 
 def find_level(pixels: NDArray[Any], method: str) -> tuple[float, bool]:
-    """Find the gray value that tells foreground from background.
+    """Find the threshold of an image by a method.
 
     Parameters
     ----------
     pixels : array of bool, integer, float32 or float64
         Any shape and layout.
     method : str
-        One of `METHODS`.
+        One of `THRESHOLDS`.
 
     Returns
     -------

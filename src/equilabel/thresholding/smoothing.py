@@ -53,7 +53,7 @@ def smooth(
     Raises
     ------
     TypeError
-        If the image is not real, or a number is no number.
+        If the image is not of a real type, or a number is not a number.
     ValueError
         If `sigma` is negative or beyond 1000 pixels, `spacing` not positive, or a sequence has
         not one entry per axis.
@@ -61,9 +61,9 @@ def smooth(
     Notes
     -----
     Equal to ``skimage.filters.gaussian(image, sigma / spacing, preserve_range=True)`` but for
-    rounding: beyond its border an image goes on as it ends. Pixels that are NaN or infinite
-    stay what they are and lend nothing to their neighbors. A constant image stays constant to
-    the last bit.
+    rounding: beyond its border an image is continued by its last pixel. Pixels that are NaN or
+    infinite are not changed, and do not contribute to their neighbors. A constant image stays
+    constant to the last bit.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def smooth(
     pixels = as_pixels(image, stacked=stacked)
     sigmas = per_axis("sigma", sigma, pixels.ndim, stacked=stacked, fill=0.0)
     if not all(0 <= value < np.inf for value in sigmas):
-        message = f"sigma must be 0 or more, and finite; got {sigma!r}. 0 smooths nothing."
+        message = f"sigma must be 0 or more, and finite; got {sigma!r}. Pass 0 for no smoothing."
         raise ValueError(message)
     sizes = per_axis("spacing", 1.0 if spacing is None else spacing, pixels.ndim, stacked=stacked)
     if not all(0 < value < np.inf for value in sizes):
@@ -103,7 +103,7 @@ def smooth(
 
 
 def gaussian(values: NDArray[Any], widths: Sequence[float], *, mode: Border) -> NDArray[Any]:
-    """Smooth in place, with pixels that are not finite left out.
+    """Smooth in place; pixels that are not finite are left out.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def gaussian(values: NDArray[Any], widths: Sequence[float], *, mode: Border) -> 
     widths : sequence of float
         Standard deviation per axis, in pixels.
     mode : {"nearest", "reflect"}
-        What lies beyond the border, as in `scipy.ndimage`.
+        How the image is continued beyond its border, as in `scipy.ndimage`.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def gaussian(values: NDArray[Any], widths: Sequence[float], *, mode: Border) -> 
 
 
 def as_pixels(image: ArrayLike, *, stacked: bool = False) -> NDArray[Any]:
-    """Take an image as an array of real numbers in the byte order of this machine.
+    """Return an image as an array of real numbers in native byte order.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def as_pixels(image: ArrayLike, *, stacked: bool = False) -> NDArray[Any]:
 
 
 def extremes(pixels: NDArray[Any]) -> tuple[Any, Any, bool]:
-    """Find the least and the greatest finite pixel.
+    """Find the smallest and the largest finite pixel.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def extremes(pixels: NDArray[Any]) -> tuple[Any, Any, bool]:
 def per_axis(
     name: str, value: object, ndim: int, *, stacked: bool, fill: float | None = None
 ) -> list[float]:
-    """Spread a number over the axes of an image, or check a sequence of one per axis.
+    """Return a number for each axis of an image, from one number or a sequence.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def _filter(values: NDArray[Any], widths: Sequence[float], mode: Border) -> NDAr
 
 
 def _filter_axis(values: NDArray[Any], axis: int, width: float, mode: Border) -> None:
-    """Smooth in place along one axis, in threads that share out another."""
+    """Smooth in place along one axis, in threads that divide another axis."""
     gaussian_filter1d = filters(values).gaussian_filter1d
 
     def work(piece: NDArray[Any]) -> None:

@@ -1,8 +1,8 @@
-"""The napari face: forms, a table to look at, sample images. Nothing loads before it is asked for.
+"""The napari plugin: two forms and sample images. Each is imported when it is first used.
 
 `SegmentForm` finds the objects of an image layer, `MeasureForm` measures those of a labels layer.
-What needs no screen (axes, pixels, tables, colors, lines to repeat a run) is in files that import
-neither Qt nor napari.
+Three folders, from bottom to top: `logic` computes, and imports neither Qt nor napari; `viewer`
+changes layers, runs threads and shows notifications; `forms` are what a person sees and presses.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from importlib import import_module
 from typing import Any
 
 HOMES = {
-    "SegmentForm": "segmenting",
-    "MeasureForm": "measuring",
-    "nuclei_2d": "samples",
-    "nuclei_3d": "samples",
-    "movie": "samples",
-    "porous_medium": "samples",
-    "percolation": "samples",
-    "spiral": "samples",
+    "SegmentForm": "forms.segment",
+    "MeasureForm": "forms.measure",
+    "gray": "logic.sources",
+    "nuclei_2d": "logic.samples",
+    "nuclei_3d": "logic.samples",
+    "movie": "logic.samples",
+    "porous_medium": "logic.samples",
+    "percolation": "logic.samples",
+    "spiral": "logic.samples",
 }
 
 

@@ -1,0 +1,109 @@
+"""Clean-up of a mask and of its components: fill holes, drop small, large and border objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .devices import is_on_cuda, library, resolve
+from .labeling import label
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .measuring import Counts
+
+
+def fill_holes(mask: NDArray[np.bool_], *, stacked: bool = False) -> NDArray[np.bool_]:
+    """Fill the holes of a mask: background that does not reach the border across faces.
+
+    Parameters
+    ----------
+    mask : (M, N[, ...]) array of bool
+    stacked : bool
+        Whether the first axis counts independent images.
+
+    Returns
+    -------
+    array of bool
+        As `scipy.ndimage.binary_fill_holes` returns it for each image.
+
+    Examples
+    --------
+    >>> ring = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]], dtype=bool)
+    >>> bool(fill_holes(ring).all())
+    True
+    """
+    where = resolve("auto", mask)  # the mask stays where it is
+    gaps, count = label(~mask, return_num=True, connectivity=1, stacked=stacked, device=where)
+    is_hole = library(gaps).ones(count + 1, dtype=bool)
+    is_hole[0] = False
+    for axis in range(int(stacked), mask.ndim):
+        for end in (0, -1):
+            is_hole[np.take(gaps, end, axis=axis) if mask.shape[axis] else 0] = False
+    filled: NDArray[np.bool_] = mask | is_hole[gaps]
+    return filled
+
+
+def select_components(
+    counts: Counts, *, min_size: int = 0, max_size: int | None = None, exclude_border: bool = False
+) -> NDArray[np.bool_]:
+    """Select components by their size, and by whether they touch the border of their image.
+
+    Parameters
+    ----------
+    counts : Counts
+        Of all components. To exclude those at the border, bounding boxes must have been counted,
+        which is not checked.
+    min_size, max_size : int
+        Fewest and most pixels.
+    exclude_border : bool
+        Whether components that touch the border are left out. Axes of length 1 have no border.
+
+    Returns
+    -------
+    (N,) array of bool
+        True for each component that is kept.
+    """
+    kept = counts.pixels >= min_size
+    if max_size is not None:
+        kept &= counts.pixels <= max_size
+    if exclude_border:
+        first, last = counts.begins, counts.ends
+        for axis in range(int(counts.layout.stacked), len(counts.shape)):
+            side = counts.shape[axis]
+            if side > 1:
+                kept &= (first[:, axis] > 0) & (last[:, axis] < side)
+    return np.asarray(kept)
+
+
+def drop_components(labels: NDArray[Any], kept: NDArray[np.bool_]) -> int:
+    """Set the labels of dropped components to 0, in place, and number the others from 1.
+
+    Parameters
+    ----------
+    labels : array of int
+        Labels 1 to N. Overwritten.
+    kept : (N,) array of bool
+        Whether each component is kept.
+
+    Returns
+    -------
+    int
+        Number of components that are left.
+
+    Examples
+    --------
+    >>> labels = np.array([1, 0, 2, 3])
+    >>> drop_components(labels, np.array([True, False, True])), labels
+    (2, array([1, 0, 0, 2]))
+    """
+    count = int(np.count_nonzero(kept))
+    numbers = np.zeros(len(kept) + 1, labels.dtype)
+    numbers[1:][kept] = np.arange(1, count + 1)
+    if is_on_cuda(labels):
+        labels[...] = library(labels).asarray(numbers)[labels]
+    else:
+        np.take(numbers, labels, out=labels, mode="clip")
+    return count

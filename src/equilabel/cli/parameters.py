@@ -1,0 +1,201 @@
+"""Options of `equilabel batch` as a person types them, each with its help text."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from typer import Argument, Option
+
+OBJECTS, TABLE, FILES, RUN = "Finding objects", "Measuring them", "Reading the files", "The run"
+
+
+def _option(panel: str, metavar: str | None, text: str, *names: str) -> Any:
+    return Option(*names, rich_help_panel=panel, metavar=metavar, help=text)
+
+
+Inputs = Annotated[
+    list[str],
+    Argument(
+        metavar="INPUT...",
+        help='TIFF files, folders that contain TIFF files, or patterns such as `"plate?/*.tif"`.',
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path, Option(metavar="FOLDER", help="Folder to write results to. It is created if needed.")
+]
+
+Threshold = Annotated[
+    str,
+    _option(
+        OBJECTS,
+        "THRESHOLD",
+        "A method: otsu, li, triangle, yen, isodata, mean, minimum or local. Or a number. Or two "
+        "numbers, low,high, for hysteresis: pixels above low that are connected to a pixel above "
+        "high.",
+    ),
+]
+Sigma = Annotated[
+    str,
+    _option(
+        OBJECTS,
+        "NUMBERS",
+        "Smooth images before the threshold: standard deviation of a Gaussian, in the unit of the "
+        "pixel size. One number, or one for each axis.",
+    ),
+]
+Dark = Annotated[
+    bool, _option(OBJECTS, "", "Find objects that are darker than the background.", "--dark")
+]
+BlockSize = Annotated[
+    int | None,
+    _option(
+        OBJECTS,
+        "PIXELS",
+        "Side of the block around each pixel that --threshold local averages: an odd number, "
+        "larger than the objects.",
+    ),
+]
+Offset = Annotated[
+    float, _option(OBJECTS, "NUMBER", "Subtract this from the average of --threshold local.")
+]
+FillHoles = Annotated[bool, _option(OBJECTS, "", "Fill holes inside objects.", "--fill-holes")]
+Connectivity = Annotated[
+    int | None,
+    _option(
+        OBJECTS,
+        "HOPS",
+        "Which pixels are neighbors: 1, those that share a side (in 3D a face); 2, or a corner "
+        "(in 3D an edge); 3, or a corner in 3D. By default all of these.",
+    ),
+]
+MinSize = Annotated[int, _option(OBJECTS, "PIXELS", "Drop objects that have fewer pixels.")]
+MaxSize = Annotated[int | None, _option(OBJECTS, "PIXELS", "Drop objects that have more pixels.")]
+ExcludeBorder = Annotated[
+    bool,
+    _option(OBJECTS, "", "Drop objects that touch the border of the image.", "--exclude-border"),
+]
+Method = Annotated[
+    str,
+    _option(
+        OBJECTS,
+        "NAME",
+        "Labeling algorithm: auto, runs, kalentev or komura. All give the same labels.",
+    ),
+]
+Device = Annotated[
+    str,
+    _option(
+        OBJECTS,
+        "NAME",
+        "Compute on auto, cpu, cuda, or cuda:1 and so on if there are several GPUs. "
+        "`equilabel devices` lists what can be used.",
+    ),
+]
+
+Properties = Annotated[
+    str | None,
+    _option(
+        TABLE,
+        "NAMES",
+        "Columns of the tables, separated by commas: label,area,bbox. All names of "
+        "`equilabel.regionprops_table` can be used. By default size, position, outline and "
+        "intensities.",
+    ),
+]
+Format = Annotated[
+    Literal["csv", "parquet"], _option(TABLE, None, "File format of the tables.", "--format")
+]
+
+Spacing = Annotated[
+    str | None,
+    _option(
+        FILES,
+        "NUMBERS",
+        "Pixel size as z,y,x, or one number for all axes. By default as stored in the file.",
+    ),
+]
+Unit = Annotated[
+    str | None, _option(FILES, "NAME", "Unit of the pixel size. By default as stored in the file.")
+]
+Stacked = Annotated[
+    bool | None,
+    _option(
+        FILES,
+        "",
+        "Treat the first axis as a series of independent images, such as time points. By default "
+        "this is done for time, not for depth.",
+    ),
+]
+Channel = Annotated[
+    str | None,
+    _option(
+        FILES,
+        "CHANNEL",
+        "Channel to find objects in: its index (from 0) or name. Intensities are measured in all "
+        "channels.",
+    ),
+]
+Series = Annotated[
+    int, _option(FILES, "INDEX", "Which image to read from files that contain several, from 0.")
+]
+
+Recursive = Annotated[
+    bool,
+    _option(
+        RUN,
+        "",
+        "Search folders and all folders below them. Results are put into the same subfolders.",
+        "--recursive",
+        "-r",
+    ),
+]
+Jobs = Annotated[
+    int,
+    _option(
+        RUN,
+        "COUNT",
+        "Number of images to process at the same time. If the process of an image crashes, or "
+        "runs out of memory or time, the image is tried once more at the end, alone.",
+        "--jobs",
+        "-j",
+    ),
+]
+TimeLimit = Annotated[
+    float | None,
+    _option(
+        RUN,
+        "SECONDS",
+        "Stop work on an image after this time. With several --jobs it is tried once more, alone.",
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    _option(
+        RUN,
+        "SIZE",
+        "Refuse images that need more memory than this, such as 500MB or 4GB, before they are "
+        "decoded. By default half of the free memory, divided by --jobs.",
+    ),
+]
+Resume = Annotated[
+    bool,
+    _option(
+        RUN,
+        "",
+        "Continue an earlier run: skip images whose file and results have not changed. The "
+        "options and the installed versions must be those of the earlier run.",
+        "--resume",
+    ),
+]
+Overwrite = Annotated[
+    bool, _option(RUN, "", "Replace earlier results of the same images.", "--overwrite")
+]
+Overlay = Annotated[
+    bool,
+    _option(
+        RUN,
+        "",
+        "Write a picture of each image with the outlines of its objects, to check the result.",
+        "--overlay/--no-overlay",
+    ),
+]

@@ -1,0 +1,147 @@
+"""Values of options: from the text that was typed to the arguments of `segment`."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from .options import RefusedError
+
+
+def threshold(text: str) -> str | float | tuple[float, float]:
+    """Read a threshold: a method, a number, or two.
+
+    Examples
+    --------
+    >>> threshold("otsu"), threshold("12.5"), threshold("10,20")
+    ('otsu', 12.5, (10.0, 20.0))
+    """
+    parts = text.split(",")
+    try:
+        values = [float(part) for part in parts]
+    except ValueError:
+        values = []
+    if not values and len(parts) == 1 and text.strip():
+        return text.strip()
+    if len(values) in (1, 2) and all(map(math.isfinite, values)):
+        return values[0] if len(values) == 1 else (values[0], values[1])
+    message = f"--threshold must be a method, a number or 'low,high'; got {text!r}. Try 'otsu'."
+    raise RefusedError(message)
+
+
+def sigma(text: str) -> float | tuple[float, ...]:
+    """Read the width of a Gaussian: one number, or one for each axis.
+
+    Examples
+    --------
+    >>> sigma("1.5"), sigma("0, 2, 2")
+    (1.5, (0.0, 2.0, 2.0))
+    """
+    values = _numbers(text, "sigma", "1.5")
+    return values[0] if len(values) == 1 else values
+
+
+def offset(value: float) -> float:
+    """Return a finite number, or raise RefusedError."""
+    if not math.isfinite(value):
+        message = f"--offset must be a finite number; got {value!r}. Pass 0 for none."
+        raise RefusedError(message)
+    return value
+
+
+def spacing(text: str | None) -> tuple[float, ...] | None:
+    """Read the size of a pixel: one number, or one for each axis of space.
+
+    Examples
+    --------
+    >>> spacing("0.5,0.1,0.1")
+    (0.5, 0.1, 0.1)
+    """
+    if text is None:
+        return None
+    values = _numbers(text, "spacing", "0.1")
+    if len(values) > 3 or min(values) <= 0:
+        message = (
+            f"--spacing must be 1 to 3 numbers above 0; got {text!r}. "
+            "Try '0.1', or '0.5,0.1,0.1' for z, y and x."
+        )
+        raise RefusedError(message)
+    return values
+
+
+def properties(text: str | None) -> tuple[str, ...] | None:
+    """Read names of columns.
+
+    Examples
+    --------
+    >>> properties("label, area")
+    ('label', 'area')
+    """
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        message = f"--properties must be names separated by commas; got {text!r}. Try 'label,area'."
+        raise RefusedError(message)
+    return names
+
+
+def channel(text: str | None) -> int | str | None:
+    """Read a channel: its index or its name.
+
+    Examples
+    --------
+    >>> channel("1"), channel("DAPI")
+    (1, 'DAPI')
+    """
+    if text is None or not text.isdecimal():
+        return text
+    return int(text)
+
+
+def unit(text: str | None) -> str | None:
+    """Read a unit of length.
+
+    Examples
+    --------
+    >>> unit("um"), unit("micron")
+    ('µm', 'µm')
+    """
+    from equilabel.storage.units import LENGTHS, spelled
+
+    if text is None or spelled(text) in LENGTHS:
+        return None if text is None else spelled(text)
+    message = f"--unit must be one of {list(LENGTHS)}; got {text!r}."
+    raise RefusedError(message)
+
+
+def memory_limit(text: str | None, jobs: int) -> int:
+    """Read how many bytes an image may decode to; by default a share of half the free memory.
+
+    Examples
+    --------
+    >>> memory_limit("500M", 1), memory_limit("1.5 GB", 4), memory_limit("2GiB", 1)
+    (500000000, 1500000000, 2147483648)
+    """
+    from equilabel.storage.memory import UNITS, half_of_free
+
+    if text is None:
+        return half_of_free() // max(1, jobs)
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text.lower())
+    power = ["", *(unit[0].lower() for unit in UNITS[1:])].index(found[2]) if found else 0
+    size = int(float(found[1]) * (1024 if found[3] else 1000) ** power) if found else 0
+    if size < 1:
+        message = f"--memory-limit must be a size above 0; got {text!r}. Try '4GB' or '500MB'."
+        raise RefusedError(message)
+    return size
+
+
+def _numbers(text: str, name: str, example: str) -> tuple[float, ...]:
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        values = ()
+    if not values or not all(map(math.isfinite, values)):
+        message = f"--{name} must be numbers separated by commas; got {text!r}. Try {example!r}."
+        raise RefusedError(message)
+    return values

@@ -1,0 +1,178 @@
+"""The whole way from an image to labels and a table: smooth, binarize, label, clean up, measure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from equilabel import cleanup
+from equilabel.devices import place, resolve, take, using
+from equilabel.labeling import problem_of, solve
+from equilabel.measuring import check_spacing, make_request
+from equilabel.methods import find_method
+from equilabel.thresholding import apply_threshold, from_mask
+
+from .checks import check_sizes, take_channel
+from .columns import default_properties, make_table
+from .segmentation import Segmentation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from equilabel.devices import Device
+    from equilabel.thresholding import Threshold
+
+__all__ = ["Segmentation", "default_properties", "segment"]
+
+
+def segment(
+    image: ArrayLike,
+    *,
+    threshold: Threshold = "otsu",
+    sigma: float | Sequence[float] = 0.0,
+    dark: bool = False,
+    block_size: int | None = None,
+    offset: float = 0.0,
+    fill_holes: bool = False,
+    connectivity: int | None = None,
+    min_size: int = 0,
+    max_size: int | None = None,
+    exclude_border: bool = False,
+    properties: Iterable[str] | None = None,
+    spacing: float | Sequence[float] | None = None,
+    stacked: bool = False,
+    channel_axis: int | None = None,
+    channel: int | None = None,
+    method: str = "auto",
+    device: Device = "auto",
+    progress: Callable[[str], None] | None = None,
+) -> Segmentation:
+    """Find the objects of an image, label and measure them.
+
+    Parameters
+    ----------
+    image : (M, N[, ...]) array of bool, int or float
+        Image to segment, of 1 to 6 axes; of NumPy, or on a GPU as for `label`.
+    threshold : str, float or (float, float)
+        Method, number, or low and high for hysteresis: "otsu", "li", "triangle", "yen", "isodata",
+        "mean", "minimum" or "local". See `binarize`.
+    sigma : float or sequence of float
+        Standard deviation of Gaussian smoothing before the threshold, in the unit of `spacing`.
+    dark : bool
+        Whether objects are darker than the background.
+    block_size : int, optional
+        Width in pixels of the neighborhood of a local threshold, odd.
+    offset : float
+        Subtracted from a local threshold.
+    fill_holes : bool
+        Whether to fill the holes of objects: background that does not reach the border of the
+        image.
+    connectivity, method, device
+        As for `label`. On a GPU only the table comes back to the host. A mask is computed only to
+        fill holes, and for a local threshold or hysteresis.
+    min_size, max_size : int
+        Fewest and most pixels of an object; others are dropped.
+    exclude_border : bool
+        Whether objects that touch the border of the image are dropped. Axes of length 1 have no
+        border.
+    properties : iterable of str, optional
+        Columns of the table, see `regionprops_table`. Default: label, frame (of a stack), area,
+        bbox, centroid, equivalent_diameter_area, the perimeter in 2D (perimeter_edges if `spacing`
+        differs), surface_area_faces in 3D, and intensity_mean, _min, _max and _std.
+    spacing : float or sequence of float, optional
+        Distance of pixels along each spatial axis, in any unit. Default 1.
+    stacked : bool
+        Whether the first axis counts independent images, such as time points. They share one
+        threshold, and are smoothed, filled and labeled one by one. Labels differ between images.
+    channel_axis : int, optional
+        Axis of the channels. Intensities are measured in each: "intensity_mean-0", ...
+    channel : int, optional
+        Channel to binarize; needed if there are several.
+    progress : callable, optional
+        Called with the name of each step before it begins: "binarize", "fill", "label", "drop" and
+        "measure"; steps that are not needed are left out. What it raises ends the work.
+
+    Returns
+    -------
+    Segmentation
+        Labels, table, threshold and how they were found.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is out of range, or the image is not of a real type.
+    DeviceUnavailableError
+        If `device` was asked for by name and cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.zeros((5, 9))
+    >>> image[1:4, 1:4] = 100
+    >>> image[1:4, 6:8] = 60
+    >>> found = segment(image, threshold=50, properties=("label", "area", "intensity_mean"))
+    >>> found.num
+    2
+    >>> print(found.table.to_string(index=False))
+     label  area  intensity_mean
+         1   9.0           100.0
+         2   6.0            60.0
+    """
+    source = take(image)
+    pixels, channels = take_channel(source, channel_axis, channel)
+    rank = pixels.ndim - bool(stacked)
+    steps = check_spacing(spacing, rank)
+    check_sizes(min_size, max_size)
+    names = default_properties(rank, steps, stacked) if properties is None else properties
+    names = [names] if isinstance(names, str) else list(names)
+    report = progress or _ignore
+    where, home = resolve(device, source), resolve("auto", source)
+    with using(home if where == "cpu" else where):
+        report("binarize")
+        pixels, channels = place(pixels, where), place(channels, where)
+        foreground, found = apply_threshold(
+            pixels,
+            threshold,
+            sigma=sigma,
+            spacing=steps,
+            dark=dark,
+            block_size=block_size,
+            offset=offset,
+            stacked=stacked,
+        )
+        if fill_holes:
+            report("fill")
+            foreground = from_mask(cleanup.fill_holes(foreground.mask(), stacked=stacked))
+        report("label")
+        problem = problem_of(
+            *foreground, connectivity, stacked=stacked, method=method, device=where
+        )
+        # A method may count sizes alone: boxes have to be asked for.
+        wanted = [*names, "bbox"] if exclude_border else names
+        shape = problem.image.shape
+        request = make_request(wanted, channels, shape, spacing, stacked=problem.stacked)
+        labels, count, _, counts = solve(problem, request, counted=True)
+        if min_size > 1 or max_size is not None or exclude_border:
+            report("drop")
+            kept = cleanup.select_components(
+                counts, min_size=min_size, max_size=max_size, exclude_border=exclude_border
+            )
+            count, counts = cleanup.drop_components(labels, kept), counts.select(kept)
+        report("measure")
+        table = make_table(request.columns(counts, labels), names)
+        labels = place(labels, home)
+    return Segmentation(
+        labels=labels,
+        table=table,
+        threshold=found,
+        num=count,
+        connectivity=rank if connectivity is None else connectivity,
+        spacing=steps,
+        method=find_method(method).name,
+        device=where,
+    )
+
+
+def _ignore(_: str) -> None:
+    """Report no progress."""

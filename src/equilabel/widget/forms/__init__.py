@@ -1,0 +1,1 @@
+"""The forms of the plugin, made of fields of magicgui and Qt."""

@@ -1,0 +1,35 @@
+"""Fields for the method and the device, with tool tips for each choice."""
+
+from __future__ import annotations
+
+from magicgui.widgets import ComboBox
+
+import equilabel
+
+
+def device_field() -> ComboBox:
+    """Make a field for the device; tool tips say why a device cannot be used."""
+    reports = equilabel.devices()
+    field = ComboBox(
+        name="device", label="Device", choices=["auto", *(each.name for each in reports)]
+    )
+    lines = ["Device that computes. 'auto' is the fastest that can be used."]
+    for number, report in enumerate(reports, start=1):
+        verdict = report.description if report.available else report.reason
+        lines.append(f"{report.name}: {verdict}")
+        item = field.native.model().item(number)
+        item.setToolTip(verdict)
+        item.setEnabled(report.available)
+    field.tooltip = "\n".join(lines)
+    return field
+
+
+def method_field() -> ComboBox:
+    """Make a field for the method, with a tool tip for each."""
+    field = ComboBox(name="method", label="Method", choices=["auto", *equilabel.METHODS])
+    lines = ["Labeling algorithm: all give the same labels. 'auto' is the fastest."]
+    for number, method in enumerate(equilabel.METHODS.values(), start=1):
+        lines.append(f"{method.name}: {method.summary}")
+        field.native.model().item(number).setToolTip(method.summary)
+    field.tooltip = "\n".join(lines)
+    return field

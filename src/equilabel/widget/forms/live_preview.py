@@ -1,0 +1,123 @@
+"""What the form shows of an image before a run: its histogram, threshold and outline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from qtpy.QtCore import QObject, QTimer
+
+from equilabel.widget.logic.axes import check_roles
+from equilabel.widget.logic.histogram import estimate_threshold
+from equilabel.widget.viewer.canvas import camera
+from equilabel.widget.viewer.events import while_alive
+from equilabel.widget.viewer.notifications import guarded, warn
+from equilabel.widget.viewer.preview import Preview
+from equilabel.widget.viewer.tasks import LatestResult
+
+if TYPE_CHECKING:
+    from qtpy.QtWidgets import QWidget
+
+    from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
+    from equilabel.widget.logic.sources import Source
+
+    from .segment_fields import SegmentFields
+
+
+class LivePreview(QObject):
+    """Keeps the histogram of a form and the outline on the canvas up to date.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+        The viewer that shows the outline.
+    fields : SegmentFields
+        Their values are used, and they show histogram and threshold.
+    parent : QWidget
+        The form.
+    """
+
+    def __init__(self, viewer: Any, fields: SegmentFields, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._fields = fields
+        self._outline = Preview(viewer)
+        self._layer: Any = None
+        self._source: Source | None = None
+        self._histogram = LatestResult(self)
+        self._histogram.returned.connect(self._show_histogram)
+        self._histogram.failed.connect(warn)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._draw)
+        fields.histogram_changed.connect(self.update_histogram)
+        fields.outline_changed.connect(self.update_outline)
+        for event in (
+            viewer.dims.events.point,
+            viewer.dims.events.ndisplay,
+            viewer.dims.events.order,
+            camera(viewer).events.zoom,
+        ):
+            event.connect(self.update_outline)
+
+    @property
+    def layer(self) -> Any:
+        """The layer with the outline, or None if there is none."""
+        return self._outline.layer
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a histogram is being computed."""
+        return self._histogram.waiting
+
+    @property
+    def drawing(self) -> bool:
+        """Whether the outline will be drawn when pending events are handled."""
+        return bool(self._timer.isActive())
+
+    def set_layer(self, layer: Any, source: Source | None) -> None:
+        """Use the pixels of a layer from now on."""
+        self._layer, self._source = layer, source
+        self._outline.clear_cache()
+        if layer is None:
+            self.update_outline()  # later: the list of layers is being changed
+
+    def hide(self) -> None:
+        """Remove the outline."""
+        self._fields.show_preview.value = False
+        self._outline.remove()
+
+    @guarded
+    def update_histogram(self) -> None:
+        """Compute the histogram and the threshold in a thread."""
+        source = self._source
+        if source is None or check_roles(self._fields.axes.roles):
+            return
+        if 0 in source.shape:
+            self._fields.threshold.show_histogram(None)
+            return
+        choices = self._fields.choices()
+        point, displayed = self._outline.position(self._layer)
+        self._histogram.submit(lambda: estimate_threshold(source, choices, point, displayed))
+
+    def _show_histogram(self, result: tuple[Histogram, ThresholdEstimate]) -> None:
+        histogram, estimate = result
+        self._fields.threshold.show_histogram(histogram)
+        self._fields.threshold.show_estimate(estimate)
+        self.update_outline()
+
+    @while_alive
+    def update_outline(self) -> None:
+        """Draw the outline once pending events are handled."""
+        if self._fields.show_preview.value or self.layer is not None:
+            self._timer.start(0)
+
+    @guarded
+    def _draw(self) -> None:
+        fields, source = self._fields, self._source
+        if not fields.show_preview.value or self._layer is None or source is None:
+            self._outline.remove()
+            fields.remark.setText("")
+            return
+        if 0 in source.shape or check_roles(fields.axes.roles):
+            return
+        level = fields.threshold.level
+        fields.remark.setText(self._outline.draw(self._layer, source, fields.choices(), level))

@@ -1,0 +1,185 @@
+"""The form that measures: any labels layer, with any image layer for the gray values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from magicgui.widgets import ComboBox
+from qtpy.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
+
+from equilabel.widget.logic.axes import check_roles
+from equilabel.widget.logic.measurement import measure_source
+from equilabel.widget.logic.sources import COLORS, Source
+from equilabel.widget.logic.statistics import offered
+from equilabel.widget.logic.summary import count_objects
+from equilabel.widget.viewer.events import connect_layers, while_alive
+from equilabel.widget.viewer.layers import images, labels, show_measurements
+from equilabel.widget.viewer.notifications import guarded, warn
+
+from .axes import AxesField
+from .layout import column, fold
+from .results import ResultsPanel
+from .run_bar import RunBar
+from .statistics import StatisticsField
+
+if TYPE_CHECKING:
+    from equilabel.widget.logic.outcome import Outcome
+
+
+class MeasureForm(QWidget):
+    """Measure the objects of a labels layer.
+
+    Parameters
+    ----------
+    napari_viewer : napari.Viewer
+        The viewer whose layers are used.
+    """
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__()
+        self._viewer = napari_viewer
+        self._layer: Any = None
+        self._measured: Any = None
+        self._make_fields()
+        self.bar = RunBar("Measure", self)
+        self.results = ResultsPanel(napari_viewer)
+        self.tabs = QTabWidget()
+        self.tabs.addTab(self._arrange(), "Measure")
+        self.tabs.addTab(self.results, "Results")
+        QVBoxLayout(self).addWidget(self.tabs)
+        self.setMinimumWidth(340)
+        self.labels.changed.connect(self._set_labels)
+        self.image.changed.connect(self._update_fields)
+        self.bar.wanted.connect(self._run)
+        self.bar.done.connect(self._show_outcome)
+        connect_layers(napari_viewer, self.refresh_layers)
+        self.refresh_layers()
+
+    def _make_fields(self) -> None:
+        self.labels = ComboBox(
+            name="labels",
+            label="Labels",
+            choices=[],
+            nullable=True,
+            tooltip="Labels layer whose objects are measured.",
+        )
+        self.image = ComboBox(
+            name="image",
+            label="Gray values",
+            choices=[],
+            nullable=True,
+            tooltip="Image layer whose intensities are measured. Without one, only sizes, "
+            "positions and shapes are measured.",
+        )
+        self.color = ComboBox(
+            name="color",
+            label="Color",
+            choices=list(COLORS),
+            tooltip="Gray values of a color image: its luminance, or one of its colors.",
+        )
+        self.axes = AxesField(self._update_fields)
+        self.statistics = StatisticsField()
+
+    def _arrange(self) -> QWidget:
+        fields = QWidget()
+        layout = QVBoxLayout(fields)
+        layout.addWidget(column(self.labels, self.image, self.color).native)
+        layout.addWidget(fold("Axes", self.axes))
+        layout.addWidget(QLabel("Statistics"))
+        layout.addWidget(self.statistics)
+        layout.addStretch()
+        layout.addWidget(self.bar)
+        return fields
+
+    @while_alive
+    def refresh_layers(self) -> None:
+        """Show the labels and image layers of the viewer."""
+        for field, layers in (
+            (self.labels, labels(self._viewer)),
+            (self.image, images(self._viewer)),
+        ):
+            before = field.value
+            with field.changed.blocked():
+                field.choices = [(layer.name, layer) for layer in layers]
+                if before in layers:
+                    field.value = before
+                elif layers:
+                    field.value = layers[-1]
+        if self.labels.value is not self._layer:
+            self._set_labels()
+        else:
+            self._update_fields()
+
+    @guarded
+    def _set_labels(self) -> None:
+        """Use the labels layer that is chosen."""
+        self._layer = self.labels.value
+        if self._layer is not None:
+            source = Source.of(self._layer)
+            made = self._layer.metadata.get("equilabel", {})
+            roles = made.get("axes", ())
+            if len(roles) != len(source.shape):
+                roles = source.guess()
+            self.axes.show_axes(roles, source.shape, source.transform["axis_labels"])
+        self._update_fields()
+
+    @guarded
+    def _update_fields(self) -> None:
+        """Show the statistics that are defined for the layers."""
+        image = self.image.value
+        self.color.visible = bool(image is not None and image.rgb)
+        if self._layer is None or check_roles(self.axes.roles):
+            return
+        spacing, _ = Source.of(self._layer).spacing(self.axes.roles)
+        stacked = "time" in self.axes.roles
+        self.statistics.offer(offered(spacing, stacked=stacked, image=image is not None))
+
+    @guarded
+    def _run(self) -> None:
+        """Start to measure, or warn why it cannot start."""
+        problem = self._check()
+        if problem:
+            warn(problem)
+            return
+        self._measured = self._layer
+        source = Source.of(self._layer)
+        image = None if self.image.value is None else Source.of(self.image.value)
+        roles, names, color = self.axes.roles, self.statistics.names, self.color.value
+        self.bar.begin(
+            f"measurements of {source.name!r}",
+            lambda report: measure_source(source, image, roles, names, report, color=color),
+            ("read", "measure"),
+        )
+
+    def _check(self) -> str:
+        """Return why measuring cannot start, and what would help; empty if it can."""
+        if self._layer is None or self._layer not in self._viewer.layers:
+            return (
+                "a labels layer must be open; got none. "
+                "Make one with 'Label components (equilabel)', or open a file of labels."
+            )
+        shape = Source.of(self._layer).shape
+        if 0 in shape:
+            return (
+                f"labels must have at least one pixel; got shape {shape} for "
+                f"{self._layer.name!r}. Open other labels."
+            )
+        return check_roles(self.axes.roles)
+
+    @guarded
+    def _show_outcome(self) -> None:
+        outcome: Outcome = self.bar.result
+        layer = self._measured
+        if layer not in self._viewer.layers:
+            warn(
+                f"labels must stay open while they are measured; got {layer.name!r} removed. "
+                "Open them and measure again."
+            )
+            self.bar.show_message("")
+            return
+        show_measurements(layer, outcome)
+        self.results.show_layer(layer)
+        made = outcome.metadata
+        self.bar.show_message(f"{count_objects(made['objects'])}, {made['seconds']:.2f} s.")
+        for note in outcome.notes:
+            warn(note)

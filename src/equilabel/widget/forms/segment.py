@@ -1,0 +1,171 @@
+"""The form that segments: from an image layer to a labels layer and its table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+
+from equilabel.widget.logic.axes import check_roles
+from equilabel.widget.logic.scripts import batch_command, python_line
+from equilabel.widget.logic.segmentation import segment_source, warm_up
+from equilabel.widget.logic.sources import Source
+from equilabel.widget.viewer.events import connect_layers, while_alive
+from equilabel.widget.viewer.layers import find_result, images, labels, show_labels
+from equilabel.widget.viewer.notifications import guarded, inform, warn
+from equilabel.widget.viewer.tasks import LatestResult
+
+from .layout import scrolled, vertical
+from .live_preview import LivePreview
+from .results import ResultsPanel
+from .run_bar import RunBar
+from .segment_fields import SegmentFields
+
+if TYPE_CHECKING:
+    from equilabel.widget.logic.choices import Choices
+    from equilabel.widget.logic.outcome import Outcome
+
+STEPS = ("read", "binarize", "fill", "label", "drop", "measure")
+
+
+class SegmentForm(QWidget):
+    """Find the objects of an image layer.
+
+    Parameters
+    ----------
+    napari_viewer : napari.Viewer
+        The viewer whose layers are used.
+    """
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__()
+        self._viewer = napari_viewer
+        self._layer: Any = None
+        self._source: Source | None = None
+        self.fields = SegmentFields()
+        self.bar = RunBar("Find objects", self)
+        self.run_button, self.cancel_button = self.bar.run_button, self.bar.cancel_button
+        self.results = ResultsPanel(napari_viewer)
+        self.tabs = QTabWidget()
+        self.tabs.addTab(vertical(scrolled(self.fields), self.bar, margins=False), "Find objects")
+        self.tabs.addTab(self.results, "Results")
+        QVBoxLayout(self).addWidget(self.tabs)
+        self.setMinimumWidth(340)
+        self.preview = LivePreview(napari_viewer, self.fields, self)
+        self.fields.image_changed.connect(self._set_layer)
+        self.bar.wanted.connect(self._run)
+        self.bar.done.connect(self._show_outcome)
+        connect_layers(napari_viewer, self.refresh_layers)
+        self.refresh_layers()
+        self._warm_up = LatestResult(self)
+        self._warm_up.submit(warm_up)
+
+    # ------------------------------------------------------------ the image
+
+    @while_alive
+    def refresh_layers(self) -> None:
+        """Show the image layers of the viewer."""
+        self.fields.show_layers(images(self._viewer))
+        if self.fields.image.value is not self._layer:
+            self._set_layer()
+
+    @guarded
+    def _set_layer(self) -> None:
+        """Use the layer that is chosen."""
+        if self._layer is not None:
+            self._layer.events.data.disconnect(self._update_pixels)
+        self._layer = self.fields.image.value
+        self._source = None
+        if self._layer is not None:
+            self._layer.events.data.connect(self._update_pixels)
+            self._source = Source.of(self._layer)
+        self.preview.set_layer(self._layer, self._source)
+        self.fields.show_source(self._source)
+
+    @guarded
+    def _update_pixels(self) -> None:
+        """Use the pixels of the layer, which have changed."""
+        if self._layer is None:
+            return
+        shape = None if self._source is None else self._source.shape
+        self._source = Source.of(self._layer)
+        if self._source.shape != shape:
+            self._set_layer()
+            return
+        self.preview.set_layer(self._layer, self._source)
+        self.preview.update_histogram()
+
+    def choices(self) -> Choices:
+        """Return the values of the form."""
+        return self.fields.choices()
+
+    def hideEvent(self, event: Any) -> None:
+        """Hide the preview with the form."""
+        self.preview.hide()
+        super().hideEvent(event)
+
+    # ---------------------------------------------------------------- a run
+
+    @guarded
+    def _run(self) -> None:
+        """Start a run, or warn why it cannot start."""
+        problem = self._check()
+        if problem:
+            warn(problem)
+            return
+        source, choices = Source.of(self._layer), self.choices()
+        self.bar.begin(
+            f"objects of {source.name!r}",
+            lambda report: segment_source(source, choices, report),
+            STEPS,
+        )
+
+    def _check(self) -> str:
+        """Return why a run cannot start, and what would help; empty if it can."""
+        if self._layer is None or self._layer not in self._viewer.layers:
+            others = labels(self._viewer)
+            if others:
+                return (
+                    f"an image layer must be open; got {others[-1].name!r}, a labels layer. "
+                    "Open the image, or measure the labels with 'Measure labels (equilabel)'."
+                )
+            return (
+                "an image layer must be open; got none. "
+                "Open an image, or a sample under File > Open Sample > equilabel."
+            )
+        shape = Source.of(self._layer).shape
+        if 0 in shape:
+            return (
+                f"image must have at least one pixel; got shape {shape} for "
+                f"{self._layer.name!r}. Open another image."
+            )
+        return check_roles(self.fields.axes.roles)
+
+    @guarded
+    def _show_outcome(self) -> None:
+        outcome: Outcome = self.bar.result
+        layer = show_labels(self._viewer, outcome, new_layer=self.fields.new_layer.value)
+        self.fields.show_preview.value = False
+        self.results.show_layer(layer)
+        self.bar.show_message(self.results.summary.text())
+        name = outcome.metadata["image"]
+        if self._layer not in self._viewer.layers and not any(
+            each.name == name for each in images(self._viewer)
+        ):
+            inform(f"The image {name!r} was removed during the run; its labels are kept.")
+        for note in outcome.notes:
+            warn(note)
+
+    # ------------------------------------------------------------- a script
+
+    def python_line(self) -> str:
+        """Return the values of the form as a line of Python; empty without an image."""
+        return "" if self._source is None else python_line(self._source, self.choices())
+
+    def batch_command(self) -> str:
+        """Return the values of the form as a command; empty if there is none."""
+        return "" if self._source is None else batch_command(self._source, self.choices())
+
+    def result(self) -> Any:
+        """Return the labels layer of the image; None if there is none."""
+        return None if self._layer is None else find_result(self._viewer, self._layer.name)

@@ -1,0 +1,263 @@
+"""The field for the threshold: a method or a slider, below the histogram of the image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from magicgui.widgets import (
+    CheckBox,
+    ComboBox,
+    FloatRangeSlider,
+    FloatSlider,
+    FloatSpinBox,
+    SpinBox,
+)
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QVBoxLayout, QWidget
+
+from equilabel.widget.logic.summary import format_number
+
+from .histogram_view import HistogramView
+from .layout import column
+
+if TYPE_CHECKING:
+    from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
+
+CHOICES = [
+    ("Otsu", "otsu"),
+    ("Li", "li"),
+    ("Triangle", "triangle"),
+    ("Yen", "yen"),
+    ("Isodata", "isodata"),
+    ("Mean", "mean"),
+    ("Minimum between two peaks", "minimum"),
+    ("Local, around each pixel", "local"),
+    ("Manual", "number"),
+    ("Manual, low and high (hysteresis)", "hysteresis"),
+]
+MANUAL = ("number", "hysteresis")
+STEPS = 1000  # of a slider over the range of an image
+LARGEST, SMALLEST = 2.0**31 - 1, 1e-9  # gray value and step that a slider can show
+
+
+class ThresholdField(QWidget):
+    """The threshold: a method that finds it, or a number.
+
+    Attributes
+    ----------
+    method_changed : Signal()
+        Another method was chosen.
+    moved : Signal()
+        The threshold has changed.
+    """
+
+    method_changed = Signal()
+    moved = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._estimate: float | None = None
+        self.histogram = HistogramView()
+        self.method = ComboBox(
+            name="threshold",
+            label="Threshold",
+            choices=CHOICES,
+            value="otsu",
+            tooltip="Method that finds the threshold. Or set it with the slider, or by dragging "
+            "the line in the histogram.",
+        )
+        self.slider = FloatSlider(name="level", label="Level", min=0, max=1, step=0.001)
+        self.range = _make_range()
+        self.block_size, self.offset = _make_local()
+        self.dark = CheckBox(
+            name="dark",
+            text="Objects are dark",
+            tooltip="Find objects that are darker than the background.",
+        )
+        self.message = QLabel()
+        self.message.setWordWrap(True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.histogram)
+        fields = (self.method, self.slider, self.range, self.block_size, self.offset, self.dark)
+        layout.addWidget(column(*fields).native)
+        layout.addWidget(self.message)
+        self._connect()
+        self._show_fields()
+
+    def _connect(self) -> None:
+        self.method.changed.connect(self._change_method)
+        for field in (self.slider, self.range, self.block_size, self.offset):
+            field.changed.connect(self._move)
+        self.dark.changed.connect(self._update)
+        self.histogram.dragged.connect(self._drag)
+
+    @property
+    def choice(self) -> str | float | tuple[float, float]:
+        """The value for ``threshold=``."""
+        method: str = self.method.value
+        if method == "number":
+            return float(self.slider.value)
+        if method == "hysteresis":
+            low, high = self.range.value
+            return float(low), float(high)
+        return method
+
+    @property
+    def level(self) -> float | tuple[float, float] | None:
+        """The threshold as a number; None if it is not known."""
+        if self.method.value in MANUAL:
+            return self.choice  # type: ignore[return-value]
+        return self._estimate
+
+    def show_histogram(self, histogram: Histogram | None) -> None:
+        """Show the histogram of an image, and set the range of the sliders to its range."""
+        self.histogram.show_histogram(histogram)
+        if histogram is None or not histogram.counts.size:
+            self.message.setText("")
+            self._estimate = None
+            return
+        low = histogram.low
+        high = histogram.high if histogram.high > low else low + 1
+        step = (high - low) / STEPS
+        if histogram.whole:
+            step = max(1.0, round(step))
+        for field in (self.slider, self.range):
+            _set_range(field, low, high, step)
+        number = self.slider.native.findChild(QDoubleSpinBox)
+        if number is not None:
+            decimals = 0 if histogram.whole else int(np.clip(2 - np.log10(step), 0, 9))
+            number.setDecimals(decimals)
+        self._show_lines()
+
+    def show_estimate(self, estimate: ThresholdEstimate) -> None:
+        """Show the threshold that a method finds."""
+        self._estimate = found = estimate.threshold
+        text = ""
+        if self.method.value not in (*MANUAL, "local"):
+            text = estimate.problem
+            if found is not None:
+                text = _describe(found, exact=estimate.exact, slider=self.slider.enabled)
+            if found is not None and self.slider.enabled:
+                with self.slider.changed.blocked():
+                    self.slider.value = _clip(found, self.slider.min, self.slider.max)
+        self.message.setText(text)
+        self.message.setVisible(bool(text))
+        self._show_lines()
+
+    def set_level(self, value: float) -> None:
+        """Set the threshold to a number."""
+        if self.method.value != "number":
+            with self.method.changed.blocked():
+                self.method.value = "number"
+            self._show_fields()
+        self.slider.value = _clip(value, self.slider.min, self.slider.max)
+        self._move()
+
+    def _change_method(self, *_: Any) -> None:
+        if self.method.value == "hysteresis" and self._estimate is not None:
+            low, high = self.range.min, self.range.max
+            with self.range.changed.blocked():
+                self.range.value = (
+                    _clip(self._estimate - (self._estimate - low) / 4, low, high),
+                    _clip(self._estimate + (high - self._estimate) / 4, low, high),
+                )
+        self._show_fields()
+        self._show_lines()
+        self.method_changed.emit()
+
+    def _show_fields(self) -> None:
+        """Show the fields that the method uses."""
+        method = self.method.value
+        self.slider.visible = method not in ("hysteresis", "local")
+        self.range.visible = method == "hysteresis"
+        self.block_size.visible = self.offset.visible = method == "local"
+        if method in (*MANUAL, "local"):
+            self.message.setVisible(False)
+
+    def _move(self, *_: Any) -> None:
+        if self.method.value not in (*MANUAL, "local"):
+            with self.method.changed.blocked():
+                self.method.value = "number"  # moving the slider sets a number
+            self._show_fields()
+        self._update()
+
+    def _update(self, *_: Any) -> None:
+        self._show_lines()
+        self.moved.emit()
+
+    def _drag(self, line: int, value: float) -> None:
+        if self.method.value == "hysteresis":
+            low, high = self.range.value
+            self.range.value = (min(value, high), high) if line == 0 else (low, max(value, low))
+        else:
+            self.set_level(value)
+
+    def _show_lines(self) -> None:
+        level = self.level
+        lines = () if level is None else level if isinstance(level, tuple) else (level,)
+        self.histogram.show_lines(lines, dark=self.dark.value)
+
+
+def _make_range() -> FloatRangeSlider:
+    return FloatRangeSlider(
+        name="levels",
+        label="Low, high",
+        min=0,
+        max=1,
+        step=0.001,
+        value=(0.25, 0.75),
+        tooltip="Objects are pixels above low that are connected to a pixel above high.",
+    )
+
+
+def _make_local() -> tuple[SpinBox, FloatSpinBox]:
+    """Make the fields of a local threshold."""
+    block_size = SpinBox(
+        name="block_size",
+        label="Block, pixels",
+        min=3,
+        max=6001,
+        step=2,
+        value=51,
+        tooltip="Each pixel is compared with the average of a block of this side around it. "
+        "Choose it larger than the objects.",
+    )
+    offset = FloatSpinBox(
+        name="offset",
+        label="Offset",
+        min=-1e9,
+        max=1e9,
+        step=1.0,
+        tooltip="Subtracted from the average of the block. With a negative offset, objects need "
+        "more contrast.",
+    )
+    return block_size, offset
+
+
+def _set_range(field: Any, low: float, high: float, step: float) -> None:
+    """Set the range of a slider, or disable it if the range is beyond what it can show."""
+    with field.changed.blocked():
+        field.enabled = max(abs(low), abs(high)) < LARGEST and step > SMALLEST
+        if not field.enabled:
+            return
+        before = field.value
+        field.min, field.max = min(low, field.min), max(high, field.max)
+        field.step = step
+        field.value = _clip(before, low, high)
+        field.min, field.max = low, high
+
+
+def _describe(threshold: float, *, exact: bool, slider: bool) -> str:
+    """Return the threshold that a method finds in a sentence."""
+    number = format_number(threshold)
+    if not slider:
+        return f"Threshold: {number}. The range of the image is too wide for the slider."
+    return f"Threshold: {number}." if exact else f"Threshold: about {number}, found in a sample."
+
+
+def _clip(value: Any, low: float, high: float) -> Any:
+    if isinstance(value, tuple):
+        return tuple(min(max(each, low), high) for each in value)
+    return min(max(value, low), high)

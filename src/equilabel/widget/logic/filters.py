@@ -1,0 +1,121 @@
+"""Select objects by ranges of their measurements, and keep only those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .features import labels_of, numeric_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Range:
+    """A column and the range of values that are kept, including both ends.
+
+    Attributes
+    ----------
+    column : str
+    low, high : float
+    """
+
+    column: str
+    low: float = -np.inf
+    high: float = np.inf
+
+
+def find_objects(
+    features: pd.DataFrame, columns: Mapping[str, NDArray[np.float64]] | None = None
+) -> NDArray[np.bool_]:
+    """Return which rows are objects: not the background, and not labels without pixels."""
+    rows = labels_of(features) != 0
+    columns = numeric_columns(features) if columns is None else columns
+    known = np.zeros(len(features), np.bool_)
+    for column in columns.values():
+        known |= ~np.isnan(column)
+        if np.count_nonzero(known) >= len(known) - 1:  # all but the background
+            break
+    return np.asarray(rows & known) if columns else np.asarray(rows)
+
+
+def find_kept(
+    features: pd.DataFrame,
+    ranges: Sequence[Range],
+    columns: Mapping[str, NDArray[np.float64]] | None = None,
+) -> NDArray[np.bool_]:
+    """Return which rows are objects within all ranges. Missing values are outside of any range.
+
+    Parameters
+    ----------
+    features : pandas.DataFrame
+        Of a labels layer.
+    ranges : sequence of Range
+    columns : mapping of str to array, optional
+        `numeric_columns` of the features, if they are known.
+
+    Returns
+    -------
+    (rows,) array of bool
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> features = pd.DataFrame({"index": [0, 1, 2, 3], "area": [np.nan, 5, 7, 9]})
+    >>> find_kept(features, [Range("area", 6, 9)]).tolist()
+    [False, False, True, True]
+    """
+    columns = numeric_columns(features) if columns is None else columns
+    kept = find_objects(features, columns)
+    for each in ranges:
+        column = columns[each.column]
+        kept &= (column >= each.low) & (column <= each.high)
+    return kept
+
+
+def keep_objects(
+    labels: Any, features: pd.DataFrame, kept: NDArray[np.bool_]
+) -> tuple[NDArray[Any], pd.DataFrame]:
+    """Drop all other objects, and number those that are kept from 1.
+
+    Parameters
+    ----------
+    labels : array of int
+    features : pandas.DataFrame
+        Of these labels.
+    kept : (rows,) array of bool
+
+    Returns
+    -------
+    labels : array
+        Of the same shape and type.
+    features : pandas.DataFrame
+        Row i is label i; "label_before" is the number an object had.
+    """
+    before = labels_of(features)
+    chosen = np.sort(before[kept])
+    pixels = np.asarray(labels)
+    last = int(pixels.max(initial=0))
+    if last <= 4 * pixels.size:
+        order = np.zeros(last + 1, pixels.dtype)
+        order[chosen] = np.arange(1, len(chosen) + 1)
+        fewer = order[pixels]
+    else:  # few labels with huge numbers
+        place = np.searchsorted(chosen, pixels)
+        hit = np.zeros(pixels.shape, np.bool_)
+        if len(chosen):
+            hit = chosen[np.minimum(place, len(chosen) - 1)] == pixels
+        fewer = np.where(hit, place + 1, 0).astype(pixels.dtype)
+    rows = features.iloc[np.concatenate([[0], np.flatnonzero(kept)])].reset_index(drop=True)
+    if kept.size and before[0] != 0:
+        rows.iloc[0] = np.nan
+    rows["index"] = np.arange(len(rows))
+    if "label_before" not in rows:
+        rows["label_before"] = np.concatenate([[np.nan], before[kept]])
+    return fewer, rows

@@ -1,0 +1,108 @@
+"""Segment a layer: read it, find and measure its objects, and describe how."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import equilabel
+
+from .features import as_features, whole
+from .histogram import compute_histogram
+from .outcome import Outcome
+from .scripts import batch_command, python_line
+from .transforms import labels_transform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .choices import Choices
+    from .histogram import Histogram
+    from .sources import Source
+
+
+def segment_source(source: Source, choices: Choices, report: Callable[[str], None]) -> Outcome:
+    """Find and measure the objects of a layer.
+
+    Parameters
+    ----------
+    source : Source
+        The layer.
+    choices : Choices
+        The values of the form.
+    report : callable
+        Called with the name of each step before it begins; what it raises ends the run.
+
+    Returns
+    -------
+    Outcome
+        Labels, features and metadata of the labels layer.
+    """
+    started = perf_counter()
+    arrangement = source.arrangement(choices.roles)
+    report("read")
+    image = arrangement.arrange(source.read(choices.color, report))
+    arguments = choices.arguments(source)
+    names = ("label", *(choices.properties or ())) if choices.properties is not None else None
+    found = equilabel.segment(image, **{**arguments, "properties": names}, progress=report)
+    features, _ = as_features(found.table)
+    metadata = {
+        **describe_segmentation(source, choices, found),
+        "parameters": arguments,
+        "seconds": perf_counter() - started,
+    }
+    notes = () if found.num else (explain_no_objects(source.name, compute_histogram(image)),)
+    transform = labels_transform(source, arrangement)
+    return Outcome(arrangement.restore(found.labels), features, transform, metadata, notes)
+
+
+def describe_segmentation(
+    source: Source, choices: Choices, found: equilabel.Segmentation
+) -> dict[str, Any]:
+    """Return how labels were made, for the metadata of their layer."""
+    spacing, unit = source.spacing(choices.roles)
+    return {
+        "kind": "segment",
+        "version": equilabel.__version__,
+        "image": source.name,
+        "path": source.path,
+        "axes": choices.roles,
+        "color": choices.color if source.rgb else "",
+        "threshold": found.threshold,
+        "objects": found.num,
+        "connectivity": found.connectivity,
+        "spacing": spacing,
+        "unit": unit,
+        "method": found.method,
+        "device": found.device,
+        "whole": whole(found.table),
+        "python": python_line(source, choices),
+        "batch": batch_command(source, choices),
+    }
+
+
+def explain_no_objects(name: str, histogram: Histogram) -> str:
+    """Return why no object was found in an image, and what would help."""
+    if not histogram.counts.size:
+        return (
+            f"image must have finite values; got only NaN or infinite ones in {name!r}. "
+            "Open another image."
+        )
+    if histogram.flat:
+        return (
+            f"image must have more than one gray value; got only {histogram.low:g} in {name!r}. "
+            "Choose another image, channel or color."
+        )
+    return (
+        "image must have objects beyond the threshold that are not dropped; got none in "
+        f"{name!r}. Move the threshold, lower the minimum size, or keep objects at the border."
+    )
+
+
+def warm_up() -> None:
+    """Segment a tiny image, so that libraries and kernels are loaded before the first run."""
+    square = np.zeros((16, 16), np.uint8)
+    square[4:8, 4:8] = 9
+    equilabel.segment(square, sigma=1.0, fill_holes=True)

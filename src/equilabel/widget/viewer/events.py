@@ -1,0 +1,35 @@
+"""Events of the viewer, for as long as the widget that they call exists."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from qtpy.compat import isalive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def connect_layers(viewer: Any, changed: Callable[..., Any]) -> None:
+    """Call a method when layers are added, removed, moved or renamed.
+
+    napari holds methods weakly: it is disconnected with its object.
+    """
+    events = viewer.layers.events
+    for event in (events.inserted, events.removed, events.reordered, events.renamed):
+        event.connect(changed)
+
+
+def while_alive(method: Callable[..., None]) -> Callable[..., None]:
+    """Make a method of a widget do nothing once Qt has deleted the widget.
+
+    Arguments, such as an event, are not passed on to the method.
+    """
+
+    @wraps(method)
+    def call(self: Any, *_: Any) -> None:
+        if isalive(self):
+            method(self)
+
+    return call

@@ -1,0 +1,39 @@
+"""Notifications of napari: hints, warnings, and errors without a traceback."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from napari.utils.notifications import show_info, show_warning
+
+from equilabel.widget.logic.messages import explain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def inform(sentence: str) -> None:
+    """Show a hint."""
+    show_info(sentence)
+
+
+def warn(sentence: str) -> None:
+    """Show a warning: what is wrong, and what would help."""
+    show_warning(sentence)
+
+
+def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
+    """Make a slot show the error it raises as a warning.
+
+    Values of the signal are not passed on to the slot.
+    """
+
+    @wraps(slot)
+    def call(self: Any, *_: Any, **__: Any) -> None:
+        try:
+            slot(self)
+        except Exception as error:  # whatever it is
+            warn(explain(error))
+
+    return call

@@ -1,0 +1,214 @@
+"""Tasks in threads, with a progress bar in the activity dock of napari, that can be cancelled."""
+
+from __future__ import annotations
+
+import warnings
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from napari.qt.threading import create_worker
+from napari.utils import progress
+from qtpy.QtCore import QObject, QTimer, Signal
+
+from equilabel.widget.logic.messages import CancelledError, explain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Report = Callable[[str], None]
+
+BAR_DELAY = 150  # milliseconds until napari shows a progress bar
+WORDS = {
+    "read": "reading the image",
+    "binarize": "finding the threshold",
+    "fill": "filling holes",
+    "label": "labeling",
+    "drop": "dropping objects",
+    "measure": "measuring",
+}
+
+
+class _Steps(QObject):
+    """Emits the steps of a task from its thread, for as long as the thread runs."""
+
+    begun = Signal(str)
+
+
+class Task(QObject):
+    """A function that runs in a thread.
+
+    Parameters
+    ----------
+    title : str
+        Title of its progress bar.
+    work : callable
+        Called in the thread. It gets a function that it calls with the name of each step.
+    steps : sequence of str
+        Names of the steps expected, in order.
+    parent : QObject, optional
+        The task is deleted with it; the thread then ends at its next step.
+
+    Attributes
+    ----------
+    stepped : Signal(str, int)
+        A step begins: its description, and the number of steps before it.
+    done : Signal(object)
+        The result of the work.
+    failed : Signal(str)
+        The error message.
+    cancelled : Signal()
+        The task was cancelled, and its result is not used.
+    """
+
+    stepped = Signal(str, int)
+    done = Signal(object)
+    failed = Signal(str)
+    cancelled = Signal()
+
+    def __init__(
+        self,
+        title: str,
+        work: Callable[[Report], Any],
+        steps: Sequence[str],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.steps = list(steps)
+        self.running = False
+        self._title = title
+        self._stop = stop = Event()
+        self._reporter = reporter = _Steps()
+        reporter.begun.connect(self._step)
+
+        def attempt() -> tuple[str, Any]:
+            def report(step: str) -> None:
+                if stop.is_set() or self._worker.abort_requested:
+                    raise CancelledError
+                reporter.begun.emit(step)
+
+            warnings.filterwarnings("ignore", module="skimage")  # on objects too small to measure
+            try:
+                return "done", work(report)
+            except CancelledError:
+                return "cancelled", None
+            except Exception as error:  # whatever it is
+                return "failed", explain(error)
+
+        attempt.__qualname__ = title  # napari shows it if it is closed during the task
+        self._worker = create_worker(attempt)
+        self._worker.returned.connect(self._end)
+        self._worker.finished.connect(self._close)
+        self._bar: Any = None
+        self._state = ("starting", 0)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self.running = True
+        QTimer.singleShot(BAR_DELAY, self._open_bar)
+        self._worker.start()
+
+    def cancel(self) -> None:
+        """Cancel the task at once; the thread ends at its next step."""
+        if self.running:
+            self._stop.set()
+            self._close()
+            self.cancelled.emit()
+
+    def _open_bar(self) -> None:
+        """Show the progress bar, unless the task has ended already."""
+        if self.running:
+            self._set_bar(progress(total=len(self.steps), desc=self._title, gui=True))
+
+    def _set_bar(self, bar: Any) -> None:
+        if self.running:
+            self._bar = bar
+            self._move_bar()
+        else:  # napari handles events while it makes a bar: the task may have ended
+            bar.close()
+
+    def _move_bar(self) -> None:
+        bar = self._bar
+        if bar is None:
+            return
+        words, count = self._state
+        bar.update(max(0, count - bar.n))
+        if self._bar is bar:  # and while it moves one
+            bar.set_description(f"{self._title}: {words}")
+
+    def _step(self, step: str) -> None:
+        if not self.running:
+            return
+        count = self.steps.index(step) if step in self.steps else 0
+        words = WORDS.get(step, step)
+        self._state = words, count
+        self.stepped.emit(words, count)
+        self._move_bar()
+
+    def _end(self, outcome: tuple[str, Any]) -> None:
+        if not self.running:
+            return
+        how, result = outcome
+        self._close()
+        if how == "done":
+            self.done.emit(result)
+        elif how == "failed":
+            self.failed.emit(result)
+        else:
+            self.cancelled.emit()
+
+    def _close(self) -> None:
+        self.running = False
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+class LatestResult(QObject):
+    """Runs functions in threads, and keeps the result of the last one only.
+
+    Attributes
+    ----------
+    returned : Signal(object)
+        The result.
+    failed : Signal(str)
+        The error message.
+    waiting : bool
+        Whether a result is still to come.
+    """
+
+    returned = Signal(object)
+    failed = Signal(str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._number = 0
+        self.waiting = False
+
+    def submit(self, work: Callable[[], Any]) -> None:
+        """Run a function in a thread; results of earlier ones are dropped."""
+        self._number += 1
+        self.waiting = True
+        number = self._number
+
+        def attempt() -> tuple[int, bool, Any]:
+            try:
+                return number, True, work()
+            except Exception as error:  # whatever it is
+                return number, False, explain(error)
+
+        attempt.__qualname__ = "computing the histogram"
+        worker = create_worker(attempt)
+        worker.returned.connect(self._receive)
+        worker.start()
+
+    def cancel(self) -> None:
+        """Drop the result that is still to come."""
+        self._number += 1
+        self.waiting = False
+
+    def _receive(self, answer: tuple[int, bool, Any]) -> None:
+        number, good, result = answer
+        if number != self._number:
+            return
+        self.waiting = False
+        (self.returned if good else self.failed).emit(result)

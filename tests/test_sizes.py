@@ -1,0 +1,70 @@
+"""Files and functions are short enough to be read at once."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import equilabel
+
+PACKAGE = Path(equilabel.__file__).parent
+LONGEST_FILE, LONGEST_FUNCTION, MOST_FUNCTIONS = 300, 60, 25  # lines
+
+# Longer ones, with most lines they may have. They may shrink; none may be added.
+LONG_FILES = {
+    "samples/nuclei.py": 307,
+}
+LONG_FUNCTIONS: dict[str, int] = {}
+
+FILES = {
+    path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+
+def body_lines(function):
+    """Count the lines of a function without its arguments and its docstring."""
+    body = function.body
+    if ast.get_docstring(function) is not None and len(body) > 1:
+        body = body[1:]
+    return body[-1].end_lineno - body[0].lineno + 1
+
+
+FUNCTIONS = {
+    f"{name}: {node.name}": body_lines(node)
+    for name, text in FILES.items()
+    for node in ast.walk(ast.parse(text))
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+}
+
+
+def check(sizes, limit, exceptions):
+    """Fail for what is longer than the limit, and for exceptions that are none any more."""
+    long = {name: size for name, size in sizes.items() if size > limit}
+    assert not {name: size for name, size in long.items() if size > exceptions.get(name, 0)}
+    assert not exceptions.keys() - long.keys(), "take them off the list"
+
+
+def test_a_file_has_300_lines_at_most():
+    check({name: len(text.splitlines()) for name, text in FILES.items()}, LONGEST_FILE, LONG_FILES)
+
+
+def test_a_function_has_60_lines_at_most():
+    check(FUNCTIONS, LONGEST_FUNCTION, LONG_FUNCTIONS)
+
+
+def test_nine_functions_of_ten_fit_on_a_screen():
+    assert np.percentile(list(FUNCTIONS.values()), 90) <= MOST_FUNCTIONS
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("def f():\n    return 1", 1),
+        ('def f(\n    a,\n    b,\n):\n    """Say\n\n    much."""\n    a += 1\n\n    return a', 3),
+        ('def f():\n    """Do nothing."""', 1),
+    ],
+)
+def test_arguments_and_docstring_do_not_count(source, lines):
+    assert body_lines(ast.parse(source).body[0]) == lines
