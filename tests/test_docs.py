@@ -108,7 +108,10 @@ def test_files_of_the_package_that_a_page_names_exist(name):
         assert any(place.exists() for place in places), f"{name} names {file}, in {folder or '.'}"
 
 
-LISTED = ["labeling", "methods", "measuring", "kernels/cpu", "kernels/cuda", "devices"]
+LISTED = [
+    *("labeling", "methods", "measuring", "kernels/cpu", "kernels/cuda", "devices"),
+    *("pipeline", "cli", "storage"),
+]
 
 
 @pytest.mark.parametrize("folder", LISTED)
