@@ -58,7 +58,8 @@ def _damage(folder: Path, chance: random.Random) -> str:
         elif kind == "cut":
             del content[chance.randrange(len(content) + 1) :]
         elif kind == "exchange":
-            content = bytearray(chance.choice(files).read_bytes())
+            other = chance.choice(files)
+            content = bytearray(other.read_bytes() if other.exists() else b"")
         path.write_bytes(content)
         if kind == "remove":
             path.unlink()
