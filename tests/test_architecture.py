@@ -18,6 +18,7 @@ LEVELS = {
     "threads": 0,
     "samples": 0,
     "storage": 0,
+    "array_types": -1,
     "grid": 1,
     "kernels": 2,  # passes take a domain
     "devices": 3,
@@ -54,10 +55,20 @@ def module_name(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+TYPES = ("array_types", "widget.napari_types")
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def imports(name):
+    """Leave out the names of types, which all modules may use; see `all_imports`."""
+    return (
+        (other, foreign)
+        for other, foreign in all_imports(name)
+        if other.removeprefix("equilabel.") not in TYPES
+    )
+
+
+def all_imports(name):
     """Yield what a module imports, anywhere in it: ours relative to the package, others whole."""
     path = MODULES[name]
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
@@ -69,8 +80,8 @@ def imports(name):
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             for alias in node.names:  # what is imported may be a module
                 whole = f"{node.module}.{alias.name}".removeprefix("equilabel.")
-                name = whole if whole in MODULES else node.module
-                yield name, not node.module.startswith("equilabel")
+                module = whole if whole in MODULES else node.module
+                yield module, not node.module.startswith("equilabel")
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1]
             if node.module:

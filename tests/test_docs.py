@@ -128,7 +128,7 @@ def test_levels_of_the_page_about_the_architecture_are_those_that_are_checked():
     from test_architecture import LEVELS
 
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d+) \| (.+?) \|", page, re.MULTILINE)
+    rows = re.findall(r"^\| (-?\d+) \| (.+?) \|", page, re.MULTILINE)
     said = {
         room.split("/")[0].removesuffix(".py").replace("__init__", ""): int(level)
         for level, rooms in rows

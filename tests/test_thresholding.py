@@ -76,7 +76,14 @@ def test_thresholds_of_any_integers_equal_those_of_skimage(method, image):
 )
 def test_thresholds_of_any_floats_equal_those_of_skimage(method, image):
     if image.min() < image.max():
-        assert find_threshold(image, method) == expected_threshold(image, method)
+        found = find_threshold(image, method)
+        try:
+            expected = expected_threshold(image, method)
+        except IndexError:  # float32 is too coarse for its isodata
+            assert method == "isodata"
+            assert image.min() <= found < image.max()
+        else:
+            assert found == expected
 
 
 @pytest.mark.parametrize("method", ["otsu", "yen", "isodata"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from .labeling import label
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
 
     from .measuring import Counts
 
@@ -78,7 +80,7 @@ def select_components(
     return np.asarray(kept)
 
 
-def drop_components(labels: NDArray[Any], kept: NDArray[np.bool_]) -> int:
+def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
     """Set the labels of dropped components to 0, in place, and number the others from 1.
 
     Parameters

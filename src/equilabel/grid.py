@@ -13,6 +13,8 @@ from . import neighborhood
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.array_types import Array
+
 Compare = Literal["all", "!=", ">", "<=", "<"]
 
 
@@ -34,7 +36,7 @@ class Foreground(NamedTuple):
     level: Any
     values: bool
 
-    def mask(self, pixels: Any) -> Any:
+    def mask(self, pixels: Array) -> Array:
         """Return the foreground as an array of bool, where `pixels` is; that may be `pixels`."""
         if self.compare == "!=" and pixels.dtype == np.bool_ and not self.level:
             return pixels
@@ -69,7 +71,7 @@ class Grid:
 
     kind: ClassVar[str] = "grid"
 
-    pixels: Any
+    pixels: Array
     foreground: Foreground
     connectivity: int
     stacked: bool = False
@@ -102,7 +104,7 @@ class Grid:
         )
 
     @cached_property
-    def values(self) -> tuple[Any, Any]:
+    def values(self) -> tuple[Array, Any]:
         """Flat unsigned integers that are equal where pixels are, and the one of the background.
 
         The background is None if there is none. Where values do not matter, foreground is 1.
@@ -118,7 +120,7 @@ class Grid:
         return bits, np.asarray(level, pixels.dtype).reshape(1).view(bits.dtype)[0]
 
     @cached_property
-    def half(self) -> tuple[Any, Any, Any]:
+    def half(self) -> tuple[Array, Array, Array]:
         """Shape, steps to earlier neighbors, and these as distances of flat indices.
 
         Each pair of neighbors occurs once. Arrays of int64, where the pixels are: (ndim,),
@@ -136,7 +138,7 @@ class Grid:
         sides = np.append(jumps, 0)[faces], np.append(shifts, 0)[faces]
         return Padding(size, *self._beside(rows, jumps, shifts, *sides))
 
-    def _beside(self, *parts: NDArray[np.int64]) -> tuple[Any, ...]:
+    def _beside(self, *parts: NDArray[np.int64]) -> tuple[Array, ...]:
         """Bring arrays to where the pixels are."""
         return tuple(np.asarray(part, like=self.pixels) for part in parts)
 
@@ -157,8 +159,8 @@ class Padding(NamedTuple):
     """
 
     size: int
-    rows: Any
-    jumps: Any
-    shifts: Any
-    face_jumps: Any
-    face_shifts: Any
+    rows: Array
+    jumps: Array
+    shifts: Array
+    face_jumps: Array
+    face_shifts: Array

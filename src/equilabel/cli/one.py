@@ -20,9 +20,8 @@ from .records import Record
 if TYPE_CHECKING:
     import os
 
-    from numpy.typing import NDArray
-
     from equilabel import Segmentation
+    from equilabel.array_types import HostArray
     from equilabel.storage.tiff import TiffImage
 
     from .options import Options
@@ -178,7 +177,7 @@ def _describe(path: Path, name: str) -> dict[str, Any]:
 def _write(
     paths: dict[str, Path],
     result: Segmentation,
-    shown: NDArray[Any],
+    shown: HostArray,
     *,
     spacing: dict[str, float],
     **calibration: Any,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from .reports import find_obstacle
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from equilabel.array_types import Array
+
 CUDA_MEMORY = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 
 
-def take(array: Any) -> Any:
+def take(array: Array) -> Array:
     """Take anything like an array as one of NumPy or, if a GPU holds it, of CuPy.
 
     Parameters
@@ -56,28 +58,28 @@ def take(array: Any) -> Any:
     return cupy.asarray(array)
 
 
-def is_on_cuda(array: Any) -> bool:
+def is_on_cuda(array: Array) -> bool:
     """Tell whether an array is one of CuPy."""
     cupy = sys.modules.get("cupy")
     return cupy is not None and isinstance(array, cupy.ndarray)
 
 
-def index_of(array: Any) -> int:
+def index_of(array: Array) -> int:
     """Return the number of the GPU that holds an array of CuPy."""
     return int(array.device.id)
 
 
-def library(array: Any) -> ModuleType:
+def library(array: Array) -> ModuleType:
     """Return the library that computes with an array: NumPy or CuPy."""
     return sys.modules["cupy"] if is_on_cuda(array) else np
 
 
-def filters(array: Any) -> ModuleType:
+def filters(array: Array) -> ModuleType:
     """Return the library of filters for an array: `scipy.ndimage`, or CuPy's twin of it."""
     return import_module("cupyx.scipy.ndimage" if is_on_cuda(array) else "scipy.ndimage")
 
 
-def place(array: Any, device: str) -> Any:
+def place(array: Array, device: str) -> Array:
     """Bring an array to a device; one that is there is returned as it is.
 
     Parameters
@@ -104,7 +106,7 @@ def place(array: Any, device: str) -> Any:
     return import_module("equilabel.kernels.cuda.transfers").upload(array)
 
 
-def fetch(array: Any, out: Any = None) -> Any:
+def fetch(array: Array, out: Array = None) -> Array:
     """Bring an array to the host.
 
     Parameters
@@ -127,12 +129,12 @@ def fetch(array: Any, out: Any = None) -> Any:
     return out
 
 
-def shares_memory(one: Any, other: Any) -> bool:
+def shares_memory(one: Array, other: Array) -> bool:
     """Tell whether two arrays of one library may overlap."""
     return bool(library(one).may_share_memory(one, other))
 
 
-def _held_by_gpu(array: Any) -> bool:
+def _held_by_gpu(array: Array) -> bool:
     if hasattr(array, "__dlpack_device__"):
         return int(array.__dlpack_device__()[0]) in CUDA_MEMORY
     return hasattr(array, "__cuda_array_interface__")

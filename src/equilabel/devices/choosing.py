@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from .arrays import index_of, is_on_cuda
 from .errors import DeviceUnavailableError
@@ -13,11 +13,13 @@ from .reports import count_gpus, find_obstacle
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from equilabel.array_types import Array
+
 Device = Literal["auto", "cpu", "cuda"] | str
 DEVICES: tuple[str, ...] = ("auto", "cpu", "cuda")
 
 
-def resolve(device: str, image: Any = None) -> str:
+def resolve(device: str, image: Array = None) -> str:
     """Turn the word of a caller into the name of a device that can be used.
 
     Parameters

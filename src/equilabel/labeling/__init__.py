@@ -14,8 +14,9 @@ from .measure import measure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from equilabel.array_types import Array, HostArray
     from equilabel.devices import Device
 
 __all__ = ["label", "measure", "problem_of", "solve"]
@@ -31,8 +32,8 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
+    out: HostArray | None = None,
+) -> HostArray: ...
 
 
 @overload
@@ -45,8 +46,8 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
-    out: NDArray[Any] | None = None,
-) -> tuple[NDArray[Any], int]: ...
+    out: HostArray | None = None,
+) -> tuple[HostArray, int]: ...
 
 
 @overload
@@ -59,8 +60,8 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
-    out: NDArray[Any] | None = None,
-) -> tuple[NDArray[Any], int]: ...
+    out: HostArray | None = None,
+) -> tuple[HostArray, int]: ...
 
 
 @overload
@@ -73,11 +74,11 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
-    out: NDArray[Any] | None = None,
+    out: HostArray | None = None,
     properties: Iterable[str],
     intensity_image: ArrayLike | None = None,
     spacing: float | Sequence[float] | None = None,
-) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]: ...
+) -> tuple[HostArray, dict[str, HostArray]]: ...
 
 
 @overload
@@ -90,11 +91,11 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
-    out: NDArray[Any] | None = None,
+    out: HostArray | None = None,
     properties: Iterable[str],
     intensity_image: ArrayLike | None = None,
     spacing: float | Sequence[float] | None = None,
-) -> tuple[NDArray[Any], int, dict[str, NDArray[Any]]]: ...
+) -> tuple[HostArray, int, dict[str, HostArray]]: ...
 
 
 def label(
@@ -106,7 +107,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
-    out: NDArray[Any] | None = None,
+    out: HostArray | None = None,
     properties: Iterable[str] | None = None,
     intensity_image: ArrayLike | None = None,
     spacing: float | Sequence[float] | None = None,
@@ -217,7 +218,7 @@ def label(
     return (labels, found.count) if return_num else labels
 
 
-def _check_apart(out: Any, values: Any) -> None:
+def _check_apart(out: Array, values: Array) -> None:
     """Raise ValueError if labels would overwrite the intensities that they are measured on."""
     if out is not None and values is not None and shares_memory(out, values):
         message = "out must share no memory with intensity_image; got both. Pass a copy."

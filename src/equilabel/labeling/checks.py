@@ -17,18 +17,20 @@ from .problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from equilabel.array_types import Array
+
 MOST_AXES = 6
 NO_OPTIONS: Mapping[str, Any] = {}
 
 
 def make_problem(
-    label_image: Any,
+    label_image: Array,
     background: Any = None,
     connectivity: int | None = None,
     stacked: bool = False,
     method: str = "auto",
     device: str = "auto",
-    out: Any = None,
+    out: Array = None,
     options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Problem:
     """Check the arguments of `label`, and make a problem of them.
@@ -45,13 +47,13 @@ def make_problem(
 
 
 def problem_of(
-    image: Any,
+    image: Array,
     foreground: Foreground,
     connectivity: int | None = None,
     stacked: bool = False,
     method: str = "auto",
     device: str = "auto",
-    out: Any = None,
+    out: Array = None,
     options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Problem:
     """Make a problem of an array whose foreground is known; the other arguments are checked."""
@@ -67,7 +69,7 @@ def problem_of(
     return Problem(image, foreground, hops, stacked, row, where, room, options)
 
 
-def check_type(image: Any) -> Any:
+def check_type(image: Array) -> Array:
     """Return an image in native byte order, or raise TypeError unless it can be labeled."""
     dtype = image.dtype
     if dtype.kind not in "buif" or dtype.itemsize > 8:
@@ -81,7 +83,7 @@ def check_type(image: Any) -> Any:
     return image.astype(np.float32) if dtype.itemsize == 2 and dtype.kind == "f" else image
 
 
-def check_whole(image: Any, foreground: Foreground) -> None:
+def check_whole(image: Array, foreground: Foreground) -> None:
     """Raise ValueError if foreground values that tell components apart are not whole numbers."""
     if image.dtype.kind != "f" or not foreground.values:
         return
@@ -98,7 +100,7 @@ def check_whole(image: Any, foreground: Foreground) -> None:
         raise ValueError(message)
 
 
-def check_background(image: Any, background: Any) -> Foreground:
+def check_background(image: Array, background: Any) -> Foreground:
     """Return what is not background, or raise TypeError if that is no whole number."""
     dtype = image.dtype
     if background is None:
@@ -124,7 +126,7 @@ def default_foreground(dtype: np.dtype[Any]) -> Foreground:
     return Foreground("!=", dtype.type(0), values=dtype.kind != "b")
 
 
-def check_axes(image: Any, stacked: bool) -> int:
+def check_axes(image: Array, stacked: bool) -> int:
     """Return the number of axes longer than 1, or raise ValueError if these are too many."""
     shape = image.shape
     if stacked and len(shape) < 2:
@@ -163,7 +165,7 @@ def check_connectivity(connectivity: int | None, axes: int) -> int:
     return hops
 
 
-def check_out(out: Any, image: Any) -> Any:
+def check_out(out: Array, image: Array) -> Array:
     """Return `out` as a plain array, or raise TypeError or ValueError if it cannot take labels."""
     if isinstance(out, np.ma.MaskedArray):
         message = "out must be an array without a mask; got a masked array. Pass `out.data`."
@@ -191,7 +193,7 @@ def check_out(out: Any, image: Any) -> Any:
     return take(out)
 
 
-def check_count(out: Any, count: int) -> None:
+def check_count(out: Array, count: int) -> None:
     """Raise ValueError if an array cannot hold the numbers up to `count`."""
     if count > np.iinfo(out.dtype).max:
         message = (

@@ -17,6 +17,7 @@ from .checks import check_count, check_whole
 from .output import Output
 
 if TYPE_CHECKING:
+    from equilabel.array_types import Array
     from equilabel.measuring import Request
 
     from .problem import Problem
@@ -37,7 +38,7 @@ class Solution(NamedTuple):
         Of the components, where a request asked for them.
     """
 
-    labels: Any
+    labels: Array
     count: Any
     rounds: int = 1
     counts: Any = None
@@ -224,7 +225,7 @@ def make_grid(problem: Problem) -> Grid:
     return grid
 
 
-def drop_short_axes(image: Any, stacked: bool) -> Any:
+def drop_short_axes(image: Array, stacked: bool) -> Array:
     """Drop axes of length 1, along which nothing can join; one axis stays in any case."""
     shape = image.shape
     if 1 not in shape[stacked:] and len(shape) > stacked:

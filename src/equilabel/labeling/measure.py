@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equilabel.measuring import make_request
 
@@ -12,8 +12,9 @@ from .execute import solve
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from equilabel.array_types import HostArray
     from equilabel.devices import Device
 
 
@@ -28,7 +29,7 @@ def measure(
     stacked: bool = False,
     separator: str = "-",
     device: Device = "auto",
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, HostArray]:
     """Measure connected regions without labeling their pixels.
 
     Gives the table that `regionprops_table` gives of the labels that `label` gives, and writes no

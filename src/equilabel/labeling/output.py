@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equilabel.devices import is_on_cuda, library, shares_memory
 
 from .checks import check_count
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
 
 LARGEST = np.iinfo(np.int32).max
 
@@ -25,13 +28,13 @@ class Output:
         The caller's array, there as well.
     """
 
-    def __init__(self, image: Any, out: Any) -> None:
+    def __init__(self, image: Array, out: Array) -> None:
         self._image, self._out = image, out
         self._on_cuda = is_on_cuda(image)
-        self._flat: Any = None
+        self._flat: Array = None
         self._most = 0
 
-    def room(self, most: int) -> tuple[Any, bool]:
+    def room(self, most: int) -> tuple[Array, bool]:
         """Return an array for labels, and whether it holds zeros; on the host it is flat.
 
         Parameters
@@ -60,7 +63,7 @@ class Output:
             self._flat = np.zeros(prod(shape), dtype)
         return self._flat, not on_cuda
 
-    def finish(self, count: Any) -> Any:
+    def finish(self, count: Any) -> Array:
         """Return the labels in their shape, in the caller's array if there is one.
 
         Parameters

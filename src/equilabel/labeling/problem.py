@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from equilabel.array_types import Array
     from equilabel.grid import Foreground
     from equilabel.methods import Method
 
@@ -36,13 +37,13 @@ class Problem(NamedTuple):
         Keyword arguments of the method's recipe.
     """
 
-    image: Any
+    image: Array
     foreground: Foreground
     connectivity: int
     stacked: bool
     method: Method
     device: str
-    out: Any
+    out: Array
     options: Mapping[str, Any]
 
     @property

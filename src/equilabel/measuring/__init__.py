@@ -16,7 +16,9 @@ from .request import Request, make_request
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from equilabel.array_types import HostArray
 
 __all__ = [
     "PROPERTIES",
@@ -45,7 +47,7 @@ def regionprops_table(
     extra_properties: Iterable[Callable[..., Any]] | None = None,
     spacing: float | Sequence[float] | None = None,
     stacked: bool = False,
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, HostArray]:
     """Measure every label of an image.
 
     A drop-in for `skimage.measure.regionprops_table`: same arguments, columns and definitions,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from equilabel.array_types import HostArray
+
 
 def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[float, ...]:
     """Return the distance of pixels along each of `rank` axes, or raise TypeError or ValueError."""
@@ -36,9 +38,9 @@ def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[f
     return steps if np.ndim(spacing) else steps * rank
 
 
-def check_labels(label_image: ArrayLike) -> NDArray[Any]:
+def check_labels(label_image: ArrayLike) -> HostArray:
     """Return the labels in native integers, or raise TypeError or ValueError."""
-    labels: NDArray[Any] = take(label_image)
+    labels: HostArray = take(label_image)
     if labels.dtype.kind not in "ui":
         message = (
             f"label_image must be of an integer type; got {labels.dtype}. "
@@ -51,7 +53,7 @@ def check_labels(label_image: ArrayLike) -> NDArray[Any]:
     return labels if labels.dtype.isnative else labels.astype(labels.dtype.newbyteorder("="))
 
 
-def check_not_negative(found: NDArray[np.int64], labels: NDArray[Any]) -> None:
+def check_not_negative(found: NDArray[np.int64], labels: HostArray) -> None:
     """Raise ValueError if the least of the labels found in an image, as int64, is below 0."""
     if not len(found) or found[0] >= 0:
         return
@@ -62,11 +64,11 @@ def check_not_negative(found: NDArray[np.int64], labels: NDArray[Any]) -> None:
     raise ValueError(message)
 
 
-def check_values(image: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[Any] | None:
+def check_values(image: ArrayLike | None, shape: tuple[int, ...]) -> HostArray | None:
     """Return the intensities, or raise TypeError or ValueError."""
     if image is None:
         return None
-    values: NDArray[Any] = take(image)
+    values: HostArray = take(image)
     if values.dtype.kind not in "buif":
         message = f"intensity_image must be of a real type; got {values.dtype}."
         raise TypeError(message)
@@ -111,7 +113,7 @@ def check_defined(key: str, rank: int, stacked: bool) -> None:
         raise PropertyUndefinedError(message)
 
 
-def check_intensity(keys: tuple[str, ...], values: NDArray[Any] | None) -> None:
+def check_intensity(keys: tuple[str, ...], values: HostArray | None) -> None:
     """Raise IntensityMissingError if properties of values are asked for without any."""
     if keys and values is None:
         message = f"property {keys[0]!r} needs an intensity_image; got None."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from .properties import PROPERTIES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
     from .counts import Counts
 
-Columns = dict[str, dict[str, "NDArray[Any]"]]
+Columns = dict[str, dict[str, "HostArray"]]
 
 
 def compute_columns(
@@ -50,7 +50,7 @@ def compute_columns(
         }
 
 
-def named_columns(name: str, values: NDArray[Any], separator: str) -> dict[str, NDArray[Any]]:
+def named_columns(name: str, values: HostArray, separator: str) -> dict[str, HostArray]:
     """Return a property as one column, or as one for each part, named as scikit-image does.
 
     Examples
@@ -70,7 +70,7 @@ def part_names(name: str, shape: tuple[int, ...], separator: str) -> tuple[str, 
     return tuple(separator.join(map(str, (name, *part))) for part in np.ndindex(shape))
 
 
-def _own(values: NDArray[Any], counts: Counts) -> NDArray[Any]:
+def _own(values: HostArray, counts: Counts) -> HostArray:
     """Copy values if they are a view of the counts, so that these can go."""
     shared = not values.flags.owndata and np.may_share_memory(values, counts.table)
     return values.copy() if shared else values

@@ -20,10 +20,13 @@ from .wide import find_wide, sum_wide, upper_words
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.array_types import Array
+
+    from .contract import Accumulator, Box
     from .plan import Plan
 
 
-def count_labels(labels: Any, values: Any, plan: Plan, box: Any = None) -> Counts:
+def count_labels(labels: Array, values: Array, plan: Plan, box: Box | None = None) -> Counts:
     """Count an image of labels, where it lies.
 
     Parameters
@@ -51,7 +54,7 @@ def count_labels(labels: Any, values: Any, plan: Plan, box: Any = None) -> Count
         return _count_here(labels, values, plan, box, device)
 
 
-def _count_here(labels: Any, values: Any, plan: Plan, box: Any, device: str) -> Counts:
+def _count_here(labels: Array, values: Array, plan: Plan, box: Box | None, device: str) -> Counts:
     """Count C-contiguous labels on the device that holds them, which is the current one."""
     values = None if values is None else place(values, device)
     kernels, layout = passes("accumulate", device), plan.layout
@@ -67,7 +70,7 @@ def _count_here(labels: Any, values: Any, plan: Plan, box: Any, device: str) -> 
 
 
 def count_runs(
-    table: Any, shape: tuple[int, ...], values: Any, plan: Plan, device: str, *, full: bool
+    table: Any, shape: tuple[int, ...], values: Array, plan: Plan, device: str, *, full: bool
 ) -> Counts | None:
     """Count the runs of an image that have their labels, if they tell all that is asked for.
 
@@ -127,7 +130,11 @@ def count_sizes(accumulated: Any, shape: tuple[int, ...], plan: Plan) -> Counts:
 
 
 def _finish(
-    found: Any, values: Any, plan: Plan, shape: tuple[int, ...], high: NDArray[np.int64] | None
+    found: Accumulator,
+    values: Array,
+    plan: Plan,
+    shape: tuple[int, ...],
+    high: NDArray[np.int64] | None,
 ) -> Counts:
     """Sum over pixels what the table does not tell, and let go of the device."""
     layout, table = plan.layout, np.asfortranarray(found.table)  # formulas go column by column
@@ -153,7 +160,7 @@ def _finish(
 
 
 def _sum_moments(
-    found: Any, flat: Any, counts: Counts, plan: Plan
+    found: Accumulator, flat: Array, counts: Counts, plan: Plan
 ) -> dict[str, NDArray[np.float64]]:
     """Sum powers of coordinates around the corner of the box, and around centroids."""
     rank = plan.layout.rank

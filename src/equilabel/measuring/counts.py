@@ -18,6 +18,7 @@ from . import wide
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.array_types import Array, HostArray
     from equilabel.kernels.layout import Layout
 
 
@@ -34,9 +35,9 @@ class Values(NamedTuple):
         Sum of the squared distances of values from their mean, where `squares` is None.
     """
 
-    sums: NDArray[Any]
-    lows: NDArray[Any]
-    highs: NDArray[Any]
+    sums: HostArray
+    lows: HostArray
+    highs: HostArray
     squares: NDArray[np.int64] | None = None
     deviations: NDArray[np.float64] | None = None
 
@@ -109,7 +110,7 @@ class Counts:
     def select(self, kept: NDArray[np.bool_]) -> Counts:
         """Keep the counts of some labels, and number these consecutively from 1."""
 
-        def part(values: Any) -> Any:
+        def part(values: Array) -> Any:
             return None if values is None else values[kept]
 
         return replace(
@@ -200,7 +201,7 @@ def _merge_values(
 ) -> Values:
     """Add sums, keep the least and greatest, and merge what tells the spread."""
 
-    def spread(one: NDArray[Any], other: NDArray[Any]) -> list[NDArray[Any]]:
+    def spread(one: HostArray, other: HostArray) -> list[HostArray]:
         """Give an array of each part a row for every label."""
         whole = [np.zeros((count, *part.shape[1:]), part.dtype) for part in (one, other)]
         for row, to, part in zip(rows, whole, (one, other), strict=True):
@@ -211,7 +212,7 @@ def _merge_values(
     numbers = [number[:, None] for number in spread(*pixels)]
     missing = [number == 0 for number in numbers]
 
-    def choose(keep: Any, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    def choose(keep: Any, first: HostArray, second: HostArray) -> HostArray:
         """Keep a value of both parts, or that of the one that has the label."""
         whole = spread(first, second)
         return np.where(missing[0], whole[1], np.where(missing[1], whole[0], keep(*whole)))
@@ -233,7 +234,7 @@ def _merge_values(
     return merged._replace(deviations=apart[0] + apart[1] + (means[1] - means[0]) ** 2 * between)
 
 
-def _add_sums(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+def _add_sums(one: HostArray, other: HostArray) -> HostArray:
     """Add sums, which become float64 where int64 might not hold them."""
     if one.dtype.kind == "i" and one.size:
         most = np.abs(one.astype(np.float64)).max() + np.abs(other.astype(np.float64)).max()

@@ -10,7 +10,7 @@ import numpy as np
 from .columns import named_columns
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
     from .columns import Columns
     from .request import Request
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SHOWN = 10  # labels that a warning names
 
 
-def compute_objects(labels: NDArray[Any], values: NDArray[Any] | None, request: Request) -> Columns:
+def compute_objects(labels: HostArray, values: HostArray | None, request: Request) -> Columns:
     """Let scikit-image compute properties; each image of a stack by itself.
 
     An object whose property cannot be computed gets NaN (None in a column of objects) in its row,
@@ -64,7 +64,7 @@ def compute_objects(labels: NDArray[Any], values: NDArray[Any] | None, request: 
 
 
 def _list_regions(
-    labels: NDArray[Any], values: NDArray[Any] | None, request: Request
+    labels: HostArray, values: HostArray | None, request: Request
 ) -> list[tuple[int, Any]]:
     """List the regions of an image, each with its label; nothing is computed yet."""
     from skimage import measure
@@ -90,7 +90,7 @@ def _list_regions(
 
 def _compute_column(
     name: str, key: str, regions: list[tuple[int, Any]], separator: str, quiet: bool = False
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, HostArray]:
     """Compute one property of all regions, as one column or one for each part."""
     from skimage.measure._regionprops import COL_DTYPES
 

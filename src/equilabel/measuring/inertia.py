@@ -5,7 +5,7 @@ All are scikit-image's definitions, with `spacing`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,12 +23,12 @@ from .property import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
     from .measurement import Measurement
 
 
-def covariance(found: Measurement) -> NDArray[Any]:
+def covariance(found: Measurement) -> HostArray:
     """Mean product of two distances from the centroid, (N, rank, rank)."""
     rank = found.rank
     one, other = found.counts.layout.products
@@ -39,7 +39,7 @@ def covariance(found: Measurement) -> NDArray[Any]:
     return tensor
 
 
-def inertia_tensor(found: Measurement) -> NDArray[Any]:
+def inertia_tensor(found: Measurement) -> HostArray:
     """Covariance of coordinates, as a tensor of inertia for mass 1, (N, rank, rank)."""
     tensor = -covariance(found)
     squares = -np.einsum("nii->ni", tensor)
@@ -48,7 +48,7 @@ def inertia_tensor(found: Measurement) -> NDArray[Any]:
     return tensor
 
 
-def inertia_tensor_eigvals(found: Measurement) -> NDArray[Any]:
+def inertia_tensor_eigvals(found: Measurement) -> HostArray:
     """Eigenvalues of the tensor of inertia, greatest first, none below 0."""
     tensor = inertia_tensor(found)
     if tensor.shape[1] == 2:
@@ -60,7 +60,7 @@ def inertia_tensor_eigvals(found: Measurement) -> NDArray[Any]:
     return np.asarray(np.clip(values, 0, None))
 
 
-def axes(found: Measurement) -> NDArray[Any]:
+def axes(found: Measurement) -> HostArray:
     """Lengths of the axes of the ellipse (ellipsoid) of equal second moments, longest first."""
     if found.rank == 2:
         return np.asarray(4 * np.sqrt(inertia_tensor_eigvals(found)))
@@ -68,7 +68,7 @@ def axes(found: Measurement) -> NDArray[Any]:
     return np.asarray(np.sqrt(20 * np.clip(values, 0, None)))
 
 
-def _eigenvalues(tensors: NDArray[Any]) -> NDArray[Any]:
+def _eigenvalues(tensors: HostArray) -> HostArray:
     """Return eigenvalues, greatest first; NaN where a spacing made a tensor infinite."""
     finite = np.isfinite(tensors).all(axis=(1, 2))
     found = np.full(tensors.shape[:2], np.nan)
@@ -76,13 +76,13 @@ def _eigenvalues(tensors: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def eccentricity(found: Measurement) -> NDArray[Any]:
+def eccentricity(found: Measurement) -> HostArray:
     """Square root of 1 - minor / major eigenvalue; 0 for a single pixel."""
     values = inertia_tensor_eigvals(found)
     return np.asarray(np.sqrt(1 - _ratio(values[:, 1], values[:, 0], 1.0)))
 
 
-def orientation(found: Measurement) -> NDArray[Any]:
+def orientation(found: Measurement) -> HostArray:
     """Angle from the first axis to the major axis; pi/4 up or down where none is longer."""
     tensor = inertia_tensor(found)
     a, b, c = tensor[:, 0, 0], tensor[:, 0, 1], tensor[:, 1, 1]
@@ -90,29 +90,29 @@ def orientation(found: Measurement) -> NDArray[Any]:
     return np.where(a == c, level, 0.5 * np.arctan2(-2 * b, c - a))
 
 
-def major_axis(found: Measurement) -> NDArray[Any]:
+def major_axis(found: Measurement) -> HostArray:
     """Longest axis of the ellipse (ellipsoid) of equal second moments."""
     return np.asarray(axes(found)[:, 0])
 
 
-def minor_axis(found: Measurement) -> NDArray[Any]:
+def minor_axis(found: Measurement) -> HostArray:
     """Shortest axis of the ellipse (ellipsoid) of equal second moments."""
     return np.asarray(axes(found)[:, -1])
 
 
-def elongation(found: Measurement) -> NDArray[Any]:
+def elongation(found: Measurement) -> HostArray:
     """Middle per longest axis of the ellipsoid of equal second moments."""
     lengths = axes(found)
     return _ratio(lengths[:, 1], lengths[:, 0], 1.0)
 
 
-def flatness(found: Measurement) -> NDArray[Any]:
+def flatness(found: Measurement) -> HostArray:
     """Shortest per middle axis of the ellipsoid of equal second moments."""
     lengths = axes(found)
     return _ratio(lengths[:, 2], lengths[:, 1], 1.0)
 
 
-def _ratio(part: NDArray[Any], whole: NDArray[Any], empty: float) -> NDArray[Any]:
+def _ratio(part: HostArray, whole: HostArray, empty: float) -> HostArray:
     """Divide, with a value for 0 / 0."""
     return np.asarray(np.divide(part, whole, out=np.full(len(whole), empty), where=whole > 0))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,32 +14,32 @@ from .property import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
     from .measurement import Measurement
 
 
-def mean(found: Measurement) -> NDArray[Any]:
+def mean(found: Measurement) -> HostArray:
     """Mean value."""
     return found.channels(found.means)
 
 
-def least(found: Measurement) -> NDArray[Any]:
+def least(found: Measurement) -> HostArray:
     """Least value."""
     return found.channels(found.values.lows.astype(np.float64))
 
 
-def greatest(found: Measurement) -> NDArray[Any]:
+def greatest(found: Measurement) -> HostArray:
     """Greatest value."""
     return found.channels(found.values.highs.astype(np.float64))
 
 
-def std(found: Measurement) -> NDArray[Any]:
+def std(found: Measurement) -> HostArray:
     """Compute the standard deviation of the values."""
     return found.channels(np.sqrt(found.variances))
 
 
-def total(found: Measurement) -> NDArray[Any]:
+def total(found: Measurement) -> HostArray:
     """Sum of the values."""
     return found.channels(found.values.sums)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from .wide import exact_sums, find_wide
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
 
     from .counts import Counts, Values
 
@@ -101,11 +103,11 @@ class Measurement:
         return find_wide(self.counts.table, self.counts.layout, self.counts.shape)
 
     @cached_property
-    def _exact(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _exact(self) -> tuple[HostArray, HostArray]:
         """Sums of coordinates and of products of these labels, as Python integers."""
         return exact_sums(self.counts, self._wide)
 
-    def channels(self, column: NDArray[Any]) -> NDArray[Any]:
+    def channels(self, column: HostArray) -> HostArray:
         """Drop the last axis, of channels, if the intensity image has none."""
         return column[..., 0] if self.counts.single else column
 

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from equilabel.array_types import HostArray
+
     from .measurement import Measurement
 
 
-def normalized(central: NDArray[Any], spacing: NDArray[Any], unit: float) -> NDArray[Any]:
+def normalized(central: HostArray, spacing: HostArray, unit: float) -> HostArray:
     """Divide central moments by powers of the zeroth; NaN below second order.
 
     Parameters
@@ -40,7 +42,7 @@ def normalized(central: NDArray[Any], spacing: NDArray[Any], unit: float) -> NDA
         Length that is divided out: once for each order of a moment.
     """
     rank = len(spacing)
-    found: NDArray[Any] = np.full(central.shape, np.nan)
+    found: HostArray = np.full(central.shape, np.nan)
     whole = central.reshape(-1, 4**rank)[:, 0]
     for powers in product(range(4), repeat=rank):
         order = sum(powers)
@@ -50,7 +52,7 @@ def normalized(central: NDArray[Any], spacing: NDArray[Any], unit: float) -> NDA
     return found
 
 
-def hu(central: NDArray[Any], spacing: NDArray[Any]) -> NDArray[Any]:
+def hu(central: HostArray, spacing: HostArray) -> HostArray:
     """Hu's invariants (1962) from the central moments of 2D objects, (N, 7).
 
     Where spacings differ, lengths count in the square root of the area of a pixel, so that the
@@ -73,59 +75,59 @@ def hu(central: NDArray[Any], spacing: NDArray[Any]) -> NDArray[Any]:
     return np.stack(invariants, axis=1)
 
 
-def raw(found: Measurement) -> NDArray[Any]:
+def raw(found: Measurement) -> HostArray:
     """Moments around the corner of the bounding box, (N, 4, 4[, 4])."""
     return found.scaled(found.counts.moments["raw"])
 
 
-def central(found: Measurement) -> NDArray[Any]:
+def central(found: Measurement) -> HostArray:
     """Moments around the centroid, (N, 4, 4[, 4])."""
     return found.scaled(found.counts.moments["central"])
 
 
-def central_normalized(found: Measurement) -> NDArray[Any]:
+def central_normalized(found: Measurement) -> HostArray:
     """Central moments, free of scale."""
     return normalized(central(found), found.spacing, float(found.spacing.min()))
 
 
-def hu_invariants(found: Measurement) -> NDArray[Any]:
+def hu_invariants(found: Measurement) -> HostArray:
     """Hu's seven invariants."""
     return hu(central(found), found.spacing)
 
 
-def weighted_local(found: Measurement) -> NDArray[Any]:
+def weighted_local(found: Measurement) -> HostArray:
     """Mean coordinate weighted by values, from the corner of the bounding box."""
     return found.channels(_weighted_local(found))
 
 
-def weighted_centroid(found: Measurement) -> NDArray[Any]:
+def weighted_centroid(found: Measurement) -> HostArray:
     """Mean coordinate weighted by values."""
     corner = found.first * found.spacing
     return found.channels(_weighted_local(found) + corner[..., None])
 
 
-def weighted(found: Measurement) -> NDArray[Any]:
+def weighted(found: Measurement) -> HostArray:
     """Moments of values around the corner of the bounding box, (N, 4, 4[, 4])."""
     return found.channels(found.scaled(found.counts.moments["weighted"]))
 
 
-def weighted_central(found: Measurement) -> NDArray[Any]:
+def weighted_central(found: Measurement) -> HostArray:
     """Moments of values around their centroid, (N, 4, 4[, 4])."""
     return found.channels(_weighted_central(found))
 
 
-def weighted_normalized(found: Measurement) -> NDArray[Any]:
+def weighted_normalized(found: Measurement) -> HostArray:
     """Weighted central moments, free of scale."""
     unit = float(found.spacing.min())
     return _each_channel(found, lambda moments: normalized(moments, found.spacing, unit))
 
 
-def weighted_hu(found: Measurement) -> NDArray[Any]:
+def weighted_hu(found: Measurement) -> HostArray:
     """Hu's seven invariants of the values."""
     return _each_channel(found, lambda moments: hu(moments, found.spacing))
 
 
-def weighted_means(moments: NDArray[Any], rank: int) -> NDArray[np.float64]:
+def weighted_means(moments: HostArray, rank: int) -> NDArray[np.float64]:
     """Return the mean coordinate weighted by values, (N, rank, C), from weighted moments."""
     flat = moments.reshape(len(moments), 4**rank, moments.shape[-1])
     with np.errstate(all="ignore"):
@@ -133,17 +135,15 @@ def weighted_means(moments: NDArray[Any], rank: int) -> NDArray[np.float64]:
     return np.stack(parts, axis=1)
 
 
-def _weighted_local(found: Measurement) -> NDArray[Any]:
+def _weighted_local(found: Measurement) -> HostArray:
     return weighted_means(found.scaled(found.counts.moments["weighted"]), found.rank)
 
 
-def _weighted_central(found: Measurement) -> NDArray[Any]:
+def _weighted_central(found: Measurement) -> HostArray:
     return found.scaled(found.counts.moments["weighted_central"])
 
 
-def _each_channel(
-    found: Measurement, derive: Callable[[NDArray[Any]], NDArray[Any]]
-) -> NDArray[Any]:
+def _each_channel(found: Measurement, derive: Callable[[HostArray], HostArray]) -> HostArray:
     """Derive a column from the weighted central moments of each channel."""
     moments = _weighted_central(found)
     parts = [derive(moments[..., channel]) for channel in range(moments.shape[-1])]

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from equilabel.array_types import HostArray
+
+    from .contract import Box
     from .counts import Counts
 
 
@@ -103,7 +106,7 @@ def compute_table(
     *,
     separator: str = "-",
     spacing: float | Sequence[float] | None = None,
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, HostArray]:
     """Compute columns from counts, as `regionprops_table` does from an image.
 
     Parameters
@@ -169,7 +172,7 @@ def _move_first(
 
 
 def _check_part(
-    sides: tuple[int, ...], box: Any, origin: tuple[Any, ...], shape: tuple[Any, ...]
+    sides: tuple[int, ...], box: Box | None, origin: tuple[Any, ...], shape: tuple[Any, ...]
 ) -> None:
     """Raise TypeError or ValueError unless a box lies in a piece and the piece in the image."""
     axes = len(sides)

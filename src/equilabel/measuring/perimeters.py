@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,10 +21,12 @@ from .property import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.array_types import HostArray
+
     from .measurement import Measurement
 
 
-def perimeter(found: Measurement) -> NDArray[Any]:
+def perimeter(found: Measurement) -> HostArray:
     """Length of the line through the centers of border pixels, by Benkrid and Crookes' weights.
 
     Their weights are 1, sqrt(2) and the mean of both: what a chain code through the pixel adds.
@@ -36,7 +38,7 @@ def perimeter(found: Measurement) -> NDArray[Any]:
     return _weigh(counts, steps)
 
 
-def exposed(found: Measurement) -> NDArray[Any]:
+def exposed(found: Measurement) -> HostArray:
     """Length (area) of the pixel edges (voxel faces) that border on something else."""
     steps = np.abs(found.counts.layout.steps[:, 3 - len(found.spacing) :])
     pairs = found.group("pairs")
@@ -47,7 +49,7 @@ def exposed(found: Measurement) -> NDArray[Any]:
     return length
 
 
-def crofton(found: Measurement) -> NDArray[Any]:
+def crofton(found: Measurement) -> HostArray:
     """Length of the outline (area of the surface) from the intercepts along grid lines.
 
     By the formula of Cauchy and Crofton it is the mean over all directions of the number of
@@ -92,24 +94,24 @@ def _weigh(counts: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[n
     return np.asarray(total)
 
 
-def circularity(found: Measurement) -> NDArray[Any]:
+def circularity(found: Measurement) -> HostArray:
     """Area per area of the disk with the same perimeter_crofton."""
     area = found.pixels * found.spacing.prod()
     return np.asarray(4 * np.pi * area / crofton(found) ** 2)
 
 
-def sphericity(found: Measurement) -> NDArray[Any]:
+def sphericity(found: Measurement) -> HostArray:
     """Surface of the ball with the same volume per surface_area_crofton."""
     volume = found.pixels * found.spacing.prod()
     return np.asarray(np.cbrt(36 * np.pi) * np.cbrt(volume) ** 2 / crofton(found))
 
 
-def euler_full(found: Measurement) -> NDArray[Any]:
+def euler_full(found: Measurement) -> HostArray:
     """Euler number if pixels connect through corners, too."""
     return found.group("euler_full")[:, 0]
 
 
-def euler_faces(found: Measurement) -> NDArray[Any]:
+def euler_faces(found: Measurement) -> HostArray:
     """Euler number if pixels connect through faces alone."""
     return found.group("euler_face")[:, 0]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
     from .measurement import Measurement
 
@@ -50,7 +50,7 @@ class Property:
     source: Literal["skimage", "equilabel"] = "skimage"
     unit: str = ""
     needs: tuple[str, ...] = ()
-    formula: Callable[[Measurement], NDArray[Any]] | None = None
+    formula: Callable[[Measurement], HostArray] | None = None
 
     @property
     def counted(self) -> bool:
@@ -62,7 +62,7 @@ class Property:
         """Whether it follows from counts of parts of an image that were added up."""
         return self.counted and not set(self.needs) & {"raw", "central", "weighted"}
 
-    def compute(self, found: Measurement) -> NDArray[Any]:
+    def compute(self, found: Measurement) -> HostArray:
         """Apply the formula."""
         if self.formula is None:
             message = f"property {self.name!r} has no formula; scikit-image computes it."

@@ -21,7 +21,9 @@ from .plan import Plan, make_plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from equilabel.array_types import Array, HostArray
 
     from .columns import Columns
     from .counts import Counts
@@ -48,13 +50,13 @@ class Request:
     """
 
     plan: Plan
-    values: Any
+    values: Array
     spacing: tuple[float, ...]
     given_spacing: Any = None
     separator: str = "-"
     cache: bool = True
 
-    def table(self, counts: Counts, labels: Any) -> dict[str, NDArray[Any]]:
+    def table(self, counts: Counts, labels: Array) -> dict[str, HostArray]:
         """Compute all columns, in the order in which they were asked for.
 
         Parameters
@@ -63,13 +65,13 @@ class Request:
         labels : array of int, or None
             Image of labels; needed only if `plan.needs_labels`.
         """
-        found: dict[str, NDArray[Any]] = {}
+        found: dict[str, HostArray] = {}
         groups = self.columns(counts, labels)
         for name in self.plan.order:
             found |= groups[name]
         return found
 
-    def columns(self, counts: Counts, labels: Any) -> Columns:
+    def columns(self, counts: Counts, labels: Array) -> Columns:
         """Compute the columns of each property by its name."""
         plan = self.plan
         groups = compute_columns(counts, plan.columns, self.spacing, self.separator)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,68 +17,68 @@ from .property import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
     from .measurement import Measurement
 
 
-def label(found: Measurement) -> NDArray[Any]:
+def label(found: Measurement) -> HostArray:
     """Return the number of the object."""
     return found.counts.labels
 
 
-def frame(found: Measurement) -> NDArray[Any]:
+def frame(found: Measurement) -> HostArray:
     """Find the image of a stack in which the object is."""
     return found.counts.begins[:, 0]
 
 
-def num_pixels(found: Measurement) -> NDArray[Any]:
+def num_pixels(found: Measurement) -> HostArray:
     """Count the pixels."""
     return found.pixels
 
 
-def area(found: Measurement) -> NDArray[Any]:
+def area(found: Measurement) -> HostArray:
     """Pixels times the area (volume) of one."""
     return np.asarray(found.pixels * found.spacing.prod())
 
 
-def bbox(found: Measurement) -> NDArray[Any]:
+def bbox(found: Measurement) -> HostArray:
     """First pixel along each axis, then last + 1 along each."""
     return np.concatenate([found.first, found.last], axis=1)
 
 
-def area_bbox(found: Measurement) -> NDArray[Any]:
+def area_bbox(found: Measurement) -> HostArray:
     """Area (volume) of the bounding box."""
     return np.asarray(_box_pixels(found) * found.spacing.prod())
 
 
-def extent(found: Measurement) -> NDArray[Any]:
+def extent(found: Measurement) -> HostArray:
     """Pixels per pixel of the bounding box."""
     return np.asarray(found.pixels / _box_pixels(found))
 
 
-def centroid(found: Measurement) -> NDArray[Any]:
+def centroid(found: Measurement) -> HostArray:
     """Mean coordinate along each axis."""
     return np.asarray((found.first + found.local) * found.spacing)
 
 
-def centroid_local(found: Measurement) -> NDArray[Any]:
+def centroid_local(found: Measurement) -> HostArray:
     """Mean coordinate from the corner of the bounding box."""
     return np.asarray(found.local * found.spacing)
 
 
-def equivalent_diameter_area(found: Measurement) -> NDArray[Any]:
+def equivalent_diameter_area(found: Measurement) -> HostArray:
     """Diameter of the disk (ball) of the same area (volume), as scikit-image defines it."""
     return np.asarray((2 * found.rank * area(found) / np.pi) ** (1 / found.rank))
 
 
-def touches_border(found: Measurement) -> NDArray[Any]:
+def touches_border(found: Measurement) -> HostArray:
     """Whether a pixel lies first or last along an axis that is longer than 1."""
     long = found.sides > 1
     return np.asarray((((found.first == 0) | (found.last == found.sides)) & long).any(axis=1))
 
 
-def _box_pixels(found: Measurement) -> NDArray[Any]:
+def _box_pixels(found: Measurement) -> HostArray:
     return np.asarray(np.prod((found.last - found.first).T, axis=0))
 
 

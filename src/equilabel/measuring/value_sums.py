@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.array_types import Array, HostArray
+
+    from .contract import Accumulator
+
 LIMIT = 2**63  # what a sum may reach before its digits are summed instead
 
 
-def sum_values(found: Any, values: Any, pixels: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+def sum_values(
+    found: Accumulator, values: Array, pixels: NDArray[np.int64]
+) -> tuple[HostArray, ...]:
     """Sum the values of each label, and find the least and greatest.
 
     Parameters
@@ -45,7 +51,7 @@ def sum_values(found: Any, values: Any, pixels: NDArray[np.int64]) -> tuple[NDAr
     return (sums, lows, highs, *squares)
 
 
-def _exact_sums(found: Any, values: Any, most: int) -> NDArray[Any]:
+def _exact_sums(found: Accumulator, values: Array, most: int) -> HostArray:
     """Sum digits of the values, and put them together as Python integers.
 
     The digits are so short that 64 bits hold the sums over `most` pixels.
@@ -62,7 +68,7 @@ def _exact_sums(found: Any, values: Any, most: int) -> NDArray[Any]:
     return total
 
 
-def _fitted(sums: NDArray[Any]) -> NDArray[Any]:
+def _fitted(sums: HostArray) -> HostArray:
     """Return Python integers as int64 if all of them fit, otherwise as float64."""
     if all(-(2**63) <= value < 2**63 for value in sums.flat):
         return sums.astype(np.int64)

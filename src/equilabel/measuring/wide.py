@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from equilabel.array_types import Array, HostArray
+
     from .counts import Counts
 
 LIMIT = 2**62  # what a difference of two sums may reach
@@ -62,10 +64,10 @@ def largest_sum(sides: tuple[int, ...], stacked: bool, products: bool) -> int:
 
 def sum_wide(
     kernels: Any,
-    labels: Any,
+    labels: Array,
     wanted: NDArray[np.int64],
     layout: Layout,
-) -> NDArray[Any]:
+) -> HostArray:
     """Sum coordinates, and products of two, of some labels exactly.
 
     Parameters
@@ -95,7 +97,7 @@ def sum_wide(
     return total
 
 
-def moved(table: NDArray[Any], layout: Layout, origin: NDArray[Any]) -> NDArray[Any]:
+def moved(table: HostArray, layout: Layout, origin: HostArray) -> HostArray:
     """Return sums of coordinates and of products with the coordinates moved by an origin.
 
     Parameters
@@ -124,7 +126,7 @@ def upper_words(
     table: NDArray[np.int64],
     layout: Layout,
     rows: NDArray[np.int64],
-    exact: NDArray[Any],
+    exact: HostArray,
 ) -> NDArray[np.int64]:
     """Return what `Counts.high` holds: right in the rows whose exact sums are given."""
     high = np.zeros((len(table), len(layout.wide_columns)), np.int64)
@@ -132,7 +134,7 @@ def upper_words(
     return high
 
 
-def exact_sums(counts: Counts, rows: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+def exact_sums(counts: Counts, rows: NDArray[np.int64]) -> tuple[HostArray, HostArray]:
     """Put both words of sums along spatial axes, and of products, together for some labels."""
     layout = counts.layout
     low = counts.table[rows][:, layout.wide_columns]
@@ -159,13 +161,13 @@ def boxes(shape: tuple[int, ...], power: int) -> Iterator[tuple[tuple[int, int],
     yield from product(*spans)
 
 
-def split(numbers: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def split(numbers: HostArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Split integers of 128 bits into low and high words, both as int64."""
     low = (numbers % WORD).astype(np.uint64).view(np.int64)
     return low, (numbers // WORD).astype(np.int64)
 
 
-def join(low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[Any]:
+def join(low: NDArray[np.int64], high: NDArray[np.int64]) -> HostArray:
     """Put words of `split` together, as Python integers."""
     return np.asarray(low.view(np.uint64).astype(object) + high.astype(object) * WORD)
 

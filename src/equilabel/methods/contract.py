@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from equilabel.array_types import Array
+
 
 class Domain(Protocol):
     """What is connected to what: a grid of pixels, a lattice of bonds, a graph.
@@ -35,9 +37,9 @@ class Roots(NamedTuple):
         kalentev.recipe`; rows of zeros in between.
     """
 
-    roots: Any
+    roots: Array
     rounds: int = 1
-    counts: Any = None
+    counts: Array = None
 
 
 class Recipe(Protocol):

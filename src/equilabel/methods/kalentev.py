@@ -7,9 +7,12 @@ Listings 1 to 3, for any number of axes and any neighborhood; Listing 4 for size
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .contract import Domain, Roots
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
 
 
 class Passes(Protocol):
@@ -19,23 +22,23 @@ class Passes(Protocol):
         """Label every foreground element with its own index in the padded image (Listing 1)."""
         ...
 
-    def scan(self, grid: Any, labels: Any) -> bool:
+    def scan(self, grid: Any, labels: Array) -> bool:
         """Lower what each label refers to; tell whether any was lowered (Listing 3)."""
         ...
 
-    def analyze(self, labels: Any) -> None:
+    def analyze(self, labels: Array) -> None:
         """Point every element at the end of its chain of labels (Listing 2)."""
         ...
 
-    def init_counts(self, grid: Any, labels: Any) -> Any:
+    def init_counts(self, grid: Any, labels: Array) -> Any:
         """Count every element and its exposed faces as its own component (Section 4)."""
         ...
 
-    def analyze_counts(self, labels: Any, counts: Any) -> None:
+    def analyze_counts(self, labels: Array, counts: Array) -> None:
         """Do as `analyze`, and move the counts of each element to that end (Listing 4)."""
         ...
 
-    def crop(self, grid: Any, labels: Any) -> Any:
+    def crop(self, grid: Any, labels: Array) -> Any:
         """Take the padding off: labels become roots."""
         ...
 

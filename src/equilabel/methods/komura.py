@@ -5,9 +5,12 @@ Y. Komura, A generalized GPU-based connected component labeling algorithm, arXiv
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .contract import Domain, Roots
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
 
 
 class Passes(Protocol):
@@ -17,11 +20,11 @@ class Passes(Protocol):
         """Label every foreground element with its lowest neighbor, or itself."""
         ...
 
-    def analyze(self, labels: Any) -> None:
+    def analyze(self, labels: Array) -> None:
         """Point every element at the end of its chain of labels."""
         ...
 
-    def reduce_labels(self, grid: Any, labels: Any) -> None:
+    def reduce_labels(self, grid: Any, labels: Array) -> None:
         """Unite every element with its other neighbors (Algorithm 1)."""
         ...
 

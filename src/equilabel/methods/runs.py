@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from equilabel.array_types import Array
+
     from .contract import Domain
 
 
 class Passes(Protocol):
     """The passes of a device; `table` holds the runs of an image there."""
 
-    def pack(self, grid: Any, room: Any) -> Any:
+    def pack(self, grid: Any, room: Array) -> Any:
         """Find the runs of an image."""
         ...
 
@@ -20,7 +22,7 @@ class Passes(Protocol):
         ...
 
 
-def recipe(passes: Passes, domain: Domain, *, room: Any = None) -> Any:
+def recipe(passes: Passes, domain: Domain, *, room: Array = None) -> Any:
     """Find the runs of an image and unite those that touch.
 
     Parameters

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
 
 def take_channel(
-    image: NDArray[Any], axis: int | None, channel: int | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
+    image: HostArray, axis: int | None, channel: int | None
+) -> tuple[HostArray, HostArray]:
     """Return the image to binarize, and the one to measure with channels last.
 
     Parameters

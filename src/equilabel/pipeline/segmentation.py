@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class Segmentation:
         Method and device that labeled the image.
     """
 
-    labels: NDArray[Any]
+    labels: HostArray
     table: pd.DataFrame
     threshold: float | tuple[float, float] | None
     num: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .curves import hilbert, spiral
 from .fields import blobs, porous_medium
@@ -14,7 +14,7 @@ from .nuclei import nuclei_2d, nuclei_3d, nuclei_mask
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
 __all__ = [
     "SAMPLES",
@@ -51,7 +51,7 @@ class Sample:
         Seconds between the frames of a movie.
     """
 
-    make: Callable[..., NDArray[Any]]
+    make: Callable[..., HostArray]
     description: str
     axes: str = "YX"
     spacing: Mapping[str, float] = field(default_factory=dict)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .directories import refuse
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
 AXES = "TCZYX"
 
 
-def canonical(pixels: NDArray[Any], axes: str) -> tuple[NDArray[Any], str, tuple[str, ...]]:
+def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, ...]]:
     """Rename and reorder the axes of an image to T, C, Z, Y, X.
 
     Axes of length 1 are dropped, but for Y and X. Samples (S) become channels. Letters without

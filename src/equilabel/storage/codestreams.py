@@ -7,10 +7,10 @@ elsewhere, JPEG 2000 does so only after decoding, and fax codes carry no size at
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
 FAX = {2: "tiff_ccitt", 3: "group3", 4: "group4"}  # compressions, as Pillow names them
 # Ends of pages that a writer may leave out: length and value of a code, and how many of them.
@@ -66,7 +66,7 @@ def jpeg2000_frame(data: bytes) -> Frame | None:
     return Frame(bottom - top, right - left, samples, bits, kind)
 
 
-def is_fax_of(pixels: NDArray[Any], data: bytes, compression: int, t4_options: int) -> bool:
+def is_fax_of(pixels: HostArray, data: bytes, compression: int, t4_options: int) -> bool:
     """Return whether a fax stream holds exactly these pixels.
 
     Fax codes have no size: decoded with another width they are another picture, without an

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from equilabel.array_types import HostArray
+
 CLASSIC_BYTES = 2**32 - 2**25  # what a classic TIFF can hold, less room for its directories
 MOST_LABELS = 2**32 - 1  # OME has no integers of 64 bits
 
@@ -121,7 +123,7 @@ def _storable(labels: ArrayLike, axes: str) -> NDArray[np.unsignedinteger[Any]]:
     return labels.astype(dtype, copy=False)
 
 
-def _identifier(labels: NDArray[Any], metadata: Mapping[str, object]) -> str:
+def _identifier(labels: HostArray, metadata: Mapping[str, object]) -> str:
     """Return the UUID of an OME file, computed from its content.
 
     tifffile's own would hold the network address of the machine and the time.

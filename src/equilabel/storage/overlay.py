@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
     from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
 
 LONGEST = 2048  # pixels of the picture's longer side, at most
 GOOD = 1200  # small images are enlarged to about this
@@ -42,7 +44,7 @@ PALETTE = np.array(
 
 def write_overlay(
     path: Path | str,
-    image: NDArray[Any],
+    image: HostArray,
     labels: NDArray[np.integer],
     *,
     spacing: Sequence[float] | None = None,
@@ -96,7 +98,7 @@ def write_overlay(
         Image.fromarray(picture).save(unfinished, format="PNG")
 
 
-def _draw(image: NDArray[Any], labels: NDArray[Any], repeat: tuple[int, int]) -> NDArray[np.uint8]:
+def _draw(image: HostArray, labels: HostArray, repeat: tuple[int, int]) -> NDArray[np.uint8]:
     """Draw the chosen planes side by side; `repeat` makes their elements about square."""
     height, width = image.shape[-2] * repeat[0], image.shape[-1] * repeat[1]
     chosen, columns = _planes(image.shape[:-2], height / width)
@@ -157,9 +159,7 @@ def _spread(size: int, most: int) -> list[int]:
     return [(2 * part + 1) * size // (2 * parts) for part in range(parts)]
 
 
-def _blocks(
-    combine: np.ufunc, plane: NDArray[Any], step: int, dtype: npt.DTypeLike
-) -> NDArray[Any]:
+def _blocks(combine: np.ufunc, plane: HostArray, step: int, dtype: npt.DTypeLike) -> HostArray:
     """Reduce blocks of `step` by `step` elements, ragged ends included; sums become means."""
     if step == 1:
         return plane.astype(dtype)
@@ -175,7 +175,7 @@ def _blocks(
     return plane
 
 
-def _enlarge(plane: NDArray[Any], factor: int, repeat: tuple[int, int]) -> NDArray[Any]:
+def _enlarge(plane: HostArray, factor: int, repeat: tuple[int, int]) -> HostArray:
     return plane.repeat(factor * repeat[0], axis=0).repeat(factor * repeat[1], axis=1)
 
 
@@ -193,7 +193,7 @@ def _shades(grays: list[NDArray[np.float32]]) -> list[NDArray[np.uint8]]:
     return [(level**GAMMA * BRIGHTEST).astype(np.uint8) for level in levels]
 
 
-def _edges(plane: NDArray[Any], width: int) -> NDArray[np.bool_]:
+def _edges(plane: HostArray, width: int) -> NDArray[np.bool_]:
     """Mark the outermost `width` pixels of every object; the picture's border is no edge."""
     edge = np.zeros(plane.shape, dtype=bool)
     for distance in range(1, width + 1):
@@ -207,7 +207,7 @@ def _edges(plane: NDArray[Any], width: int) -> NDArray[np.bool_]:
     return edge
 
 
-def _colors(planes: list[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def _colors(planes: list[HostArray]) -> tuple[HostArray, NDArray[np.intp]]:
     """Assign colors, so that neighboring objects differ, on a map of nearest objects.
 
     Returns its labels, sorted, and for each a color that no neighbor has, as far as the palette
@@ -240,9 +240,7 @@ def _colors(planes: list[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.intp]]
     return known, colors
 
 
-def _lookup(
-    labels: NDArray[Any], known: NDArray[Any], colors: NDArray[np.intp]
-) -> NDArray[np.intp]:
+def _lookup(labels: HostArray, known: HostArray, colors: NDArray[np.intp]) -> NDArray[np.intp]:
     if not known.size:
         return (labels % len(PALETTE)).astype(np.intp)
     place = np.searchsorted(known, labels).clip(max=known.size - 1)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
     # As tifffile calls it: stored bytes and index to pixels, their position in the image, and
     # the shape of the strip or tile as (depth, length, width, samples).
-    Decode = Callable[..., tuple[NDArray[Any], tuple[int, ...], tuple[int, ...]]]
+    Decode = Callable[..., tuple[HostArray, tuple[int, ...], tuple[int, ...]]]
 
 JPEG = {6, 7, 33007, 34892}
 JPEG_2000 = {33003, 33004, 33005, 34712}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
+    from equilabel.array_types import Array, HostArray
 
     from .metadata import Described
     from .pages import Page
@@ -98,7 +98,7 @@ def opened(
         yield images, announced
 
 
-def try_decoding(image: Any) -> None:
+def try_decoding(image: Array) -> None:
     """Decode the first and the last strip or tile of an image that `opened` has checked.
 
     Enough to notice that its pages announce another size or type than they hold.
@@ -108,7 +108,7 @@ def try_decoding(image: Any) -> None:
         try_ends(page.parent.filehandle, page)
 
 
-def decoded(image: Any) -> tuple[NDArray[Any], str, tuple[str, ...]]:
+def decoded(image: Array) -> tuple[HostArray, str, tuple[str, ...]]:
     """Decode an image, with its axes in the order T, C, Z, Y, X.
 
     Parameters
@@ -167,7 +167,7 @@ def _written_one_by_one(images: Sequence[Any]) -> bool:
     )
 
 
-def _try_others(image: Any, pages: Sequence[Page]) -> None:
+def _try_others(image: Array, pages: Sequence[Page]) -> None:
     """Refuse a file with another page that does not decode: it may belong to the image."""
     own = {page.offset for page in image}
     for number in {p.layout: k for k, p in enumerate(pages) if p.offset not in own}.values():

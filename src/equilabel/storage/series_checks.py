@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import BinaryIO
 
+    from equilabel.array_types import Array
+
     from .metadata import Described
     from .pages import Page, Pages
 
@@ -20,7 +22,7 @@ JPEG_XR = (22610, 34934)
 MICROSCOPES = ("lsm", "mmstack")
 
 
-def check_image(image: Any, announced: Described, series: int, pages: Sequence[Page]) -> None:
+def check_image(image: Array, announced: Described, series: int, pages: Sequence[Page]) -> None:
     """Refuse an image that differs from its description, or that cannot be decoded."""
     import tifffile
 
@@ -44,7 +46,7 @@ def check_image(image: Any, announced: Described, series: int, pages: Sequence[P
         refuse(f"hold the {announced.elements} values it announces", image.size)
 
 
-def check_pages(image: Any, pages: Sequence[Page], size: int) -> None:
+def check_pages(image: Array, pages: Sequence[Page], size: int) -> None:
     """Refuse a stack if pages are missing, differ, or lie beyond the `size` bytes of the file."""
     layouts = {page.offset: page.layout for page in pages}
     layout, first = layouts.get(image.keyframe.offset), image.keyframe
@@ -64,7 +66,7 @@ def check_pages(image: Any, pages: Sequence[Page], size: int) -> None:
         refuse(f"hold the {image.size} values it announces", f"{len(listed)} pages of {each}")
 
 
-def check_memory(image: Any, limit: int | None) -> None:
+def check_memory(image: Array, limit: int | None) -> None:
     """Refuse an image that needs more memory than allowed, before it is decoded."""
     import tifffile
 
@@ -81,7 +83,7 @@ def check_memory(image: Any, limit: int | None) -> None:
         refuse(rule, readable(size), remedy)
 
 
-def check_alike(image: Any, pages: Sequence[Page]) -> None:
+def check_alike(image: Array, pages: Sequence[Page]) -> None:
     """Refuse a stack without a description if not all pages of one size are alike."""
     layout = pages[0].layout
     alike = sum(page.layout[:2] == layout[:2] for page in pages)  # shape and bits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .directories import UnreadableImageError
 from .labels import write_labels
@@ -12,7 +12,7 @@ from .metadata import calibration
 from .series import decoded, opened, try_decoding
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
 __all__ = ["TiffImage", "UnreadableImageError", "check_tiff", "read_tiff", "write_labels"]
 
@@ -43,7 +43,7 @@ class TiffImage:
         Sentences on what had to be guessed or left out.
     """
 
-    pixels: NDArray[Any]
+    pixels: HostArray
     axes: str
     spacing: dict[str, float]
     unit: str

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from equilabel.array_types import Array, HostArray
+
     Counts = NDArray[np.int64]
-    Criterion = Callable[[Counts, NDArray[Any]], float]
+    Criterion = Callable[[Counts, HostArray], float]
 
 ROUNDS = 10_000  # of smoothing, before the search for two peaks is given up
 
@@ -27,7 +29,7 @@ class NoThresholdError(ValueError, RuntimeError):
     """A criterion finds no threshold in an image."""
 
 
-def otsu(counts: Counts, values: NDArray[Any]) -> float:
+def otsu(counts: Counts, values: HostArray) -> float:
     """Find Otsu's threshold, which maximizes the variance between the two classes.
 
     Parameters
@@ -57,7 +59,7 @@ def otsu(counts: Counts, values: NDArray[Any]) -> float:
     return _item(values[np.argmax(apart)])
 
 
-def yen(counts: Counts, values: NDArray[Any]) -> float:
+def yen(counts: Counts, values: HostArray) -> float:
     """Find Yen's threshold, which maximizes a correlation criterion.
 
     Parameters
@@ -84,7 +86,7 @@ def yen(counts: Counts, values: NDArray[Any]) -> float:
     return _item(values[criterion.argmax()])
 
 
-def isodata(counts: Counts, values: NDArray[Any]) -> float:
+def isodata(counts: Counts, values: HostArray) -> float:
     """Find the lowest threshold halfway between the means of the two classes.
 
     Parameters
@@ -116,7 +118,7 @@ def isodata(counts: Counts, values: NDArray[Any]) -> float:
     return _item(values[np.abs(distance).argmin()])
 
 
-def triangle(counts: Counts, values: NDArray[Any]) -> float:
+def triangle(counts: Counts, values: HostArray) -> float:
     """Find the value farthest below the line from the peak to the end of the longer tail.
 
     Parameters
@@ -143,7 +145,7 @@ def triangle(counts: Counts, values: NDArray[Any]) -> float:
     return _item(values[np.argmax(distance)])
 
 
-def minimum(counts: Counts, values: NDArray[Any]) -> float:
+def minimum(counts: Counts, values: HostArray) -> float:
     """Find the minimum between the two peaks of a histogram, which is smoothed until it has two.
 
     Parameters
@@ -182,7 +184,7 @@ def minimum(counts: Counts, values: NDArray[Any]) -> float:
     return _item(values[first + np.argmin(smooth[first : last + 1])])
 
 
-def li(counts: Counts, values: NDArray[Any]) -> float:
+def li(counts: Counts, values: HostArray) -> float:
     """Find Li's threshold, which minimizes the cross entropy of an image and its class means.
 
     Parameters
@@ -203,7 +205,7 @@ def li(counts: Counts, values: NDArray[Any]) -> float:
     offsets = values - values[0]
     weights = counts.astype(np.float32)
 
-    def means(threshold: float) -> tuple[Any, Any]:
+    def means(threshold: float) -> tuple[float, float]:
         above = offsets > threshold
         return (
             np.average(offsets[~above], weights=weights[~above]),
@@ -214,7 +216,7 @@ def li(counts: Counts, values: NDArray[Any]) -> float:
     return _item(descend(start, 0.5, means) + values[0])
 
 
-def li_of_floats(pixels: NDArray[Any]) -> float:
+def li_of_floats(pixels: HostArray) -> float:
     """Find Li's threshold in an image of floats, without a histogram.
 
     Parameters
@@ -232,7 +234,7 @@ def li_of_floats(pixels: NDArray[Any]) -> float:
     tolerance = _number(gaps[gaps > 0].min()) / 2
     del gaps
 
-    def means(threshold: float) -> tuple[Any, Any]:
+    def means(threshold: float) -> tuple[float, float]:
         above = pixels > threshold
         if not above.any():  # the threshold was rounded up to the brightest pixel
             return _number(np.mean(pixels)), pixels.dtype.type(0)
@@ -241,7 +243,7 @@ def li_of_floats(pixels: NDArray[Any]) -> float:
     return _item(descend(_number(np.mean(pixels)), tolerance, means) + lowest)
 
 
-def descend(start: Any, tolerance: Any, means: Callable[[Any], tuple[Any, Any]]) -> Any:
+def descend(start: float, tolerance: float, means: Callable[[float], tuple[float, float]]) -> float:
     """Iterate Li's threshold until it converges, or repeats.
 
     Parameters
@@ -286,7 +288,7 @@ def _peaks(heights: NDArray[np.float32]) -> NDArray[np.intp]:
     return moves[falls & np.concatenate([[True], ~falls[:-1]])] if len(moves) else moves
 
 
-def _number(array: Any) -> Any:
+def _number(array: Array) -> Any:
     """Bring a number to the host, in its type."""
     return fetch(array)[()]
 

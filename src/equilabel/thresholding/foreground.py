@@ -18,8 +18,9 @@ from .smoothing import as_pixels, extremes, gaussian, smooth
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from equilabel.array_types import Array, HostArray
     from equilabel.grid import Compare
 
 
@@ -34,17 +35,17 @@ class ThresholdedImage(NamedTuple):
         The comparison that foreground pixels fulfill, with a number of the type of `pixels`.
     """
 
-    pixels: Any
+    pixels: Array
     foreground: Foreground
 
-    def mask(self) -> Any:
+    def mask(self) -> Array:
         """Return the foreground as an array of bool."""
         if self.pixels.dtype == np.bool_:
             return self.pixels
         return self.foreground.mask(self.pixels)
 
 
-def from_mask(mask: Any) -> ThresholdedImage:
+def from_mask(mask: Array) -> ThresholdedImage:
     """Return a mask as an image whose threshold has been applied already."""
     return ThresholdedImage(mask, Foreground("!=", np.False_, values=False))
 
@@ -88,13 +89,13 @@ def apply_threshold(
     return _compare_with(pixels, level, dark=dark, strict=constant), float(level)
 
 
-def comparable(pixels: NDArray[Any]) -> NDArray[Any]:
+def comparable(pixels: HostArray) -> HostArray:
     """Convert float16 to float32, as thresholds would be rounded."""
     return pixels.astype(np.float32) if pixels.dtype == np.float16 else pixels
 
 
 def _compare_with(
-    pixels: NDArray[Any], level: float, *, dark: bool, strict: bool = False
+    pixels: HostArray, level: float, *, dark: bool, strict: bool = False
 ) -> ThresholdedImage:
     """Compare pixels with a level: above it; if dark, up to it; if dark and strict, below it."""
     if pixels.dtype == np.bool_:
@@ -122,7 +123,7 @@ def _operator(dark: bool, strict: bool) -> Compare:
     return "<" if strict else "<="
 
 
-def _hysteresis(pixels: NDArray[Any], low: float, high: float, *, dark: bool, stacked: bool) -> Any:
+def _hysteresis(pixels: HostArray, low: float, high: float, *, dark: bool, stacked: bool) -> Array:
     """Keep pixels above the low threshold that are connected to pixels above the high one."""
     weak = _compare_with(pixels, high if dark else low, dark=dark).mask()
     strong = _compare_with(pixels, low if dark else high, dark=dark).mask()
@@ -134,8 +135,8 @@ def _hysteresis(pixels: NDArray[Any], low: float, high: float, *, dark: bool, st
 
 
 def _local(
-    pixels: NDArray[Any], block: Sequence[float], shift: float, *, dark: bool, stacked: bool
-) -> Any:
+    pixels: HostArray, block: Sequence[float], shift: float, *, dark: bool, stacked: bool
+) -> Array:
     """Compare each pixel with the Gaussian mean of its block."""
     widths = [(side - 1) / 6 for side in block]  # the block holds 99 % of the Gaussian
     mask = library(pixels).zeros(pixels.shape, dtype=np.bool_)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from equilabel.array_types import HostArray
+
 WIDEST = 2**24  # gray values that a table may hold
 COARSE = 2**16  # steps into which more gray values than that are gathered
 BINS = 256
 PIECE = 2**20  # pixels that are copied at once
 
 
-def count_integers(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int, int]:
+def count_integers(pixels: HostArray) -> tuple[NDArray[np.int64], int, int]:
     """Count the gray values of an image of integers.
 
     Parameters
@@ -58,8 +60,8 @@ def count_integers(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int, int]:
 
 
 def count_floats(
-    pixels: NDArray[Any], lowest: float, highest: float
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    pixels: HostArray, lowest: float, highest: float
+) -> tuple[NDArray[np.int64], HostArray]:
     """Count the pixels of a float image in 256 bins of equal width, as `numpy.histogram` does.
 
     Parameters
@@ -97,7 +99,7 @@ def count_floats(
     return fetch(_passes(flat).count_bins(flat, edges)), centers
 
 
-def _count_narrow(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
+def _count_narrow(pixels: HostArray) -> tuple[NDArray[np.int64], int]:
     bits = 8 * pixels.dtype.itemsize
     flat = _flat(pixels).view(f"u{pixels.dtype.itemsize}")
     counts = fetch(_passes(flat).count_values(flat, 2**bits))
@@ -108,17 +110,17 @@ def _count_narrow(pixels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     return counts[found[0] : found[-1] + 1], lowest + int(found[0])
 
 
-def _passes(pixels: NDArray[Any]) -> ModuleType:
+def _passes(pixels: HostArray) -> ModuleType:
     """Load the passes for the device that holds an image."""
     return passes("histogram", "cuda" if is_on_cuda(pixels) else "cpu")
 
 
-def _flat(pixels: NDArray[Any]) -> NDArray[Any]:
+def _flat(pixels: HostArray) -> HostArray:
     """Return pixels as one axis, in their order in memory; copied only if they have gaps."""
     return pixels.ravel(order="K")
 
 
-def _pieces(pixels: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def _pieces(pixels: HostArray) -> Iterator[HostArray]:
     flat = _flat(pixels)
     for start in range(0, flat.size, PIECE):
         yield flat[start : start + PIECE]

@@ -12,13 +12,13 @@ from .histograms import count_floats, count_integers
 from .smoothing import extremes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
 THRESHOLDS: tuple[str, ...] = ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum")
 EXACT = 2**53  # beyond, not every integer is a float
 
 
-def find_level(pixels: NDArray[Any], method: str) -> tuple[float, bool]:
+def find_level(pixels: HostArray, method: str) -> tuple[float, bool]:
     """Find the threshold of an image by a method.
 
     Parameters
@@ -50,7 +50,7 @@ def find_level(pixels: NDArray[Any], method: str) -> tuple[float, bool]:
         return _find_in_integers(pixels, method)
 
 
-def _find_in_integers(pixels: NDArray[Any], method: str) -> tuple[float, bool]:
+def _find_in_integers(pixels: HostArray, method: str) -> tuple[float, bool]:
     counts, first, step = count_integers(pixels)
     if len(counts) == 1 and step == 1:
         return first, True
@@ -67,7 +67,7 @@ def _find_in_integers(pixels: NDArray[Any], method: str) -> tuple[float, bool]:
     return first + (level + 1) * step - 1, False
 
 
-def _find_in_floats(pixels: NDArray[Any], method: str) -> tuple[float, bool]:
+def _find_in_floats(pixels: HostArray, method: str) -> tuple[float, bool]:
     lowest, highest, finite = extremes(pixels)
     if lowest > highest:
         return math.nan, False
@@ -89,7 +89,7 @@ def _find_in_floats(pixels: NDArray[Any], method: str) -> tuple[float, bool]:
     return float(np.clip(level, lowest, below)), False
 
 
-def _apply(pixels: NDArray[Any], method: str, lowest: Any, highest: Any, *, finite: bool) -> float:
+def _apply(pixels: HostArray, method: str, lowest: Any, highest: Any, *, finite: bool) -> float:
     if method == "mean":
         return float(np.mean(pixels if finite else pixels[np.isfinite(pixels)]))
     if method == "li":

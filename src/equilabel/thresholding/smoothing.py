@@ -12,7 +12,9 @@ from equilabel.devices import fetch, filters, is_on_cuda, take
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from equilabel.array_types import HostArray
 
     Border = Literal["nearest", "reflect"]
 
@@ -27,7 +29,7 @@ def smooth(
     *,
     spacing: float | Sequence[float] | None = None,
     stacked: bool = False,
-) -> NDArray[Any]:
+) -> HostArray:
     """Smooth an image with a Gaussian whose width is given in physical units.
 
     Parameters
@@ -102,7 +104,7 @@ def smooth(
     return gaussian(values, widths, mode="nearest")
 
 
-def gaussian(values: NDArray[Any], widths: Sequence[float], *, mode: Border) -> NDArray[Any]:
+def gaussian(values: HostArray, widths: Sequence[float], *, mode: Border) -> HostArray:
     """Smooth in place; pixels that are not finite are left out.
 
     Parameters
@@ -129,7 +131,7 @@ def gaussian(values: NDArray[Any], widths: Sequence[float], *, mode: Border) -> 
     return values
 
 
-def as_pixels(image: ArrayLike, *, stacked: bool = False) -> NDArray[Any]:
+def as_pixels(image: ArrayLike, *, stacked: bool = False) -> HostArray:
     """Return an image as an array of real numbers in native byte order.
 
     Parameters
@@ -150,7 +152,7 @@ def as_pixels(image: ArrayLike, *, stacked: bool = False) -> NDArray[Any]:
     ValueError
         If there are too few axes.
     """
-    pixels: NDArray[Any] = take(image)
+    pixels: HostArray = take(image)
     if pixels.dtype.kind not in "buif" or pixels.dtype.itemsize > 8:
         message = (
             f"image must be bool, integer or float of up to 64 bits; got {pixels.dtype}. "
@@ -166,7 +168,7 @@ def as_pixels(image: ArrayLike, *, stacked: bool = False) -> NDArray[Any]:
     return pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
 
 
-def extremes(pixels: NDArray[Any]) -> tuple[Any, Any, bool]:
+def extremes(pixels: HostArray) -> tuple[Any, Any, bool]:
     """Find the smallest and the largest finite pixel.
 
     Parameters
@@ -242,18 +244,18 @@ def per_axis(
     return [1.0 if fill is None else fill] * stacked + [float(number) for number in numbers]
 
 
-def _filter(values: NDArray[Any], widths: Sequence[float], mode: Border) -> NDArray[Any]:
+def _filter(values: HostArray, widths: Sequence[float], mode: Border) -> HostArray:
     for axis, width in enumerate(widths):
         if width >= NARROWEST and (mode == "reflect" or values.shape[axis] > 1):
             _filter_axis(values, axis, width, mode)
     return values
 
 
-def _filter_axis(values: NDArray[Any], axis: int, width: float, mode: Border) -> None:
+def _filter_axis(values: HostArray, axis: int, width: float, mode: Border) -> None:
     """Smooth in place along one axis, in threads that divide another axis."""
     gaussian_filter1d = filters(values).gaussian_filter1d
 
-    def work(piece: NDArray[Any]) -> None:
+    def work(piece: HostArray) -> None:
         gaussian_filter1d(piece, width, axis, output=piece, mode=mode)
 
     others = [a for a in range(values.ndim) if a != axis]

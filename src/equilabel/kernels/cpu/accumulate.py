@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from equilabel.array_types import HostArray
+
 __all__ = ["Accumulator", "LabelSource", "RunSource"]
 
 DENSE = 4  # entries of tables for each label and thread that each pixel may cost
@@ -76,7 +78,7 @@ class Accumulator:
         )
         self.labels, self.table, self._lines = join(self._strips, layout)
 
-    def values(self, values: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    def values(self, values: HostArray) -> tuple[HostArray, ...]:
         """Sum the values of each label, and find the least and greatest.
 
         Parameters
@@ -99,13 +101,13 @@ class Accumulator:
         small = whole and flat.dtype.itemsize <= 2
         kernel: Any = intensity.add_small_values if small else intensity.add_values
 
-        def room(labels: int) -> list[NDArray[Any]]:
+        def room(labels: int) -> list[HostArray]:
             shape = (channels, labels)
             lows, highs = np.full(shape, top, flat.dtype), np.full(shape, bottom, flat.dtype)
             squares = [np.zeros(shape, kind)] if small else []
             return [np.zeros(shape, kind), lows, highs, *squares]
 
-        def add(strip: Strip) -> list[NDArray[Any]]:
+        def add(strip: Strip) -> list[HostArray]:
             found = room(len(strip.ids))
             for channel in range(channels):
                 parts = [part[channel] for part in found]
@@ -121,7 +123,7 @@ class Accumulator:
                 square[:, lines] += part[3]
         return tuple(found.T for found in (sums, lows, highs, *squares))
 
-    def squares(self, values: NDArray[Any], centers: NDArray[Any]) -> NDArray[np.float64]:
+    def squares(self, values: HostArray, centers: HostArray) -> NDArray[np.float64]:
         """Sum the squared distances of values from a center for each label and channel."""
         flat, channels = _plain(values)
 
@@ -160,7 +162,7 @@ class Accumulator:
         return self._sum(add, (len(self.labels), 4**rank))
 
     def weighted(
-        self, values: NDArray[Any], channel: int, centers: NDArray[np.float64]
+        self, values: HostArray, channel: int, centers: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Sum as `powers` does, each pixel weighted by its value in one channel."""
         rank = self.layout.rank
@@ -195,7 +197,7 @@ def _strips_of(sides: tuple[int, ...], pixels: int) -> list[tuple[int, int]]:
     return [(row, min(row + tall, count)) for row in range(0, count, tall)]
 
 
-def _plain(values: NDArray[Any]) -> tuple[NDArray[Any], int]:
+def _plain(values: HostArray) -> tuple[HostArray, int]:
     """Return values in a type that numba computes with, flat, and the number of channels."""
     if values.dtype == bool:
         values = values.view(np.uint8)

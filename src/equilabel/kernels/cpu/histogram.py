@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from .caching import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.array_types import HostArray
+
 PIECE = 2**20  # pixels that are worth a thread
 MOST = 8  # threads: each needs a table of its own
 
 
-def count_values(pixels: NDArray[Any], bins: int) -> NDArray[np.int64]:
+def count_values(pixels: HostArray, bins: int) -> NDArray[np.int64]:
     """Count how often each value occurs.
 
     Parameters
@@ -38,7 +40,7 @@ def count_values(pixels: NDArray[Any], bins: int) -> NDArray[np.int64]:
     return counts
 
 
-def count_bins(pixels: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.int64]:
+def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
     """Count the pixels in each of many bins of equal width.
 
     Parameters
@@ -60,7 +62,7 @@ def count_bins(pixels: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.int64]:
     return counts
 
 
-def _spans(pixels: NDArray[Any]) -> list[tuple[int, int]]:
+def _spans(pixels: HostArray) -> list[tuple[int, int]]:
     """Cut pixels among few threads."""
     pieces = min(pixels.size // PIECE, threads.available(), MOST)
     return threads.ranges(pixels.size, pieces * threads.WEIGHT)

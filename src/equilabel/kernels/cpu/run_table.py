@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from .caching import inlined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from equilabel.array_types import Array, HostArray
 
 AXES = 5
 SLACK = 8  # runs are read eight at a time
@@ -51,12 +53,12 @@ class Runs(NamedTuple):
         Rows of a block along the last two leading axes.
     """
 
-    bits: Any
-    starts: Any
-    first: Any
-    parents: Any
-    shape: Any
-    grid: Any
+    bits: Array
+    starts: Array
+    first: Array
+    parents: Array
+    shape: Array
+    grid: Array
     deep: int
     tall: int
 
@@ -84,7 +86,7 @@ class RunTable:
     counts: NDArray[np.int64]
     columns: int
     edges: NDArray[np.int64]
-    pixels: NDArray[Any] | None = None
+    pixels: HostArray | None = None
     whole: bool = True
 
     @classmethod
@@ -107,9 +109,9 @@ class RunTable:
         return cls(runs, counts, columns, edges)
 
     @property
-    def parents(self) -> NDArray[Any]:
+    def parents(self) -> HostArray:
         """Forest of runs, later the label of each."""
-        parents: NDArray[Any] = self.runs.parents
+        parents: HostArray = self.runs.parents
         return parents
 
     @property

@@ -25,6 +25,7 @@ from .vector_compare import ABOVE, BELOW, UP_TO, is_whole
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.array_types import Array, HostArray
     from equilabel.grid import Foreground, Grid
 
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
@@ -36,7 +37,7 @@ PAGE = 2**15  # labels from which new memory comes as zeros, page by page
 COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
 
 
-def pack(grid: Grid, room: Any = None) -> RunTable:
+def pack(grid: Grid, room: Array = None) -> RunTable:
     """Find the runs of an image.
 
     Parameters
@@ -69,7 +70,7 @@ def pack(grid: Grid, room: Any = None) -> RunTable:
 
 
 def label_at_once(
-    image: NDArray[Any], foreground: Foreground, connectivity: int, stacked: bool
+    image: HostArray, foreground: Foreground, connectivity: int, stacked: bool
 ) -> tuple[NDArray[np.int32], int] | None:
     """Label a small image in a single compiled call, without a table of runs.
 
@@ -153,7 +154,7 @@ def number(table: RunTable) -> int:
     return components
 
 
-def paint(table: RunTable, out: NDArray[Any], blank: bool) -> None:
+def paint(table: RunTable, out: HostArray, blank: bool) -> None:
     """Write the label of every pixel.
 
     Parameters
@@ -173,7 +174,7 @@ def paint(table: RunTable, out: NDArray[Any], blank: bool) -> None:
     )
 
 
-def _unsigned(pixels: NDArray[Any], level: Any) -> tuple[NDArray[Any], Any]:
+def _unsigned(pixels: HostArray, level: Any) -> tuple[HostArray, Any]:
     """View integers as unsigned: only equality counts, and fewer types are compiled."""
     kind = UNSIGNED.get(pixels.dtype)
     if kind is None:
@@ -182,7 +183,7 @@ def _unsigned(pixels: NDArray[Any], level: Any) -> tuple[NDArray[Any], Any]:
 
 
 def _pack_ranges(
-    image: NDArray[Any], bits: NDArray[np.uint64], kernel: Any, *arguments: Any
+    image: HostArray, bits: NDArray[np.uint64], kernel: Any, *arguments: Any
 ) -> list[Any]:
     """Call a kernel that fills `bits` with the rows of an image, range by range in threads."""
     columns = image.shape[-1]
@@ -196,7 +197,7 @@ def _pack_ranges(
     return threads.each(pack_range, threads.ranges(len(bits) - 1, image.size))
 
 
-def _rows(image: NDArray[Any], begin: int, end: int) -> NDArray[Any]:
+def _rows(image: HostArray, begin: int, end: int) -> HostArray:
     """Copy a range of rows of a strided image."""
     leading = image.shape[:-1]
     if not leading:
@@ -223,7 +224,7 @@ def _runs_of_blocks(
 def _runs_of_values(
     grid: Grid,
     lines: NDArray[np.int64],
-    pixels: NDArray[Any],
+    pixels: HostArray,
     value: Any,
     bounded: bool,
     bits: NDArray[np.uint64],

@@ -12,6 +12,7 @@ from .run_table import AXES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.array_types import Array, HostArray
     from equilabel.kernels.layout import Layout
 
     from .run_table import RunTable
@@ -25,21 +26,24 @@ class LabelSource:
     labels : C-contiguous array of int, 1 to 6 axes
     """
 
-    def __init__(self, labels: NDArray[Any]) -> None:
+    def __init__(self, labels: HostArray) -> None:
         self.sides = labels.shape
         self.shape = np.array((1,) * (AXES + 1 - labels.ndim) + labels.shape[:-1], np.int64)
         self.flat = labels.reshape(-1)
 
-    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
+    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Array) -> None:
         """Compare pixels of some rows with earlier neighbors."""
         kernel: Any = neighbor_bits.compare
         kernel(self.flat, self.sides[-1], self.shape, steps, first, last, planes)
 
-    def list(self, planes: Any, left: int, first: int, skip: int, span: Any, runs: Any) -> Any:
+    def list(
+        self, planes: Array, left: int, first: int, skip: int, span: Array, runs: Array
+    ) -> Any:
         """List the runs of some rows, and return their least and greatest label."""
         columns = self.sides[-1]
         kernel: Any = run_lists.list_runs
-        return kernel(self.flat, columns, span, planes, left, first, skip, runs)
+        ends: tuple[int, int] = kernel(self.flat, columns, span, planes, left, first, skip, runs)
+        return ends
 
 
 class RunSource:
@@ -64,14 +68,14 @@ class RunSource:
         self.table = table
         self.full = full
 
-    def suffices(self, layout: Layout, values: Any, *, moments: bool) -> bool:
+    def suffices(self, layout: Layout, values: Array, *, moments: bool) -> bool:
         """Tell whether runs tell all that is counted, so that no image of labels is needed.
 
         Neighbors can be compared unless their values matter; all sums over pixels follow.
         """
         return layout.compared == "none" or not self.table.many
 
-    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Any) -> None:
+    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Array) -> None:
         """Compare pixels of some rows with earlier neighbors."""
         if not self.table.many:
             neighbor_bits.overlay(self.table.runs.bits, self.shape, steps, first, last, planes)
@@ -80,7 +84,10 @@ class RunSource:
         else:
             neighbor_bits.divide(self.table.runs.bits, self.table.runs.starts, first, last, planes)
 
-    def list(self, planes: Any, left: int, first: int, skip: int, span: Any, runs: Any) -> Any:
+    def list(
+        self, planes: Array, left: int, first: int, skip: int, span: Array, runs: Array
+    ) -> Any:
         """List the runs of some rows, and return their least and greatest label."""
         kernel: Any = run_lists.list_joined
-        return kernel(self.table.runs, planes, left, first, skip, runs)
+        ends: tuple[int, int] = kernel(self.table.runs, planes, left, first, skip, runs)
+        return ends

@@ -3,13 +3,16 @@
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import cupy
 from cupy.cuda.compiler import CompileException
 
 FOLDER = resources.files(__package__)
 THREADS = 256
+
+Kernel: TypeAlias = Any
+"""A kernel of CuPy."""
 
 
 def source(file: str) -> str:
@@ -22,7 +25,7 @@ def options(folder: Path) -> tuple[str, ...]:
     return ("-std=c++17", f"-I{folder}")
 
 
-def kernel(file: str, name: str) -> Any:
+def kernel(file: str, name: str) -> Kernel:
     """Return a kernel, compiled for the current device.
 
     Parameters
@@ -35,20 +38,21 @@ def kernel(file: str, name: str) -> Any:
     return _kernel(file, name, cupy.cuda.runtime.getDevice())
 
 
-def handle(function: Any) -> int:
+def handle(function: Kernel) -> int:
     """Return what the driver knows a kernel by; it lives as long as the cache of `kernel`."""
-    found: int = getattr(function, "kernel", function).ptr
+    raw: Any = getattr(function, "kernel", function)
+    found: int = raw.ptr
     return found
 
 
-def launch(function: Any, size: int, *arguments: Any) -> None:
+def launch(function: Kernel, size: int, *arguments: object) -> None:
     """Start a kernel in blocks of `THREADS` threads, at least `size` in all; none for 0."""
     if size:
         function((-(-size // THREADS),), (THREADS,), arguments)
 
 
 @cache
-def _kernel(file: str, name: str, device: int) -> Any:
+def _kernel(file: str, name: str, device: int) -> Kernel:
     with resources.as_file(FOLDER) as folder:
         module = cupy.RawModule(
             code=source(file), options=options(folder), name_expressions=(name,)

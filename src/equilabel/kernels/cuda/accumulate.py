@@ -9,9 +9,10 @@ from math import ceil, log2
 import cupy
 import numpy as np
 
+from equilabel.array_types import Array
 from equilabel.kernels.layout import Layout
 
-from ._compile import kernel, launch
+from ._compile import Kernel, kernel, launch
 from .sources import LabelSource, RunSource, columns_of_warps, describe, is_gray
 from .tables import Lines
 
@@ -50,9 +51,10 @@ class Accumulator:
         box: None = None,
     ) -> None:
         self.layout = layout
-        self._rows, self._flat = source, source.flat
+        self._rows = source
+        self._flat: Array = source.flat
         table = source.count(layout)
-        if len(table) == 0:
+        if len(table) == 0 and source.ids is not None:  # a negative label
             self.labels, self.table = source.ids[:1], np.zeros((1, layout.width), np.int64)
             return
         self._lines = Lines(table, dense=source.flat is None)
@@ -61,7 +63,7 @@ class Accumulator:
         if source.ids is not None:
             self.labels = source.ids[self.labels]
 
-    def values(self, values):
+    def values(self, values: Array) -> tuple[np.ndarray, ...]:
         """Sum the values of each label, and find the least and greatest.
 
         Parameters
@@ -88,7 +90,7 @@ class Accumulator:
             np.stack([part[k] for part in parts], axis=1) if parts else empty[k] for k in range(3)
         )
 
-    def squares(self, values, centers):
+    def squares(self, values: Array, centers: np.ndarray) -> np.ndarray:
         """Sum the squared distances of values from a center for each label and channel."""
         values = _plain(values)
         scale = self._scale((2 * _greatest(values)) ** 2)
@@ -104,7 +106,7 @@ class Accumulator:
             sums[~np.isfinite(centers[:, channel]), channel] = np.nan
         return sums
 
-    def powers(self, centers):
+    def powers(self, centers: np.ndarray) -> np.ndarray:
         """Sum the products of powers of coordinates, up to 3 along each spatial axis.
 
         Parameters
@@ -119,7 +121,7 @@ class Accumulator:
         """
         return self._powers(None, 0, centers, 1.0)
 
-    def weighted(self, values, channel, centers):
+    def weighted(self, values: Array, channel: int, centers: np.ndarray) -> np.ndarray:
         """Sum as `powers` does, each pixel weighted by its value in one channel."""
         values = _plain(values)
         sums = self._powers(values, channel, centers, _greatest(values))
@@ -127,7 +129,9 @@ class Accumulator:
         sums[flags != 0] = np.nan
         return sums
 
-    def _powers(self, values, channel, centers, greatest):
+    def _powers(
+        self, values: Array, channel: int, centers: np.ndarray, greatest: float
+    ) -> np.ndarray:
         rank = self.layout.rank
         scales = self._scales(centers, greatest)
         table = cupy.zeros((self._count, 4**rank), np.uint64)
@@ -141,11 +145,11 @@ class Accumulator:
             kernel("intensity", f"add_powers<{types}, {weighted}>"),
             weights, 1 if values is None else values.shape[1], around, shifts, table,
         )  # fmt: skip
-        sums = np.ldexp(self._lines.fetch(table).astype(np.float64), -scales)
+        sums: np.ndarray = np.ldexp(self._lines.fetch(table).astype(np.float64), -scales)
         sums[~finite, 1:] = np.nan  # the sum of values needs no center
         return sums
 
-    def _scales(self, centers, greatest):
+    def _scales(self, centers: np.ndarray, greatest: float) -> np.ndarray:
         """Choose what products of powers are multiples of, so that their sums stay in bounds."""
         rank = self.layout.rank
         sides = np.array(self._rows.sides[-rank:], np.int64)
@@ -156,9 +160,10 @@ class Accumulator:
         logs = np.log2(reach)
         exponents = np.stack(np.meshgrid(*[np.arange(4)] * rank, indexing="ij"), -1)
         most = logs @ exponents.reshape(-1, rank).T + np.log2(self.table[:, :1])
-        return (BITS - 1 - np.ceil(most) - _log(greatest)).clip(-1000, 1000).astype(np.int32)
+        scales: np.ndarray = BITS - 1 - np.ceil(most) - _log(greatest)
+        return scales.clip(-1000, 1000).astype(np.int32)
 
-    def _gray(self, values):
+    def _gray(self, values: Array) -> tuple[np.ndarray, ...]:
         """Sum values of small types, and their squares."""
         table = cupy.zeros((self._count, 4), np.uint64)
         self._rows.add_gray(self.layout, values, table)
@@ -166,7 +171,9 @@ class Accumulator:
         low, high = ~found[:, 1:2], found[:, 2:3]
         return found[:, :1], low.astype(values.dtype), high.astype(values.dtype), found[:, 3:]
 
-    def _values(self, values, channel, exact, scale):
+    def _values(
+        self, values: Array, channel: int, exact: bool, scale: int
+    ) -> tuple[np.ndarray, ...]:
         table = cupy.zeros((self._count, 4), np.uint64)
         self._launch(
             kernel("intensity", f"add_values<{_name(self._flat)}, {_name(values)}>"),
@@ -186,14 +193,14 @@ class Accumulator:
             low[flags & 1 > 0] = high[flags & 1 > 0] = np.nan
         return sums, low, high, flags
 
-    def _scale(self, greatest):
+    def _scale(self, greatest: float) -> int:
         """Choose what values are multiples of, so that their sums stay in bounds."""
         return max(
             -1000,
             min(1000, BITS - 1 - ceil(log2(self.table[:, 0].max(initial=1))) - _log(greatest)),
         )
 
-    def _launch(self, function, values, channels, *arguments):
+    def _launch(self, function: Kernel, values: Array, channels: int, *arguments: object) -> None:
         """Let warps go through pixels and values."""
         if self._flat.size:
             tall, warps = columns_of_warps(self._rows.sides, WIDE)
@@ -202,7 +209,7 @@ class Accumulator:
             launch(function, 32 * warps, self._flat, values, channels, described, most, *arguments)
 
 
-def _plain(values):
+def _plain(values: Array) -> Array:
     """Return values in a type that kernels know."""
     if values.dtype == bool:
         values = values.view(np.uint8)
@@ -211,7 +218,7 @@ def _plain(values):
     return cupy.ascontiguousarray(values)
 
 
-def _greatest(values):
+def _greatest(values: Array) -> float:
     """Return the greatest absolute value that is finite."""
     if values.size == 0:
         return 0.0
@@ -221,16 +228,16 @@ def _greatest(values):
     return max(abs(float(values.min())), abs(float(values.max())))
 
 
-def _log(greatest):
+def _log(greatest: float) -> int:
     """Return how many bits a number takes before the point; negative for small ones."""
     return ceil(log2(greatest)) if greatest > 0 else 0
 
 
-def _name(array):
-    return array.dtype.str[1:]
+def _name(array: Array) -> str:
+    return str(array.dtype.str[1:])
 
 
-def _from_key(keys, dtype):
+def _from_key(keys: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Turn places in the order of a type into its numbers."""
     if dtype.kind == "u":
         return keys.astype(dtype)

@@ -2,13 +2,15 @@
 
 import cupy
 
+from equilabel.array_types import Array, HostArray
+
 from ._compile import THREADS, kernel
 
 BINS = 12_000  # counters that fit the shared memory of every card
 BLOCKS = 2048
 
 
-def count_values(pixels, bins):
+def count_values(pixels: Array, bins: int) -> Array:
     """Count how often each value occurs.
 
     Parameters
@@ -33,7 +35,7 @@ def count_values(pixels, bins):
     return counts
 
 
-def count_bins(pixels, edges):
+def count_bins(pixels: Array, edges: HostArray) -> Array:
     """Count the pixels in each of many bins of equal width.
 
     Parameters
@@ -55,5 +57,5 @@ def count_bins(pixels, edges):
     return counts
 
 
-def _blocks(pixels):
-    return min(-(-pixels.size // THREADS), BLOCKS)
+def _blocks(pixels: Array) -> int:
+    return int(min(-(-pixels.size // THREADS), BLOCKS))

@@ -2,10 +2,12 @@
 
 import cupy
 
+from equilabel.array_types import Array
+
 from ._compile import kernel, launch
 
 
-def number(roots, labels):
+def number(roots: Array, labels: Array) -> Array:
     """Give components the numbers from 1, in raster order of their first elements.
 
     Returns

@@ -17,6 +17,7 @@ from .tiling import Tiling, arrange
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from equilabel.array_types import Array
     from equilabel.grid import Grid
 
 NUMBER_THREADS = 1024
@@ -66,7 +67,7 @@ class RunTable:
     whole = True  # values are whole numbers: floats do not come here
 
 
-def label_at_once(image: Any, foreground: Any, connectivity: int, stacked: bool) -> None:
+def label_at_once(image: Array, foreground: Any, connectivity: int, stacked: bool) -> None:
     """Label a small image in a single call: there is no such way on this device."""
     return None
 

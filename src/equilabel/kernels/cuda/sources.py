@@ -2,13 +2,16 @@
 
 from functools import lru_cache
 from math import prod
+from typing import TypeAlias
 
 import cupy
 import numpy as np
 
+from equilabel.array_types import Array
 from equilabel.kernels.layout import Layout
 
-from ._compile import kernel, launch
+from ._compile import Kernel, kernel, launch
+from .runs import RunTable
 from .transfers import download
 
 AXES = 6
@@ -18,6 +21,7 @@ TALLEST = 256
 MEASURERS = 256  # threads of a block, as walk.cuh has them
 ROOM = 4  # lines of a table that each pixel may cost before labels are looked up instead
 STRIP = 32  # rows of labels that a block takes
+Described: TypeAlias = tuple[np.ndarray, int]  # an image, and how many strips it has
 IMAGE_LAYOUT = np.dtype(
     [
         ("sides", "i8", AXES),
@@ -29,7 +33,7 @@ IMAGE_LAYOUT = np.dtype(
 )
 
 
-def is_gray(values) -> bool:
+def is_gray(values: Array) -> bool:
     """Tell whether kernels take many values of a type at once: unsigned, of one or two bytes."""
     return values.dtype.kind in "bu" and values.itemsize <= 2
 
@@ -53,11 +57,11 @@ class LabelSource:
         What `flat` means, if it is not the labels themselves.
     """
 
-    def __init__(self, labels):
+    def __init__(self, labels: Array) -> None:
         self.sides = labels.shape
         self.flat, self.lines, self.ids = _place(labels.reshape(-1))
 
-    def count(self, layout: Layout):
+    def count(self, layout: Layout) -> Array:
         """Return a table of counts, on the device."""
         table = cupy.zeros((self.lines, layout.width), np.uint64)
         if self.flat.size and self.lines:
@@ -74,7 +78,7 @@ class LabelSource:
                 self._keep_first(layout, table)
         return table
 
-    def _keep_first(self, layout: Layout, table) -> None:
+    def _keep_first(self, layout: Layout, table: Array) -> None:
         """Keep the smallest flat index of each label."""
         launch(
             kernel("accumulate", f"count_first<{_name(self.flat)}>"),
@@ -88,7 +92,7 @@ class LabelSource:
             table,
         )
 
-    def add_gray(self, layout: Layout, values, table):
+    def add_gray(self, layout: Layout, values: Array, table: Array) -> None:
         """Add the values of small types, one for each pixel, to a table of four columns."""
         if self.flat.size:
             types = f"{_name(self.flat)}, {self._words}, {_name(values)}"
@@ -103,7 +107,7 @@ class LabelSource:
             )
 
     @property
-    def _words(self):
+    def _words(self) -> int:
         """Words of a row that a block takes."""
         return 32 if self.sides[-1] > 256 else 8
 
@@ -130,19 +134,27 @@ class RunSource:
         There is no image of labels.
     """
 
-    def __init__(self, table, sides, labels=None, *, full=True):
+    def __init__(
+        self,
+        table: RunTable,
+        sides: tuple[int, ...],
+        labels: int | None = None,
+        *,
+        full: bool = True,
+    ) -> None:
         self.sides, self.table, self.full = sides, table, full
-        self.flat = self.ids = None
+        self.flat: Array = None
+        self.ids: np.ndarray | None = None
         self._known = labels
 
     @property
-    def lines(self):
+    def lines(self) -> int:
         """Lines of a table; waits for the number of labels."""
         if self._known is None:
             self._known = int(self.table.count)
         return 1 + self._known
 
-    def suffices(self, layout: Layout, values, *, moments: bool) -> bool:
+    def suffices(self, layout: Layout, values: Array, *, moments: bool) -> bool:
         """Tell whether runs tell all that is counted, so that no image of labels is needed.
 
         They tell which neighbors have one label where bits do, and sums of values of small types.
@@ -153,7 +165,7 @@ class RunSource:
             return False
         return values is None or (values.ndim == len(self.sides) and is_gray(values))
 
-    def count(self, layout: Layout):
+    def count(self, layout: Layout) -> Array:
         """Return a table of counts, on the device."""
         table = cupy.zeros((self.lines, layout.width), np.uint64)
         kinds, deep = _kinds(layout)
@@ -163,23 +175,23 @@ class RunSource:
         self._measure(function, self._describe(layout, 4 if few else 8), table)
         return table
 
-    def add_gray(self, layout: Layout, values, table):
+    def add_gray(self, layout: Layout, values: Array, table: Array) -> None:
         """Add the values of small types, one for each pixel, to a table of four columns."""
         function = kernel("accumulate_runs", f"value_runs<{self._types}, {_name(values)}>")
         aligned = _aligned(values, self.sides)
         self._measure(function, self._describe(layout, 8), values, aligned, table)
 
     @property
-    def _types(self):
+    def _types(self) -> str:
         many = "true" if self.table.many else "false"
         return f"{self.table.node}, {self.table.tiling.tile[0]}, {many}"
 
-    def _measure(self, function, image, *arguments):
+    def _measure(self, function: Kernel, image: Described, *arguments: object) -> None:
         """Start a kernel, which puts labels in place of nodes if nobody did so before."""
         resolved, self.table.resolved = self.table.resolved, True
         _measure(function, image, self.table.job, np.bool_(resolved), *arguments)
 
-    def _describe(self, layout, most):
+    def _describe(self, layout: Layout, most: int) -> Described:
         """Describe strips in which a thread takes up to so many rows, fewer where there are few."""
         words = self.table.tiling.tile[0]
         abreast = MEASURERS // words
@@ -189,7 +201,7 @@ class RunSource:
 
 
 @lru_cache(64)
-def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int):
+def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int) -> Described:
     """Describe an image as image_layout.cuh does; return how many strips of a size it has, too."""
     image = np.zeros((), IMAGE_LAYOUT)
     image["sides"] = padded = (1,) * (AXES - len(sides)) + tuple(sides)
@@ -203,7 +215,7 @@ def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int):
     return image.view(f"V{IMAGE_LAYOUT.itemsize}"), blocks  # without names, which are slow to pass
 
 
-def columns_of_warps(sides, wide: int) -> tuple[int, int]:
+def columns_of_warps(sides: tuple[int, ...], wide: int) -> tuple[int, int]:
     """Return how many rows a warp goes down, of `wide` columns, and how many warps there are."""
     rows = sides[-2] if len(sides) > 1 else 1
     beside = -(-sides[-1] // wide) * prod(sides[:-2])
@@ -211,7 +223,7 @@ def columns_of_warps(sides, wide: int) -> tuple[int, int]:
     return tall, beside * -(-rows // tall)
 
 
-def _place(flat):
+def _place(flat: Array) -> tuple[Array, int, np.ndarray | None]:
     """Return labels that can index a table, its lines, and the labels if they are others."""
     if flat.size == 0:
         return flat, 1, None
@@ -228,7 +240,7 @@ def _place(flat):
     return inverse.astype(np.uint32).reshape(-1), ids.size, download(ids).astype(np.int64)
 
 
-def _kinds(layout):
+def _kinds(layout: Layout) -> tuple[str, bool]:
     """Name what neighbor_bits.cuh is to count, and whether rows of three axes are compared."""
     euler = layout.euler_full + 2 * layout.euler_face
     deep = layout.rank == 3 and layout.compared != "none"
@@ -238,21 +250,21 @@ def _kinds(layout):
     return f"{3 if deep else 2}, {steps}, {euler}, {outline}, {seconds}", deep
 
 
-def _measure(function, image, source, *arguments):
+def _measure(function: Kernel, image: Described, source: Array, *arguments: object) -> None:
     """Start a kernel with a block for each strip."""
     told, blocks = image
     function((blocks,), (MEASURERS,), (source, told, *arguments))
 
 
-def _strips(sides, wide, tall):
+def _strips(sides: tuple[int, ...], wide: int, tall: int) -> int:
     rows = sides[-2] if len(sides) > 1 else 1
     return prod(sides[:-2]) * -(-rows // tall) * -(-sides[-1] // wide)
 
 
-def _aligned(values, sides):
+def _aligned(values: Array, sides: tuple[int, ...]) -> np.bool_:
     """Tell whether the values of all rows begin at multiples of 16 bytes."""
     return np.bool_(values.data.ptr % 16 == 0 and sides[-1] * values.itemsize % 16 == 0)
 
 
-def _name(array):
-    return array.dtype.str[1:]
+def _name(array: Array) -> str:
+    return str(array.dtype.str[1:])

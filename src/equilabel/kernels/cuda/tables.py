@@ -3,6 +3,8 @@
 import cupy
 import numpy as np
 
+from equilabel.array_types import Array
+
 from .transfers import download, upload
 
 SMALL = 1 << 23  # bytes of a table that come to the host with all their lines
@@ -26,7 +28,7 @@ class Lines:
         Their numbers.
     """
 
-    def __init__(self, table, dense: bool):
+    def __init__(self, table: Array, dense: bool) -> None:
         self._count = len(table)
         self._few = None  # lines, if not all are kept; of the device, if the table is large
         if not dense and table.nbytes > SMALL:
@@ -40,14 +42,14 @@ class Lines:
         else:
             self.labels = cupy.asnumpy(self._few)
 
-    def fetch(self, table) -> np.ndarray:
+    def fetch(self, table: Array) -> np.ndarray:
         """Bring the lines of a table to the host, as int64; its columns lie together."""
         on_device = isinstance(self._few, cupy.ndarray)
         part = table[self._few] if on_device else table[1:]
         found = download(cupy.ascontiguousarray(part.T), keep=True).view(np.int64).T
         return found if on_device else self._pick(found)
 
-    def spread(self, rows: np.ndarray):
+    def spread(self, rows: np.ndarray) -> Array:
         """Take what belongs to each label to the device, as lines of a table."""
         if isinstance(self._few, cupy.ndarray):
             spread = cupy.zeros((self._count, *rows.shape[1:]), rows.dtype)

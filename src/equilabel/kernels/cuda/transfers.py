@@ -12,6 +12,8 @@ from typing import Any
 import cupy
 import numpy as np
 
+from equilabel.array_types import Array
+
 PIECE = 1 << 22  # bytes
 THREADS = 8
 SMALL = 1 << 15  # bytes that are not worth a buffer
@@ -47,7 +49,7 @@ def upload(array: np.ndarray) -> Any:
     return copy
 
 
-def download(array: Any, out: np.ndarray | None = None, *, keep: bool = False) -> np.ndarray:
+def download(array: Array, out: np.ndarray | None = None, *, keep: bool = False) -> np.ndarray:
     """Copy an array of the current device to the host, once the current stream is done with it.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from magicgui.widgets import ComboBox, FloatSpinBox
@@ -19,6 +19,9 @@ from equilabel.widget.viewer.tasks import LatestResult
 from .layout import button, column
 from .legend import Legend
 
+if TYPE_CHECKING:
+    from equilabel.widget.napari_types import Layer, Viewer
+
 NORMAL = "(by label)"
 COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
 
@@ -31,10 +34,10 @@ class ColorForm(QWidget):
     viewer : napari.Viewer
     """
 
-    def __init__(self, viewer: Any) -> None:
+    def __init__(self, viewer: Viewer) -> None:
         super().__init__()
         self._viewer = viewer
-        self._layer: Any = None
+        self._layer: Layer = None
         self._selected: Any = None
         self._work = LatestResult(self)
         self._work.returned.connect(self._put_colormap)
@@ -62,7 +65,7 @@ class ColorForm(QWidget):
         """Whether a colormap is being made."""
         return self._work.waiting
 
-    def set_layer(self, layer: Any) -> None:
+    def set_layer(self, layer: Layer) -> None:
         """Use a labels layer, or its new table."""
         self._layer = layer
         columns = [] if layer is None else list(numeric_columns(layer.features))
@@ -143,7 +146,7 @@ def scale_of(name: str) -> Any:
     return np.asarray(ensure_colormap(name).map(np.linspace(0, 1, STEPS)), dtype=np.float64)
 
 
-def _is_colored(layer: Any) -> bool:
+def _is_colored(layer: Layer) -> bool:
     return layer is not None and type(layer.colormap).__name__ == "DirectLabelColormap"
 
 

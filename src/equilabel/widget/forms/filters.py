@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from magicgui.widgets import ComboBox
@@ -17,6 +17,9 @@ from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.transforms import placement
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import Task
+
+if TYPE_CHECKING:
+    from equilabel.widget.napari_types import Layer, Viewer
 
 NONE = "(all)"
 ROWS = 3  # ranges that can be set
@@ -100,10 +103,10 @@ class FilterForm(QWidget):
         The viewer that gets the new layer.
     """
 
-    def __init__(self, viewer: Any) -> None:
+    def __init__(self, viewer: Viewer) -> None:
         super().__init__()
         self._viewer = viewer
-        self._layer: Any = None
+        self._layer: Layer = None
         self._columns: dict[str, Any] = {}
         self._total = 0
         self.task: Task | None = None
@@ -125,7 +128,7 @@ class FilterForm(QWidget):
         """The ranges chosen."""
         return [each for row in self.rows if (each := row.range) is not None]
 
-    def set_layer(self, layer: Any) -> None:
+    def set_layer(self, layer: Layer) -> None:
         """Use a labels layer, or its new table."""
         self._layer = layer
         self._columns = {} if layer is None else numeric_columns(layer.features)

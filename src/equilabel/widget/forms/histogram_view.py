@@ -13,6 +13,7 @@ from equilabel.widget.logic.summary import format_number
 
 if TYPE_CHECKING:
     from equilabel.widget.logic.histogram import Histogram
+    from equilabel.widget.napari_types import Event
 
 EDGE = QColor(255, 215, 30)  # of the outline in the preview
 BAR = QColor(130, 150, 175)
@@ -129,7 +130,7 @@ class HistogramView(QWidget):
             corners = [QPointF(x - 5, 0), QPointF(x + 5, 0), QPointF(x, 7)]
             painter.drawPolygon(QPolygonF(corners))
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: Event) -> None:
         """Start to drag the nearest line."""
         if not self.lines or self.shown is None or self.shown.flat:
             return
@@ -138,7 +139,7 @@ class HistogramView(QWidget):
         self._dragged = int(np.argmin(distances))
         self._drag(x)
 
-    def mouseMoveEvent(self, event: Any) -> None:
+    def mouseMoveEvent(self, event: Event) -> None:
         """Move the line that is dragged."""
         if self._dragged is not None:
             self._drag(event.position().x())

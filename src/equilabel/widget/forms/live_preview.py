@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
     from equilabel.widget.logic.sources import Source
+    from equilabel.widget.napari_types import Layer, Viewer
 
     from .segment_fields import SegmentFields
 
@@ -36,11 +37,11 @@ class LivePreview(QObject):
         The form.
     """
 
-    def __init__(self, viewer: Any, fields: SegmentFields, parent: QWidget) -> None:
+    def __init__(self, viewer: Viewer, fields: SegmentFields, parent: QWidget) -> None:
         super().__init__(parent)
         self._fields = fields
         self._outline = Preview(viewer)
-        self._layer: Any = None
+        self._layer: Layer = None
         self._source: Source | None = None
         self._histogram = LatestResult(self)
         self._histogram.returned.connect(self._show_histogram)
@@ -73,7 +74,7 @@ class LivePreview(QObject):
         """Whether the outline will be drawn when pending events are handled."""
         return bool(self._timer.isActive())
 
-    def set_layer(self, layer: Any, source: Source | None) -> None:
+    def set_layer(self, layer: Layer, source: Source | None) -> None:
         """Use the pixels of a layer from now on."""
         self._layer, self._source = layer, source
         self._outline.clear_cache()

@@ -24,6 +24,7 @@ from .statistics import StatisticsField
 
 if TYPE_CHECKING:
     from equilabel.widget.logic.outcome import Outcome
+    from equilabel.widget.napari_types import Layer, Viewer
 
 
 class MeasureForm(QWidget):
@@ -35,10 +36,10 @@ class MeasureForm(QWidget):
         The viewer whose layers are used.
     """
 
-    def __init__(self, napari_viewer: Any) -> None:
+    def __init__(self, napari_viewer: Viewer) -> None:
         super().__init__()
         self._viewer = napari_viewer
-        self._layer: Any = None
+        self._layer: Layer = None
         self._measured: Any = None
         self._make_fields()
         self.bar = RunBar("Measure", self)

@@ -13,6 +13,8 @@ from qtpy.QtWidgets import QVBoxLayout, QWidget
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.widget.napari_types import Event
+
 BACK, FRONT, POINT, MARK = "#262930", "#d0d4dc", "#7fa8d9", "#ffd91a"
 NEAR = 12  # distance on the screen within which a click finds a point
 MOST_BINS = 60
@@ -103,7 +105,7 @@ class PlotCanvas(QWidget):
         nearest = int(np.argmin(distances))
         return np.asarray(self._rows[nearest : nearest + 1] if distances[nearest] <= NEAR else [])
 
-    def _click(self, event: Any) -> None:
+    def _click(self, event: Event) -> None:
         if event.inaxes is self.axes:
             found = self.labels_at(event.x, event.y).astype(np.int64)
             self.mark(found if self._y is not None else found[:0])

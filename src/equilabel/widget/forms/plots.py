@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from magicgui.widgets import ComboBox
@@ -13,6 +13,9 @@ from equilabel.widget.logic.features import labels_of, numeric_columns
 from equilabel.widget.viewer.notifications import guarded, warn
 
 from .layout import button, column
+
+if TYPE_CHECKING:
+    from equilabel.widget.napari_types import Layer, Viewer
 
 HISTOGRAM = "(histogram)"
 TITLE = "Plot (equilabel)"
@@ -29,10 +32,10 @@ class PlotForm(QWidget):
 
     selected = Signal(object)
 
-    def __init__(self, viewer: Any) -> None:
+    def __init__(self, viewer: Viewer) -> None:
         super().__init__()
         self._viewer = viewer
-        self._layer: Any = None
+        self._layer: Layer = None
         self.canvas: Any = None
         self._dock: Any = None
         self.x = ComboBox(name="x", label="X axis", choices=[])
@@ -48,7 +51,7 @@ class PlotForm(QWidget):
         self.x.changed.connect(self._redraw)
         self.y.changed.connect(self._redraw)
 
-    def set_layer(self, layer: Any) -> None:
+    def set_layer(self, layer: Layer) -> None:
         """Use a labels layer, or its new table."""
         if self._layer is not None and self._layer is not layer:
             self._layer.events.selected_label.disconnect(self._mark)

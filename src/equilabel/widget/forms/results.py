@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import ComboBox
 from qtpy.QtCore import QTimer
@@ -31,6 +31,9 @@ from .filters import FilterForm
 from .layout import button, column, group, scrolled
 from .plots import PlotForm
 
+if TYPE_CHECKING:
+    from equilabel.widget.napari_types import Layer, Viewer
+
 
 class ResultsPanel(QWidget):
     """Shows the results of a labels layer.
@@ -40,10 +43,10 @@ class ResultsPanel(QWidget):
     viewer : napari.Viewer
     """
 
-    def __init__(self, viewer: Any) -> None:
+    def __init__(self, viewer: Viewer) -> None:
         super().__init__()
         self._viewer = viewer
-        self._layer: Any = None
+        self._layer: Layer = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._update)
@@ -125,7 +128,7 @@ class ResultsPanel(QWidget):
         if self.layer_field.value is not self._layer:
             self._set_layer()
 
-    def show_layer(self, layer: Any) -> None:
+    def show_layer(self, layer: Layer) -> None:
         """Show the results of a layer."""
         self.refresh_layers()
         with self.layer_field.changed.blocked():

@@ -24,6 +24,7 @@ from .segment_fields import SegmentFields
 if TYPE_CHECKING:
     from equilabel.widget.logic.choices import Choices
     from equilabel.widget.logic.outcome import Outcome
+    from equilabel.widget.napari_types import Event, Layer, Viewer
 
 STEPS = ("read", "binarize", "fill", "label", "drop", "measure")
 
@@ -37,10 +38,10 @@ class SegmentForm(QWidget):
         The viewer whose layers are used.
     """
 
-    def __init__(self, napari_viewer: Any) -> None:
+    def __init__(self, napari_viewer: Viewer) -> None:
         super().__init__()
         self._viewer = napari_viewer
-        self._layer: Any = None
+        self._layer: Layer = None
         self._source: Source | None = None
         self.fields = SegmentFields()
         self.bar = RunBar("Find objects", self)
@@ -99,7 +100,7 @@ class SegmentForm(QWidget):
         """Return the values of the form."""
         return self.fields.choices()
 
-    def hideEvent(self, event: Any) -> None:
+    def hideEvent(self, event: Event) -> None:
         """Hide the preview with the form."""
         self.preview.hide()
         super().hideEvent(event)

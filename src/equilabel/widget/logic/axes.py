@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from equilabel.array_types import HostArray
 
 Role = Literal["space", "time", "channel"]
 ROLES: tuple[Role, ...] = ("space", "time", "channel")
@@ -136,7 +136,7 @@ class Arrangement:
         """Whether labels have one axis less, so that napari shows them for every channel."""
         return self.channel == 0
 
-    def arrange(self, pixels: NDArray[Any]) -> NDArray[Any]:
+    def arrange(self, pixels: HostArray) -> HostArray:
         """Bring the axes into the order time, space, channel; all of time becomes one axis.
 
         Examples
@@ -151,7 +151,7 @@ class Arrangement:
             ordered = ordered.reshape(-1, *ordered.shape[len(self.times) :])
         return ordered
 
-    def restore(self, labels: NDArray[Any]) -> NDArray[Any]:
+    def restore(self, labels: HostArray) -> HostArray:
         """Bring labels of an arranged image back into the order of the layer.
 
         An axis of channels in the first place is left out; in any other place the labels repeat

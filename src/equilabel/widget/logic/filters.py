@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from numpy.typing import NDArray
+
+    from equilabel.array_types import Array, HostArray
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,8 @@ def find_kept(
 
 
 def keep_objects(
-    labels: Any, features: pd.DataFrame, kept: NDArray[np.bool_]
-) -> tuple[NDArray[Any], pd.DataFrame]:
+    labels: Array, features: pd.DataFrame, kept: NDArray[np.bool_]
+) -> tuple[HostArray, pd.DataFrame]:
     """Drop all other objects, and number those that are kept from 1.
 
     Parameters

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from equilabel.array_types import HostArray
+
     from .choices import Choices
     from .sources import Source
 
@@ -69,7 +71,7 @@ class ThresholdEstimate:
     problem: str = ""
 
 
-def compute_histogram(pixels: NDArray[Any]) -> Histogram:
+def compute_histogram(pixels: HostArray) -> Histogram:
     """Compute the range and the histogram of an image, of a sample if it is large.
 
     Examples
@@ -92,7 +94,7 @@ def compute_histogram(pixels: NDArray[Any]) -> Histogram:
     return Histogram(low, high, counts.astype(np.int64), whole)
 
 
-def sample(pixels: NDArray[Any], most: int = SAMPLE) -> NDArray[Any]:
+def sample(pixels: HostArray, most: int = SAMPLE) -> HostArray:
     """Return every n-th pixel along each axis, so that at most so many remain.
 
     Examples
@@ -154,7 +156,7 @@ def _take_pixels(
     point: Sequence[int],
     displayed: Sequence[int],
     exact: bool,
-) -> NDArray[Any]:
+) -> HostArray:
     """Return the gray values a threshold is found in: all of them, a plane, or a sample."""
     has_channels = "channel" in choices.roles
     if exact:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equilabel
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
-    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
 
     from .axes import Role
     from .sources import Source
@@ -77,8 +78,8 @@ def measure_source(
 
 
 def measure_pixels(
-    pixels: NDArray[Any],
-    values: NDArray[Any] | None,
+    pixels: HostArray,
+    values: HostArray | None,
     labels: Source,
     roles: tuple[Role, ...],
     properties: tuple[str, ...],

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
 
 KEY = "equilabel"  # of the metadata of our layers
 
@@ -30,7 +31,7 @@ class Outcome:
         Notes for the user, in sentences.
     """
 
-    labels: NDArray[Any]
+    labels: HostArray
     features: pd.DataFrame
     transform: dict[str, Any]
     metadata: dict[str, Any]

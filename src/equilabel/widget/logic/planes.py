@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from equilabel.array_types import HostArray
+
     from .choices import Choices
     from .sources import Source
 
@@ -27,7 +29,7 @@ def take_plane(
     choices: Choices,
     point: Sequence[int],
     displayed: Sequence[int],
-) -> tuple[NDArray[Any], int]:
+) -> tuple[HostArray, int]:
     """Return the plane of a layer that is on the screen.
 
     Parameters
@@ -66,12 +68,12 @@ def take_plane(
 
 
 def smooth_plane(
-    plane: NDArray[Any],
+    plane: HostArray,
     source: Source,
     choices: Choices,
     displayed: Sequence[int],
     step: int = 1,
-) -> NDArray[Any]:
+) -> HostArray:
     """Smooth a plane as the run does, but in two dimensions only.
 
     A displayed axis of time is not smoothed.
@@ -87,7 +89,7 @@ def smooth_plane(
 
 
 def find_mask(
-    plane: NDArray[Any], choices: Choices, threshold: float | tuple[float, float] | None
+    plane: HostArray, choices: Choices, threshold: float | tuple[float, float] | None
 ) -> NDArray[np.bool_]:
     """Return the foreground of a smoothed plane.
 

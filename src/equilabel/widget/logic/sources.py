@@ -14,7 +14,8 @@ from .axes import Arrangement, guess_roles
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
+    from equilabel.array_types import Array, HostArray
+    from equilabel.widget.napari_types import Layer
 
     from .axes import Role
 
@@ -44,14 +45,14 @@ class Source:
     """
 
     name: str
-    data: Any
+    data: Array
     rgb: bool
     transform: dict[str, Any]
     path: str = ""
     multiscale: bool = False
 
     @classmethod
-    def of(cls, layer: Any) -> Source:
+    def of(cls, layer: Layer) -> Source:
         """Return the source of a napari layer; nothing is read or copied."""
         names = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
         data = layer.data[0] if layer.multiscale else layer.data
@@ -105,7 +106,7 @@ class Source:
 
     def read(
         self, color: str = "luminance", report: Callable[[str], None] | None = None
-    ) -> NDArray[Any]:
+    ) -> HostArray:
         """Read all pixels into memory.
 
         Parameters
@@ -152,7 +153,7 @@ def slabs(shape: Sequence[int], itemsize: int) -> list[tuple[slice, ...]]:
     return [(slice(start, start + count),) for start in range(0, shape[0], count)]
 
 
-def gray(pixels: NDArray[Any], color: str) -> NDArray[Any]:
+def gray(pixels: HostArray, color: str) -> HostArray:
     """Return a channel of a color image, or its luminance.
 
     Parameters

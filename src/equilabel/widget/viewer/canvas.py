@@ -34,7 +34,7 @@ class CurrentCanvas(QObject):
         A widget in its window.
     """
 
-    def __init__(self, viewer: Any, form: QWidget) -> None:
+    def __init__(self, viewer: Viewer, form: QWidget) -> None:
         super().__init__(form)
         self._form = form
         viewer.layers.events.removing.connect(self.make_current)

@@ -10,8 +10,10 @@ from qtpy.compat import isalive
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from equilabel.widget.napari_types import Viewer
 
-def connect_layers(viewer: Any, changed: Callable[..., Any]) -> None:
+
+def connect_layers(viewer: Viewer, changed: Callable[..., Any]) -> None:
     """Call a method when layers are added, removed, moved or renamed.
 
     napari holds methods weakly: it is disconnected with its object.

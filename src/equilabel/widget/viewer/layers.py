@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from napari import Viewer
 
     from equilabel.widget.logic.outcome import Outcome
+    from equilabel.widget.napari_types import Layer
 
 
 def images(viewer: Viewer) -> list[Any]:
@@ -87,7 +88,7 @@ def _add_labels(viewer: Viewer, outcome: Outcome) -> Labels:
     return layer
 
 
-def _update_labels(layer: Any, outcome: Outcome) -> None:
+def _update_labels(layer: Layer, outcome: Outcome) -> None:
     reset_colors(layer)
     layer.features = outcome.features
     layer.data = outcome.labels
@@ -98,14 +99,14 @@ def _update_labels(layer: Any, outcome: Outcome) -> None:
             setattr(layer, name, value)
 
 
-def show_measurements(layer: Any, outcome: Outcome) -> None:
+def show_measurements(layer: Layer, outcome: Outcome) -> None:
     """Set the features of a labels layer to the table that was measured."""
     layer.features = outcome.features
     made = layer.metadata.get(KEY, {})
     layer.metadata = {**layer.metadata, KEY: {**made, "measured": outcome.metadata}}
 
 
-def reset_colors(layer: Any) -> None:
+def reset_colors(layer: Layer) -> None:
     """Set the colors of a labels layer to those of napari."""
     from napari.utils.colormaps import label_colormap
 

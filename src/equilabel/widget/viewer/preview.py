@@ -18,8 +18,10 @@ from .canvas import camera
 if TYPE_CHECKING:
     from napari import Viewer
 
+    from equilabel.array_types import Array
     from equilabel.widget.logic.choices import Choices
     from equilabel.widget.logic.sources import Source
+    from equilabel.widget.napari_types import Layer
 
 NAME = "threshold preview"
 COLORS = [(0, 0, 0, 0), (1, 0.85, 0.1, 0.16), (1, 0.85, 0.1, 1)]
@@ -37,7 +39,7 @@ class Preview:
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
-        self._layer: Any = None
+        self._layer: Layer = None
         self._planes: dict[tuple[Any, ...], Any] = {}
 
     @property
@@ -45,14 +47,14 @@ class Preview:
         """The preview layer, or None if there is none."""
         return self._layer if self._layer in self._viewer.layers else None
 
-    def position(self, layer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def position(self, layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the position of the viewer in pixels of a layer, and two displayed axes."""
         displayed = self._displayed(layer)
         return self._point(layer), displayed[-2:]
 
     def draw(
         self,
-        layer: Any,
+        layer: Layer,
         source: Source,
         choices: Choices,
         threshold: float | tuple[float, float] | None,
@@ -115,7 +117,7 @@ class Preview:
 
     def _show(
         self,
-        layer: Any,
+        layer: Layer,
         code: Any,
         point: tuple[int, ...],
         displayed: tuple[int, ...],
@@ -144,7 +146,7 @@ class Preview:
             self._layer.translate = translate
         self._layer.data = data
 
-    def _add_layer(self, layer: Any, data: Any, scale: Any, translate: Any) -> None:
+    def _add_layer(self, layer: Layer, data: Array, scale: Any, translate: Any) -> None:
         """Add the preview layer; the selection of layers stays as it is."""
         before = set(self._viewer.layers.selection)
         self._layer = Image(
@@ -167,18 +169,18 @@ class Preview:
         self._viewer.add_layer(self._layer)
         self._viewer.layers.selection = before
 
-    def _displayed(self, layer: Any) -> tuple[int, ...]:
+    def _displayed(self, layer: Layer) -> tuple[int, ...]:
         """Return the axes of the layer that are displayed."""
         offset = self._viewer.dims.ndim - layer.ndim
         return tuple(axis - offset for axis in self._viewer.dims.displayed if axis >= offset)
 
-    def _point(self, layer: Any) -> tuple[int, ...]:
+    def _point(self, layer: Layer) -> tuple[int, ...]:
         """Return the position of the viewer in pixels of the layer."""
         offset = self._viewer.dims.ndim - layer.ndim
         world = np.asarray(self._viewer.dims.point)[offset:]
         return tuple(int(at) for at in np.round(layer.world_to_data(world)))
 
-    def _width(self, layer: Any, displayed: tuple[int, ...], step: int) -> int:
+    def _width(self, layer: Layer, displayed: tuple[int, ...], step: int) -> int:
         """Return the width of an outline that can be seen at this zoom."""
         pixel = min(abs(layer.scale[axis]) for axis in displayed) * step
         drawn = camera(self._viewer).zoom * pixel  # points of the screen per pixel

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from napari import Viewer
     from numpy.typing import NDArray
 
+    from equilabel.widget.napari_types import Layer
+
 TABLE = ("napari", "Features table widget")
 MOST_ROWS = 5000  # that are selected in the table: Qt is slow with more
 
 
-def open_table(viewer: Viewer, layer: Any) -> Any:
+def open_table(viewer: Viewer, layer: Layer) -> Any:
     """Open the features table of napari on a layer."""
     dock, table = viewer.window.add_plugin_dock_widget(*TABLE)
     dock.show()
@@ -48,7 +50,7 @@ def make_colormap(colors: dict[int | None, Any], dtype: Any) -> DirectLabelColor
     return colormap
 
 
-def select_rows(viewer: Viewer, layer: Any, selected: NDArray[np.int64]) -> None:
+def select_rows(viewer: Viewer, layer: Layer, selected: NDArray[np.int64]) -> None:
     """Select objects in the features table, if it is open, and scroll to the first."""
     found = viewer.window.dock_widgets.get(f"{TABLE[1]} ({TABLE[0]})")
     view = None if found is None else found.findChild(QTableView)

@@ -1,0 +1,12 @@
+"""Types of napari and Qt, for annotations: they are looked into only where these are installed."""
+
+from typing import Any, TypeAlias
+
+Viewer: TypeAlias = Any
+"""A `napari.Viewer`."""
+
+Layer: TypeAlias = Any
+"""A layer of a viewer, or one made for a test."""
+
+Event: TypeAlias = Any
+"""An event of napari or of Qt."""
