@@ -41,7 +41,7 @@ def commands(block):
 
 
 def prints(printed, expected):
-    """Tell whether a command printed what a page says, whatever time it took."""
+    """Return whether a command printed what a page says, whatever time it took."""
     printed, expected = (re.sub(r"\d+\.\d+ s\b", "T s", text) for text in (printed, expected))
     return doctest.OutputChecker().check_output(expected, printed, FLAGS)
 

@@ -97,7 +97,7 @@ def measure_by_hand(labels, spacing):
 
 
 def same_partition(labels, others):
-    """Tell whether two label images group the same pixels."""
+    """Return whether two label images group the same pixels."""
     return np.array_equal(number_in_raster_order(labels), number_in_raster_order(others))
 
 

@@ -62,7 +62,7 @@ def test_tables_that_callers_share_cannot_be_written(table):
 
 
 def overlap(step, connectivity):
-    """Tell whether two rows do not touch (0), overlap straight (1) or diagonally too (2)."""
+    """Return whether two rows do not touch (0), overlap straight (1) or diagonally too (2)."""
     if max(map(abs, step)) > 1 or hops_of(step) > connectivity:
         return 0
     return 2 if hops_of(step) < connectivity else 1

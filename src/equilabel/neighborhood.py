@@ -276,7 +276,7 @@ def _pairs(rows: list[int]) -> list[tuple[int, int]]:
 def _touch(
     outer: NDArray[np.int64], inner: tuple[int, ...], other: tuple[int, ...], connectivity: int
 ) -> int:
-    """Tell whether two rows do not touch (0), overlap straight (1) or diagonally too (2)."""
+    """Return whether two rows do not touch (0), overlap straight (1) or diagonally too (2)."""
     step = outer.copy()
     step[-2:] += np.array(other) - np.array(inner)
     if np.abs(step).max() > 1:

@@ -111,7 +111,7 @@ def alive(group):
 
 
 def outlived(program, seconds=15):
-    """Tell whether processes of a run are there long after it has ended."""
+    """Return whether processes of a run are there long after it has ended."""
     end = time.monotonic() + seconds
     while alive(program.pid):
         if time.monotonic() > end:

@@ -98,7 +98,7 @@ def _difference(path, image, name, changes):
 
 
 def _fits(image, name, changes, series):
-    """Tell whether a picture has the size of the whole file's, as far as its bytes tell."""
+    """Return whether a picture has the size of the whole file's, as far as its bytes tell."""
     found, truth, pages = image.pixels, whole_files()[name][1], pages_of(name)
     if _extent(found, name) == _extent(truth, name) and found.itemsize == truth.itemsize:
         return True

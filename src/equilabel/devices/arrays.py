@@ -59,7 +59,7 @@ def take(array: Array) -> Array:
 
 
 def is_on_cuda(array: Array) -> bool:
-    """Tell whether an array is one of CuPy."""
+    """Return whether an array is one of CuPy."""
     cupy = sys.modules.get("cupy")
     return cupy is not None and isinstance(array, cupy.ndarray)
 
@@ -130,7 +130,7 @@ def fetch(array: Array, out: Array = None) -> Array:
 
 
 def shares_memory(one: Array, other: Array) -> bool:
-    """Tell whether two arrays of one library may overlap."""
+    """Return whether two arrays of one library may overlap."""
     return bool(library(one).may_share_memory(one, other))
 
 

@@ -1,4 +1,4 @@
-"""Tables of regions whose labels nobody wants."""
+"""`measure`: a table of regions without an image of labels."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Output:
         return out
 
     def _fits(self, most: int) -> bool:
-        """Tell whether kernels can write labels up to `most` to the caller's array as it is."""
+        """Return whether kernels can write labels up to `most` to the caller's array as it is."""
         out = self._out
         if not self._on_cuda:
             return bool(out.flags.c_contiguous and out.dtype.isnative)

@@ -2,7 +2,7 @@
 
 
 class PropertyUnknownError(ValueError, AttributeError):
-    """A property has a name that nobody knows."""
+    """A property is asked for by a name that does not exist."""
 
 
 class PropertyUndefinedError(ValueError, NotImplementedError):

@@ -120,7 +120,7 @@ def _compute_column(
 
 
 def _are_alike(found: list[Any], sample: Any) -> bool:
-    """Tell whether all values are numbers of one shape, or all of them words."""
+    """Return whether all values are numbers of one shape, or all of them words."""
     kind = np.asarray(sample).dtype.kind
     if kind not in ("buifcUS" if all(value is not None for value in found) else "buifc"):
         return False

@@ -120,7 +120,7 @@ def _ratio(part: HostArray, whole: HostArray, empty: float) -> HostArray:
 ROWS = (
     Property(
         "inertia_tensor",
-        "Mean product of distances from the centroid, as a tensor of inertia.",
+        "Inertia tensor of the object, for rotation about its centroid.",
         MOMENTS,
         unit=AREA,
         needs=("box", "sums", "seconds"),
@@ -128,7 +128,7 @@ ROWS = (
     ),
     Property(
         "inertia_tensor_eigvals",
-        "Eigenvalues of the tensor of inertia, greatest first.",
+        "Eigenvalues of the inertia tensor, in descending order.",
         MOMENTS,
         unit=AREA,
         needs=("box", "sums", "seconds"),
@@ -154,7 +154,7 @@ ROWS = (
     ),
     Property(
         "eccentricity",
-        "Focal distance per major axis of the ellipse with the same second moments.",
+        "Eccentricity of the ellipse with the same second moments: 0 is a circle, 1 a line.",
         SHAPE,
         ranks=FLAT,
         needs=("box", "sums", "seconds"),
@@ -162,7 +162,7 @@ ROWS = (
     ),
     Property(
         "zingg_elongation",
-        "Middle per longest axis of the ellipsoid with the same second moments (Zingg 1935).",
+        "Middle by longest axis of the ellipsoid of the same second moments (Zingg 1935).",
         SHAPE,
         ranks=DEEP,
         source=OURS,
@@ -171,7 +171,7 @@ ROWS = (
     ),
     Property(
         "zingg_flatness",
-        "Shortest per middle axis of the ellipsoid with the same second moments (Zingg 1935).",
+        "Shortest by middle axis of the ellipsoid of the same second moments (Zingg 1935).",
         SHAPE,
         ranks=DEEP,
         source=OURS,

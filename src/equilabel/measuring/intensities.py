@@ -25,12 +25,12 @@ def mean(found: Measurement) -> HostArray:
 
 
 def least(found: Measurement) -> HostArray:
-    """Least value."""
+    """Minimum of the values."""
     return found.channels(found.values.lows.astype(np.float64))
 
 
 def greatest(found: Measurement) -> HostArray:
-    """Greatest value."""
+    """Maximum of the values."""
     return found.channels(found.values.highs.astype(np.float64))
 
 
@@ -56,7 +56,7 @@ ROWS = (
     ),
     Property(
         "intensity_min",
-        "Least value.",
+        "Minimum of the values.",
         GRAY,
         intensity=True,
         unit=VALUE,
@@ -65,7 +65,7 @@ ROWS = (
     ),
     Property(
         "intensity_max",
-        "Greatest value.",
+        "Maximum of the values.",
         GRAY,
         intensity=True,
         unit=VALUE,

@@ -86,7 +86,7 @@ def central(found: Measurement) -> HostArray:
 
 
 def central_normalized(found: Measurement) -> HostArray:
-    """Central moments, free of scale."""
+    """Central moments, normalized: the size of the object does not matter."""
     return normalized(central(found), found.spacing, float(found.spacing.min()))
 
 
@@ -96,7 +96,7 @@ def hu_invariants(found: Measurement) -> HostArray:
 
 
 def weighted_local(found: Measurement) -> HostArray:
-    """Mean coordinate weighted by values, from the corner of the bounding box."""
+    """Mean coordinate weighted by values, relative to the corner of the bounding box."""
     return found.channels(_weighted_local(found))
 
 
@@ -117,7 +117,7 @@ def weighted_central(found: Measurement) -> HostArray:
 
 
 def weighted_normalized(found: Measurement) -> HostArray:
-    """Weighted central moments, free of scale."""
+    """Weighted central moments, normalized: the size of the object does not matter."""
     unit = float(found.spacing.min())
     return _each_channel(found, lambda moments: normalized(moments, found.spacing, unit))
 
@@ -173,7 +173,7 @@ ROWS = (
     ),
     Property(
         "moments_normalized",
-        "Central moments, free of scale.",
+        "Central moments, normalized: the size of the object does not matter.",
         MOMENTS,
         ranks=BOTH,
         needs=("box", "sums", "central"),
@@ -199,7 +199,7 @@ ROWS = (
     ),
     Property(
         "centroid_weighted_local",
-        "Mean coordinate weighted by values, from the corner of the bounding box.",
+        "Mean coordinate weighted by values, relative to the corner of the bounding box.",
         GRAY,
         ranks=BOTH,
         intensity=True,
@@ -229,7 +229,7 @@ ROWS = (
     ),
     Property(
         "moments_weighted_normalized",
-        "Weighted central moments, free of scale.",
+        "Weighted central moments, normalized: the size of the object does not matter.",
         GRAY,
         ranks=BOTH,
         intensity=True,

@@ -112,7 +112,7 @@ def euler_full(found: Measurement) -> HostArray:
 
 
 def euler_faces(found: Measurement) -> HostArray:
-    """Euler number if pixels connect through faces alone."""
+    """Euler number if only pixels that share a face are connected."""
     return found.group("euler_face")[:, 0]
 
 
@@ -176,7 +176,7 @@ ROWS = (
     ),
     Property(
         "sphericity",
-        "Surface of the ball of the same volume per surface_area_crofton (Wadell 1935).",
+        "Surface of a ball of the same volume by surface_area_crofton (Wadell 1935).",
         SHAPE,
         ranks=DEEP,
         source=OURS,
@@ -185,7 +185,7 @@ ROWS = (
     ),
     Property(
         "euler_number",
-        "Objects less holes in 2D, plus cavities less tunnels in 3D; corners connect.",
+        "Euler number: objects minus holes (3D: plus cavities minus tunnels); corners connect.",
         SHAPE,
         ranks=BOTH,
         needs=("euler_full",),
@@ -193,7 +193,7 @@ ROWS = (
     ),
     Property(
         "euler_number_faces",
-        "Euler number if pixels connect through faces alone.",
+        "Euler number if only pixels that share a face are connected.",
         SHAPE,
         ranks=BOTH,
         source=OURS,

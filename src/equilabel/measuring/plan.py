@@ -80,7 +80,7 @@ def make_plan(
     even: bool,
     first: bool = False,
 ) -> Plan:
-    """Tell what to count for some properties, or raise an error if one is not known or defined.
+    """Return what to count for some properties, or raise an error if one is not known or defined.
 
     Parameters
     ----------

@@ -36,7 +36,9 @@ BY_SCIKIT_IMAGE = (
     ),
     Property("intensity_median", "Median value.", GRAY, ranks=BOTH, intensity=True, unit=VALUE),
     Property("slice", "Slices of the bounding box.", POSITION, ranks=BOTH, unit=PIXEL),
-    Property("solidity", "Pixels per pixel of the convex hull.", SHAPE, ranks=BOTH),
+    Property(
+        "solidity", "Ratio of the object's pixels to those of its convex hull.", SHAPE, ranks=BOTH
+    ),
 )
 
 PROPERTIES: dict[str, Property] = {

@@ -38,12 +38,12 @@ def num_pixels(found: Measurement) -> HostArray:
 
 
 def area(found: Measurement) -> HostArray:
-    """Pixels times the area (volume) of one."""
+    """Area (volume): number of pixels times the area (volume) of one."""
     return np.asarray(found.pixels * found.spacing.prod())
 
 
 def bbox(found: Measurement) -> HostArray:
-    """First pixel along each axis, then last + 1 along each."""
+    """Bounding box: first pixel along each axis, then last + 1 along each."""
     return np.concatenate([found.first, found.last], axis=1)
 
 
@@ -53,7 +53,7 @@ def area_bbox(found: Measurement) -> HostArray:
 
 
 def extent(found: Measurement) -> HostArray:
-    """Pixels per pixel of the bounding box."""
+    """Ratio of the object's pixels to those of its bounding box."""
     return np.asarray(found.pixels / _box_pixels(found))
 
 
@@ -63,7 +63,7 @@ def centroid(found: Measurement) -> HostArray:
 
 
 def centroid_local(found: Measurement) -> HostArray:
-    """Mean coordinate from the corner of the bounding box."""
+    """Mean coordinate, relative to the corner of the bounding box."""
     return np.asarray(found.local * found.spacing)
 
 
@@ -95,14 +95,14 @@ ROWS = (
     Property("num_pixels", "Number of pixels.", POSITION, unit=PIXEL, formula=num_pixels),
     Property(
         "area",
-        "Pixels times the area (volume) of one.",
+        "Area (volume): number of pixels times the area (volume) of one.",
         POSITION,
         unit=SIZE,
         formula=area,
     ),
     Property(
         "volume",
-        "The area of 3D objects by its other name.",
+        "Volume of a 3D object: the same as its area.",
         POSITION,
         ranks=DEEP,
         source=OURS,
@@ -111,7 +111,7 @@ ROWS = (
     ),
     Property(
         "bbox",
-        "First pixel along each axis, then last + 1 along each.",
+        "Bounding box: first pixel along each axis, then last + 1 along each.",
         POSITION,
         unit=PIXEL,
         needs=("box",),
@@ -127,7 +127,7 @@ ROWS = (
     ),
     Property(
         "extent",
-        "Pixels per pixel of the bounding box.",
+        "Ratio of the object's pixels to those of its bounding box.",
         POSITION,
         needs=("box",),
         formula=extent,
@@ -142,7 +142,7 @@ ROWS = (
     ),
     Property(
         "centroid_local",
-        "Mean coordinate from the corner of the bounding box.",
+        "Mean coordinate, relative to the corner of the bounding box.",
         POSITION,
         unit=LENGTH,
         needs=("box", "sums"),

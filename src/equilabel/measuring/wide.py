@@ -51,7 +51,7 @@ def find_wide(
 
 
 def may_be_wide(sides: tuple[int, ...], layout: Layout) -> bool:
-    """Tell whether an image is so large that 64 bits may not hold the sums of a label."""
+    """Return whether an image is so large that 64 bits may not hold the sums of a label."""
     return largest_sum(tuple(sides), layout.stacked, layout.seconds) >= LIMIT
 
 

@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample image, and what a file of it has to say.
+    """One sample image, and the metadata of its file.
 
     Attributes
     ----------

@@ -125,7 +125,7 @@ def unite_residual(labels, values, shape, steps, offsets):
 
 @njit(nogil=True, cache=True)
 def mark_inside(start, shape, steps, inside):
-    """Tell which steps from one row stay inside the image, along all axes but the last.
+    """Return which steps from one row stay inside the image, along all axes but the last.
 
     Parameters
     ----------

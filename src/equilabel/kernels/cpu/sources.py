@@ -69,7 +69,7 @@ class RunSource:
         self.full = full
 
     def suffices(self, layout: Layout, values: Array, *, moments: bool) -> bool:
-        """Tell whether runs tell all that is counted, so that no image of labels is needed.
+        """Return whether runs tell all that is counted, so that no image of labels is needed.
 
         Neighbors can be compared unless their values matter; all sums over pixels follow.
         """

@@ -61,7 +61,7 @@ class Passes:
 
 @lru_cache(64)
 def list_passes(layout: Layout) -> Passes:
-    """Tell which planes are filled (foreground, steps, patterns) and what their bits count."""
+    """Return which planes are filled (foreground, steps, patterns) and what their bits count."""
     steps = steps_to(layout.rank, layout.compared)
     entries: list[tuple[int, int, int]] = []
     if layout.pairs != "none":
@@ -159,7 +159,7 @@ def measure_strip(
 
 
 def rows_within(sides: tuple[int, ...], box: Any) -> NDArray[np.bool_] | None:
-    """Tell for each row whether it lies inside a box."""
+    """Return for each row whether it lies inside a box."""
     if box is None:
         return None
     inside = np.zeros(sides[:-1], bool)

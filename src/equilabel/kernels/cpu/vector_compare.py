@@ -56,7 +56,7 @@ def fractional(pixels, start):
 
 
 def is_whole(value):
-    """Tell whether a number is whole; integers always are."""
+    """Return whether a number is whole; integers always are."""
     return bool(np.isfinite(value)) and value == np.trunc(value)
 
 

@@ -34,7 +34,7 @@ IMAGE_LAYOUT = np.dtype(
 
 
 def is_gray(values: Array) -> bool:
-    """Tell whether kernels take many values of a type at once: unsigned, of one or two bytes."""
+    """Return whether kernels take many values of a type at once: unsigned, of one or two bytes."""
     return values.dtype.kind in "bu" and values.itemsize <= 2
 
 
@@ -155,7 +155,7 @@ class RunSource:
         return 1 + self._known
 
     def suffices(self, layout: Layout, values: Array, *, moments: bool) -> bool:
-        """Tell whether runs tell all that is counted, so that no image of labels is needed.
+        """Return whether runs tell all that is counted, so that no image of labels is needed.
 
         They tell which neighbors have one label where bits do, and sums of values of small types.
         """
@@ -262,7 +262,7 @@ def _strips(sides: tuple[int, ...], wide: int, tall: int) -> int:
 
 
 def _aligned(values: Array, sides: tuple[int, ...]) -> np.bool_:
-    """Tell whether the values of all rows begin at multiples of 16 bytes."""
+    """Return whether the values of all rows begin at multiples of 16 bytes."""
     return np.bool_(values.data.ptr % 16 == 0 and sides[-1] * values.itemsize % 16 == 0)
 
 
