@@ -107,6 +107,13 @@ class Counts:
         """Smallest flat index of each label in the whole image, where it was counted, (N,)."""
         return prod(self.shape) - self.group("first")[:, 0]
 
+    def exact_sums(self, rows: NDArray[np.int64]) -> tuple[HostArray, HostArray]:
+        """Return sums along spatial axes, and of products, of some labels as Python integers."""
+        layout = self.layout
+        low = self.table[rows][:, layout.wide_columns]
+        exact = wide.join(low, np.asarray(self.high)[rows])
+        return exact[:, layout.axes - layout.rank : layout.axes], exact[:, layout.axes :]
+
     def select(self, kept: NDArray[np.bool_]) -> Counts:
         """Keep the counts of some labels, and number these consecutively from 1."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,12 +13,34 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
     from .columns import Columns
-    from .request import Request
+    from .plan import Plan
 
 SHOWN = 10  # labels that a warning names
 
 
-def compute_objects(labels: HostArray, values: HostArray | None, request: Request) -> Columns:
+class SkimageRequest(Protocol):
+    """The part of an `equilabel.measuring.request.Request` that scikit-image has to know."""
+
+    @property
+    def plan(self) -> Plan:
+        """The properties and functions to compute."""
+
+    @property
+    def separator(self) -> str:
+        """Stands between the name of a property and an index."""
+
+    @property
+    def cache(self) -> bool:
+        """Whether scikit-image keeps what it computes."""
+
+    @property
+    def given_spacing(self) -> Any:
+        """Spacing as the caller gave it."""
+
+
+def compute_objects(
+    labels: HostArray, values: HostArray | None, request: SkimageRequest
+) -> Columns:
     """Let scikit-image compute properties; each image of a stack by itself.
 
     An object whose property cannot be computed gets NaN (None in a column of objects) in its row,
@@ -29,7 +51,7 @@ def compute_objects(labels: HostArray, values: HostArray | None, request: Reques
     labels : array of int
     values : array or None
         Intensities.
-    request : Request
+    request : SkimageRequest
         Which properties, and how.
 
     Returns
@@ -64,7 +86,7 @@ def compute_objects(labels: HostArray, values: HostArray | None, request: Reques
 
 
 def _list_regions(
-    labels: HostArray, values: HostArray | None, request: Request
+    labels: HostArray, values: HostArray | None, request: SkimageRequest
 ) -> list[tuple[int, Any]]:
     """List the regions of an image, each with its label; nothing is computed yet."""
     from skimage import measure

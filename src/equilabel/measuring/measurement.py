@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .counts import deviations_of, means_of
-from .wide import exact_sums, find_wide
+from .wide import find_wide
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +105,7 @@ class Measurement:
     @cached_property
     def _exact(self) -> tuple[HostArray, HostArray]:
         """Sums of coordinates and of products of these labels, as Python integers."""
-        return exact_sums(self.counts, self._wide)
+        return self.counts.exact_sums(self._wide)
 
     def channels(self, column: HostArray) -> HostArray:
         """Drop the last axis, of channels, if the intensity image has none."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array, HostArray
 
-    from .counts import Counts
 
 LIMIT = 2**62  # what a difference of two sums may reach
 WORD = 2**64
@@ -132,14 +131,6 @@ def upper_words(
     high = np.zeros((len(table), len(layout.wide_columns)), np.int64)
     high[rows] = split(exact)[1]
     return high
-
-
-def exact_sums(counts: Counts, rows: NDArray[np.int64]) -> tuple[HostArray, HostArray]:
-    """Put both words of sums along spatial axes, and of products, together for some labels."""
-    layout = counts.layout
-    low = counts.table[rows][:, layout.wide_columns]
-    exact = join(low, np.asarray(counts.high)[rows])
-    return exact[:, layout.axes - layout.rank : layout.axes], exact[:, layout.axes :]
 
 
 def boxes(shape: tuple[int, ...], power: int) -> Iterator[tuple[tuple[int, int], ...]]:
