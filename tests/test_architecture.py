@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -190,3 +191,30 @@ def test_the_manifest_in_the_package_is_the_one_at_the_root():
     root = PACKAGE.parents[1] / "napari.yaml"
     assert (PACKAGE / "napari.yaml").resolve() == root
     assert PluginManifest.from_file(root).name == "equilabel"
+
+
+def named(name):
+    """Yield our modules that stand in the strings of a module, as those loaded when needed do."""
+    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            module = node.value.partition(":")[0].removeprefix("equilabel.")
+            if node.value.startswith("equilabel.") and module in MODULES:
+                yield module
+
+
+def targets(name):
+    """Return the modules that a module imports or names; what packages hand on is left out."""
+    found = {other.removeprefix("equilabel.") for other, foreign in imports(name) if not foreign}
+    return {other for other in found | set(named(name)) if other in MODULES and other != name}
+
+
+def test_no_module_leads_back_to_itself():
+    faces = {name for name, path in MODULES.items() if path.name == "__init__.py"}
+    graph = {name: targets(name) - faces for name in MODULES if name not in faces}
+    assert list(TopologicalSorter(graph).static_order())  # raises CycleError with the circle
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name])
+def test_modules_named_in_strings_lie_below(name):
+    for other in named(name):
+        assert room(other) == room(name) or LEVELS[room(other)] < LEVELS[room(name)]
