@@ -46,7 +46,7 @@ unit: .venv/dev
 # The plugin in a real viewer, on a screen that is not there; what it covers counts in `coverage`.
 # Speed is measured by itself: counting what is covered takes time.
 gui: .venv/dev .venv/screen
-	$(SCREEN) COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/test_gui_*.py -m "not slow" -q $(COUNTED)
+	$(SCREEN) env COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/test_gui_*.py -m "not slow" -q $(COUNTED)
 	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -q
 
 # The kernels of the CPU on small images: with the bounds of arrays checked, and in plain Python,
