@@ -13,8 +13,12 @@ from equilabel.cli import main
 from equilabel.cli.records import Record
 from equilabel.storage.table import read_table
 from equilabel.storage.tiff import read_tiff
+from pictures import pictures
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+BLOBS, *NUCLEI = pictures(
+    ["blobs.tif", "BBBC007/A9 p7d.tif", "BBBC007/17P1_POS0013_D_1UL.tif"],
+    ["nuclei_2d.tif", "nuclei_3d.tif", "blobs.tif"],
+)
 
 
 def test_an_image_gets_labels_a_table_and_an_overlay(here):
@@ -197,16 +201,15 @@ def test_options_reach_segment(here):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not DATA.exists(), reason="shared microscopy images are not here")
-def test_real_images_are_labeled(here):
-    whole = (DATA / "blobs.tif").read_bytes()
+def test_pictures_are_labeled(here):
+    whole = BLOBS.read_bytes()
     Path("half.tif").write_bytes(whole[: len(whole) // 2])
-    words = [str(DATA / "BBBC007"), str(DATA / "blobs.tif"), "half.tif"]
+    words = [*map(str, NUCLEI), str(BLOBS), "half.tif"]
     assert main(["batch", *words, "--out", "out", "--min-size", "20"]) == 1
     counts = {Path(name).name: row["objects"] for name, row in summary().items()}
     assert counts.pop("half.tif") == ""
-    nuclei = [int(count) for name, count in counts.items() if name != "blobs.tif"]
-    assert all(15 < count < 100 for count in nuclei)
-    assert 50 < int(counts["blobs.tif"]) < 70
+    assert 50 < int(counts.pop(BLOBS.name)) < 70
+    assert len(counts) == 2
+    assert all(15 < int(count) < 100 for count in counts.values())
     assert isinstance(record()["files"][0], dict)
     assert Record(**record()["files"][0]).complete

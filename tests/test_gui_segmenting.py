@@ -1,16 +1,14 @@
 """The form that finds objects, in a real viewer: fields, runs, layers."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
 from gui import MEASURE, SEGMENT, canvas, colors_on, open_form, run, settle
+from pictures import pictures
 
 pytestmark = pytest.mark.gui
-DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
 @pytest.fixture
@@ -173,9 +171,7 @@ def test_axes_can_be_given_another_meaning(viewer, qtbot):
 
 
 def test_a_real_image_is_segmented(viewer, qtbot):
-    path = DATA / "blobs.tif"
-    if not path.exists():
-        pytest.skip(f"needs {path.name} beside the repository")
+    [path] = pictures(["blobs.tif"], ["nuclei_2d.tif"])
     [image] = viewer.open(str(path))
     form = open_form(viewer, qtbot)
     layer = run(form, qtbot)

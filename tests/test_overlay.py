@@ -1,15 +1,17 @@
 """Overlays: what a person sees is what was labeled."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
 from scipy import ndimage
 
 from equilabel.storage.overlay import BRIGHTEST, GAMMA, GAP, LONGEST, PALETTE, write_overlay
+from pictures import pictures
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "BBBC007"
+NUCLEI = pictures(
+    ["BBBC007/A9 p7d.tif", "BBBC007/17P1_POS0013_D_1UL.tif"], ["nuclei_2d.tif", "blobs.tif"]
+)
+LEVELS = {"nuclei_2d": 418, "blobs": 0}  # of the others, 50
 
 
 def drawn(folder, image, labels, **options):
@@ -201,13 +203,12 @@ def test_an_earlier_picture_survives_a_failure(tmp_path, square, monkeypatch):
     assert (tmp_path / "o.png").read_bytes() == before
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="shared microscopy images are not here")
-@pytest.mark.parametrize("name", ["A9 p7d", "17P1_POS0013_D_1UL"])
-def test_real_nuclei_are_all_outlined(tmp_path, name):
+@pytest.mark.parametrize("path", NUCLEI, ids=lambda path: path.stem)
+def test_nuclei_of_pictures_are_all_outlined(tmp_path, path):
     import tifffile
 
-    image = tifffile.imread(DATA / f"{name}.tif")
-    labels, count = ndimage.label(image > 50)
+    image = tifffile.imread(path)
+    labels, count = ndimage.label(image > LEVELS.get(path.stem, 50))
     picture = drawn(tmp_path, image, labels)
     factor = picture.shape[0] // image.shape[0]
     outlined = np.kron(labels, np.ones((factor, factor), int))[colored(picture)]

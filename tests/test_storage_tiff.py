@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import uuid
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +14,8 @@ import tifffile
 from equilabel.storage import labels as written_labels
 from equilabel.storage.axes import canonical
 from equilabel.storage.tiff import UnreadableImageError, read_tiff, write_labels
+from pictures import DATA, SAMPLES, pictures
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 GRAY = {"photometric": "minisblack"}
 
 
@@ -345,16 +344,24 @@ REAL = {
     # 26 pixels per inch is what a paint program left behind.
     "BBBC007/AS_09125_040701150004_A02f00d0.tif": ("YX", (340, 340), "uint16", {}, ""),
 }
+STAND_INS = {
+    "blobs.tif": ("YX", (512, 512), "uint8", {}, ""),
+    "movie.tif": ("TYX", (16, 192, 192), "uint16", {"Y": 0.65, "X": 0.65}, "µm"),
+    "nuclei_2d.tif": ("YX", (512, 512), "uint16", {"Y": 0.325, "X": 0.325}, "µm"),
+    "nuclei_3d.tif": ("ZYX", (32, 192, 192), "uint8", {"Z": 1.04, "Y": 0.26, "X": 0.26}, "µm"),
+}
+PICTURES = pictures(REAL, STAND_INS)
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the real images are not part of the project")
-@pytest.mark.parametrize("name", REAL)
-def test_real_images_are_read_as_they_are(name):
-    axes, shape, dtype, spacing, unit = REAL[name]
-    image = read_tiff(DATA / name)
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
+def test_pictures_are_read_as_they_are(path):
+    known = STAND_INS if path.parent == SAMPLES else REAL
+    name = path.relative_to(SAMPLES if known is STAND_INS else DATA).as_posix()
+    axes, shape, dtype, spacing, unit = known[name]
+    image = read_tiff(path)
     assert (image.axes, image.pixels.shape, image.pixels.dtype) == (axes, shape, dtype)
     assert (image.spacing, image.unit) == (pytest.approx(spacing, rel=1e-3), unit)
-    expected = tifffile.imread(DATA / name)
+    expected = tifffile.imread(path)
     expected = np.moveaxis(expected, -1, 0) if axes == "CYX" else expected
     np.testing.assert_array_equal(image.pixels, expected)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +16,8 @@ from skimage import filters
 from equilabel.thresholding import THRESHOLDS, binarize, find_threshold
 from equilabel.thresholding.criteria import CRITERIA, descend, isodata
 from equilabel.thresholding.histograms import count_floats, count_integers
+from pictures import pictures
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 INTEGERS = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"]
 TYPES = [*INTEGERS, "f4", "f8"]
 SPLITTING = [name for name in THRESHOLDS if name != "minimum"]  # never fail
@@ -136,14 +135,18 @@ def test_half_floats_are_treated_as_single_ones(method):
     assert_array_equal(binarize(image, method), image.astype("f4") > expected)
 
 
-@pytest.mark.parametrize("name", ["blobs.tif", "BBBC007/A9 p7d.tif", "hela-cells.tif"])
+PICTURES = pictures(
+    ["blobs.tif", "BBBC007/A9 p7d.tif", "hela-cells.tif"],
+    ["nuclei_2d.tif", "nuclei_3d.tif", "porous_medium.tif"],
+)
+
+
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("method", SPLITTING)
-def test_thresholds_of_real_images_equal_those_of_skimage(name, method):
-    if not (DATA / name).exists():
-        pytest.skip("needs the real images beside the repository")
+def test_thresholds_of_pictures_equal_those_of_skimage(path, method):
     from tifffile import imread
 
-    image = imread(DATA / name)
+    image = imread(path)
     assert find_threshold(image, method) == expected_threshold(image, method)
 
 
