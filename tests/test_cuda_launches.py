@@ -191,3 +191,50 @@ def test_histograms(started):
     histogram.count_values(on_device(np.arange(300, dtype="u2")), 300)
     histogram.count_bins(on_device(np.ones(50, "f4")), np.linspace(0, 1, 11, dtype="f4"))
     check(started)
+
+
+def named(call):
+    """Map the names of a kernel's parameters to what it was given."""
+    file, name, _, arguments = call
+    _, parameters = signatures(file)[name.partition("<")[0]]
+    return dict(zip((re.split(r"\W", each)[-1] for each in parameters), arguments, strict=True))
+
+
+def test_passes_of_the_papers_get_each_list_of_steps_as_itself(started):
+    grid = grid_of(on_device(np.ones((5, 6, 7), "i2")))
+    size, rows = grid.padding.size, grid.padding.rows
+    labels = kalentev.init_labels(grid)
+    kalentev.scan(grid, labels)
+    kalentev.init_counts(grid, labels)
+    kalentev.crop(grid, labels)
+    for call in started:
+        given = named(call)
+        np.testing.assert_array_equal(given["rows"], rows)
+        assert (given["width"], given["size"], given["labels"].size) == (7, 210, size)
+    scan, count = named(started[1]), named(started[2])
+    for key in ("jumps", "shifts"):
+        np.testing.assert_array_equal(scan[key], getattr(grid.padding, key))
+        np.testing.assert_array_equal(count[key], getattr(grid.padding, f"face_{key}").reshape(-1))
+    assert scan["steps"] == grid.padding.jumps.size
+
+    started.clear()
+    komura.reduce_labels(grid, komura.initialize(grid))
+    for call in started:
+        given = named(call)
+        for key, expected in zip(("shape", "steps", "offsets"), grid.half, strict=True):
+            np.testing.assert_array_equal(given[key], expected)
+
+
+@pytest.mark.parametrize("bins", [300, 60_000])
+def test_a_histogram_is_counted_in_parts_that_follow_one_another(started, bins):
+    pixels = on_device(np.array([7, 100, bins - 1], "u2"))
+    histogram.count_values(pixels, bins)
+    expected = 0 if bins <= histogram.BINS else 7
+    for call in started:
+        given = named(call)
+        assert given["size"] == pixels.size
+        assert given["first"] == expected
+        assert given["counts"].size == bins - expected
+        assert 0 < given["bins"] <= min(histogram.BINS, bins - expected)
+        expected += given["bins"]
+    assert expected == bins

@@ -1,5 +1,7 @@
 """Sums of integers are exact for every type, and float64 only where int64 cannot hold them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -93,3 +95,24 @@ def test_parts_whose_sums_leave_64_bits_merge_into_floats():
     other = count_part(labels, values, origin=(1, 0), **place)
     assert compute_table(one, ["intensity_sum"])["intensity_sum"].tolist() == [2**63 - 2]
     assert compute_table(one.merge(other), ["intensity_sum"])["intensity_sum"].tolist() == [2.0**64]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_merged_sums_beyond_int64_become_floats(sign):
+    labels, values = np.array([[1, 1]]), np.full((1, 2), sign, np.int32)
+    parts = [
+        count_part(
+            labels[:, k : k + 1],
+            values[:, k : k + 1],
+            properties=["intensity_mean"],
+            origin=(0, k),
+            shape=labels.shape,
+        )
+        for k in range(2)
+    ]
+    for most, kind in ((2**62 - 2**10, "i"), (3 * 2**61, "f")):
+        sums = np.array([[sign * most]], np.int64)
+        one, other = (replace(p, values=p.values._replace(sums=sums)) for p in parts)
+        merged = one.merge(other).values.sums
+        assert merged.dtype.kind == kind
+        assert merged.tolist() == [[sign * 2 * most]]

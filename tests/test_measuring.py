@@ -1,6 +1,8 @@
 """Tables equal scikit-image's column by column, and what can be counted by hand."""
 
 import warnings
+from itertools import product
+from math import hypot
 
 import numpy as np
 import pytest
@@ -912,3 +914,41 @@ def test_columns_said_to_be_defined_for_any_number_of_axes_are(axes):
         if row.ranks:
             with pytest.raises(ValueError, match=f"{name!r} is defined for .* got {axes}"):
                 regionprops_table(labels, labels, [name])
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 8])
+def test_the_orientation_of_a_square_is_that_of_skimage(side):
+    labels = np.pad(np.ones((side, side), int), 1)
+    expected = measure.regionprops_table(labels, properties=("orientation",))["orientation"]
+    found = regionprops_table(labels, properties=("orientation",))["orientation"]
+    assert found.tolist() == expected.tolist() == [-np.pi / 4]
+
+
+def perimeter_by_links(mask, dy, dx):
+    """Add, for each border pixel, the mean length of its links, by Benkrid and Crookes' rules."""
+    field = np.pad(mask, 2)
+    border = np.zeros_like(field)
+    for y, x in zip(*field.nonzero(), strict=True):
+        border[y, x] = not all((field[y - 1, x], field[y + 1, x], field[y, x - 1], field[y, x + 1]))
+    total = 0.0
+    for y, x in zip(*border.nonzero(), strict=True):
+        straight = [dy] * int(border[y - 1, x]) + [dy] * int(border[y + 1, x])
+        straight += [dx] * int(border[y, x - 1]) + [dx] * int(border[y, x + 1])
+        corners = sum(int(border[y + j, x + i]) for j, i in product((-1, 1), repeat=2))
+        a, b = len(straight), corners
+        if a in (2, 3) and b < 3:
+            total += sum(straight) / a
+        elif (a, b) in ((0, 2), (1, 3)):
+            total += hypot(dy, dx)
+        elif a == 1 and b in (1, 2):
+            total += (straight[0] + hypot(dy, dx)) / 2
+    return total
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_border_pixel_adds_the_mean_length_of_its_links(seed):
+    rng = np.random.default_rng(seed)
+    mask = rng.random((23, 70)) < 0.3 + 0.1 * seed
+    dy, dx = 3.0, 5.0
+    found = regionprops_table(mask.astype(int), properties=["perimeter"], spacing=(dy, dx))
+    assert found["perimeter"] == pytest.approx([perimeter_by_links(mask, dy, dx)], rel=1e-9)

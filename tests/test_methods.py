@@ -482,3 +482,14 @@ def test_a_domain_of_another_kind_goes_through_the_same_recipe():
     toy = SimpleNamespace(initialize=initialize, analyze=analyze, reduce_labels=reduce_labels)
     ring = Ring(open=np.array([1, 0, 1, 1, 0, 0, 1], bool))
     assert load_recipe("komura")(toy, ring).roots.tolist() == [0, 0, 2, 2, 2, 5, 0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [((1, 5), [5, 10, 2]), ((5, 1), [5, 2, 10]), ((1, 1), [1, 2, 2]), ((2, 1, 3), [6, 6, 12, 4])],
+    ids=str,
+)
+def test_both_faces_of_an_axis_of_length_one_are_exposed(shape, expected):
+    grid = grid_of(np.ones(shape, bool))
+    counts = load_recipe("kalentev")(kalentev, grid, accumulate=True).counts
+    assert counts[counts[:, 0] > 0].tolist() == [expected]

@@ -343,3 +343,10 @@ def test_free_memory_is_known_without_linux(tmp_path, monkeypatch):
     for name in ("CGROUPS", "OWN_GROUPS", "MEMINFO"):
         monkeypatch.setattr(memory, name, tmp_path / "missing")
     assert memory.free() > 2**26
+
+
+@pytest.mark.parametrize("bits", [4, 7, 16])
+def test_a_jpeg_of_other_bits_than_its_page_is_refused(file, bits):
+    write(file, "jpeg", pixels("jpeg", 80, 96), rowsperstrip=24)
+    edit(file, BitsPerSample=bits)
+    assert_refused(file, f"have {bits} bits per sample; got 8")
