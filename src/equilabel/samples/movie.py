@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .camera import expose, profile
 from .fields import blur, smooth_field
-from .nuclei import Nucleus, expose, profile
+from .nuclei import Nucleus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
