@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from .records import Facts
+
 FORMAT = 1  # of the images' records and of run.json; another is not read
 
 
@@ -45,7 +47,7 @@ def read_record(path: Path) -> Record | None:
         return None
 
 
-def write_run(path: Path, facts: dict[str, Any], records: list[Record]) -> None:
+def write_run(path: Path, facts: Facts, records: list[Record]) -> None:
     """Write the record of a run, from which it can be repeated and resumed."""
     _write_json(path, {"format": FORMAT, **facts, "files": [asdict(record) for record in records]})
 
@@ -98,18 +100,18 @@ def read_json(path: Path) -> Any:
             raise ValueError(message) from error
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
+def _write_json(path: Path, content: Facts) -> None:
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=str)
     with replacing(path) as unfinished:
         unfinished.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
 
 
-def _digest(content: dict[str, Any]) -> str:
+def _digest(content: Facts) -> str:
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _record(entry: dict[str, Any]) -> Record:
+def _record(entry: Facts) -> Record:
     """Make a record of what was read, or raise ValueError."""
     if set(entry) != {item.name for item in fields(Record)}:
         message = f"a record must have its fields; got {sorted(entry)}."
@@ -122,11 +124,11 @@ def _record(entry: dict[str, Any]) -> Record:
     return Record(**{**entry, **tuples})
 
 
-def _text(value: Any) -> bool:
+def _text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -134,18 +136,18 @@ def _count(value: Any) -> bool:
     return value is None or (_number(value) and value == int(value) >= 0)
 
 
-def _list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _list_of(fits: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list) and all(map(fits, value))
 
 
-def _outputs(value: Any) -> bool:
+def _outputs(value: object) -> bool:
     return isinstance(value, dict) and all(
         isinstance(known, dict) and _text(known.get("file")) and _text(known.get("sha256"))
         for known in value.values()
     )
 
 
-_FITTING: dict[str, Callable[[Any], bool]] = {
+_FITTING: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("file", "name", "status", "axes", "unit", "error", "method", "device"), _text),
     **dict.fromkeys(("sha256", "fingerprint"), _text),
     **dict.fromkeys(("objects", "connectivity"), _count),
@@ -160,6 +162,6 @@ _FITTING: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -14,6 +14,7 @@ import equilabel
 
 if TYPE_CHECKING:
     from .options import Options
+    from .records import Facts
 
 # Those that read pixels, compute with them or write results.
 PACKAGES = (
@@ -34,8 +35,8 @@ class Provenance:
         Of equilabel and of the packages it works with; None for one that is not installed.
     """
 
-    parameters: dict[str, Any]
-    versions: dict[str, Any]
+    parameters: Facts
+    versions: Facts
 
     @cached_property
     def fingerprint(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from equilabel.storage.table import write_table
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUMMARY, RUN = "summary.csv", "run.json"
+Facts: TypeAlias = dict[str, Any]  # values that JSON holds, by name
 STATE = ".equilabel"  # folder of the images' records, in the output folder
 
 
@@ -64,7 +65,7 @@ class Record:
     sha256: str = ""
     fingerprint: str = ""
     attempts: tuple[str, ...] = ()
-    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    outputs: dict[str, Facts] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equilabel
 from equilabel.storage.files import flush_folder
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .inputs import Input
     from .options import Options
     from .provenance import Provenance
+    from .records import Facts
 
 UNCHECKED = "The results of an earlier run were not checked again: this run was interrupted."
 
@@ -187,10 +188,10 @@ class Run:
         notes = tuple(dict.fromkeys((*known.notes, UNCHECKED)))
         return replace(known, status="skipped", file=printable(item.path), notes=notes)
 
-    def facts(self, status: str) -> dict[str, Any]:
+    def facts(self, status: str) -> Facts:
         """Return the facts of a run: command, folder, times, parameters, versions, devices."""
         used = sorted({record.device for record in self.records.values() if record.device})
-        reports: list[dict[str, Any]] = []
+        reports: list[Facts] = []
         with suppress(OSError):  # nothing can be loaded any more, for want of handles
             reports = [asdict(report) for report in equilabel.devices()]
         return {

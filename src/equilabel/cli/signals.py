@@ -33,7 +33,7 @@ class Interrupted(BaseException):
 def raising() -> Iterator[None]:
     """Let signals raise Interrupted: nothing has been written yet."""
 
-    def leave(number: int, _: Any) -> None:
+    def leave(number: int, _: object) -> None:
         raise Interrupted(number)
 
     with _handling(leave):

@@ -105,7 +105,7 @@ def count_runs(
     return _finish(found, values, plan, shape, None)
 
 
-def count_sizes(accumulated: Any, shape: tuple[int, ...], plan: Plan) -> Counts:
+def count_sizes(accumulated: Array, shape: tuple[int, ...], plan: Plan) -> Counts:
     """Take the elements and exposed faces that a method accumulated while labeling.
 
     Parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class Counts:
     def select(self, kept: NDArray[np.bool_]) -> Counts:
         """Keep the counts of some labels, and number these consecutively from 1."""
 
-        def part(values: Array) -> Any:
+        def part(values: Array) -> Array:
             return None if values is None else values[kept]
 
         return replace(
@@ -219,7 +219,7 @@ def _merge_values(
     numbers = [number[:, None] for number in spread(*pixels)]
     missing = [number == 0 for number in numbers]
 
-    def choose(keep: Any, first: HostArray, second: HostArray) -> HostArray:
+    def choose(keep: Array, first: HostArray, second: HostArray) -> HostArray:
         """Keep a value of both parts, or that of the one that has the label."""
         whole = spread(first, second)
         return np.where(missing[0], whole[1], np.where(missing[1], whole[0], keep(*whole)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .columns import Columns
     from .plan import Plan
 
+Region: TypeAlias = Any  # a `RegionProperties` of scikit-image
 SHOWN = 10  # labels that a warning names
 
 
@@ -87,7 +88,7 @@ def compute_objects(
 
 def _list_regions(
     labels: HostArray, values: HostArray | None, request: SkimageRequest
-) -> list[tuple[int, Any]]:
+) -> list[tuple[int, Region]]:
     """List the regions of an image, each with its label; nothing is computed yet."""
     from skimage import measure
 
@@ -111,7 +112,7 @@ def _list_regions(
 
 
 def _compute_column(
-    name: str, key: str, regions: list[tuple[int, Any]], separator: str, quiet: bool = False
+    name: str, key: str, regions: list[tuple[int, Region]], separator: str, quiet: bool = False
 ) -> dict[str, HostArray]:
     """Compute one property of all regions, as one column or one for each part."""
     from skimage.measure._regionprops import COL_DTYPES

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from equilabel.kernels.layout import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
     from numpy.typing import NDArray
 
@@ -62,7 +63,7 @@ def largest_sum(sides: tuple[int, ...], stacked: bool, products: bool) -> int:
 
 
 def sum_wide(
-    kernels: Any,
+    kernels: ModuleType,
     labels: Array,
     wanted: NDArray[np.int64],
     layout: Layout,

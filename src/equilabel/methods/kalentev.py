@@ -7,7 +7,7 @@ Listings 1 to 3, for any number of axes and any neighborhood; Listing 4 for size
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .contract import Domain, Roots
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 class Passes(Protocol):
     """The passes of a device; `labels` and `counts` are arrays of that device."""
 
-    def init_labels(self, grid: Any) -> Any:
+    def init_labels(self, grid: Domain) -> Array:
         """Label every foreground element with its own index in the padded image (Listing 1)."""
         ...
 
-    def scan(self, grid: Any, labels: Array) -> bool:
+    def scan(self, grid: Domain, labels: Array) -> bool:
         """Lower what each label refers to; tell whether any was lowered (Listing 3)."""
         ...
 
@@ -30,7 +30,7 @@ class Passes(Protocol):
         """Point every element at the end of its chain of labels (Listing 2)."""
         ...
 
-    def init_counts(self, grid: Any, labels: Array) -> Any:
+    def init_counts(self, grid: Domain, labels: Array) -> Array:
         """Count every element and its exposed faces as its own component (Section 4)."""
         ...
 
@@ -38,7 +38,7 @@ class Passes(Protocol):
         """Do as `analyze`, and move the counts of each element to that end (Listing 4)."""
         ...
 
-    def crop(self, grid: Any, labels: Array) -> Any:
+    def crop(self, grid: Domain, labels: Array) -> Array:
         """Take the padding off: labels become roots."""
         ...
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Passes(Protocol):
     """The passes of a device; `table` holds the runs of an image there."""
 
-    def pack(self, grid: Any, room: Array) -> Any:
+    def pack(self, grid: Domain, room: Array) -> Any:
         """Find the runs of an image."""
         ...
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
+    from tifffile import TiffPage
+
     from equilabel.array_types import HostArray
 
     # As tifffile calls it: stored bytes and index to pixels, their position in the image, and
@@ -38,7 +40,7 @@ TYPE = re.compile(r"(u?int|float)\d+|\b[uif]\d\b")
 MOST_TRIED = 2**26  # bytes of a strip or tile that is decoded to try it
 
 
-def guard(page: Any) -> None:
+def guard(page: TiffPage) -> None:
     """Make a page refuse strips and tiles of another size or type than its own.
 
     Parameters
@@ -51,7 +53,7 @@ def guard(page: Any) -> None:
         page.decode = _guarded(page)
 
 
-def try_ends(file: BinaryIO, page: Any) -> None:
+def try_ends(file: BinaryIO, page: TiffPage) -> None:
     """Decode the first and the last strip or tile of a guarded page, unless they are large."""
     if page.dtype is None:
         refuse("have pages of known types", f"{page.bitspersample} bits on page {page.index}")
@@ -64,7 +66,7 @@ def try_ends(file: BinaryIO, page: Any) -> None:
         page.decode(data, index, **(tables if int(page.compression) in JPEG else {}))
 
 
-def _guarded(page: Any) -> Decode:
+def _guarded(page: TiffPage) -> Decode:
     import tifffile
 
     given, compression = page.decode, int(page.compression)
@@ -79,7 +81,7 @@ def _guarded(page: Any) -> Decode:
     else:
         decode = _bytes(page, given)
 
-    def guarded(data: bytes, index: int, **options: Any) -> Any:
+    def guarded(data: bytes, index: int, **options: object) -> Any:
         pixels, position, shape = decode(data, index, **options)
         if pixels.dtype != page.dtype:
             refuse(f"decode to the type {page.dtype}", pixels.dtype)
@@ -88,7 +90,7 @@ def _guarded(page: Any) -> Decode:
     return guarded
 
 
-def _bytes(page: Any, given: Decode) -> Decode:
+def _bytes(page: TiffPage, given: Decode) -> Decode:
     """Guard a codec of bytes: it has to return as many as the strip or tile takes."""
     import imagecodecs
     import tifffile
@@ -100,7 +102,7 @@ def _bytes(page: Any, given: Decode) -> Decode:
         bare.__dict__.pop(cached, None)
     unpack = bare.decode
 
-    def decode(data: bytes | bytearray, index: int, **options: Any) -> Any:
+    def decode(data: bytes | bytearray, index: int, **options: object) -> Any:
         depth, length, width, samples = given(None, index)[2]
         line = -(-width * _bits(page, samples) // 8) * depth
         size, whole = line * length, line * _length(page)
@@ -115,7 +117,7 @@ def _bytes(page: Any, given: Decode) -> Decode:
     return decode
 
 
-def _image(page: Any, given: Decode) -> Decode:
+def _image(page: TiffPage, given: Decode) -> Decode:
     """Guard a codec of images: it gets an array of the right shape and type to decode into."""
     import tifffile
 
@@ -124,7 +126,7 @@ def _image(page: Any, given: Decode) -> Decode:
     opaque = compression == WEBP and page.samplesperpixel == 4  # alpha may be left out
     extra = {"hasalpha": True} if opaque else {}
 
-    def decode(data: bytes, index: int, **options: Any) -> Any:
+    def decode(data: bytes, index: int, **options: object) -> Any:
         _, position, shape = given(None, index, **options)
         allowed = _allowed(page, position, shape)
         if compression in JPEG_2000:  # looks at the array after decoding only
@@ -166,10 +168,10 @@ def _type(decompress: Callable[..., Any], data: bytes) -> object:
     return "a type of its own"
 
 
-def _jpeg(page: Any, given: Decode) -> Decode:
+def _jpeg(page: TiffPage, given: Decode) -> Decode:
     """Guard JPEG by the header of each stream; tifffile handles its tables and colors."""
 
-    def decode(data: bytes, index: int, **options: Any) -> Any:
+    def decode(data: bytes, index: int, **options: object) -> Any:
         if options.get("jpegheader") is None:  # else it is that of the whole page
             _, position, shape = given(None, index)
             frame = jpeg_frame(data)
@@ -182,11 +184,11 @@ def _jpeg(page: Any, given: Decode) -> Decode:
     return decode
 
 
-def _fax(page: Any, given: Decode) -> Decode:
+def _fax(page: TiffPage, given: Decode) -> Decode:
     """Guard fax codes, which fit any size, by encoding the decoded pixels again."""
     import imagecodecs
 
-    def decode(data: bytes, index: int, **options: Any) -> Any:
+    def decode(data: bytes, index: int, **options: object) -> Any:
         pixels, position, shape = given(data, index, **options)
         stream = bytes(imagecodecs.bitorder_decode(data)) if page.fillorder == 2 else data
         options_of_3 = int(page.tags.valueof(292, 0))
@@ -212,7 +214,9 @@ def _rule(shape: tuple[int, ...]) -> str:
     return f"have strips or tiles of {' x '.join(map(str, shape[1:]))} values"
 
 
-def _allowed(page: Any, position: tuple[int, ...], shape: tuple[int, ...]) -> list[tuple[int, int]]:
+def _allowed(
+    page: TiffPage, position: tuple[int, ...], shape: tuple[int, ...]
+) -> list[tuple[int, int]]:
     """List the lengths and widths a strip or tile may have: whole, or cut at the edge."""
     if page.is_tiled and int(page.compression) not in CUT_TILES:
         return [(shape[1], shape[2])]
@@ -223,12 +227,12 @@ def _allowed(page: Any, position: tuple[int, ...], shape: tuple[int, ...]) -> li
     return list(dict.fromkeys((m, n) for m in length for n in width))
 
 
-def _length(page: Any) -> int:
+def _length(page: TiffPage) -> int:
     """Return the number of rows of a whole strip or tile."""
     return int(page.tilelength if page.is_tiled else min(page.rowsperstrip, page.imagelength))
 
 
-def _bits(page: Any, samples: int) -> int:
+def _bits(page: TiffPage, samples: int) -> int:
     """Return the bits of a pixel in a strip or tile."""
     bits = page.bitspersample
     return sum(bits) if isinstance(bits, tuple) else int(bits) * samples

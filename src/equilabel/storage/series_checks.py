@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .directories import refuse
 from .memory import half_of_free, readable
@@ -11,6 +11,8 @@ from .memory import half_of_free, readable
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import BinaryIO
+
+    from tifffile import TiffPage
 
     from equilabel.array_types import Array
 
@@ -91,7 +93,7 @@ def check_alike(image: Array, pages: Sequence[Page]) -> None:
         refuse(f"have one layout for its {alike} pages of one size", f"{len(image)} with the first")
 
 
-def check_unclaimed(file: BinaryIO, images: Sequence[Any], pages: Pages) -> None:
+def check_unclaimed(file: BinaryIO, images: Sequence[TiffPage], pages: Pages) -> None:
     """Refuse a file with bytes that belong to no page, unless its description counts its pages.
 
     Zeros and a few bytes are accepted: writers align pages to round positions.

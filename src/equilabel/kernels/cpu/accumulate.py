@@ -21,11 +21,13 @@ from .sources import LabelSource, RunSource
 from .strips import Strip, join, list_passes, measure_strip, rows_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from equilabel.array_types import HostArray
+    from equilabel.array_types import Array, HostArray
+
+    from .caching import Kernel
 
 __all__ = ["Accumulator", "LabelSource", "RunSource"]
 
@@ -59,7 +61,7 @@ class Accumulator:
         source: LabelSource | RunSource,
         layout: Layout,
         keep: bool = False,
-        box: Any = None,
+        box: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         self.layout = layout
         self._shape = source.shape
@@ -99,7 +101,7 @@ class Accumulator:
         limits: Any = np.iinfo(flat.dtype) if whole else None
         top, bottom = (limits.max, limits.min) if whole else (np.inf, -np.inf)
         small = whole and flat.dtype.itemsize <= 2
-        kernel: Any = intensity.add_small_values if small else intensity.add_values
+        kernel: Kernel = intensity.add_small_values if small else intensity.add_values
 
         def room(labels: int) -> list[HostArray]:
             shape = (channels, labels)
@@ -127,7 +129,7 @@ class Accumulator:
         """Sum the squared distances of values from a center for each label and channel."""
         flat, channels = _plain(values)
 
-        def add(strip: Strip, lines: Any) -> Any:
+        def add(strip: Strip, lines: Array) -> Array:
             sums = np.zeros((channels, len(strip.ids)))
             around = np.ascontiguousarray(centers[lines].T)
             for channel in range(channels):
@@ -154,7 +156,7 @@ class Accumulator:
         """
         rank = self.layout.rank
 
-        def add(strip: Strip, lines: Any) -> Any:
+        def add(strip: Strip, lines: Array) -> Array:
             sums = np.zeros((len(strip.ids), 4**rank))
             moments.add_powers(strip.runs, self._shape, rank, centers[lines], sums)
             return sums
@@ -168,7 +170,7 @@ class Accumulator:
         rank = self.layout.rank
         flat, channels = _plain(values)
 
-        def add(strip: Strip, lines: Any) -> Any:
+        def add(strip: Strip, lines: Array) -> Array:
             sums = np.zeros((len(strip.ids), 4**rank))
             moments.add_weighted(
                 strip.runs, flat, self._columns, channels, channel,
@@ -178,10 +180,10 @@ class Accumulator:
 
         return self._sum(add, (len(self.labels), 4**rank))
 
-    def _each(self, add: Callable[..., Any], *more: Any) -> list[Any]:
+    def _each(self, add: Callable[..., Array], *more: object) -> list[Array]:
         return threads.each(add, list(zip(self._strips, *more, strict=True)))
 
-    def _sum(self, add: Callable[..., Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    def _sum(self, add: Callable[..., Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         sums = np.zeros(shape)
         for lines, part in zip(self._lines, self._each(add, self._lines), strict=True):
             sums[lines] += part
@@ -209,7 +211,7 @@ def _plain(values: HostArray) -> tuple[HostArray, int]:
     return np.ascontiguousarray(values).reshape(-1), values.shape[1]
 
 
-def _add_runs(source: RunSource, layout: Layout) -> tuple[Any, Any]:
+def _add_runs(source: RunSource, layout: Layout) -> tuple[Array, Array]:
     """Count places alone, in a table for each thread: nothing else is held."""
     table = source.table
     count = int(table.parents[: table.counts[-1]].max(initial=0))
@@ -221,7 +223,7 @@ def _add_runs(source: RunSource, layout: Layout) -> tuple[Any, Any]:
     ends.append(table.blocks)
     sides = np.array(source.sides, np.int64)
     parts = [np.zeros((count + 1, layout.width), np.int64) for _ in range(pieces)]
-    kernel: Any = accumulate_runs.add_runs
+    kernel: Kernel = accumulate_runs.add_runs
     faces = layout.widths["pairs"]
     met = threads.each(
         lambda piece: kernel(

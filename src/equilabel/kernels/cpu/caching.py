@@ -13,7 +13,7 @@ import sys
 import warnings
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numba
 from numba.core import config
@@ -27,6 +27,9 @@ from . import cache_folders
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+Kernel: TypeAlias = Any
+"""What numba makes of a function."""
+
 TOLD: set[str] = set()  # problems that this process has told
 BORROWING = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 # Settings of numba's that change what is compiled.
@@ -37,13 +40,13 @@ class CacheWarning(UserWarning):
     """Compiled code cannot be kept: every start compiles again."""
 
 
-def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Kernel]:
     """Compile a function as ``numba.njit`` does; what is cached is kept by `KernelCache`.
 
     Nothing is read or written before the function is called.
     """
 
-    def compiled(function: Callable[..., Any]) -> Any:
+    def compiled(function: Callable[..., Any]) -> Kernel:
         dispatcher = numba.njit(**options)(function)
         if cache and not config.DISABLE_JIT:
             dispatcher._cache = KernelCache(function)
@@ -52,7 +55,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
     return compiled
 
 
-def inlined(function: Callable[..., Any]) -> Any:
+def inlined(function: Callable[..., Any]) -> Kernel:
     """Compile a function into those that call it; it allocates nothing.
 
     Arrays that it takes out of a tuple are borrowed: without counting references, which are locked

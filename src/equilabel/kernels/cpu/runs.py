@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
     from equilabel.grid import Foreground, Grid
 
+    from .caching import Kernel
+
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
 TINY = 640  # pixels up to which looking at one after the other is quicker than runs
 SHORT, FEW = 16, 2**13  # the same for rows of so few columns
@@ -122,7 +124,7 @@ def unite(table: RunTable) -> None:
     reach = _reach(runs.grid, table.edges)
     inside = [(a, b, a, b) for a, b in pieces]
     between = [(a, min(b, a + reach), 0, a) for a, b in pieces[1:]]
-    kernel: Any = run_unions.link
+    kernel: Kernel = run_unions.link
     before: tuple[Any, ...] = (runs, table.edges)
     if table.pixels is not None:
         kernel = value_unions.link_values
@@ -183,7 +185,7 @@ def _unsigned(pixels: HostArray, level: Any) -> tuple[HostArray, Any]:
 
 
 def _pack_ranges(
-    image: HostArray, bits: NDArray[np.uint64], kernel: Any, *arguments: Any
+    image: HostArray, bits: NDArray[np.uint64], kernel: Kernel, *arguments: Any
 ) -> list[Any]:
     """Call a kernel that fills `bits` with the rows of an image, range by range in threads."""
     columns = image.shape[-1]

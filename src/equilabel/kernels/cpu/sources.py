@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
     from equilabel.kernels.layout import Layout
 
+    from .caching import Kernel
     from .run_table import RunTable
 
 
@@ -33,7 +34,7 @@ class LabelSource:
 
     def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Array) -> None:
         """Compare pixels of some rows with earlier neighbors."""
-        kernel: Any = neighbor_bits.compare
+        kernel: Kernel = neighbor_bits.compare
         kernel(self.flat, self.sides[-1], self.shape, steps, first, last, planes)
 
     def list(
@@ -41,7 +42,7 @@ class LabelSource:
     ) -> Any:
         """List the runs of some rows, and return their least and greatest label."""
         columns = self.sides[-1]
-        kernel: Any = run_lists.list_runs
+        kernel: Kernel = run_lists.list_runs
         ends: tuple[int, int] = kernel(self.flat, columns, span, planes, left, first, skip, runs)
         return ends
 
@@ -88,6 +89,6 @@ class RunSource:
         self, planes: Array, left: int, first: int, skip: int, span: Array, runs: Array
     ) -> Any:
         """List the runs of some rows, and return their least and greatest label."""
-        kernel: Any = run_lists.list_joined
+        kernel: Kernel = run_lists.list_joined
         ends: tuple[int, int] = kernel(self.table.runs, planes, left, first, skip, runs)
         return ends

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +14,13 @@ from equilabel.kernels.layout import Layout, steps_to
 from . import euler, neighbor_bits, perimeter, run_counts, run_lists
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from equilabel.array_types import Array
+
+    from .caching import Kernel
     from .sources import LabelSource, RunSource
 
 ROOM = 16  # entries of a look-up table that each run may cost before labels are sorted instead
@@ -50,7 +53,7 @@ class Passes:
     steps: NDArray[np.int64]
     planes: int
     entries: NDArray[np.int64]
-    fills: list[tuple[Callable[..., Any], int]]
+    fills: list[tuple[Kernel, int]]
     outline: int  # plane from which border pixels are sorted, or 0
 
     @cached_property
@@ -69,7 +72,7 @@ def list_passes(layout: Layout) -> Passes:
         first = layout["pairs"].start
         entries += [(place[tuple(s)], first + k, 1) for k, s in enumerate(layout.steps.tolist())]
     free = 1 + len(steps)
-    fills: list[tuple[Callable[..., Any], int]] = []
+    fills: list[tuple[Kernel, int]] = []
     deep = layout.rank == 3
     for group, kernel, count, plus in (
         ("euler_full", _euler("full", deep), (euler.FULL_2D, euler.FULL_3D)[deep],
@@ -99,8 +102,8 @@ def list_passes(layout: Layout) -> Passes:
     return Passes(layout, steps, free, np.array(entries, np.int64).reshape(-1, 3), fills, outline)
 
 
-def _euler(kind: str, deep: bool) -> Callable[..., Any]:
-    kernel: Callable[..., Any] = getattr(euler, f"euler_{kind}_{3 if deep else 2}d")
+def _euler(kind: str, deep: bool) -> Kernel:
+    kernel: Kernel = getattr(euler, f"euler_{kind}_{3 if deep else 2}d")
     return kernel
 
 
@@ -158,7 +161,9 @@ def measure_strip(
     return Strip(ids, table, runs if keep else None)
 
 
-def rows_within(sides: tuple[int, ...], box: Any) -> NDArray[np.bool_] | None:
+def rows_within(
+    sides: tuple[int, ...], box: Sequence[tuple[int, int]] | None
+) -> NDArray[np.bool_] | None:
     """Return for each row whether it lies inside a box."""
     if box is None:
         return None
@@ -169,7 +174,7 @@ def rows_within(sides: tuple[int, ...], box: Any) -> NDArray[np.bool_] | None:
 
 def join(
     strips: list[Strip], layout: Layout
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Any]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Array]]:
     """Add up the tables of strips; return labels, table, and the lines of each strip in it."""
     if not strips:
         return np.empty(0, np.int64), np.zeros((0, layout.width), np.int64), []
@@ -193,7 +198,7 @@ def join(
     return labels, table, lines
 
 
-def _in_order(strip: Strip) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Any]]:
+def _in_order(strip: Strip) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Array]]:
     """Sort the labels of an image that is a single strip."""
     ids = strip.ids
     if len(ids) < 2 or bool((ids[1:] > ids[:-1]).all()):

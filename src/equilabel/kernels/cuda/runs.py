@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from equilabel.array_types import Array
-    from equilabel.grid import Grid
+    from equilabel.grid import Foreground, Grid
 
 NUMBER_THREADS = 1024
 COMPARES = ("all", "!=", ">", "<=", "<")  # as bits.cuh counts them
@@ -55,19 +55,19 @@ class RunTable:
 
     tiling: Tiling
     kernels: tuple[int, ...]
-    job: Any
+    job: Array
     start: Callable[..., None]
     blocks: int
-    count: Any
+    count: Array
     many: bool
     node: str
-    memory: tuple[Any, ...]
+    memory: tuple[object, ...]
     resolved: bool = False
 
     whole = True  # values are whole numbers: floats do not come here
 
 
-def label_at_once(image: Array, foreground: Any, connectivity: int, stacked: bool) -> None:
+def label_at_once(image: Array, foreground: Foreground, connectivity: int, stacked: bool) -> None:
     """Label a small image in a single call: there is no such way on this device."""
     return None
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from equilabel.array_types import Array
+
 from ._compile import THREADS
 
 AXES = 5
@@ -59,7 +61,7 @@ class Tiling:
     """
 
     plan: bytes
-    edges: Any
+    edges: Array
     most: int
     columns: int
     tile: tuple[int, int, int]
@@ -131,7 +133,7 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
     )
 
 
-def edge_table(steps: Any, lines: tuple[int, ...]) -> tuple[int, Any]:
+def edge_table(steps: Any, lines: tuple[int, ...]) -> tuple[int, Array]:
     """Describe the edges of rows to kernels; return how many there is room for, too."""
     strides = [prod(lines[axis + 1 :]) for axis in range(AXES)]
     most = INNER if len(steps) <= INNER else MOST_EDGES

@@ -19,7 +19,7 @@ THREADS = 8
 SMALL = 1 << 15  # bytes that are not worth a buffer
 
 
-def upload(array: np.ndarray) -> Any:
+def upload(array: np.ndarray) -> Array:
     """Copy an array to the current device, for work on the current stream.
 
     Parameters

@@ -73,7 +73,7 @@ class RangeRow(QWidget):
             np.inf if high >= self.slider.maximum() else high,
         )
 
-    def _change_column(self, *_: Any) -> None:
+    def _change_column(self, *_: object) -> None:
         self._show_slider()
         self._changed()
 

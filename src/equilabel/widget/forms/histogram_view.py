@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
@@ -75,7 +75,7 @@ class HistogramView(QWidget):
         share = min(max(share, 0.0), 1.0)
         return self.shown.low + share * (self.shown.high - self.shown.low)
 
-    def paintEvent(self, _: Any) -> None:
+    def paintEvent(self, _: object) -> None:
         """Draw the histogram and its lines."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -144,7 +144,7 @@ class HistogramView(QWidget):
         if self._dragged is not None:
             self._drag(event.position().x())
 
-    def mouseReleaseEvent(self, _: Any) -> None:
+    def mouseReleaseEvent(self, _: object) -> None:
         """Stop dragging."""
         self._dragged = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from qtpy.QtCore import QRectF, Qt
@@ -35,7 +35,7 @@ class Legend(QWidget):
         self.setVisible(scale is not None)
         self.update()
 
-    def paintEvent(self, _: Any) -> None:
+    def paintEvent(self, _: object) -> None:
         """Draw the scale and its limits."""
         if self._scale is None:
             return

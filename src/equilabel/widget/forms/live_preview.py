@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qtpy.QtCore import QObject, QTimer
 
@@ -60,7 +60,7 @@ class LivePreview(QObject):
             event.connect(self.update_outline)
 
     @property
-    def layer(self) -> Any:
+    def layer(self) -> Layer:
         """The layer with the outline, or None if there is none."""
         return self._outline.layer
 

@@ -89,7 +89,7 @@ class PlotForm(QWidget):
         self._dock.show()
         self._redraw()
 
-    def _forget(self, *_: Any) -> None:
+    def _forget(self, *_: object) -> None:
         self.canvas = self._dock = None
 
     @guarded
@@ -107,6 +107,6 @@ class PlotForm(QWidget):
             self.canvas.draw_scatter(rows, x, y, (self.x.value, self.y.value))
         self._mark()
 
-    def _mark(self, *_: Any) -> None:
+    def _mark(self, *_: object) -> None:
         if self.canvas is not None and self._layer is not None:
             self.canvas.mark(np.array([self._layer.selected_label]))

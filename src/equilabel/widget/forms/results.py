@@ -110,7 +110,7 @@ class ResultsPanel(QWidget):
     # ------------------------------------------------------------ the layer
 
     @property
-    def layer(self) -> Any:
+    def layer(self) -> Layer:
         """The labels layer whose results are shown; None if it was removed."""
         return self._layer if self._layer in self._viewer.layers else None
 
@@ -214,7 +214,7 @@ class ResultsPanel(QWidget):
         if self.layer is not None:
             self.colors.select(selected)
 
-    def _require_layer(self) -> Any:
+    def _require_layer(self) -> Layer:
         layer = self.layer
         if layer is None:
             message = "a labels layer must be chosen; got none. Run 'Label components' first."

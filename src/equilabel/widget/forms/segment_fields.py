@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox, SpinBox
 from qtpy.QtCore import Signal
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from equilabel.widget.logic.sources import Source
+    from equilabel.widget.napari_types import Layer
 
 
 class SegmentFields(QWidget):
@@ -159,16 +160,16 @@ class SegmentFields(QWidget):
         self.min_size.changed.connect(self._show_area)
         self.min_area.changed.connect(self._show_pixels)
 
-    def _change_image(self, *_: Any) -> None:
+    def _change_image(self, *_: object) -> None:
         self.image_changed.emit()
 
-    def _change_histogram(self, *_: Any) -> None:
+    def _change_histogram(self, *_: object) -> None:
         self.histogram_changed.emit()
 
-    def _change_outline(self, *_: Any) -> None:
+    def _change_outline(self, *_: object) -> None:
         self.outline_changed.emit()
 
-    def show_layers(self, layers: Sequence[Any]) -> None:
+    def show_layers(self, layers: Sequence[Layer]) -> None:
         """Show the image layers that can be chosen; the last is chosen if the old one is gone."""
         before = self.image.value
         with self.image.changed.blocked():

@@ -155,7 +155,7 @@ class ThresholdField(QWidget):
         self.slider.value = _clip(value, self.slider.min, self.slider.max)
         self._move()
 
-    def _change_method(self, *_: Any) -> None:
+    def _change_method(self, *_: object) -> None:
         if self.method.value == "hysteresis" and self._estimate is not None:
             low, high = self.range.min, self.range.max
             with self.range.changed.blocked():
@@ -176,14 +176,14 @@ class ThresholdField(QWidget):
         if method in (*MANUAL, "local"):
             self.message.setVisible(False)
 
-    def _move(self, *_: Any) -> None:
+    def _move(self, *_: object) -> None:
         if self.method.value not in (*MANUAL, "local"):
             with self.method.changed.blocked():
                 self.method.value = "number"  # moving the slider sets a number
             self._show_fields()
         self._update()
 
-    def _update(self, *_: Any) -> None:
+    def _update(self, *_: object) -> None:
         self._show_lines()
         self.moved.emit()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from equilabel.widget.napari_types import LabelColors
 
 STEPS = 254  # colors of a scale; with those for missing values and background, 8 bits hold all
 MISSING = (0.5, 0.5, 0.5, 0.35)
@@ -65,7 +67,7 @@ def colors_by_value(
     low: float,
     high: float,
     scale: NDArray[np.float64],
-) -> dict[int | None, Any]:
+) -> LabelColors:
     """Give each label the color of its value.
 
     Parameters
@@ -86,7 +88,7 @@ def colors_by_value(
     missing = np.array(MISSING)
     palette = [*scale, missing]
     indices = color_indices(values, low, high).tolist()
-    colors: dict[int | None, Any] = dict(
+    colors: LabelColors = dict(
         zip(labels.tolist(), (palette[index] for index in indices), strict=True)
     )
     colors[0] = np.array(CLEAR)
@@ -94,7 +96,7 @@ def colors_by_value(
     return colors
 
 
-def colors_of_selection(selected: NDArray[np.int64]) -> dict[int | None, Any]:
+def colors_of_selection(selected: NDArray[np.int64]) -> LabelColors:
     """Return bright colors for selected labels, and a faint one for all others.
 
     Examples
@@ -103,7 +105,7 @@ def colors_of_selection(selected: NDArray[np.int64]) -> dict[int | None, Any]:
     [0, 4, None]
     """
     bright = np.array(BRIGHT)
-    colors: dict[int | None, Any] = dict.fromkeys(selected.tolist(), bright)
+    colors: LabelColors = dict.fromkeys(selected.tolist(), bright)
     colors[0] = np.array(CLEAR)
     colors[None] = np.array(FAINT)
     return colors

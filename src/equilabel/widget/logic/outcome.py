@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from equilabel.array_types import HostArray
+    from equilabel.widget.napari_types import Transform
 
 KEY = "equilabel"  # of the metadata of our layers
 
@@ -33,6 +34,6 @@ class Outcome:
 
     labels: HostArray
     features: pd.DataFrame
-    transform: dict[str, Any]
+    transform: Transform
     metadata: dict[str, Any]
     notes: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from equilabel.array_types import Array, HostArray
-    from equilabel.widget.napari_types import Layer
+    from equilabel.widget.napari_types import Layer, Transform
 
     from .axes import Role
 
@@ -47,7 +47,7 @@ class Source:
     name: str
     data: Array
     rgb: bool
-    transform: dict[str, Any]
+    transform: Transform
     path: str = ""
     multiscale: bool = False
 

@@ -30,7 +30,7 @@ def while_alive(method: Callable[..., None]) -> Callable[..., None]:
     """
 
     @wraps(method)
-    def call(self: Any, *_: Any) -> None:
+    def call(self: Any, *_: object) -> None:
         if isalive(self):
             method(self)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from napari.layers import Image, Labels
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from equilabel.widget.napari_types import Layer
 
 
-def images(viewer: Viewer) -> list[Any]:
+def images(viewer: Viewer) -> list[Layer]:
     """List the image layers, without our preview."""
     return [
         layer
@@ -27,17 +27,17 @@ def images(viewer: Viewer) -> list[Any]:
     ]
 
 
-def labels(viewer: Viewer) -> list[Any]:
+def labels(viewer: Viewer) -> list[Layer]:
     """List the labels layers."""
     return [layer for layer in _all(viewer) if isinstance(layer, Labels)]
 
 
-def _all(viewer: Viewer) -> list[Any]:
+def _all(viewer: Viewer) -> list[Layer]:
     """List the layers themselves: plugins get proxies of layers, whose attributes are proxies."""
     return [getattr(layer, "__wrapped__", layer) for layer in viewer.layers]
 
 
-def find_result(viewer: Viewer, name: str) -> Any | None:
+def find_result(viewer: Viewer, name: str) -> Layer | None:
     """Find the labels layer that an earlier run made of an image."""
     for layer in reversed(labels(viewer)):
         made = layer.metadata.get(KEY, {})
@@ -46,7 +46,7 @@ def find_result(viewer: Viewer, name: str) -> Any | None:
     return None
 
 
-def show_labels(viewer: Viewer, outcome: Outcome, *, new_layer: bool = False) -> Any:
+def show_labels(viewer: Viewer, outcome: Outcome, *, new_layer: bool = False) -> Layer:
     """Show the labels of a run in the layer of an earlier run on the image, or in a new layer.
 
     Parameters

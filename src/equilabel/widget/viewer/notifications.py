@@ -30,7 +30,7 @@ def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
     """
 
     @wraps(slot)
-    def call(self: Any, *_: Any, **__: Any) -> None:
+    def call(self: Any, *_: object, **__: object) -> None:
         try:
             slot(self)
         except Exception as error:  # whatever it is

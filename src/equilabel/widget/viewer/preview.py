@@ -40,10 +40,10 @@ class Preview:
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
         self._layer: Layer = None
-        self._planes: dict[tuple[Any, ...], Any] = {}
+        self._planes: dict[tuple[object, ...], Array] = {}
 
     @property
-    def layer(self) -> Any:
+    def layer(self) -> Layer:
         """The preview layer, or None if there is none."""
         return self._layer if self._layer in self._viewer.layers else None
 
@@ -101,7 +101,7 @@ class Preview:
 
     def _plane(
         self, source: Source, choices: Choices, point: tuple[int, ...], displayed: tuple[int, ...]
-    ) -> tuple[Any, int]:
+    ) -> tuple[Array, int]:
         """Return the smoothed plane, which is kept until something of it changes."""
         hidden = tuple(at for axis, at in enumerate(point) if axis not in displayed)
         key = (
@@ -112,7 +112,7 @@ class Preview:
             self._planes.clear()
             plane, step = take_plane(source, choices, point, displayed)
             self._planes[key] = smooth_plane(plane, source, choices, displayed, step), step
-        kept: tuple[Any, int] = self._planes[key]
+        kept: tuple[Array, int] = self._planes[key]
         return kept
 
     def _show(
@@ -146,7 +146,7 @@ class Preview:
             self._layer.translate = translate
         self._layer.data = data
 
-    def _add_layer(self, layer: Layer, data: Array, scale: Any, translate: Any) -> None:
+    def _add_layer(self, layer: Layer, data: Array, scale: Array, translate: Array) -> None:
         """Add the preview layer; the selection of layers stays as it is."""
         before = set(self._viewer.layers.selection)
         self._layer = Image(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from napari import Viewer
     from numpy.typing import NDArray
 
-    from equilabel.widget.napari_types import Layer
+    from equilabel.widget.napari_types import LabelColors, Layer
 
 TABLE = ("napari", "Features table widget")
 MOST_ROWS = 5000  # that are selected in the table: Qt is slow with more
@@ -31,7 +31,7 @@ def open_table(viewer: Viewer, layer: Layer) -> Any:
     return table
 
 
-def make_colormap(colors: dict[int | None, Any], dtype: Any) -> DirectLabelColormap:
+def make_colormap(colors: LabelColors, dtype: Any) -> DirectLabelColormap:
     """Make a colormap of labels and prepare it for use.
 
     What napari prepares when a colormap is first used takes a second for 100,000 labels. It is
