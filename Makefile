@@ -13,6 +13,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 OUT ?= demo-results
 COUNTED := --cov --cov-report=
+CUDA_TESTS := tests/test_cuda_compile.py
 KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
 SCREEN = unset QT_QPA_PLATFORM; QT_API=pyqt6 PYTEST_QT_API=pyqt6 NAPARI_CONFIG=$(CURDIR)/.venv/napari/settings.yaml \
@@ -41,7 +42,7 @@ lint: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto -m "not gui" $(COUNTED)
+	COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto -m "not gui" --ignore $(CUDA_TESTS) $(COUNTED)
 
 # The plugin in a real viewer, on a screen that is not there; what it covers counts in `coverage`.
 # Speed is measured by itself: counting what is covered takes time.
@@ -49,10 +50,11 @@ gui: .venv/dev .venv/screen
 	$(SCREEN) env COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/test_gui_*.py -m "not slow" -q $(COUNTED)
 	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -q
 
-# The kernels of the CPU on small images: with the bounds of arrays checked, and in plain Python,
-# where coverage sees into them.
+# The kernels: those of the CPU on small images, with the bounds of arrays checked, and in plain
+# Python, where coverage sees into them; those for GPUs are compiled.
 kernels: .venv/dev
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds $(BIN)/python -m pytest tests/test_every_kernel.py -q
+	$(BIN)/python -m pytest $(CUDA_TESTS) -q
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.kernels $(BIN)/python -m pytest $(KERNEL_TESTS) -m "not slow" -q $(COUNTED)
 
 coverage: .venv/dev

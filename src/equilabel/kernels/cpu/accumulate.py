@@ -78,7 +78,7 @@ class Accumulator:
             lambda first, last: measure_strip(source, passes, first, last, kept, columns, keep),
             _strips_of(source.sides, STRIP),
         )
-        self.labels, self.table, self._lines = join(self._strips, layout)
+        self.labels, self.table, self._slots = join(self._strips, layout)
 
     def values(self, values: HostArray) -> tuple[HostArray, ...]:
         """Sum the values of each label, and find the least and greatest.
@@ -117,21 +117,21 @@ class Accumulator:
             return found
 
         sums, lows, highs, *squares = room(len(self.labels))
-        for lines, part in zip(self._lines, self._each(add), strict=True):
-            sums[:, lines] += part[0]
-            lows[:, lines] = np.minimum(lows[:, lines], part[1])
-            highs[:, lines] = np.maximum(highs[:, lines], part[2])
+        for slots, part in zip(self._slots, self._each(add), strict=True):
+            sums[:, slots] += part[0]
+            lows[:, slots] = np.minimum(lows[:, slots], part[1])
+            highs[:, slots] = np.maximum(highs[:, slots], part[2])
             for square in squares:
-                square[:, lines] += part[3]
+                square[:, slots] += part[3]
         return tuple(found.T for found in (sums, lows, highs, *squares))
 
     def squares(self, values: HostArray, centers: HostArray) -> NDArray[np.float64]:
         """Sum the squared distances of values from a center for each label and channel."""
         flat, channels = _plain(values)
 
-        def add(strip: Strip, lines: Array) -> Array:
+        def add(strip: Strip, slots: Array) -> Array:
             sums = np.zeros((channels, len(strip.ids)))
-            around = np.ascontiguousarray(centers[lines].T)
+            around = np.ascontiguousarray(centers[slots].T)
             for channel in range(channels):
                 intensity.add_squares(
                     strip.runs, flat, self._columns, channels, channel,
@@ -156,9 +156,9 @@ class Accumulator:
         """
         rank = self.layout.rank
 
-        def add(strip: Strip, lines: Array) -> Array:
+        def add(strip: Strip, slots: Array) -> Array:
             sums = np.zeros((len(strip.ids), 4**rank))
-            moments.add_powers(strip.runs, self._shape, rank, centers[lines], sums)
+            moments.add_powers(strip.runs, self._shape, rank, centers[slots], sums)
             return sums
 
         return self._sum(add, (len(self.labels), 4**rank))
@@ -170,11 +170,11 @@ class Accumulator:
         rank = self.layout.rank
         flat, channels = _plain(values)
 
-        def add(strip: Strip, lines: Array) -> Array:
+        def add(strip: Strip, slots: Array) -> Array:
             sums = np.zeros((len(strip.ids), 4**rank))
             moments.add_weighted(
                 strip.runs, flat, self._columns, channels, channel,
-                self._shape, rank, centers[lines], sums,
+                self._shape, rank, centers[slots], sums,
             )  # fmt: skip
             return sums
 
@@ -185,8 +185,8 @@ class Accumulator:
 
     def _sum(self, add: Callable[..., Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         sums = np.zeros(shape)
-        for lines, part in zip(self._lines, self._each(add, self._lines), strict=True):
-            sums[lines] += part
+        for slots, part in zip(self._slots, self._each(add, self._slots), strict=True):
+            sums[slots] += part
         return sums
 
 
@@ -212,7 +212,7 @@ def _plain(values: HostArray) -> tuple[HostArray, int]:
 
 
 def _add_runs(source: RunSource, layout: Layout) -> tuple[Array, Array]:
-    """Count places alone, in a table for each thread: nothing else is held."""
+    """Count sizes and extents alone, in a table for each thread: nothing else is held."""
     table = source.table
     count = int(table.parents[: table.counts[-1]].max(initial=0))
     size = prod(source.sides)
@@ -234,6 +234,6 @@ def _add_runs(source: RunSource, layout: Layout) -> tuple[Array, Array]:
     whole = parts[0]
     lows, sums = layout.greatest.start, layout.greatest.stop
     for (least, most), part in zip(met[1:], parts[1:], strict=True):
-        lines = np.arange(least, most + 1)
-        run_counts.add_table(whole, lines, part[least : most + 1], lows, sums)
+        slots = np.arange(least, most + 1)
+        run_counts.add_table(whole, slots, part[least : most + 1], lows, sums)
     return np.arange(1, count + 1, dtype=np.int64), whole[1:]

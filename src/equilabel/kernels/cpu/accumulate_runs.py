@@ -1,4 +1,4 @@
-"""The pass that counts sizes, places and faces straight from a run table whose runs are labeled.
+"""The pass that counts sizes, extents and faces straight from a run table whose runs are labeled.
 
 A block has up to four rows: `a` and `b` below it, `c` and `d` in the plane after. A run of the
 block is the union of runs of its rows; all their pixels in a word are added at once.
@@ -49,7 +49,7 @@ class Sums(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def add_runs(runs, blocks, sides, faces, table):
-    """Do as `run_counts.add_places` for the runs of some blocks, without a list of them.
+    """Do as `run_counts.add_extents` for the runs of some blocks, without a list of them.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def add_part(sums, runs, block, word, part, right, faces):
     n_b = popcount(b)
     n_c = np.int64(0)
     n_d = np.int64(0)
-    columns = base * (n_a + n_b) + sum_places(a) + sum_places(b)
+    columns = base * (n_a + n_b) + sum_columns(a) + sum_columns(b)
     along_z = np.int64(0)
     along_y = np.int64(0)
     along_x = np.int64(0)
@@ -153,7 +153,7 @@ def add_part(sums, runs, block, word, part, right, faces):
         d = bits[block.d, word] & part
         n_c = popcount(c)
         n_d = popcount(d)
-        columns += base * (n_c + n_d) + sum_places(c) + sum_places(d)
+        columns += base * (n_c + n_d) + sum_columns(c) + sum_columns(d)
     if faces > 0:
         along_x += count_beside(bits, block.a, word, part) + count_beside(bits, block.b, word, part)
         along_y += popcount(a & b)
@@ -230,8 +230,8 @@ def widen(counts, axis, sides, begin, end):
 
 
 @inlined
-def sum_places(word):
-    """Sum the places of the bits of a word: those whose place is odd, has bit 1, bit 2, ..."""
+def sum_columns(word):
+    """Sum the positions of the bits of a word, from those whose position is odd, has bit 1, ..."""
     if word == ALL:
         return np.int64(63 * 32)
     total = popcount(word & ODD) + 2 * popcount(word & TWOS) + 4 * popcount(word & FOURS)

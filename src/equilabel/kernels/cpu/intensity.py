@@ -24,28 +24,28 @@ def add_values(runs, values, columns, channels, channel, sums, lows, highs):
     for run in range(runs.shape[0]):
         first = (runs[run, 0] * columns + runs[run, 1]) * channels + channel
         last = (runs[run, 0] * columns + runs[run, 2]) * channels
-        line = runs[run, 3]
+        slot = runs[run, 3]
         total = sums.dtype.type(0)
-        least = lows[line]
-        most = highs[line]
+        least = lows[slot]
+        most = highs[slot]
         odd = least
         if channels == 1:  # a loop of steps of 1 takes several values at once
-            for place in range(first, last):
-                value = values[place]
+            for element in range(first, last):
+                value = values[element]
                 total += value
                 least = min(least, value)
                 most = max(most, value)
                 odd = value if value != value else odd
         else:
-            for place in range(first, last, channels):
-                value = values[place]
+            for element in range(first, last, channels):
+                value = values[element]
                 total += value
                 least = min(least, value)
                 most = max(most, value)
                 odd = value if value != value else odd
-        sums[line] += total
-        lows[line] = least if odd == odd else odd
-        highs[line] = most if odd == odd else odd
+        sums[slot] += total
+        lows[slot] = least if odd == odd else odd
+        highs[slot] = most if odd == odd else odd
 
 
 @njit(nogil=True, cache=True)
@@ -54,29 +54,29 @@ def add_small_values(runs, values, columns, channels, channel, sums, lows, highs
     for run in range(runs.shape[0]):
         first = (runs[run, 0] * columns + runs[run, 1]) * channels + channel
         last = (runs[run, 0] * columns + runs[run, 2]) * channels
-        line = runs[run, 3]
+        slot = runs[run, 3]
         total = np.int64(0)
         square = np.int64(0)
-        least = lows[line]
-        most = highs[line]
+        least = lows[slot]
+        most = highs[slot]
         if channels == 1:
-            for place in range(first, last):
-                value = values[place]
+            for element in range(first, last):
+                value = values[element]
                 total += value
                 square += np.int64(value) * np.int64(value)
                 least = min(least, value)
                 most = max(most, value)
         else:
-            for place in range(first, last, channels):
-                value = values[place]
+            for element in range(first, last, channels):
+                value = values[element]
                 total += value
                 square += np.int64(value) * np.int64(value)
                 least = min(least, value)
                 most = max(most, value)
-        sums[line] += total
-        squares[line] += square
-        lows[line] = least
-        highs[line] = most
+        sums[slot] += total
+        squares[slot] += square
+        lows[slot] = least
+        highs[slot] = most
 
 
 @njit(nogil=True, cache=True)
@@ -84,10 +84,10 @@ def add_squares(runs, values, columns, channels, channel, centers, squares):
     """Sum the squared distances of values from the center of their label."""
     for run in range(runs.shape[0]):
         start = runs[run, 0] * columns
-        line = runs[run, 3]
-        center = centers[line]
+        slot = runs[run, 3]
+        center = centers[slot]
         total = 0.0
         for x in range(runs[run, 1], runs[run, 2]):
             distance = values[(start + x) * channels + channel] - center
             total += distance * distance
-        squares[line] += total
+        squares[slot] += total

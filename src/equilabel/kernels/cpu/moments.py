@@ -28,15 +28,15 @@ def add_powers(runs, shape, rank, centers, powers):
     along = np.empty(4)
     for run in range(runs.shape[0]):
         locate(runs[run, 0], shape, position)
-        line = runs[run, 3]
+        slot = runs[run, 3]
         length = float(runs[run, 2] - runs[run, 1])
-        middle = 0.5 * (runs[run, 1] + runs[run, 2] - 1) - centers[line, rank - 1]
+        middle = 0.5 * (runs[run, 1] + runs[run, 2] - 1) - centers[slot, rank - 1]
         spread = length * (length * length - 1.0) / 12.0
         along[0] = length
         along[1] = length * middle
         along[2] = length * middle * middle + spread
         along[3] = middle * (length * middle * middle + 3.0 * spread)
-        add_product(along, position, leading, rank, centers, line, powers)
+        add_product(along, position, leading, rank, centers, slot, powers)
 
 
 @njit(nogil=True, cache=True)
@@ -47,7 +47,7 @@ def add_weighted(runs, values, columns, channels, channel, shape, rank, centers,
     along = np.empty(4)
     for run in range(runs.shape[0]):
         locate(runs[run, 0], shape, position)
-        line = runs[run, 3]
+        slot = runs[run, 3]
         start = runs[run, 0] * columns
         zeroth = 0.0
         first = 0.0
@@ -55,7 +55,7 @@ def add_weighted(runs, values, columns, channels, channel, shape, rank, centers,
         third = 0.0
         for x in range(runs[run, 1], runs[run, 2]):
             value = float(values[(start + x) * channels + channel])
-            distance = x - centers[line, rank - 1]
+            distance = x - centers[slot, rank - 1]
             zeroth += value
             value *= distance
             first += value
@@ -66,25 +66,25 @@ def add_weighted(runs, values, columns, channels, channel, shape, rank, centers,
         along[1] = first
         along[2] = second
         along[3] = third
-        add_product(along, position, leading, rank, centers, line, powers)
+        add_product(along, position, leading, rank, centers, slot, powers)
 
 
 @njit(nogil=True, cache=True)
-def add_product(along, position, leading, rank, centers, line, powers):
-    """Multiply sums along the last axis by powers along the others, and add them to a line."""
+def add_product(along, position, leading, rank, centers, slot, powers):
+    """Multiply sums along the last axis by powers along the others, and add them up for a slot."""
     y = 0.0
     z = 0.0
     if rank > 1:
-        y = position[leading + rank - 2] - centers[line, rank - 2]
+        y = position[leading + rank - 2] - centers[slot, rank - 2]
     if rank > 2:
-        z = position[leading] - centers[line, 0]
+        z = position[leading] - centers[slot, 0]
     to = 0
     deep = 1.0
     for _ in range(4 if rank > 2 else 1):
         tall = deep
         for _ in range(4 if rank > 1 else 1):
             for k in range(4):
-                powers[line, to + k] += tall * along[k]
+                powers[slot, to + k] += tall * along[k]
             to += 4
             tall *= y
         deep *= z

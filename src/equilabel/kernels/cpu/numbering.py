@@ -109,6 +109,6 @@ def reorder(runs, first_slab, last_slab, ends, order):
 
 @njit(nogil=True, cache=True)
 def relabel(labels, begin, end, order):
-    """Replace each label by its place in another order."""
+    """Replace each label by that of another order."""
     for run in range(begin, end):
         labels[run] = order[labels[run]]

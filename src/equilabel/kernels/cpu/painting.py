@@ -32,12 +32,12 @@ def paint_rows(runs, columns, first_row, last_row, blank, out):
     for row in range(first_row, last_row):
         block = position[0]
         for axis in range(1, AXES):
-            place = position[axis]
+            index = position[axis]
             if axis == 3:
-                place //= runs.deep
+                index //= runs.deep
             elif axis == 4:
-                place //= runs.tall
-            block = block * runs.grid[axis] + place
+                index //= runs.tall
+            block = block * runs.grid[axis] + index
         advance(shape, position)
         for word in range(bits.shape[1]):
             pixels = bits[row, word]

@@ -12,13 +12,13 @@ from .run_table import AXES, advance, locate
 
 
 @njit(nogil=True, cache=True)
-def add_places(runs, shape, sides, axes, table):
+def add_extents(runs, shape, sides, axes, table):
     """Add pixels, sums, lows and highs.
 
     Parameters
     ----------
     runs : (N, 4) array of int64
-        Row, first column, last column + 1, and line of the table.
+        Row, first column, last column + 1, and slot, the index of its label in the table.
     shape : (5,) array of int64
         Leading axes.
     sides : (axes,) array of int64
@@ -43,26 +43,26 @@ def add_places(runs, shape, sides, axes, table):
             locate(at, shape, position)
         begin = runs[run, 1]
         end = runs[run, 2]
-        line = runs[run, 3]
+        slot = runs[run, 3]
         length = end - begin
-        table[line, 0] += length
+        table[slot, 0] += length
         for axis in range(x):
             here = position[leading + axis]
-            table[line, 1 + axis] += here * length
-            table[line, lows + axis] = max(table[line, lows + axis], sides[axis] - here)
-            table[line, highs + axis] = max(table[line, highs + axis], here + 1)
-        table[line, 1 + x] += (begin + end - 1) * length // 2
-        table[line, lows + x] = max(table[line, lows + x], sides[x] - begin)
-        table[line, highs + x] = max(table[line, highs + x], end)
+            table[slot, 1 + axis] += here * length
+            table[slot, lows + axis] = max(table[slot, lows + axis], sides[axis] - here)
+            table[slot, highs + axis] = max(table[slot, highs + axis], here + 1)
+        table[slot, 1 + x] += (begin + end - 1) * length // 2
+        table[slot, lows + x] = max(table[slot, lows + x], sides[x] - begin)
+        table[slot, highs + x] = max(table[slot, highs + x], end)
 
 
 @njit(nogil=True, cache=True)
 def add_first(runs, columns, size, column, table):
     """Keep the smallest flat index of each label, as ``size - index``, in a column of the table."""
     for run in range(runs.shape[0]):
-        line = runs[run, 3]
+        slot = runs[run, 3]
         index = runs[run, 0] * columns + runs[run, 1]
-        table[line, column] = max(table[line, column], size - index)
+        table[slot, column] = max(table[slot, column], size - index)
 
 
 @njit(nogil=True, cache=True)
@@ -76,23 +76,23 @@ def add_products(runs, shape, rank, column, table):
             at = runs[run, 0]
             locate(at, shape, position)
         begin = runs[run, 1]
-        line = runs[run, 3]
+        slot = runs[run, 3]
         length = runs[run, 2] - begin
         total = (begin + runs[run, 2] - 1) * length // 2
         to = column
         for one in range(rank - 1):
             here = position[leading + one]
             for other in range(one, rank - 1):
-                table[line, to] += here * position[leading + other] * length
+                table[slot, to] += here * position[leading + other] * length
                 to += 1
-            table[line, to] += here * total
+            table[slot, to] += here * total
             to += 1
         half = (length - 1) * length // 2
         if half % 3 == 0:  # sum of squares of 0 to length - 1, without dividing what has wrapped
             squares = half // 3 * (2 * length - 1)
         else:
             squares = half * ((2 * length - 1) // 3)
-        table[line, to] += length * begin * begin + 2 * begin * half + squares
+        table[slot, to] += length * begin * begin + 2 * begin * half + squares
 
 
 @njit(nogil=True, cache=True)
@@ -110,30 +110,30 @@ def add_planes(runs, planes, first_row, entries, table):
         row = runs[run, 0] - first_row
         begin = runs[run, 1]
         end = runs[run, 2]
-        line = runs[run, 3]
+        slot = runs[run, 3]
         for word in range(begin >> 6, ((end - 1) >> 6) + 1):
             inside = within(word, begin, end)
             for entry in range(entries.shape[0]):
                 bits = planes[row, word, entries[entry, 0]] & inside
                 if bits != NONE:
-                    table[line, entries[entry, 1]] += entries[entry, 2] * popcount(bits)
+                    table[slot, entries[entry, 1]] += entries[entry, 2] * popcount(bits)
 
 
 @njit(nogil=True, cache=True)
-def add_table(whole, lines, part, lows, sums):
-    """Add the lines of a table to those of another.
+def add_table(whole, slots, part, lows, sums):
+    """Add the rows of a table to those of another.
 
     Parameters
     ----------
-    lines : (labels,) array of int64
+    slots : (labels,) array of int64
         Line of `whole` for each of `part`.
     lows, sums : int
         Columns from the one to before the other hold greatest values; all others add up.
     """
-    for line in range(part.shape[0]):
-        to = lines[line]
+    for row in range(part.shape[0]):
+        to = slots[row]
         for column in range(part.shape[1]):
             if lows <= column < sums:
-                whole[to, column] = max(whole[to, column], part[line, column])
+                whole[to, column] = max(whole[to, column], part[row, column])
             else:
-                whole[to, column] += part[line, column]
+                whole[to, column] += part[row, column]

@@ -1,6 +1,6 @@
 """Passes from planes of bits to lists of runs, each with its label.
 
-A run is a line ``(row, begin, end, label)`` of int64; runs stand in raster order.
+A run is a row ``(row, begin, end, label)`` of int64; runs stand in raster order.
 """
 
 import numpy as np
@@ -100,8 +100,8 @@ def list_joined(table, planes, left, first_row, skip, runs):
 
 
 @njit(nogil=True, cache=True)
-def place(runs, least, lookup, ids):
-    """Replace the label of each run by its place among the labels of the list, and count these.
+def assign_slots(runs, least, lookup, ids):
+    """Replace the label of each run by its slot, the index of its label; count the labels.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def place(runs, least, lookup, ids):
     lookup : (most - least + 1,) array of int32
         Zeros; overwritten.
     ids : (>= labels,) array of int64
-        Overwritten with the label of each place, in order of the first run.
+        Overwritten with the label of each slot, in order of the first run.
     """
     count = 0
     for run in range(runs.shape[0]):

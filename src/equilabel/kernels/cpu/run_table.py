@@ -93,19 +93,19 @@ class RunTable:
     def of_blocks(
         cls,
         bits: NDArray[np.uint64],
-        lines: NDArray[np.int64],
+        shape: NDArray[np.int64],
         block: tuple[int, int],
         columns: int,
         edges: NDArray[np.int64],
     ) -> RunTable:
         """Make a table whose runs are still to be found, for rows in blocks of some size."""
         deep, tall = block
-        grid = lines.copy()
-        grid[3:] = -(-lines[3] // deep), -(-lines[4] // tall)
+        grid = shape.copy()
+        grid[3:] = -(-shape[3] // deep), -(-shape[4] // tall)
         starts = np.empty((prod(grid.tolist()), bits.shape[1]), np.uint64)
         counts = np.empty(len(starts) + 1, np.int64)
         none = np.empty(0, np.int32)
-        runs = Runs(bits, starts, none.reshape(0, 0), none, lines, grid, deep, tall)
+        runs = Runs(bits, starts, none.reshape(0, 0), none, shape, grid, deep, tall)
         return cls(runs, counts, columns, edges)
 
     @property

@@ -52,21 +52,21 @@ def pack(grid: Grid, room: Array = None) -> RunTable:
     image, (compare, level, values) = grid.pixels, grid.foreground
     if compare not in COMPARES:
         image, level = _unsigned(image, level)
-    lines = np.array((1,) * (AXES + 1 - image.ndim) + image.shape[:-1], np.int64)
+    leading = np.array((1,) * (AXES + 1 - image.ndim) + image.shape[:-1], np.int64)
     rows, columns = prod(image.shape[:-1]), image.shape[-1]
     bits = np.empty((rows + 1, -(-columns // 64)), np.uint64)
     bits[rows] = 0
     if compare in COMPARES:
         _pack_ranges(image, bits, packing.pack_compared, level, COMPARES[compare])
-        return _runs_of_blocks(grid, lines, columns, bits)
+        return _runs_of_blocks(grid, leading, columns, bits)
     bounded = compare != "all"
     value = level if bounded else image.dtype.type(0)
     found = _pack_ranges(image, bits, packing.pack, value, bounded, not values)
     met = {value for kind, value in found if kind}
     if values and (len(met) > 1 or any(kind == packing.SEVERAL for kind, _ in found)):
         pixels = np.ascontiguousarray(image).reshape(-1)
-        return _runs_of_values(grid, lines, pixels, value, bounded, bits)
-    table = _runs_of_blocks(grid, lines, columns, bits)
+        return _runs_of_values(grid, leading, pixels, value, bounded, bits)
+    table = _runs_of_blocks(grid, leading, columns, bits)
     table.whole = not values or all(is_whole(value) for value in met)
     return table
 
@@ -96,7 +96,7 @@ def label_at_once(
     if size >= 2 * threads.WEIGHT or compare in COMPARES:
         return None
     pixels = image.ravel()  # contiguous, unlike what `reshape` returns
-    columns, lines = shape[-1], LEADING[len(shape)] + shape[:-1]
+    columns, leading = shape[-1], LEADING[len(shape)] + shape[:-1]
     blank = size > PAGE
     labels = (np.zeros if blank else np.empty)(size, np.int32)
     bounded = compare != "all"
@@ -107,11 +107,11 @@ def label_at_once(
             pixels, level = _unsigned(pixels, level)
         steps = earlier_steps(len(shape), connectivity, stacked)
         full = connectivity == len(shape) - stacked
-        count = label_pixels(pixels, lines, columns, level, bounded, values, steps, full, labels)
+        count = label_pixels(pixels, leading, columns, level, bounded, values, steps, full, labels)
     else:
         pixels, level = _unsigned(pixels, level)
         unions = row_unions(len(shape), connectivity, stacked)
-        count = label_runs(pixels, lines, columns, level, bounded, values, *unions, blank, labels)
+        count = label_runs(pixels, leading, columns, level, bounded, values, *unions, blank, labels)
     return labels, count
 
 
@@ -213,10 +213,10 @@ def _rows(image: HostArray, begin: int, end: int) -> HostArray:
 
 
 def _runs_of_blocks(
-    grid: Grid, lines: NDArray[np.int64], columns: int, bits: NDArray[np.uint64]
+    grid: Grid, leading: NDArray[np.int64], columns: int, bits: NDArray[np.uint64]
 ) -> RunTable:
     """Find the runs of foreground of one value, in blocks of rows."""
-    table = RunTable.of_blocks(bits, lines, grid.block, columns, grid.edges(grid.block))
+    table = RunTable.of_blocks(bits, leading, grid.block, columns, grid.edges(grid.block))
     ranges = threads.ranges(table.blocks, (len(bits) - 1) * columns, table.slab)
     threads.each(packing.begin, [(table.runs, a, b, table.counts) for a, b in ranges])
     table.number_runs()
@@ -225,7 +225,7 @@ def _runs_of_blocks(
 
 def _runs_of_values(
     grid: Grid,
-    lines: NDArray[np.int64],
+    leading: NDArray[np.int64],
     pixels: HostArray,
     value: Any,
     bounded: bool,
@@ -233,7 +233,7 @@ def _runs_of_values(
 ) -> RunTable:
     """Find the runs of equal value, row by row."""
     columns = pixels.size // (len(bits) - 1)
-    table = RunTable.of_blocks(bits, lines, (1, 1), columns, grid.edges((1, 1)))
+    table = RunTable.of_blocks(bits, leading, (1, 1), columns, grid.edges((1, 1)))
     table.pixels = pixels
     before = (pixels, columns, value, bounded, table.runs)
     ranges = threads.ranges(table.rows, pixels.size)

@@ -13,14 +13,14 @@ from .vector_compare import is_whole
 
 
 @njit(nogil=True, cache=True)
-def label_pixels(pixels, lines, columns, level, bounded, values, steps, full, labels):
+def label_pixels(pixels, leading, columns, level, bounded, values, steps, full, labels):
     """Label an image.
 
     Parameters
     ----------
     pixels : (R * columns,) array
         Not of bool.
-    lines : tuple of 5 int
+    leading : tuple of 5 int
         Leading axes, padded with ones in front.
     level : scalar of the type of `pixels`
         The background, if `bounded`; otherwise all pixels are foreground.
@@ -41,7 +41,7 @@ def label_pixels(pixels, lines, columns, level, bounded, values, steps, full, la
     int
         Number of components; -1 if values tell them apart and are not all whole numbers.
     """
-    shape = np.array(lines)
+    shape = np.array(leading)
     position = np.zeros(AXES, np.int64)
     offsets = np.empty(steps.shape[0], np.int64)
     aside = np.empty(steps.shape[0], np.int64)

@@ -14,7 +14,7 @@ from .vector_compare import is_whole
 
 @njit(nogil=True, cache=True)
 def label_runs(
-    pixels, lines, columns, level, bounded, values, block, edges, row_edges, blank, labels
+    pixels, leading, columns, level, bounded, values, block, edges, row_edges, blank, labels
 ):
     """Label an image: what `runs` does pass by pass in threads, without returning in between.
 
@@ -22,7 +22,7 @@ def label_runs(
     ----------
     pixels : (R * columns,) array
         Not of bool.
-    lines : tuple of 5 int
+    leading : tuple of 5 int
         Leading axes, padded with ones in front.
     level : scalar of the type of `pixels`
         The background, if `bounded`; otherwise all pixels are foreground.
@@ -40,7 +40,7 @@ def label_runs(
     int
         Number of components; -1 if values tell them apart and are not all whole numbers.
     """
-    shape = np.array(lines)
+    shape = np.array(leading)
     rows = labels.size // columns
     bits = np.empty((rows + 1, -(-columns // 64)), np.uint64)
     bits[rows] = 0

@@ -37,7 +37,7 @@ class Strip:
         Its labels, in any order.
     table : (n, width) array of int64
     runs : (R, 4) array of int64
-        Row, first column, last column + 1 and line of `table`; kept if they are needed again.
+        Row, first column, last column + 1 and slot, the row of `table`; kept if needed again.
     """
 
     ids: NDArray[np.int64]
@@ -68,9 +68,9 @@ def list_passes(layout: Layout) -> Passes:
     steps = steps_to(layout.rank, layout.compared)
     entries: list[tuple[int, int, int]] = []
     if layout.pairs != "none":
-        place = {tuple(step): 1 + k for k, step in enumerate(steps.tolist())}
+        plane_of = {tuple(step): 1 + k for k, step in enumerate(steps.tolist())}
         first = layout["pairs"].start
-        entries += [(place[tuple(s)], first + k, 1) for k, s in enumerate(layout.steps.tolist())]
+        entries += [(plane_of[tuple(s)], first + k, 1) for k, s in enumerate(layout.steps.tolist())]
     free = 1 + len(steps)
     fills: list[tuple[Kernel, int]] = []
     deep = layout.rank == 3
@@ -136,12 +136,12 @@ def measure_strip(
     if most - least < ROOM * count + FLOOR:
         ids = np.empty(len(runs), np.int64)
         lookup = np.zeros(most - least + 1, np.int32)
-        ids = ids[: run_lists.place(runs, least, lookup, ids)].copy()
+        ids = ids[: run_lists.assign_slots(runs, least, lookup, ids)].copy()
     else:
         ids, runs[:, 3] = np.unique(runs[:, 3], return_inverse=True)
     table = np.zeros((len(ids), layout.width), np.int64)
     sides = np.array(source.sides, np.int64)
-    run_counts.add_places(runs, source.shape, sides, layout.axes, table)
+    run_counts.add_extents(runs, source.shape, sides, layout.axes, table)
     if layout.first:
         column = layout["first"].start
         run_counts.add_first(runs, sides[-1], prod(source.sides), column, table)
@@ -175,7 +175,7 @@ def rows_within(
 def join(
     strips: list[Strip], layout: Layout
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Array]]:
-    """Add up the tables of strips; return labels, table, and the lines of each strip in it."""
+    """Add up the tables of strips; return labels, table, and the slots of each strip in it."""
     if not strips:
         return np.empty(0, np.int64), np.zeros((0, layout.width), np.int64), []
     if len(strips) == 1:
@@ -187,15 +187,15 @@ def join(
         occurs[ids] = True
         labels = np.flatnonzero(occurs).astype(np.int64, copy=False)
         index = np.cumsum(occurs) - 1
-        lines = [index[strip.ids] for strip in strips]
+        slots = [index[strip.ids] for strip in strips]
     else:
         labels = np.unique(ids)
-        lines = [np.searchsorted(labels, strip.ids) for strip in strips]
+        slots = [np.searchsorted(labels, strip.ids) for strip in strips]
     table = np.zeros((len(labels), layout.width), np.int64)
     lows, sums = layout.greatest.start, layout.greatest.stop
-    for strip, line in zip(strips, lines, strict=True):
-        run_counts.add_table(table, line, strip.table, lows, sums)
-    return labels, table, lines
+    for strip, slot in zip(strips, slots, strict=True):
+        run_counts.add_table(table, slot, strip.table, lows, sums)
+    return labels, table, slots
 
 
 def _in_order(strip: Strip) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Array]]:
@@ -204,6 +204,6 @@ def _in_order(strip: Strip) -> tuple[NDArray[np.int64], NDArray[np.int64], list[
     if len(ids) < 2 or bool((ids[1:] > ids[:-1]).all()):
         return ids, strip.table, [slice(None)]
     order = np.argsort(ids)
-    lines = np.empty(len(ids), np.int64)
-    lines[order] = np.arange(len(ids))
-    return ids[order], strip.table[order], [lines]
+    slots = np.empty(len(ids), np.int64)
+    slots[order] = np.arange(len(ids))
+    return ids[order], strip.table[order], [slots]

@@ -1,6 +1,6 @@
 """Passes that measure labels on the GPU, named and shaped like those of the CPU.
 
-Tables are filled on the device and come to the host once, without the lines of labels that do not
+Tables are filled on the device and come to the host once, without the rows of labels that do not
 occur. Floats are added as whole numbers, see intensity.cu: the same bits every time.
 """
 
@@ -14,7 +14,7 @@ from equilabel.kernels.layout import Layout
 
 from ._compile import Kernel, kernel, launch
 from .sources import LabelSource, RunSource, columns_of_warps, describe, is_gray
-from .tables import Lines
+from .tables import Slots
 
 __all__ = ["Accumulator", "LabelSource", "RunSource"]
 
@@ -57,8 +57,8 @@ class Accumulator:
         if len(table) == 0 and source.ids is not None:  # a negative label
             self.labels, self.table = source.ids[:1], np.zeros((1, layout.width), np.int64)
             return
-        self._lines = Lines(table, dense=source.flat is None)
-        self.table, self.labels = self._lines.table, self._lines.labels
+        self._slots = Slots(table, dense=source.flat is None)
+        self.table, self.labels = self._slots.table, self._slots.labels
         self._count = len(table)
         if source.ids is not None:
             self.labels = source.ids[self.labels]
@@ -97,12 +97,12 @@ class Accumulator:
         sums = np.zeros((len(self.labels), values.shape[1]))
         for channel in range(values.shape[1]):
             table = cupy.zeros(self._count, np.uint64)
-            around = self._lines.spread(centers[:, channel])
+            around = self._slots.spread(centers[:, channel])
             self._launch(
                 kernel("intensity", f"add_squares<{_name(self._flat)}, {_name(values)}>"),
                 values[:, channel], values.shape[1], around, scale, table,
             )  # fmt: skip
-            sums[:, channel] = self._lines.fetch(table) * 2.0**-scale
+            sums[:, channel] = self._slots.fetch(table) * 2.0**-scale
             sums[~np.isfinite(centers[:, channel]), channel] = np.nan
         return sums
 
@@ -136,8 +136,8 @@ class Accumulator:
         scales = self._scales(centers, greatest)
         table = cupy.zeros((self._count, 4**rank), np.uint64)
         finite = np.isfinite(centers).all(axis=1)
-        around = self._lines.spread(np.where(finite[:, None], centers, 0.0))
-        shifts = self._lines.spread(scales)
+        around = self._slots.spread(np.where(finite[:, None], centers, 0.0))
+        shifts = self._slots.spread(scales)
         weights = self._flat if values is None else values[:, channel]
         types = f"{_name(self._flat)}, {_name(weights)}, {rank}"
         weighted = "false" if values is None else "true"
@@ -145,7 +145,7 @@ class Accumulator:
             kernel("intensity", f"add_powers<{types}, {weighted}>"),
             weights, 1 if values is None else values.shape[1], around, shifts, table,
         )  # fmt: skip
-        sums: np.ndarray = np.ldexp(self._lines.fetch(table).astype(np.float64), -scales)
+        sums: np.ndarray = np.ldexp(self._slots.fetch(table).astype(np.float64), -scales)
         sums[~finite, 1:] = np.nan  # the sum of values needs no center
         return sums
 
@@ -167,7 +167,7 @@ class Accumulator:
         """Sum values of small types, and their squares."""
         table = cupy.zeros((self._count, 4), np.uint64)
         self._rows.add_gray(self.layout, values, table)
-        found = self._lines.fetch(table)
+        found = self._slots.fetch(table)
         low, high = ~found[:, 1:2], found[:, 2:3]
         return found[:, :1], low.astype(values.dtype), high.astype(values.dtype), found[:, 3:]
 
@@ -179,7 +179,7 @@ class Accumulator:
             kernel("intensity", f"add_values<{_name(self._flat)}, {_name(values)}>"),
             values[:, channel], values.shape[1], scale, table,
         )  # fmt: skip
-        found = self._lines.fetch(table)
+        found = self._slots.fetch(table)
         whole, flags = found[:, 0], found[:, 3]
         keys = found.view(np.uint64)
         low, high = (_from_key(key, values.dtype) for key in (~keys[:, 1], keys[:, 2]))

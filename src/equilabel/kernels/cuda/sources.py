@@ -19,7 +19,7 @@ WARPS = 1 << 14  # that keep a card busy
 BLOCKS = 264  # likewise
 TALLEST = 256
 MEASURERS = 256  # threads of a block, as walk.cuh has them
-ROOM = 4  # lines of a table that each pixel may cost before labels are looked up instead
+ROOM = 4  # rows of a table that each pixel may cost before labels are looked up instead
 STRIP = 32  # rows of labels that a block takes
 Described: TypeAlias = tuple[np.ndarray, int]  # an image, and how many strips it has
 IMAGE_LAYOUT = np.dtype(
@@ -50,8 +50,8 @@ class LabelSource:
     sides : tuple of int
         Shape of the image.
     flat : (size,) cupy array of unsigned int
-        Labels that index the lines of a table.
-    lines : int
+        Labels that index the rows of a table.
+    slots : int
         Of the table; 0 if a label is negative.
     ids : array of int64, or None
         What `flat` means, if it is not the labels themselves.
@@ -59,19 +59,19 @@ class LabelSource:
 
     def __init__(self, labels: Array) -> None:
         self.sides = labels.shape
-        self.flat, self.lines, self.ids = _place(labels.reshape(-1))
+        self.flat, self.slots, self.ids = _place(labels.reshape(-1))
 
     def count(self, layout: Layout) -> Array:
         """Return a table of counts, on the device."""
-        table = cupy.zeros((self.lines, layout.width), np.uint64)
-        if self.flat.size and self.lines:
+        table = cupy.zeros((self.slots, layout.width), np.uint64)
+        if self.flat.size and self.slots:
             kinds, deep = _kinds(layout)
             words = 8 if deep else self._words
             _measure(
                 kernel("accumulate", f"count_labels<{_name(self.flat)}, {words}, {kinds}>"),
                 describe(self.sides, layout, STRIP, 32 * words),
                 self.flat,
-                np.uint64(self.lines - 1),
+                np.uint64(self.slots - 1),
                 table,
             )
             if layout.first:
@@ -86,7 +86,7 @@ class LabelSource:
             self.flat,
             self.sides[-1],
             self.flat.size,
-            np.uint64(self.lines - 1),
+            np.uint64(self.slots - 1),
             layout.width,
             layout["first"].start,
             table,
@@ -100,7 +100,7 @@ class LabelSource:
                 kernel("accumulate", f"value_labels<{types}>"),
                 describe(self.sides, layout, STRIP, 32 * self._words),
                 self.flat,
-                np.uint64(self.lines - 1),
+                np.uint64(self.slots - 1),
                 values,
                 _aligned(values, self.sides),
                 table,
@@ -148,8 +148,8 @@ class RunSource:
         self._known = labels
 
     @property
-    def lines(self) -> int:
-        """Lines of a table; waits for the number of labels."""
+    def slots(self) -> int:
+        """Rows of a table; waits for the number of labels."""
         if self._known is None:
             self._known = int(self.table.count)
         return 1 + self._known
@@ -167,7 +167,7 @@ class RunSource:
 
     def count(self, layout: Layout) -> Array:
         """Return a table of counts, on the device."""
-        table = cupy.zeros((self.lines, layout.width), np.uint64)
+        table = cupy.zeros((self.slots, layout.width), np.uint64)
         kinds, deep = _kinds(layout)
         words = self.table.tiling.tile[0]
         few = deep or (layout.outline != "none" and words < 16)
@@ -224,7 +224,7 @@ def columns_of_warps(sides: tuple[int, ...], wide: int) -> tuple[int, int]:
 
 
 def _place(flat: Array) -> tuple[Array, int, np.ndarray | None]:
-    """Return labels that can index a table, its lines, and the labels if they are others."""
+    """Return labels that can index a table, its rows, and the labels if they are others."""
     if flat.size == 0:
         return flat, 1, None
     unsigned = flat.view(f"u{flat.itemsize}")

@@ -1,4 +1,4 @@
-"""Tables with a line for each label: from the device to the host, and back."""
+"""Tables with a row for each label: from the device to the host, and back."""
 
 import cupy
 import numpy as np
@@ -7,11 +7,11 @@ from equilabel.array_types import Array
 
 from .transfers import download, upload
 
-SMALL = 1 << 23  # bytes of a table that come to the host with all their lines
+SMALL = 1 << 23  # bytes of a table that come to the host with all their rows
 
 
-class Lines:
-    """Which lines of tables are those of labels that occur; line 0 is not.
+class Slots:
+    """Which rows of tables, their slots, are those of labels that occur; row 0 is not.
 
     Parameters
     ----------
@@ -23,14 +23,14 @@ class Lines:
     Attributes
     ----------
     table : (N, width) array of int64
-        Its lines of labels that occur.
+        Its rows of labels that occur.
     labels : (N,) array of int64
         Their numbers.
     """
 
     def __init__(self, table: Array, dense: bool) -> None:
         self._count = len(table)
-        self._few = None  # lines, if not all are kept; of the device, if the table is large
+        self._few = None  # slots, if not all are kept; of the device, if the table is large
         if not dense and table.nbytes > SMALL:
             self._few = cupy.flatnonzero(table[1:, 0]) + 1
         self.table = self.fetch(table)
@@ -43,14 +43,14 @@ class Lines:
             self.labels = cupy.asnumpy(self._few)
 
     def fetch(self, table: Array) -> np.ndarray:
-        """Bring the lines of a table to the host, as int64; its columns lie together."""
+        """Bring the rows of a table to the host, as int64; its columns lie together."""
         on_device = isinstance(self._few, cupy.ndarray)
         part = table[self._few] if on_device else table[1:]
         found = download(cupy.ascontiguousarray(part.T), keep=True).view(np.int64).T
         return found if on_device else self._pick(found)
 
     def spread(self, rows: np.ndarray) -> Array:
-        """Take what belongs to each label to the device, as lines of a table."""
+        """Take what belongs to each label to the device, as rows of a table."""
         if isinstance(self._few, cupy.ndarray):
             spread = cupy.zeros((self._count, *rows.shape[1:]), rows.dtype)
             spread[self._few] = upload(rows)

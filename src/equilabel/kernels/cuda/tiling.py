@@ -79,21 +79,21 @@ class Tiling:
 def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool) -> Tiling:
     """Cut an image into tiles."""
     columns = shape[-1]
-    lines = (1,) * (AXES + 1 - len(shape)) + shape[:-1]
+    padded = (1,) * (AXES + 1 - len(shape)) + shape[:-1]
     leading = len(shape) - 1 - stacked
     words, tall, deep = tile_of(columns, leading, many)
     width = 32 * words
     # A tile spans one axis before the last, or two, where edges lead along them.
-    tiles = [*lines[:3], -(-lines[3] // deep), -(-lines[4] // tall)]
+    tiles = [*padded[:3], -(-padded[3] // deep), -(-padded[4] // tall)]
     steps = edges_of(leading, connectivity)
-    most, edges = edge_table(steps, lines)
-    rows = prod(lines)
+    most, edges = edge_table(steps, padded)
+    rows = prod(padded)
     segments = -(-columns // width)
     inner = sum(step[:3] == (0, 0, 0) for step, _ in steps)
     plan = np.zeros((), PLAN)
     plan["columns"] = columns
     plan["rows"] = rows
-    plan["shape"] = lines
+    plan["shape"] = padded
     plan["tiles"] = tiles
     plan["inverse"] = [(2**32 - 1) // count for count in (segments, tiles[4], tiles[3])]
     plan["segments"] = segments
@@ -108,11 +108,11 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
     plan["border"] = EVERY_ROW
     if leading < 2:  # only the first rows of tiles have edges that leave them
         plan["border"] = FIRST_ROWS
-        bordering = prod(tiles) if steps and lines[4] > tall else 0
+        bordering = prod(tiles) if steps and padded[4] > tall else 0
     elif inner == len(steps):
         plan["border"] = FACES
         faces = tiles[4] * (2 if inner > 2 else 1)
-        bordering = prod(lines[:3]) * (tiles[3] * lines[4] + (lines[3] - tiles[3]) * faces)
+        bordering = prod(padded[:3]) * (tiles[3] * padded[4] + (padded[3] - tiles[3]) * faces)
     seams = rows * (segments - 1)
     resolved = -(-rows // SETTLED)
     groups = bordering * segments
@@ -133,9 +133,9 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
     )
 
 
-def edge_table(steps: Any, lines: tuple[int, ...]) -> tuple[int, Array]:
+def edge_table(steps: Any, padded: tuple[int, ...]) -> tuple[int, Array]:
     """Describe the edges of rows to kernels; return how many there is room for, too."""
-    strides = [prod(lines[axis + 1 :]) for axis in range(AXES)]
+    strides = [prod(padded[axis + 1 :]) for axis in range(AXES)]
     most = INNER if len(steps) <= INNER else MOST_EDGES
     edges = np.zeros(
         (),
