@@ -26,8 +26,7 @@ def cases(device: str) -> dict[str, Any]:
     """Make the calls that are timed."""
     import numpy as np
 
-    import equilabel
-    from equilabel import label, measure, regionprops_table, samples
+    from equilabel import METHODS, label, measure, regionprops_table, samples
 
     large = 4 if device == "cuda" else 1
     flat, deep = (2048 * large, 2048 * large), (192 * large,) * 3
@@ -72,13 +71,12 @@ def cases(device: str) -> dict[str, Any]:
         found[f"regionprops_table of {name}"] = partial(
             call, regionprops_table, labels, values, ("label", *MORE)
         )
-        for method in ("kalentev", "komura"):
+        for method in METHODS:
             if image.size <= 2**22 or device == "cuda":
                 found[f"{method} {name}"] = partial(call, label, image, method=method)
     one = np.zeros((64, 64), np.int32)
     one[20:30, 20:30] = 1
     found["regionprops_table of one object"] = partial(call, regionprops_table, one)
-    assert equilabel.__version__
     return found
 
 
@@ -101,8 +99,8 @@ def serve(source: str, device: str, link: Any) -> None:
         link.send(best)
 
 
-def main() -> int:
-    """Compare two trees, print the ratios, and fail where the new one is much slower."""
+def main() -> None:
+    """Compare two trees, and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path, nargs="?", default=Path(__file__).parents[1] / "src")
@@ -128,11 +126,12 @@ def main() -> int:
             for k, link in enumerate(links):
                 link.send(name)
                 best[name][k] = min(best[name][k], link.recv())
+    for link in links:
+        link.send(None)
     print(f"{'':42}{'before':>10}{'after':>10}   after / before")
     for name, (before, after) in best.items():
         print(f"{name:42}{before * 1e6:10.1f}{after * 1e6:10.1f}   {after / before:.3f}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

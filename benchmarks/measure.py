@@ -18,7 +18,7 @@ import numpy as np
 import skimage.measure
 
 import equilabel
-from equilabel import samples
+from equilabel import METHODS, samples
 from harness import interleave, peak_memory, store
 
 PLACES = ("area", "bbox", "centroid")
@@ -132,7 +132,7 @@ def measure_occupation(side: int, rounds: int) -> list[dict[str, Any]]:
     for occupation in (0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9, 0.99):
         mask = samples.percolation((side, side), occupation)
         runs = {}
-        for method in ("runs", "kalentev"):
+        for method in ("runs", *(name for name, row in METHODS.items() if row.accumulates)):
             plain = partial(equilabel.label, mask, connectivity=1, method=method)
             runs |= {method: plain, f"{method} +": partial(plain, properties=columns)}
         row = {"kind": "occupation", "image": f"{occupation}", "shape": list(mask.shape)}

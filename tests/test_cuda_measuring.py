@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from equilabel import PROPERTIES, label, measure, regionprops_table, segment
+from equilabel import METHODS, PROPERTIES, label, measure, regionprops_table, segment
 from equilabel.samples import blobs, nuclei_mask, percolation, voronoi
 from strategies import noise
 
@@ -154,7 +154,7 @@ def test_the_same_bits_come_every_time(cupy):
         assert all((again[name] == first[name]).all() for name in first)
 
 
-@pytest.mark.parametrize("method", ["runs", "kalentev", "komura"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("shape", [(90, 130), (12, 20, 35)])
 def test_measuring_while_labeling(cupy, method, shape):
     image = percolation(shape, 0.5)

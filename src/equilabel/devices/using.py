@@ -44,34 +44,29 @@ class using:
             self._other = cupy.cuda.Device(index)
             self._other.__enter__()
 
-    def __exit__(self, _: object, error: BaseException | None, trace: Any) -> None:
-        if error is not None and self._device != "cpu":
-            self._explain(error)
-        if self._other is not None:
-            self._other.__exit__(None, None, None)
-
-    def _explain(self, error: BaseException) -> None:
-        """Raise what says in words that memory ran out or that the device fails."""
-        cupy = import_module("cupy")
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         try:
-            if isinstance(error, cupy.cuda.memory.OutOfMemoryError):
-                # The frames that failed hold arrays, for as long as somebody looks at the error.
-                traceback.clear_frames(error.__traceback__)
-                needed = self._needed() if self._needed else 0
-                raise DeviceMemoryError(_memory_message(self._device, needed)) from None
-            if isinstance(
-                error, (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError)
-            ):
-                message = (
-                    f"device {self._device!r} must run what it is given; got {error}. If a stream "
-                    "was destroyed or an earlier kernel failed, leave the stream or start a new "
-                    "process; device='cpu' works without the GPU."
-                )
-                raise DeviceUnavailableError(message) from error
+            if error is not None and self._device != "cpu":
+                self._explain(error)
         finally:
             if self._other is not None:
                 self._other.__exit__(None, None, None)
-                self._other = None
+
+    def _explain(self, error: BaseException) -> None:
+        """Raise what says in words that memory ran out or that the device fails."""
+        cuda = import_module("cupy").cuda
+        if isinstance(error, cuda.memory.OutOfMemoryError):
+            # The frames that failed hold arrays, for as long as somebody looks at the error.
+            traceback.clear_frames(error.__traceback__)
+            needed = self._needed() if self._needed else 0
+            raise DeviceMemoryError(_memory_message(self._device, needed)) from None
+        if isinstance(error, (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError)):
+            message = (
+                f"device {self._device!r} must run what it is given; got {error}. If a stream was "
+                "destroyed or an earlier kernel failed, leave the stream or start a new process; "
+                "device='cpu' works without the GPU."
+            )
+            raise DeviceUnavailableError(message) from error
 
 
 def _memory_message(device: str, needed: int) -> str:

@@ -96,9 +96,8 @@ class KernelCache(NullCache):  # type: ignore[misc]
         key, name = self._key(sig, data.codegen)
         problem = cache_folders.write(name, dumps((key, data._reduce())))
         if problem and problem not in TOLD:
-            TOLD.add(
-                problem
-            )  # Python itself would tell it for each kernel, as numba touches filters
+            # Python itself would warn for each kernel, as numba touches the filters of warnings.
+            TOLD.add(problem)
             warnings.warn(problem, CacheWarning, stacklevel=1)
         environment, stamp, _ = name.rsplit("-", 2)
         cache_folders.forget(f"{environment}-", f"{environment}-{stamp}-")

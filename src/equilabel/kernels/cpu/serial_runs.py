@@ -60,7 +60,8 @@ def label_runs(
     starts = np.empty((blocks, bits.shape[1]), np.uint64)
     counts = np.empty(blocks + 1, np.int64)
     first = np.empty(starts.shape, np.int32)
-    table = Runs(bits, starts, first, first.reshape(-1), shape, grid, deep, tall)
+    unknown = first.reshape(-1)  # stands for parents, while runs are still to be counted
+    table = Runs(bits, starts, first, unknown, shape, grid, deep, tall)
     if many:
         if not pack_values(pixels, columns, level, bounded, table, 0, rows, counts):
             return -1
