@@ -21,6 +21,7 @@ LEVELS = {
     "storage": 0,
     "array_types": -1,
     "grid": 1,
+    "bonds": 1,
     "kernels": 2,  # passes take a domain
     "devices": 3,
     "methods": 3,
