@@ -53,6 +53,7 @@ METHODS: dict[str, Method] = {
             ),
             answer="roots",
             aliases=("generalized",),
+            domains=("grid", "bonds"),
         ),
     )
 }
