@@ -5,13 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterable
 
 
-def count_lines(shape: tuple[int, ...], step: NDArray[np.int64]) -> int:
+def count_lines(shape: tuple[int, ...], step: Iterable[int]) -> int:
     """Count the elements on the faces where lines along a step enter a grid.
 
     Every line begins at one of them. Where faces meet, an element lies on several: all but one of
@@ -20,23 +18,23 @@ def count_lines(shape: tuple[int, ...], step: NDArray[np.int64]) -> int:
     Parameters
     ----------
     shape : tuple of int
-    step : (ndim,) array of int64
+    step : (ndim,) array_like of int
         From an element to the next on its line; of -1, 0 and 1, not all of them 0.
 
     Examples
     --------
-    >>> count_lines((3, 5), np.array([0, 1])), count_lines((3, 5), np.array([1, -1]))
+    >>> count_lines((3, 5), (0, 1)), count_lines((3, 5), (1, -1))
     (3, 8)
     """
     return sum(prod(shape) // side for side, move in zip(shape, step, strict=True) if move)
 
 
-def longest_line(shape: tuple[int, ...], step: NDArray[np.int64]) -> int:
+def longest_line(shape: tuple[int, ...], step: Iterable[int]) -> int:
     """Return the number of elements of the longest line along a step.
 
     Examples
     --------
-    >>> longest_line((3, 5), np.array([0, 1])), longest_line((3, 5), np.array([1, -1]))
+    >>> longest_line((3, 5), (0, 1)), longest_line((3, 5), (1, -1))
     (5, 3)
     """
     return min(side for side, move in zip(shape, step, strict=True) if move)

@@ -1,7 +1,7 @@
 """Neighbor propagation: every element takes the lowest label among its neighbors, until stable.
 
-K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA, Parallel
-Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel A (Algorithm 5).
+K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel A (Algorithm 5).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Local neighbor propagation: as neighbor propagation, but through a whole tile in each round.
 
-K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA, Parallel
-Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel B (Algorithm 6).
+K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel B (Algorithm 6).
 """
 
 from __future__ import annotations

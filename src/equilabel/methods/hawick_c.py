@@ -1,7 +1,7 @@
 """Directional propagation: carry the lowest label along every line, in every direction.
 
-K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA, Parallel
-Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel C (Algorithm 7).
+K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel C (Algorithm 7).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Label equivalence with references: labels that touch become equivalent, until stable.
 
-K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA, Parallel
-Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel D (Algorithm 8).
+K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel D (Algorithm 8).
 """
 
 from __future__ import annotations

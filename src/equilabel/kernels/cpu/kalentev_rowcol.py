@@ -1,8 +1,8 @@
 """Passes of Row-Col Unify (Kalentev et al. 2011, Section 2.1) on the CPU.
 
-Labels are flat indices, -1 for background. A line is cut into segments, which stand for what a block
-of threads holds in shared memory: labels, references to elements of the segment, and whether an
-element is joined to the next one.
+Labels are flat indices, -1 for background. A line is cut into segments, which stand for what a
+block of threads holds in shared memory: labels, references to elements of the segment, and whether
+an element is joined to the next one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Launchers for kalentev_rowcol.cu, named and shaped like `equilabel.kernels.cpu.kalentev_rowcol`."""
+"""Launchers for kalentev_rowcol.cu, shaped like `equilabel.kernels.cpu.kalentev_rowcol`."""
 
 from __future__ import annotations
 
