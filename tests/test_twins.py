@@ -12,7 +12,10 @@ from equilabel import METHODS
 KERNELS = Path(equilabel.__file__).parent / "kernels"
 METHOD_FILES = Path(equilabel.__file__).parent / "methods"
 # Modules of one name on both devices, and the class of each whose methods others call.
-TWINS = ["accumulate", "histogram", "kalentev", "komura", "roots", "runs", "sources"]
+TWINS = [
+    *("accumulate", "hawick_a", "hawick_b", "hawick_c", "hawick_d", "histogram", "index_labels"),
+    *("kalentev", "kalentev_rowcol", "komura", "roots", "runs", "sources"),
+]
 CLASSES = {"Accumulator": None, "LabelSource": {"__init__", "suffices"}, "RunSource": {"suffices"}}
 
 

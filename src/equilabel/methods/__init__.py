@@ -23,6 +23,15 @@ __all__ = [
     "load_recipe",
 ]
 
+HAWICK = (
+    "K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA, "
+    "Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002"
+)
+KALENTEV = (
+    "O. Kalentev, A. Rai, S. Kemnitz, R. Schneider, Connected component labeling on a 2D grid "
+    "using CUDA, J. Parallel Distrib. Comput. 71 (2011) 615-620, doi:10.1016/j.jpdc.2010.10.012"
+)
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -35,11 +44,7 @@ METHODS: dict[str, Method] = {
         Method(
             name="kalentev",
             summary="Lower every label to the lowest nearby and shorten the chains, until stable.",
-            paper=(
-                "O. Kalentev, A. Rai, S. Kemnitz, R. Schneider, Connected component labeling on a "
-                "2D grid using CUDA, J. Parallel Distrib. Comput. 71 (2011) 615-620, "
-                "doi:10.1016/j.jpdc.2010.10.012"
-            ),
+            paper=KALENTEV,
             answer="roots",
             aliases=("label_equivalence",),
             accumulates=True,
@@ -53,6 +58,52 @@ METHODS: dict[str, Method] = {
             ),
             answer="roots",
             aliases=("generalized",),
+        ),
+        Method(
+            name="kalentev_rowcol",
+            summary="Unify rows, then columns, by reduction in shared memory, until stable.",
+            paper=KALENTEV,
+            answer="roots",
+            options={
+                "segment": Option(
+                    int,
+                    1024,
+                    "Elements of a line that a block of threads unifies at once.",
+                    choices=(64, 128, 256, 512, 1024),
+                )
+            },
+        ),
+        Method(
+            name="hawick_a",
+            summary="Take the lowest label among the neighbors, until stable (Kernel A).",
+            paper=HAWICK,
+            answer="roots",
+        ),
+        Method(
+            name="hawick_b",
+            summary="Take the lowest label nearby and propagate it in tiles (Kernel B).",
+            paper=HAWICK,
+            answer="roots",
+            options={
+                "tile_size": Option(
+                    int,
+                    256,
+                    "Elements of a tile, which a block of threads labels in shared memory.",
+                    choices=(64, 128, 256, 512, 1024),
+                )
+            },
+        ),
+        Method(
+            name="hawick_c",
+            summary="Carry the lowest label along every line, forth and back (Kernel C).",
+            paper=HAWICK,
+            answer="roots",
+        ),
+        Method(
+            name="hawick_d",
+            summary="Refer each label to the lowest one it touches, resolve, relabel (Kernel D).",
+            paper=HAWICK,
+            answer="roots",
         ),
     )
 }
