@@ -8,6 +8,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from skimage import measure
 
+from equilabel.bonds import Bonds
 from equilabel.grid import Foreground, Grid
 
 
@@ -112,3 +113,28 @@ def grid_of(image, background=0, connectivity=1, *, stacked=False, compare="!=",
         connectivity,
         stacked,
     )
+
+
+def bond_roots(bonds):
+    """Return the smallest site of each site's component, by SciPy's graphs."""
+    sites = np.arange(bonds.size)
+    ones, others = [], []
+    for k in range(len(bonds.steps)):
+        is_open = (bonds.open.reshape(-1) >> k & 1).astype(bool)
+        ones.append(sites[is_open])
+        others.append(bonds.neighbors(k)[is_open])
+    ends = np.concatenate(ones), np.concatenate(others)
+    graph = coo_array((np.ones(len(ends[0]), bool), ends), (bonds.size, bonds.size))
+    _, components = connected_components(graph.tocsr(), directed=False)
+    return np.unique(components, return_index=True)[1][components]
+
+
+def random_bonds(shape, steps, periodic, share=0.5, seed=0, dtype=np.uint8):
+    """Open a share of the bonds of a lattice."""
+    chances = np.random.default_rng(seed)
+    steps = np.array(steps, np.int64).reshape(-1, len(shape))
+    bonds = Bonds(np.zeros(shape, dtype), steps, tuple(periodic))
+    for k in range(len(steps)):
+        is_open = (chances.random(shape) < share) & (bonds.neighbors(k).reshape(shape) >= 0)
+        bonds.open[is_open] |= np.array(1 << k).astype(dtype)
+    return bonds

@@ -1,9 +1,28 @@
-"""Lattices of bonds: which sites a bond joins."""
+"""Lattices of bonds: which sites a bond joins, and the roots that methods find on them."""
+
+from itertools import product
 
 import numpy as np
 import pytest
 
 from equilabel.bonds import Bonds
+from equilabel.devices import passes
+from equilabel.methods import METHODS, load_recipe
+from references import bond_roots, random_bonds
+
+ROOTS = [row.name for row in METHODS.values() if row.answer == "roots" and "bonds" in row.domains]
+LATTICES = {
+    "chain": ((17,), [(1,)]),
+    "square": ((9, 11), [(0, 1), (1, 0)]),
+    "pair of columns": ((7, 2), [(0, 1), (1, 0)]),
+    "one column": ((7, 1), [(0, 1), (1, 0)]),
+    "triangular": ((8, 5), [(0, 1), (1, 0), (1, 1)]),
+    "crossed": ((2, 6), [(1, -1), (1, 0), (1, 1), (0, 1)]),
+    "no step along rows": ((6, 5), [(1, -1), (1, 0)]),
+    "cubic": ((3, 4, 5), [(0, 0, 1), (0, 1, 0), (1, 0, 0)]),
+    "corners": ((2, 3, 3), [(1, -1, 1), (0, 1, -1), (1, 0, 0)]),
+    "four axes": ((2, 3, 1, 4), [(0, 0, 0, 1), (1, -1, 0, 1), (0, 1, 0, 0), (0, 0, 1, 0)]),
+}
 
 
 @pytest.mark.parametrize("periodic", [(False, False), (True, False), (False, True), (True, True)])
@@ -26,3 +45,30 @@ def test_offsets_are_distances_of_flat_indices():
     bonds = Bonds(np.zeros((4, 5, 6), np.uint8), np.array([[0, 0, 1], [1, 0, -1]]), (False,) * 3)
     assert bonds.offsets.tolist() == [1, 29]
     assert (bonds.shape, bonds.rank, bonds.size) == ((4, 5, 6), 3, 120)
+
+
+@pytest.mark.parametrize("method", ROOTS)
+@pytest.mark.parametrize("name", LATTICES)
+@pytest.mark.parametrize("share", [0.3, 0.55, 1.0])
+def test_roots_are_the_smallest_sites_on_every_lattice_and_boundary(method, name, share):
+    shape, steps = LATTICES[name]
+    for periodic in product((False, True), repeat=len(shape)):
+        bonds = random_bonds(shape, steps, periodic, share, seed=len(name))
+        found = load_recipe(method)(passes(method, "cpu"), bonds).roots
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, bond_roots(bonds))
+
+
+@pytest.mark.parametrize("method", ROOTS)
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
+def test_bonds_are_bits_of_integers_of_every_size(method, dtype):
+    steps = [step for step in product((-1, 0, 1), repeat=3) if step > (0, 0, 0)]
+    steps = steps[-8 * np.dtype(dtype).itemsize :]
+    bonds = random_bonds((5, 6, 7), steps, (True, False, True), 0.08, dtype=dtype)
+    found = load_recipe(method)(passes(method, "cpu"), bonds).roots
+    np.testing.assert_array_equal(found, bond_roots(bonds))
+
+
+def test_arrays_describe_the_lattice_to_passes():
+    bonds = Bonds(np.zeros((4, 5), np.uint8), np.array([[0, 1]]), (True, False))
+    assert [part.tolist() for part in bonds.arrays] == [[4, 5], [[0, 1]], [True, False]]

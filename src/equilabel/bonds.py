@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Bonds:
     [1, 2, 3, 0]
     """
 
-    kind: ClassVar[str] = "bonds"
+    kind: ClassVar[Literal["bonds"]] = "bonds"
 
     open: Array
     steps: NDArray[np.int64]
@@ -70,6 +70,16 @@ class Bonds:
     def offsets(self) -> NDArray[np.int64]:
         """Distance of flat indices along each step, away from boundaries, (K,)."""
         return self.steps @ neighborhood.strides(self.shape)
+
+    @cached_property
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """Shape, steps and periodic axes as arrays, where `open` is.
+
+        Of int64, int64 and bool: (ndim,), (K, ndim) and (ndim,).
+        """
+        parts = np.array(self.shape, np.int64), self.steps, np.array(self.periodic, np.bool_)
+        shape, steps, periodic = (np.asarray(part, like=self.open) for part in parts)
+        return shape, steps, periodic
 
     def neighbors(self, k: int) -> NDArray[np.int64]:
         """Return the flat index of the neighbor of each site along ``steps[k]``; -1 outside."""

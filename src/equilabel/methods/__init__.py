@@ -40,6 +40,7 @@ METHODS: dict[str, Method] = {
             summary="Unite maximal runs of equal pixels, 64 at a time, then write each label once.",
             paper="",
             answer="runs",
+            domains=("grid", "bonds"),
         ),
         Method(
             name="kalentev",
@@ -58,6 +59,7 @@ METHODS: dict[str, Method] = {
             ),
             answer="roots",
             aliases=("generalized",),
+            domains=("grid", "bonds"),
         ),
         Method(
             name="kalentev_rowcol",

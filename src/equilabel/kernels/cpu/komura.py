@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from . import komura_bonds
 from .caching import njit
 from .union_find import root_of, unite_roots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.bonds import Bonds
     from equilabel.grid import Grid
 
 
-def initialize(grid: Grid) -> NDArray[np.int64]:
+def initialize(domain: Grid | Bonds) -> NDArray[np.int64]:
     """Label every foreground element with its lowest neighbor, or itself."""
-    return np.asarray(label_elements(*grid.values, *grid.half))
+    if domain.kind == "bonds":
+        return np.asarray(komura_bonds.label_sites(domain.open.reshape(-1), *domain.arrays))
+    return np.asarray(label_elements(*domain.values, *domain.half))
 
 
 def analyze(labels: NDArray[np.int64]) -> None:
@@ -31,9 +35,12 @@ def analyze(labels: NDArray[np.int64]) -> None:
     resolve_chains(labels)
 
 
-def reduce_labels(grid: Grid, labels: NDArray[np.int64]) -> None:
+def reduce_labels(domain: Grid | Bonds, labels: NDArray[np.int64]) -> None:
     """Unite every element with its residual list."""
-    unite_residual(labels, grid.values[0], *grid.half)
+    if domain.kind == "bonds":
+        komura_bonds.unite_sites(labels, domain.open.reshape(-1), *domain.arrays)
+    else:
+        unite_residual(labels, domain.values[0], *domain.half)
 
 
 # -------------------------------------------------------------------- kernels

@@ -6,16 +6,22 @@ from typing import TYPE_CHECKING
 
 import cupy
 
-from ._compile import kernel, launch
+from ._compile import Kernel, kernel, launch
 
 if TYPE_CHECKING:
+    from equilabel.bonds import Bonds
     from equilabel.grid import Grid
 
 
-def initialize(grid: Grid) -> cupy.ndarray:
+def initialize(domain: Grid | Bonds) -> cupy.ndarray:
     """Label every foreground element with its lowest neighbor, or itself."""
-    values, background = grid.values
-    shape, steps, offsets = grid.half
+    if domain.kind == "bonds":
+        labels = cupy.empty(domain.size, cupy.int64)
+        kind = f"{domain.open.dtype.str[1:]}, {domain.rank}"
+        _over_sites(kernel("komura_bonds", f"label_sites<{kind}>"), domain, labels)
+        return labels
+    values, background = domain.values
+    shape, steps, offsets = domain.half
     labels = cupy.empty(values.size, cupy.int64)
     pixel = values.dtype
     launch(
@@ -39,10 +45,14 @@ def analyze(labels: cupy.ndarray) -> None:
     launch(kernel("komura", "analyze"), labels.size, labels.size, labels)
 
 
-def reduce_labels(grid: Grid, labels: cupy.ndarray) -> None:
+def reduce_labels(domain: Grid | Bonds, labels: cupy.ndarray) -> None:
     """Unite every element with its residual list (Algorithm 1)."""
-    values = grid.values[0]
-    shape, steps, offsets = grid.half
+    if domain.kind == "bonds":
+        kind = f"{domain.open.dtype.str[1:]}, {domain.rank}"
+        _over_sites(kernel("komura_bonds", f"unite_sites<{kind}>"), domain, labels)
+        return
+    values = domain.values[0]
+    shape, steps, offsets = domain.half
     launch(
         kernel("komura", f"reduce_labels<{values.dtype.str[1:]}, {shape.size}>"),
         values.size,
@@ -54,3 +64,9 @@ def reduce_labels(grid: Grid, labels: cupy.ndarray) -> None:
         offsets.size,
         labels,
     )
+
+
+def _over_sites(function: Kernel, bonds: Bonds, labels: cupy.ndarray) -> None:
+    """Start a kernel of komura_bonds.cu."""
+    shape, steps, periodic = bonds.arrays
+    launch(function, bonds.size, bonds.open, bonds.size, shape, steps, len(steps), periodic, labels)
