@@ -12,7 +12,10 @@ from equilabel import METHODS
 KERNELS = Path(equilabel.__file__).parent / "kernels"
 METHOD_FILES = Path(equilabel.__file__).parent / "methods"
 # Modules of one name on both devices, and the class of each whose methods others call.
-TWINS = ["accumulate", "histogram", "kalentev", "komura", "roots", "runs", "sources"]
+TWINS = [
+    *("accumulate", "hawick_1", "hawick_2", "hawick_3", "histogram", "kalentev", "komura"),
+    *("komura_graph", "roots", "runs", "sources", "union_find"),
+]
 CLASSES = {"Accumulator": None, "LabelSource": {"__init__", "suffices"}, "RunSource": {"suffices"}}
 
 
@@ -27,7 +30,8 @@ def parameters(function):
 
 
 def is_kernel(function):
-    return any("njit" in ast.unparse(each) for each in function.decorator_list)
+    made = [ast.unparse(each) for each in function.decorator_list]
+    return any("njit" in each or each == "inlined" for each in made)
 
 
 def signatures(device, name):

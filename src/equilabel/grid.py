@@ -69,7 +69,7 @@ class Grid:
         Whether the first axis counts independent images.
     """
 
-    kind: ClassVar[str] = "grid"
+    kind: ClassVar[Literal["grid"]] = "grid"
 
     pixels: Array
     foreground: Foreground

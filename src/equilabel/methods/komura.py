@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Passes(Protocol):
     """The passes of a device; `labels` is an array of that device."""
 
-    def initialize(self, grid: Domain) -> Array:
+    def initialize(self, domain: Domain) -> Array:
         """Label every foreground element with its lowest neighbor, or itself."""
         ...
 
@@ -24,7 +24,7 @@ class Passes(Protocol):
         """Point every element at the end of its chain of labels."""
         ...
 
-    def reduce_labels(self, grid: Domain, labels: Array) -> None:
+    def reduce_labels(self, domain: Domain, labels: Array) -> None:
         """Unite every element with its other neighbors (Algorithm 1)."""
         ...
 

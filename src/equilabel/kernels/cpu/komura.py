@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from . import komura_graph
 from .caching import njit
 from .union_find import root_of, unite_roots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equilabel.graphs import Graph
     from equilabel.grid import Grid
 
 
-def initialize(grid: Grid) -> NDArray[np.int64]:
+def initialize(domain: Grid | Graph) -> NDArray[np.int64]:
     """Label every foreground element with its lowest neighbor, or itself."""
-    return np.asarray(label_elements(*grid.values, *grid.half))
+    if domain.kind == "graph":
+        return komura_graph.initialize(domain)
+    return np.asarray(label_elements(*domain.values, *domain.half))
 
 
 def analyze(labels: NDArray[np.int64]) -> None:
@@ -31,9 +35,12 @@ def analyze(labels: NDArray[np.int64]) -> None:
     resolve_chains(labels)
 
 
-def reduce_labels(grid: Grid, labels: NDArray[np.int64]) -> None:
+def reduce_labels(domain: Grid | Graph, labels: NDArray[np.int64]) -> None:
     """Unite every element with its residual list."""
-    unite_residual(labels, grid.values[0], *grid.half)
+    if domain.kind == "graph":
+        komura_graph.reduce_labels(domain, labels)
+    else:
+        unite_residual(labels, domain.values[0], *domain.half)
 
 
 # -------------------------------------------------------------------- kernels

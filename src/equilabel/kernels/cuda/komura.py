@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING
 
 import cupy
 
+from . import komura_graph
 from ._compile import kernel, launch
 
 if TYPE_CHECKING:
+    from equilabel.graphs import Graph
     from equilabel.grid import Grid
 
 
-def initialize(grid: Grid) -> cupy.ndarray:
+def initialize(domain: Grid | Graph) -> cupy.ndarray:
     """Label every foreground element with its lowest neighbor, or itself."""
-    values, background = grid.values
-    shape, steps, offsets = grid.half
+    if domain.kind == "graph":
+        return komura_graph.initialize(domain)
+    values, background = domain.values
+    shape, steps, offsets = domain.half
     labels = cupy.empty(values.size, cupy.int64)
     pixel = values.dtype
     launch(
@@ -39,10 +43,13 @@ def analyze(labels: cupy.ndarray) -> None:
     launch(kernel("komura", "analyze"), labels.size, labels.size, labels)
 
 
-def reduce_labels(grid: Grid, labels: cupy.ndarray) -> None:
+def reduce_labels(domain: Grid | Graph, labels: cupy.ndarray) -> None:
     """Unite every element with its residual list (Algorithm 1)."""
-    values = grid.values[0]
-    shape, steps, offsets = grid.half
+    if domain.kind == "graph":
+        komura_graph.reduce_labels(domain, labels)
+        return
+    values = domain.values[0]
+    shape, steps, offsets = domain.half
     launch(
         kernel("komura", f"reduce_labels<{values.dtype.str[1:]}, {shape.size}>"),
         values.size,
