@@ -379,5 +379,6 @@ def test_what_is_no_lattice_is_refused(bonds, error, words):
         label_graph(bonds, method="toy")
 
 
+@pytest.mark.slow
 def test_a_star_of_a_million_leaves_is_one_component():
     assert label_graph(Graph.from_edges(star(2**20, 77)), return_num=True)[1] == 1

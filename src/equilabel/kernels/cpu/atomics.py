@@ -4,17 +4,22 @@ The function is plain Python, for reading and for runs without a compiler, with 
 instruction that numba puts in its place.
 """
 
+from threading import Lock
+
 from numba import types
 from numba.extending import intrinsic, overload
 
 from .vectors import address_of
 
+LOCK = Lock()
+
 
 def compare_and_swap(array, index, expected, value):
     """Replace an entry if it is `expected`; return what it was."""
-    before = array[index]
-    if before == expected:
-        array[index] = value
+    with LOCK:
+        before = array[index]
+        if before == expected:
+            array[index] = value
     return before
 
 
