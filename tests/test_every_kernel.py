@@ -7,8 +7,18 @@ plain Python, where coverage sees into them.
 import numpy as np
 import pytest
 
-from equilabel import METHODS, PROPERTIES, binarize, label, measure, regionprops_table, segment
-from references import expected_labels
+from equilabel import (
+    METHODS,
+    PROPERTIES,
+    binarize,
+    label,
+    label_graph,
+    measure,
+    regionprops_table,
+    segment,
+)
+from graphs import GRAPHS, expected_components
+from references import GRID_METHODS, expected_labels
 from strategies import noise
 
 SHAPES = [(70,), (5, 67), (4, 130), (3, 4, 66), (2, 3, 3, 5)]
@@ -40,7 +50,7 @@ def columns(rank, *, intensity):
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 def test_every_method_labels_every_kind_of_image(method, shape):
     for kind, make in KINDS.items():
         values = make(shape)
@@ -52,6 +62,14 @@ def test_every_method_labels_every_kind_of_image(method, shape):
             out = np.full(shape, 9, np.int32)
             label(image, out=out, **asked)
             np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("method", [name for name in METHODS if "graph" in METHODS[name].domains])
+def test_every_method_labels_graphs(method):
+    for kind in ("hubs", "path, shuffled", "random, 150 edges", "no edges"):
+        labels = label_graph(GRAPHS[kind], method=method)
+        np.testing.assert_array_equal(labels, expected_components(GRAPHS[kind])[1])
 
 
 @pytest.mark.parametrize("side", [1, 2, 8, 15, 30])

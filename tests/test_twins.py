@@ -13,8 +13,9 @@ KERNELS = Path(equilabel.__file__).parent / "kernels"
 METHOD_FILES = Path(equilabel.__file__).parent / "methods"
 # Modules of one name on both devices, and the class of each whose methods others call.
 TWINS = [
-    *("accumulate", "hawick_a", "hawick_b", "hawick_c", "hawick_d", "histogram", "index_labels"),
-    *("kalentev", "kalentev_rowcol", "komura", "roots", "runs", "sources"),
+    *("accumulate", "hawick_1", "hawick_2", "hawick_3", "hawick_a", "hawick_b", "hawick_c"),
+    *("hawick_d", "histogram", "index_labels", "kalentev", "kalentev_rowcol", "komura"),
+    *("komura_graph", "roots", "runs", "sources", "union_find"),
 ]
 CLASSES = {"Accumulator": None, "LabelSource": {"__init__", "suffices"}, "RunSource": {"suffices"}}
 
@@ -30,7 +31,8 @@ def parameters(function):
 
 
 def is_kernel(function):
-    return any("njit" in ast.unparse(each) for each in function.decorator_list)
+    made = [ast.unparse(each) for each in function.decorator_list]
+    return any("njit" in each or each == "inlined" for each in made)
 
 
 def signatures(device, name):

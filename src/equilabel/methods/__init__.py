@@ -59,7 +59,7 @@ METHODS: dict[str, Method] = {
             ),
             answer="roots",
             aliases=("generalized",),
-            domains=("grid", "bonds"),
+            domains=("grid", "bonds", "graph"),
         ),
         Method(
             name="kalentev_rowcol",
@@ -107,18 +107,58 @@ METHODS: dict[str, Method] = {
             paper=HAWICK,
             answer="roots",
         ),
+        Method(
+            name="hawick_1",
+            summary="Compare the colors at both ends of every edge, until none changes.",
+            paper=HAWICK,
+            answer="roots",
+            domains=("graph",),
+        ),
+        Method(
+            name="hawick_2",
+            summary="Compare vertices that changed with their neighbors, until none changes.",
+            paper=HAWICK,
+            answer="roots",
+            domains=("graph",),
+        ),
+        Method(
+            name="hawick_3",
+            summary="Search breadth-first through one component after the other.",
+            paper=HAWICK,
+            answer="roots",
+            domains=("graph",),
+        ),
+        Method(
+            name="union_find",
+            summary=(
+                "Unite two edges of every vertex, then all others outside the largest component."
+            ),
+            paper=(
+                "After J. Jaiganesh, M. Burtscher, A high-performance connected components "
+                "implementation for GPUs, HPDC '18 (2018) 92-104, doi:10.1145/3208040.3208041; "
+                "M. Sutton, T. Ben-Nun, A. Barak, Optimizing parallel graph connectivity "
+                "computation via subgraph sampling, IPDPS (2018) 12-21, "
+                "doi:10.1109/IPDPS.2018.00012"
+            ),
+            answer="roots",
+            domains=("graph",),
+        ),
     )
 }
 AUTO = METHODS["runs"]
+FASTEST = ("runs", "union_find")  # of those that know a domain, "auto" is the first
+WORDS = {"bonds": "lattice of bonds"}  # for kinds of domains
 
 
-def find_method(name: str) -> Method:
+def find_method(name: str, domain: str = "grid") -> Method:
     """Find a method by its name or by another word for it.
 
     Parameters
     ----------
     name : str
-        A key of `METHODS`, an alias of one, or "auto": the fastest, which is "runs".
+        A key of `METHODS`, an alias of one, or "auto": the fastest, which is "runs" for images.
+    domain : str
+        Kind of the domain, for "auto".
 
     Returns
     -------
@@ -134,11 +174,14 @@ def find_method(name: str) -> Method:
     --------
     >>> find_method("auto").name
     'runs'
+    >>> find_method("auto", "graph").name
+    'union_find'
     >>> find_method("label_equivalence").name
     'kalentev'
     """
     if name == "auto":
-        return AUTO
+        able = [each for each in (*FASTEST, *METHODS) if domain in METHODS[each].domains]
+        return METHODS[able[0]] if able else AUTO
     words = METHODS | {alias: row for row in METHODS.values() for alias in row.aliases}
     if isinstance(name, str) and name in words:
         return words[name]
@@ -149,7 +192,7 @@ def find_method(name: str) -> Method:
 
 
 def check_ability(
-    method: Method, domain: str, rank: int, device: str, options: Mapping[str, Any]
+    method: Method, domain: str, rank: int | None, device: str, options: Mapping[str, Any]
 ) -> None:
     """Raise an error unless a method can label such a domain there, with these options.
 
@@ -157,8 +200,8 @@ def check_ability(
     ----------
     domain : str
         Kind of the domain, such as "grid".
-    rank : int
-        Number of its axes.
+    rank : int or None
+        Number of its axes; None for a graph, which has none.
     device : str
         Kind of device, "cpu" or "cuda".
     options : mapping
@@ -176,16 +219,17 @@ def check_ability(
     --------
     >>> check_ability(METHODS["komura"], "grid", 3, "cpu", {})
     """
-    if not (domain in method.domains and rank in method.ranks and device in method.devices):
-        able = [
-            row.name
-            for row in METHODS.values()
-            if domain in row.domains and rank in row.ranks and device in row.devices
-        ]
-        message = (
-            f"method must be one of {able} for a {rank}-dimensional {domain} on "
-            f"{device!r}; got {method.name!r}."
-        )
+
+    def able(row: Method) -> bool:
+        known = rank is None or rank in row.ranks
+        return domain in row.domains and known and device in row.devices
+
+    if not able(method):
+        names = [row.name for row in METHODS.values() if able(row)]
+        what = WORDS.get(domain, domain)
+        if rank is not None:
+            what = f"{rank}-dimensional {what}"
+        message = f"method must be one of {names} for a {what} on {device!r}; got {method.name!r}."
         raise ValueError(message)
     for name, value in options.items():
         _check_option(method, name, value)
