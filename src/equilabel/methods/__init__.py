@@ -23,6 +23,24 @@ __all__ = [
     "load_recipe",
 ]
 
+WEIGEL = (
+    "M. Weigel, Connected-component identification and cluster update on graphics processing "
+    "units, Phys. Rev. E 84 (2011) 036709, doi:10.1103/PhysRevE.84.036709"
+)
+TILES = {
+    "tile": Option(
+        int,
+        16,
+        "Edge of the tiles, in elements. A tile has at most 4096.",
+        limits={0: (2, 64), 1: (2, 64), 2: (2, 64), 3: (2, 16)},
+    ),
+    "local": Option(
+        str,
+        "self_labeling",
+        "How tiles are labeled.",
+        choices=("self_labeling", "union_find", "breadth_first"),
+    ),
+}
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -53,6 +71,35 @@ METHODS: dict[str, Method] = {
             ),
             answer="roots",
             aliases=("generalized",),
+        ),
+        Method(
+            name="weigel_sewing",
+            summary="Label tiles by themselves, then sew them together, two by two along each axis.",
+            paper=WEIGEL,
+            answer="roots",
+            domains=("grid", "bonds"),
+            ranks=(0, 1, 2, 3),
+            options=TILES,
+        ),
+        Method(
+            name="weigel_relaxation",
+            summary="Label tiles by themselves, then exchange labels across borders, until stable.",
+            paper=WEIGEL,
+            answer="roots",
+            domains=("grid", "bonds"),
+            ranks=(0, 1, 2, 3),
+            options=TILES,
+        ),
+        Method(
+            name="apostolakis",
+            summary="Carry labels along connections at distances 1, 2, 4, ..., until stable.",
+            paper=(
+                "J. Apostolakis, P. Coddington, E. Marinari, A multi-grid cluster labeling scheme, "
+                "Europhys. Lett. 17 (1992) 189-194, doi:10.1209/0295-5075/17/3/001"
+            ),
+            answer="roots",
+            domains=("grid", "bonds"),
+            ranks=(0, 1, 2, 3),
         ),
     )
 }
@@ -105,7 +152,7 @@ def check_ability(
     domain : str
         Kind of the domain, such as "grid".
     rank : int
-        Number of its axes.
+        Number of its axes, without the one that counts images of a stack.
     device : str
         Kind of device, "cpu" or "cuda".
     options : mapping
@@ -135,10 +182,10 @@ def check_ability(
         )
         raise ValueError(message)
     for name, value in options.items():
-        _check_option(method, name, value)
+        _check_option(method, name, value, rank)
 
 
-def _check_option(method: Method, name: str, value: Any) -> None:
+def _check_option(method: Method, name: str, value: Any, rank: int) -> None:
     """Raise TypeError or ValueError unless a method has an option that takes a value."""
     if name not in method.options:
         owners = [row.name for row in METHODS.values() if name in row.options]
@@ -152,6 +199,10 @@ def _check_option(method: Method, name: str, value: Any) -> None:
         raise TypeError(message)
     if option.choices and value not in option.choices:
         message = f"{name} must be one of {list(option.choices)}; got {value!r}."
+        raise ValueError(message)
+    if option.limits and not option.limits[rank][0] <= value <= option.limits[rank][1]:
+        least, most = option.limits[rank]
+        message = f"{name} must be {least} to {most} for {rank} axes; got {value!r}."
         raise ValueError(message)
 
 
