@@ -12,7 +12,10 @@ from equilabel import METHODS
 KERNELS = Path(equilabel.__file__).parent / "kernels"
 METHOD_FILES = Path(equilabel.__file__).parent / "methods"
 # Modules of one name on both devices, and the class of each whose methods others call.
-TWINS = ["accumulate", "histogram", "kalentev", "komura", "roots", "runs", "sources"]
+TWINS = [
+    *("accumulate", "apostolakis", "histogram", "kalentev", "komura", "links", "roots", "runs"),
+    *("sources", "weigel_relaxation", "weigel_sewing", "weigel_tiles"),
+]
 CLASSES = {"Accumulator": None, "LabelSource": {"__init__", "suffices"}, "RunSource": {"suffices"}}
 
 

@@ -10,7 +10,7 @@ from equilabel.kernels.lattice import FOREGROUND, Multigrid
 
 from . import links
 from .caching import njit
-from .links import move_on, neighbor
+from .sites import move_on, neighbor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,8 @@ import numpy as np
 
 from equilabel.kernels.lattice import FOREGROUND, Lattice, describe
 
-from .caching import inlined, njit
+from .caching import njit
+from .sites import move_on, neighbor
 
 if TYPE_CHECKING:
     from equilabel.bonds import Bonds
@@ -28,30 +29,6 @@ def connect(domain: Grid | Bonds) -> Lattice:
 
 
 # -------------------------------------------------------------------- kernels
-
-
-@inlined
-def neighbor(shape, periodic, steps, k, distance, site):
-    """Return the flat index `distance` times step k away from a site, -1 if that is outside."""
-    found = 0
-    for axis in range(4):
-        there = site[axis] + steps[k, axis] * distance
-        if there < 0 or there >= shape[axis]:
-            if not periodic[axis]:
-                return -1
-            there %= shape[axis]
-        found = found * shape[axis] + there
-    return found
-
-
-@inlined
-def move_on(site, shape):
-    """Turn the coordinates of a site into those of the next one in raster order."""
-    for axis in range(3, -1, -1):
-        site[axis] += 1
-        if site[axis] < shape[axis]:
-            return
-        site[axis] = 0
 
 
 @njit(nogil=True, cache=True)
@@ -81,40 +58,3 @@ def link_pixels(values, background, shape, steps, links):
                     bits |= 1 << k
         links[i] = bits
         move_on(site, shape)
-
-
-@njit(nogil=True, cache=True)
-def seam_level(shape, steps, k, edges, site):
-    """Return at which level of sewing the step k from a site crosses a border between tiles.
-
-    At level 1 pairs of tiles are joined along each axis, at level 2 pairs of pairs, and so on
-    (Figure 7). A step that crosses borders along several axes crosses at the highest of their
-    levels.
-
-    Parameters
-    ----------
-    shape, steps
-        As in `Lattice`.
-    edges : (4,) array of int64
-        Of tiles.
-    site : (4,) array of int64
-        Coordinates.
-
-    Returns
-    -------
-    int
-        0 inside a tile, -1 around a periodic axis.
-    """
-    level = 0
-    for axis in range(4):
-        there = site[axis] + steps[k, axis]
-        if there < 0 or there >= shape[axis]:
-            return -1
-        one, other = site[axis] // edges[axis], there // edges[axis]
-        if one != other:
-            later, crossed = max(one, other), 1
-            while later % 2 == 0:
-                later //= 2
-                crossed += 1
-            level = max(level, crossed)
-    return level

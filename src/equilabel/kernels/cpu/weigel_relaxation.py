@@ -8,7 +8,7 @@ import numpy as np
 
 from . import links, weigel_tiles
 from .caching import njit
-from .links import move_on, neighbor, seam_level
+from .sites import move_on, neighbor, seam_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import links, weigel_tiles
 from .caching import njit
-from .links import neighbor, seam_level
+from .sites import neighbor, seam_level
 from .union_find import root_of, unite
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def sew(lattice: Lattice, tile: int, level: int, roots: NDArray[np.int64]) -> bo
     edges, tiles = lattice.edges(tile), lattice.tiles(tile)
     for axis in np.flatnonzero(tiles > 1 << (level - 1)):
         width = int(edges[axis]) << (level - 1)
-        sew_axis(lattice, edges, axis, width, level, roots)
+        _sew_axis(lattice, edges, axis, width, level, roots)
     return bool((tiles > 1 << level).any())
 
 
@@ -44,7 +44,7 @@ def sew_around(lattice: Lattice, tile: int, roots: NDArray[np.int64]) -> None:
     """Insert the bonds that lead around periodic axes."""
     for axis in np.flatnonzero(lattice.periodic):
         side = int(lattice.shape[axis])
-        sew_axis(lattice, lattice.edges(tile), axis, side, AROUND, roots)
+        _sew_axis(lattice, lattice.edges(tile), axis, side, AROUND, roots)
 
 
 def point_at_roots(roots: NDArray[np.int64]) -> None:
@@ -52,7 +52,7 @@ def point_at_roots(roots: NDArray[np.int64]) -> None:
     resolve_trees(roots)
 
 
-def sew_axis(
+def _sew_axis(
     lattice: Lattice,
     edges: NDArray[np.int64],
     axis: int,
