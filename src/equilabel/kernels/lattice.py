@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from equilabel import neighborhood
+from equilabel.bonds import Bonds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import Array
-    from equilabel.bonds import Bonds
     from equilabel.grid import Grid
 
 AXES = 4  # three spatial axes, and one that counts the images of a stack
@@ -105,7 +105,7 @@ def describe(domain: Grid | Bonds, links: Array) -> Lattice:
     """
     missing = AXES - len(domain.shape)
     steps = forward_steps(domain)
-    around = domain.periodic if domain.kind == "bonds" else (False,) * len(domain.shape)
+    around = domain.periodic if isinstance(domain, Bonds) else (False,) * len(domain.shape)
     return Lattice(
         links,
         np.array((1,) * missing + domain.shape, np.int64),
@@ -116,6 +116,6 @@ def describe(domain: Grid | Bonds, links: Array) -> Lattice:
 
 def forward_steps(domain: Grid | Bonds) -> NDArray[np.int64]:
     """Return the steps to later neighbors in raster order, (K, ndim)."""
-    if domain.kind == "bonds":
+    if isinstance(domain, Bonds):
         return np.asarray(domain.steps, np.int64)
     return domain.steps[len(neighborhood.half(domain.steps)) :]

@@ -27,7 +27,7 @@ WEIGEL = (
     "M. Weigel, Connected-component identification and cluster update on graphics processing "
     "units, Phys. Rev. E 84 (2011) 036709, doi:10.1103/PhysRevE.84.036709"
 )
-TILES = {
+TILES: dict[str, Option] = {
     "tile": Option(
         int,
         16,
@@ -74,7 +74,7 @@ METHODS: dict[str, Method] = {
         ),
         Method(
             name="weigel_sewing",
-            summary="Label tiles by themselves, then sew them together, two by two along each axis.",
+            summary="Label tiles by themselves, then sew pairs of them together, level by level.",
             paper=WEIGEL,
             answer="roots",
             domains=("grid", "bonds"),
@@ -194,16 +194,18 @@ def _check_option(method: Method, name: str, value: Any, rank: int) -> None:
         message = f"method {method.name!r} takes {known}; got {name!r}.{remedy}"
         raise TypeError(message)
     option = method.options[name]
-    if not isinstance(value, option.type):
+    given = value
+    if not isinstance(given, option.type):
         message = f"{name} must be of type {option.type.__name__}; got {value!r}."
         raise TypeError(message)
     if option.choices and value not in option.choices:
         message = f"{name} must be one of {list(option.choices)}; got {value!r}."
         raise ValueError(message)
-    if option.limits and not option.limits[rank][0] <= value <= option.limits[rank][1]:
+    if option.limits:
         least, most = option.limits[rank]
-        message = f"{name} must be {least} to {most} for {rank} axes; got {value!r}."
-        raise ValueError(message)
+        if not least <= value <= most:
+            message = f"{name} must be {least} to {most} for {rank} axes; got {value!r}."
+            raise ValueError(message)
 
 
 @cache

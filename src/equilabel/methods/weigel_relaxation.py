@@ -22,7 +22,7 @@ class Passes(Protocol):
         ...
 
     def label_tiles(self, lattice: Any, tile: int, local: str) -> Array:
-        """Find for each element the smallest index of its component in its tile (Figures 1 to 4)."""
+        """Find the smallest index of each component in its tile (Figures 1, 3, 4)."""
         ...
 
     def list_borders(self, lattice: Any, tile: int, roots: Array) -> Array:

@@ -10,7 +10,7 @@ from equilabel.kernels.lattice import FOREGROUND, Multigrid
 
 from . import links
 from .caching import njit
-from .sites import move_on, neighbor
+from .sites import column_at, next_row, row_along
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,20 +78,25 @@ def merge_connections(connections, shorter, labels, shape, steps, periodic, dist
     distance : int
         A power of two.
     """
-    site = np.zeros(4, np.int64)
-    for i in range(labels.size):
-        if labels[i] >= 0:
-            for k in range(len(steps)):
-                if not connections[i] >> k & 1:
-                    j = neighbor(shape, periodic, steps, k, distance, site)
-                    if j >= 0:
-                        found = labels[i] == labels[j]
-                        if not found and distance > 1 and shorter[i] >> k & 1:
-                            middle = neighbor(shape, periodic, steps, k, distance // 2, site)
-                            found = shorter[middle] >> k & 1 != 0
-                        if found:
-                            connections[i] |= 1 << k
-        move_on(site, shape)
+    site = np.zeros(4, np.int64)  # the first of each row
+    width = shape[3]
+    for row in range(0, labels.size, width):
+        for k in range(len(steps)):
+            ahead = row_along(shape, periodic, steps, k, distance, site)
+            middle = row_along(shape, periodic, steps, k, distance // 2, site)
+            if ahead < 0:
+                continue
+            for x in range(width):
+                i, there = row + x, column_at(x + steps[k, 3] * distance, width, periodic[3])
+                if labels[i] < 0 or there < 0 or connections[i] >> k & 1:
+                    continue
+                found = labels[i] == labels[ahead + there]
+                if not found and distance > 1 and shorter[i] >> k & 1:
+                    there = (x + steps[k, 3] * (distance // 2)) % width
+                    found = shorter[middle + there] >> k & 1 != 0
+                if found:
+                    connections[i] |= 1 << k
+        next_row(site, shape)
 
 
 @njit(nogil=True, cache=True)
@@ -117,17 +122,21 @@ def lower_labels(labels, lowered, connections, shape, steps, periodic, k, distan
     bool
         Whether any label became less.
     """
-    site = np.zeros(4, np.int64)
+    site = np.zeros(4, np.int64)  # the first of each row
+    width, step = shape[3], steps[k, 3] * distance
     changed = False
-    for i in range(labels.size):
-        label = labels[i]
-        if label >= 0:
-            if connections[i] >> k & 1:
-                label = min(label, labels[neighbor(shape, periodic, steps, k, distance, site)])
-            j = neighbor(shape, periodic, steps, k, -distance, site)
-            if j >= 0 and connections[j] >> k & 1:
-                label = min(label, labels[j])
-            changed = changed or label != labels[i]
-        lowered[i] = label
-        move_on(site, shape)
+    for row in range(0, labels.size, width):
+        ahead = row_along(shape, periodic, steps, k, distance, site)
+        behind = row_along(shape, periodic, steps, k, -distance, site)
+        for x in range(width):
+            label = labels[row + x]
+            if label >= 0:
+                if connections[row + x] >> k & 1:
+                    label = min(label, labels[ahead + (x + step) % width])
+                there = column_at(x - step, width, periodic[3]) if behind >= 0 else -1
+                if there >= 0 and connections[behind + there] >> k & 1:
+                    label = min(label, labels[behind + there])
+                changed = changed or label != labels[row + x]
+            lowered[row + x] = label
+        next_row(site, shape)
     return changed

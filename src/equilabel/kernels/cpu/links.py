@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel.bonds import Bonds
 from equilabel.kernels.lattice import FOREGROUND, Lattice, describe
 
 from .caching import njit
 from .sites import move_on, neighbor
 
 if TYPE_CHECKING:
-    from equilabel.bonds import Bonds
     from equilabel.grid import Grid
 
 
 def connect(domain: Grid | Bonds) -> Lattice:
     """Link neighbors of equal value, or those that an open bond joins."""
-    if domain.kind == "bonds":
+    if isinstance(domain, Bonds):
         known = (1 << len(domain.steps)) - 1
         links = (domain.open.reshape(-1) & domain.open.dtype.type(known)).astype(np.uint16)
         return describe(domain, links | np.uint16(FOREGROUND))

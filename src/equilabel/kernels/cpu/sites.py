@@ -27,6 +27,38 @@ def move_on(site, shape):
         site[axis] = 0
 
 
+@inlined
+def row_along(shape, periodic, steps, k, distance, site):
+    """Return where the row begins that is `distance` times step k away; -1 if it is outside."""
+    found = 0
+    for axis in range(3):
+        there = site[axis] + steps[k, axis] * distance
+        if there < 0 or there >= shape[axis]:
+            if not periodic[axis]:
+                return -1
+            there %= shape[axis]
+        found = found * shape[axis] + there
+    return found * shape[3]
+
+
+@inlined
+def column_at(column, width, periodic):
+    """Return a column around the end of its row, -1 if that is outside."""
+    if column < 0 or column >= width:
+        return column % width if periodic else -1
+    return column
+
+
+@inlined
+def next_row(site, shape):
+    """Turn the coordinates of a row into those of the next one."""
+    for axis in range(2, -1, -1):
+        site[axis] += 1
+        if site[axis] < shape[axis]:
+            return
+        site[axis] = 0
+
+
 @njit(nogil=True, cache=True)
 def seam_level(shape, steps, k, edges, site):
     """Return at which level of sewing the step k from a site crosses a border between tiles.

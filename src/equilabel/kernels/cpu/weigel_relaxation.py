@@ -24,12 +24,12 @@ def connect(domain: Grid | Bonds) -> Lattice:
 
 
 def label_tiles(lattice: Lattice, tile: int, local: str) -> NDArray[np.int64]:
-    """Return for each element the smallest index of its component in its tile; -1 for background."""
+    """Return the smallest index of each component in its tile; -1 for background."""
     return weigel_tiles.label_tiles(lattice, tile, local)
 
 
 def list_borders(lattice: Lattice, tile: int, roots: NDArray[np.int64]) -> NDArray[np.int64]:
-    """List the pairs of roots that a link between two tiles, or around an axis, joins (Figure 5)."""
+    """List the pairs of roots joined by a link between tiles, or around an axis (Figure 5)."""
     edges = lattice.edges(tile)
     none = np.empty((0, 2), np.int64)
     pairs = np.empty((collect_pairs(*lattice, edges, roots, none), 2), np.int64)

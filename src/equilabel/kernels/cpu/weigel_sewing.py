@@ -27,14 +27,14 @@ def connect(domain: Grid | Bonds) -> Lattice:
 
 
 def label_tiles(lattice: Lattice, tile: int, local: str) -> NDArray[np.int64]:
-    """Return for each element the smallest index of its component in its tile; -1 for background."""
+    """Return the smallest index of each component in its tile; -1 for background."""
     return weigel_tiles.label_tiles(lattice, tile, local)
 
 
 def sew(lattice: Lattice, tile: int, level: int, roots: NDArray[np.int64]) -> bool:
     """Join pairs of tiles along each axis; tell whether more than one tile is left."""
     edges, tiles = lattice.edges(tile), lattice.tiles(tile)
-    for axis in np.flatnonzero(tiles > 1 << (level - 1)):
+    for axis in np.flatnonzero(tiles > 1 << (level - 1)).tolist():
         width = int(edges[axis]) << (level - 1)
         _sew_axis(lattice, edges, axis, width, level, roots)
     return bool((tiles > 1 << level).any())
@@ -42,7 +42,7 @@ def sew(lattice: Lattice, tile: int, level: int, roots: NDArray[np.int64]) -> bo
 
 def sew_around(lattice: Lattice, tile: int, roots: NDArray[np.int64]) -> None:
     """Insert the bonds that lead around periodic axes."""
-    for axis in np.flatnonzero(lattice.periodic):
+    for axis in np.flatnonzero(lattice.periodic).tolist():
         side = int(lattice.shape[axis])
         _sew_axis(lattice, lattice.edges(tile), axis, side, AROUND, roots)
 
@@ -91,7 +91,7 @@ def sew_seam(links, shape, steps, periodic, edges, axis, seam, level, roots):
     """
     site = np.zeros(4, np.int64)
     across = roots.size // shape[axis]
-    for i in range(across):
+    for _ in range(across):
         for sign in (1, -1):
             site[axis] = seam - 1 if sign > 0 else seam % shape[axis]
             here = 0

@@ -27,7 +27,7 @@ def connect(domain: Grid | Bonds) -> Lattice:
 
 
 def label_tiles(lattice: Lattice, tile: int, local: str) -> cupy.ndarray:
-    """Return for each element the smallest index of its component in its tile; -1 for background."""
+    """Return the smallest index of each component in its tile; -1 for background."""
     return weigel_tiles.label_tiles(lattice, tile, local)
 
 
