@@ -22,7 +22,7 @@ cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuP
 
 from cupy.cuda import nvrtc  # noqa: E402
 
-from equilabel.kernels.cuda import _compile, run_jobs, sources, tiling  # noqa: E402
+from equilabel.kernels.cuda import _compile, lattice, run_jobs, sources, tiling  # noqa: E402
 
 FOLDER = Path(equilabel.__file__).parent / "kernels" / "cuda"
 FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -170,13 +170,22 @@ def test_every_kernel_compiles(file, architecture, architectures):
 SIZES = {
     "ImageLayout": sources.IMAGE_LAYOUT.itemsize,
     "Job": tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size,
+    "Lattice": lattice.LATTICE.itemsize,
 }
 FIELDS = {
     "ImageLayout": ("image_layout.cuh", sources.IMAGE_LAYOUT),
+    "Lattice": ("lattice.cuh", lattice.LATTICE),
     "Plan": ("tiling.cuh", tiling.PLAN),
 }
 WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
-COUNTS = {"SIDES": sources.AXES, "AXES": tiling.AXES, "INNER": tiling.INNER, "3": 3}
+COUNTS = {
+    "SIDES": sources.AXES,
+    "AXES": tiling.AXES,
+    "INNER": tiling.INNER,
+    "3": 3,
+    "4": 4,
+    "60": 60,
+}
 
 
 def fields(file, struct):
@@ -201,7 +210,7 @@ def test_structures_are_as_launchers_fill_them(struct):
 @pytest.mark.parametrize("struct", SIZES)
 def test_structures_are_as_large_as_launchers_make_them(struct, architectures):
     """An argument of another size would be read past its end."""
-    same = f"static_assert(sizeof({struct}) == {SIZES[struct]});"
+    same = f'#include "lattice.cuh"\nstatic_assert(sizeof({struct}) == {SIZES[struct]});'
     with compiled(f"{_compile.source('accumulate_runs')}\n{same}", "accumulate_runs"):
         pass
 

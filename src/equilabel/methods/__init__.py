@@ -31,7 +31,24 @@ KALENTEV = (
     "O. Kalentev, A. Rai, S. Kemnitz, R. Schneider, Connected component labeling on a 2D grid "
     "using CUDA, J. Parallel Distrib. Comput. 71 (2011) 615-620, doi:10.1016/j.jpdc.2010.10.012"
 )
-
+WEIGEL = (
+    "M. Weigel, Connected-component identification and cluster update on graphics processing "
+    "units, Phys. Rev. E 84 (2011) 036709, doi:10.1103/PhysRevE.84.036709"
+)
+TILES: dict[str, Option] = {
+    "tile": Option(
+        int,
+        16,
+        "Edge of the tiles, in elements. A tile has at most 4096.",
+        limits={0: (2, 64), 1: (2, 64), 2: (2, 64), 3: (2, 16)},
+    ),
+    "local": Option(
+        str,
+        "self_labeling",
+        "How tiles are labeled.",
+        choices=("self_labeling", "union_find", "breadth_first"),
+    ),
+}
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -143,6 +160,35 @@ METHODS: dict[str, Method] = {
             answer="roots",
             domains=("graph",),
         ),
+        Method(
+            name="weigel_sewing",
+            summary="Label tiles by themselves, then sew pairs of them together, level by level.",
+            paper=WEIGEL,
+            answer="roots",
+            domains=("grid", "bonds"),
+            ranks=(0, 1, 2, 3),
+            options=TILES,
+        ),
+        Method(
+            name="weigel_relaxation",
+            summary="Label tiles by themselves, then exchange labels across borders, until stable.",
+            paper=WEIGEL,
+            answer="roots",
+            domains=("grid", "bonds"),
+            ranks=(0, 1, 2, 3),
+            options=TILES,
+        ),
+        Method(
+            name="apostolakis",
+            summary="Carry labels along connections at distances 1, 2, 4, ..., until stable.",
+            paper=(
+                "J. Apostolakis, P. Coddington, E. Marinari, A multi-grid cluster labeling scheme, "
+                "Europhys. Lett. 17 (1992) 189-194, doi:10.1209/0295-5075/17/3/001"
+            ),
+            answer="roots",
+            domains=("grid", "bonds"),
+            ranks=(0, 1, 2, 3),
+        ),
     )
 }
 AUTO = METHODS["runs"]
@@ -201,7 +247,8 @@ def check_ability(
     domain : str
         Kind of the domain, such as "grid".
     rank : int or None
-        Number of its axes; None for a graph, which has none.
+        Number of its axes, without the one that counts images of a stack; None for a graph, which
+        has none.
     device : str
         Kind of device, "cpu" or "cuda".
     options : mapping
@@ -232,10 +279,10 @@ def check_ability(
         message = f"method must be one of {names} for a {what} on {device!r}; got {method.name!r}."
         raise ValueError(message)
     for name, value in options.items():
-        _check_option(method, name, value)
+        _check_option(method, name, value, rank)
 
 
-def _check_option(method: Method, name: str, value: Any) -> None:
+def _check_option(method: Method, name: str, value: Any, rank: int | None) -> None:
     """Raise TypeError or ValueError unless a method has an option that takes a value."""
     if name not in method.options:
         owners = [row.name for row in METHODS.values() if name in row.options]
@@ -244,12 +291,18 @@ def _check_option(method: Method, name: str, value: Any) -> None:
         message = f"method {method.name!r} takes {known}; got {name!r}.{remedy}"
         raise TypeError(message)
     option = method.options[name]
-    if not isinstance(value, option.type):
+    given = value
+    if not isinstance(given, option.type):
         message = f"{name} must be of type {option.type.__name__}; got {value!r}."
         raise TypeError(message)
     if option.choices and value not in option.choices:
         message = f"{name} must be one of {list(option.choices)}; got {value!r}."
         raise ValueError(message)
+    if option.limits and rank is not None:
+        least, most = option.limits[rank]
+        if not least <= value <= most:
+            message = f"{name} must be {least} to {most} for {rank} axes; got {value!r}."
+            raise ValueError(message)
 
 
 @cache
