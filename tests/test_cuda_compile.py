@@ -22,7 +22,7 @@ cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuP
 
 from cupy.cuda import nvrtc  # noqa: E402
 
-from equilabel.kernels.cuda import _compile, runs, sources, tiling  # noqa: E402
+from equilabel.kernels.cuda import _compile, potts, runs, sources, tiling  # noqa: E402
 
 FOLDER = Path(equilabel.__file__).parent / "kernels" / "cuda"
 FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -172,9 +172,16 @@ SIZES = {
 FIELDS = {
     "ImageLayout": ("image_layout.cuh", sources.IMAGE_LAYOUT),
     "Plan": ("tiling.cuh", tiling.PLAN),
+    "Lattice": ("potts.cu", potts.LATTICE),
 }
 WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
-COUNTS = {"SIDES": sources.AXES, "AXES": tiling.AXES, "INNER": tiling.INNER, "3": 3}
+COUNTS = {
+    "SIDES": sources.AXES,
+    "AXES": tiling.AXES,
+    "INNER": tiling.INNER,
+    "3": 3,
+    "RANKS": potts.RANKS,
+}
 
 
 def fields(file, struct):

@@ -12,7 +12,7 @@ from equilabel import METHODS
 KERNELS = Path(equilabel.__file__).parent / "kernels"
 METHOD_FILES = Path(equilabel.__file__).parent / "methods"
 # Modules of one name on both devices, and the class of each whose methods others call.
-TWINS = ["accumulate", "histogram", "kalentev", "komura", "roots", "runs", "sources"]
+TWINS = ["accumulate", "histogram", "kalentev", "komura", "potts", "roots", "runs", "sources"]
 CLASSES = {"Accumulator": None, "LabelSource": {"__init__", "suffices"}, "RunSource": {"suffices"}}
 
 

@@ -2,8 +2,9 @@
 
 Use `label` and `regionprops_table` in place of scikit-image's, `measure` for a table without an
 image of labels, `segment` for the whole way from an image to labels and a table, and `devices` to
-see what the work can run on; `PROPERTIES` lists what can be measured. Heavy libraries are loaded
-when they are first needed.
+see what the work can run on; `PROPERTIES` lists what can be measured. `swendsen_wang` and
+`PottsSimulation` simulate spins on lattices by their clusters. Heavy libraries are loaded when they
+are first needed.
 """
 
 from . import starting as _starting  # noqa: F401 - first: what Ctrl-C does
@@ -12,6 +13,7 @@ from .labeling import label, measure
 from .measuring import PROPERTIES, regionprops_table
 from .methods import METHODS
 from .pipeline import Segmentation, segment
+from .simulation import PottsSimulation, swendsen_wang
 from .thresholding import binarize, smooth
 
 __version__ = "0.1.0"
@@ -21,6 +23,7 @@ __all__ = [
     "PROPERTIES",
     "DeviceMemoryError",
     "DeviceUnavailableError",
+    "PottsSimulation",
     "Segmentation",
     "binarize",
     "devices",
@@ -29,4 +32,5 @@ __all__ = [
     "regionprops_table",
     "segment",
     "smooth",
+    "swendsen_wang",
 ]
