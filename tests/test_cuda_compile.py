@@ -22,7 +22,7 @@ cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuP
 
 from cupy.cuda import nvrtc  # noqa: E402
 
-from equilabel.kernels.cuda import _compile, potts, runs, sources, tiling  # noqa: E402
+from equilabel.kernels.cuda import _compile, potts, run_jobs, sources, tiling  # noqa: E402
 
 FOLDER = Path(equilabel.__file__).parent / "kernels" / "cuda"
 FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -167,7 +167,7 @@ def test_every_kernel_compiles(file, architecture, architectures):
 
 SIZES = {
     "ImageLayout": sources.IMAGE_LAYOUT.itemsize,
-    "Job": tiling.PLAN.itemsize + runs.JOB.size,
+    "Job": tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size,
 }
 FIELDS = {
     "ImageLayout": ("image_layout.cuh", sources.IMAGE_LAYOUT),

@@ -57,32 +57,30 @@ def test_every_pass_does_what_it_does_on_the_cpu(shape, cuda):
     cpu.measure_spins(spins, q, row)
     cuda.measure_spins(mine, q, mine_row)
     np.testing.assert_array_equal(mine_row.get(), row)
-    for roots in (
-        np.arange(spins.size),
-        np.zeros(spins.size, np.int64),
-        np.arange(spins.size) // 3 * 3,
-    ):
-        check_roots(cuda, spins, roots, (q, sweep, seed))
+    for clusters in (np.arange(spins.size), np.zeros(spins.size), np.arange(spins.size) // 3):
+        for first, dtype in ((0, np.int32), (1, np.int64)):
+            check_labels(cuda, spins, (clusters + first).astype(dtype), first, (q, sweep, seed))
 
 
-def check_roots(cuda, spins, roots, drawn):
-    """Compare the passes that take roots."""
+def check_labels(cuda, spins, labels, first, drawn):
+    """Compare the passes that take labels of clusters."""
     q, sweep, seed = drawn
-    there = cupy.asarray(roots)
+    there = cupy.asarray(labels)
     row, mine_row = np.zeros(3, np.int64), cupy.zeros(3, np.int64)
-    cpu.measure_clusters(roots, row)
-    cuda.measure_clusters(there, mine_row)
+    cpu.measure_clusters(labels, first, row)
+    cuda.measure_clusters(there, first, mine_row)
     np.testing.assert_array_equal(mine_row.get(), row)
     for tile in (1, 3, 64):
-        marked = cpu.mark_clusters(spins, roots, tile, sweep, seed)
-        mine_marked = cuda.mark_clusters(cupy.asarray(spins), there, tile, sweep, seed)
+        marked = cpu.mark_clusters(spins, labels, first, tile, sweep, seed)
+        mine = cupy.asarray(spins)
+        mine_marked = cuda.mark_clusters(mine, there, first, tile, sweep, seed)
         np.testing.assert_array_equal(mine_marked.get(), marked)
-        flipped, mine = spins.copy(), cupy.asarray(spins)
-        cpu.flip_marked(flipped, roots, marked, q, 2**31, sweep, seed)
-        cuda.flip_marked(mine, there, mine_marked, q, 2**31, sweep, seed)
+        flipped = spins.copy()
+        cpu.flip_marked(flipped, labels, first, marked, q, 2**31, sweep, seed)
+        cuda.flip_marked(mine, there, first, mine_marked, q, 2**31, sweep, seed)
         np.testing.assert_array_equal(mine.get(), flipped)
-    cpu.flip_clusters(flipped, roots, q, sweep, seed)
-    cuda.flip_clusters(mine, there, q, sweep, seed)
+    cpu.flip_clusters(flipped, labels, first, q, sweep, seed)
+    cuda.flip_clusters(mine, there, first, q, sweep, seed)
     np.testing.assert_array_equal(mine.get(), flipped)
 
 

@@ -20,6 +20,12 @@ from equilabel.simulation import (
 )
 from references import bond_roots
 
+
+def numbers(bonds):
+    """Number the clusters of a lattice of bonds in raster order."""
+    return np.unique(bond_roots(bonds), return_inverse=True)[1]
+
+
 # Counter, key and words of `tests/kat_vectors` of Random123, the library of Salmon et al. 2011.
 KNOWN_ANSWERS = [
     ([0] * 4, [0] * 2, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
@@ -106,7 +112,7 @@ def test_every_cluster_gets_one_state_and_all_states_come_up_as_often():
     bonds = fortuin_kasteleyn_bonds((60, 50), q=5, sweeps=3)
     roots = bond_roots(bonds)
     spins = np.empty((60, 50), np.uint8)
-    potts.flip_clusters(spins, roots, 5, 3, 1)
+    potts.flip_clusters(spins, numbers(bonds), 0, 5, 3, 1)
     np.testing.assert_array_equal(spins.ravel(), spins.ravel()[roots])
     counts = np.bincount(spins.ravel()[np.unique(roots)], minlength=5)
     assert np.abs(counts - counts.mean()).max() < 4 * np.sqrt(counts.mean())
@@ -114,11 +120,11 @@ def test_every_cluster_gets_one_state_and_all_states_come_up_as_often():
 
 @pytest.mark.parametrize(("shape", "tile"), [((9, 7), 4), ((6, 5, 4), 3), ((2,) * 6, 1)], ids=str)
 def test_each_tile_marks_the_cluster_of_one_of_its_sites(shape, tile):
-    roots = np.arange(math.prod(shape))
+    labels = np.arange(math.prod(shape)) + 1
     spins = np.zeros(shape, np.uint8)
     chosen = np.zeros(shape, np.int64)
     for sweep in range(200):
-        marked = potts.mark_clusters(spins, roots, tile, sweep, 0).reshape(shape)
+        marked = potts.mark_clusters(spins, labels, 1, tile, sweep, 0).reshape(shape)
         chosen += marked
         tiles = np.stack(np.nonzero(marked)) // tile
         assert len(np.unique(tiles, axis=1).T) == tiles.shape[1]
@@ -128,9 +134,9 @@ def test_each_tile_marks_the_cluster_of_one_of_its_sites(shape, tile):
 
 def test_marked_clusters_alone_are_flipped_to_other_states():
     spins = potts.random_spins((50, 60), 3, 1)
-    before, roots = spins.copy(), np.arange(3000)
+    before, labels = spins.copy(), np.arange(3000) + 1
     marked = (np.arange(3000) % 3 == 0).astype(np.uint8)
-    potts.flip_marked(spins, roots, marked, 3, 2**31, 7, 1)
+    potts.flip_marked(spins, labels, 1, marked, 3, 2**31, 7, 1)
     moved = (spins - before.astype(np.int64)).ravel() % 3
     assert not moved[marked == 0].any()
     counts = np.bincount(moved[marked == 1])
@@ -138,7 +144,7 @@ def test_marked_clusters_alone_are_flipped_to_other_states():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_measurements_are_those_of_the_spins_and_the_roots(threads, many_threads):
+def test_measurements_are_those_of_the_spins_and_the_labels(threads, many_threads):
     many_threads(threads)
     for shape in SHAPES:
         spins = potts.random_spins(shape, 3, 2)
@@ -146,9 +152,9 @@ def test_measurements_are_those_of_the_spins_and_the_roots(threads, many_threads
         potts.measure_spins(spins, 3, row)
         assert row[0] == equal_bonds(spins)
         np.testing.assert_array_equal(row[1:], np.bincount(spins.ravel(), minlength=3))
-    roots = np.array([0, 0, 2, 0, 2, 5])
+    labels = np.array([1, 1, 2, 1, 2, 3], np.int32)
     row = np.zeros(3, np.int64)
-    potts.measure_clusters(roots, row)
+    potts.measure_clusters(labels, 1, row)
     assert row.tolist() == [3, 3, 14]
 
 
@@ -174,7 +180,7 @@ def test_every_method_gives_the_same_chain(shape, method):
     for _ in range(3):
         bonds, sweep = ours.bonds(), ours.sweep
         expected = ours.spins.copy()
-        potts.flip_clusters(expected, bond_roots(bonds), 3, sweep, 2)
+        potts.flip_clusters(expected, numbers(bonds), 0, 3, sweep, 2)
         np.testing.assert_array_equal(ours.advance().spins, expected)
 
 

@@ -63,10 +63,10 @@ def solve(
     table_only : bool
         Whether labels are made only if the request needs them.
     """
-    if request is None and problem.device == "cpu" and problem.out is None:
+    if request is None and problem.out is None:
         found = _solve_at_once(problem)
         if found is not None:
-            return found
+            return _with_number(found, problem.device) if counted else found
     home = resolve("auto", problem.image)
     current = home if problem.device == "cpu" else problem.device
     with using(current, lambda: memory_needed(problem)):
@@ -87,9 +87,10 @@ def memory_needed(problem: Problem) -> int:
 
 
 def _solve_at_once(problem: Problem) -> Solution | None:
-    """Label a small image by the default method in a single call, if it can be."""
-    image, foreground, connectivity, stacked, method, *_ = problem
-    if method.answer != "runs" or type(image) is not np.ndarray or not image.size:
+    """Label an image that asks for nothing special by the default method, in a single call."""
+    image, foreground, connectivity, stacked, method, device, *_ = problem
+    on_host = type(image) is np.ndarray
+    if method.answer != "runs" or on_host != (device == "cpu") or not image.size:
         return None
     shape = image.shape
     if 1 in shape or not shape:
@@ -97,19 +98,32 @@ def _solve_at_once(problem: Problem) -> Solution | None:
             return None
         image = drop_short_axes(image, stacked)
         connectivity = min(connectivity, image.ndim - stacked)
-    found = runs_on_host().label_at_once(image, foreground, connectivity, stacked)
+    kernels = runs_on_host() if on_host else runs_on_gpu()
+    found = kernels.label_at_once(image, foreground, connectivity, stacked)
     if found is None:
         return None
     labels, count = found
-    if count < 0:
+    if on_host and count < 0:
         check_whole(image, foreground)
-    return Solution(labels if len(shape) == 1 else labels.reshape(shape), count)
+    return Solution(labels if labels.shape == shape else labels.reshape(shape), count)
+
+
+def _with_number(found: Solution, device: str) -> Solution:
+    """Wait for the number of labels."""
+    with using(device):
+        return found._replace(count=int(found.count))
 
 
 @cache
 def runs_on_host() -> Any:
     """Load the passes of the default method for the CPU."""
     return passes("runs", "cpu")
+
+
+@cache
+def runs_on_gpu() -> Any:
+    """Load the passes of the default method for GPUs."""
+    return passes("runs", "cuda")
 
 
 def _solve_by_columns(problem: Problem, request: Request | None) -> Solution:

@@ -31,6 +31,7 @@ METHODS: dict[str, Method] = {
             summary="Unite maximal runs of equal pixels, 64 at a time, then write each label once.",
             paper="",
             answer="runs",
+            domains=("grid", "bonds"),
         ),
         Method(
             name="kalentev",

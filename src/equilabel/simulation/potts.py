@@ -9,7 +9,6 @@ import numpy as np
 from equilabel import neighborhood
 from equilabel.bonds import Bonds
 from equilabel.devices import fetch, library, passes, place, resolve, using
-from equilabel.methods import METHODS, check_ability, find_method, load_recipe
 
 from .checks import (
     check_beta,
@@ -19,6 +18,7 @@ from .checks import (
     check_whole,
     threshold_of,
 )
+from .identification import find_bond_method, label_clusters
 from .measurements import CLUSTERS, Measurement, from_row
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ class PottsSimulation:
     site and the purpose, so that there is no state of a generator, and a checkpoint is the spins
     and the number of the sweep. Probabilities are rounded to multiples of 2**-32.
 
-    A site takes 1 byte for its spin, 1 for its bonds, and what the method needs to identify
-    clusters, mostly 8; measuring takes 4 more.
+    A site takes 1 byte for its spin, 1 for its bonds, 4 for the number of its cluster, and what the
+    method needs; measuring takes 4 to 8 more.
 
     References
     ----------
@@ -136,7 +136,7 @@ class PottsSimulation:
         self.tile = check_whole("tile", tile, 1, 2**31 - 1)
         spins = check_start(start, self.shape, self.q)
         self.device = resolve(device, spins)
-        self.method = _find_bond_method(method, len(self.shape), self.device)
+        self.method = find_bond_method(method, len(self.shape), self.device)
         self.sweep = 0
         self._threshold = threshold_of(-np.expm1(-self.beta))
         self._kernels = passes("potts", self.device)
@@ -148,6 +148,8 @@ class PottsSimulation:
             else:
                 self.spins = place(np.zeros(self.shape, np.uint8), self.device)
             self._bonds = self._make_bonds()
+            kind = np.int32 if self.spins.size < 2**31 else np.int64
+            self._labels = library(self.spins).empty(self.spins.size, kind)
 
     def __repr__(self) -> str:
         return (
@@ -240,20 +242,19 @@ class PottsSimulation:
     def _activate(self, bonds: Bonds) -> None:
         self._kernels.activate_bonds(self.spins, self._threshold, self.sweep, self.seed, bonds.open)
 
-    def _update(self) -> Array:
-        """Make a sweep; return the roots of its clusters."""
-        kernels, spins, drawn = self._kernels, self.spins, (self.sweep, self.seed)
+    def _update(self) -> None:
+        """Make a sweep; the labels of its clusters are left."""
+        kernels, drawn = self._kernels, (self.sweep, self.seed)
         self._activate(self._bonds)
-        recipe = load_recipe(self.method)
-        roots = recipe(passes(self.method, self.device), self._bonds).roots
+        self._first = label_clusters(self._bonds, self.method, self.device, self._labels)
+        sites = self.spins, self._labels, self._first
         if self.update == "swendsen_wang":
-            kernels.flip_clusters(spins, roots, self.q, *drawn)
+            kernels.flip_clusters(*sites, self.q, *drawn)
         else:
-            marked = kernels.mark_clusters(spins, roots, self.tile, *drawn)
+            marked = kernels.mark_clusters(*sites, self.tile, *drawn)
             often = threshold_of(self.flip_probability)
-            kernels.flip_marked(spins, roots, marked, self.q, often, *drawn)
+            kernels.flip_marked(*sites, marked, self.q, often, *drawn)
         self.sweep += 1
-        return roots
 
     def _measurements(self, sweeps: int, every: int, batch: int) -> Iterator[Measurement]:
         left, rest = divmod(sweeps, every)
@@ -271,16 +272,7 @@ class PottsSimulation:
     def _measure_into(self, row: Array, sweeps: int) -> int:
         """Make sweeps and count into a row of a table; return the number of the last sweep."""
         for _ in range(sweeps):
-            roots = self._update()
+            self._update()
         self._kernels.measure_spins(self.spins, self.q, row[: 1 + self.q])
-        self._kernels.measure_clusters(roots, row[1 + self.q :])
+        self._kernels.measure_clusters(self._labels, self._first, row[1 + self.q :])
         return self.sweep
-
-
-def _find_bond_method(name: str, rank: int, device: str) -> str:
-    """Return the method that identifies clusters of bonds."""
-    if name == "auto":
-        return next(row.name for row in METHODS.values() if "bonds" in row.domains)
-    method = find_method(name)
-    check_ability(method, "bonds", rank, device.partition(":")[0], {})
-    return method.name

@@ -3,6 +3,9 @@
 A spin is one of the states 0 to q - 1, one byte. All axes are periodic and at least 2 long, and
 there are fewer than 2**32 sites. Random numbers come from `philox`, so that a chain is the same
 bits on every device, in any number of threads. Step k leads along the axis ``rank - 1 - k``.
+
+Labels of clusters are numbers in raster order of the first sites, from `first` on, int32 or int64:
+a cluster draws its random numbers by its number, so that all methods lead to the same chain.
 """
 
 from __future__ import annotations
@@ -57,18 +60,18 @@ def activate_bonds(
     threads.each(open_bonds, [(*piece, *flat) for piece in pieces])
 
 
-def flip_clusters(spins: HostArray, roots: HostArray, states: int, sweep: int, seed: int) -> None:
+def flip_clusters(
+    spins: HostArray, labels: HostArray, first: int, states: int, sweep: int, seed: int
+) -> None:
     """Give every cluster a new state, each as likely as any; spins are overwritten."""
-    flat = spins.reshape(-1)
-    drawn = roots, states, np.uint64(sweep), np.uint64(seed), flat
-    _in_threads(draw_at_roots, flat.size, *drawn)
-    _in_threads(copy_from_roots, flat.size, roots, flat)
+    drawn = states, np.uint64(sweep), np.uint64(seed)
+    _in_threads(draw_states, spins.size, labels, first, *drawn, spins.reshape(-1))
 
 
 def mark_clusters(
-    spins: HostArray, roots: HostArray, tile: int, sweep: int, seed: int
+    spins: HostArray, labels: HostArray, first: int, tile: int, sweep: int, seed: int
 ) -> NDArray[np.uint8]:
-    """Mark the root of the cluster of a random site of each tile (Weigel 2011, Section III).
+    """Mark the cluster of a random site of each tile (Weigel 2011, Section III).
 
     Parameters
     ----------
@@ -78,17 +81,18 @@ def mark_clusters(
     Returns
     -------
     (N,) array of uint8
-        1 at the roots of the clusters chosen.
+        1 for the clusters chosen, by their numbers from 0.
     """
-    marked = np.zeros(roots.size, np.uint8)
+    marked = np.zeros(labels.size, np.uint8)
     shape = np.array(spins.shape, np.int64)
-    mark_points(roots, shape, tile, np.uint64(sweep), np.uint64(seed), marked)
+    mark_points(labels, first, shape, tile, np.uint64(sweep), np.uint64(seed), marked)
     return marked
 
 
 def flip_marked(
     spins: HostArray,
-    roots: HostArray,
+    labels: HostArray,
+    first: int,
     marked: HostArray,
     states: int,
     threshold: int,
@@ -101,7 +105,7 @@ def flip_marked(
     """
     flat = spins.reshape(-1)
     drawn = np.uint64(threshold), np.uint64(sweep), np.uint64(seed)
-    _in_threads(shift_marked, flat.size, roots, marked, states, *drawn, flat)
+    _in_threads(shift_marked, flat.size, labels, first, marked, states, *drawn, flat)
 
 
 def measure_spins(spins: HostArray, states: int, row: HostArray) -> None:
@@ -117,12 +121,12 @@ def measure_spins(spins: HostArray, states: int, row: HostArray) -> None:
     row[:] = rows.sum(axis=0)
 
 
-def measure_clusters(roots: HostArray, row: HostArray) -> None:
+def measure_clusters(labels: HostArray, first: int, row: HostArray) -> None:
     """Count clusters, the sites of the largest, and the sum of the squares of all their sizes.
 
     `row`, (3,) of int64 and zeros, is overwritten; the sum wraps as an unsigned number would.
     """
-    add_sizes(roots, row)
+    add_sizes(labels, first, row)
 
 
 def _in_threads(kernel, size, *arguments):
@@ -131,8 +135,8 @@ def _in_threads(kernel, size, *arguments):
 
 
 # -------------------------------------------------------------------- kernels
-# Where a kernel takes `first` and `last`, these are its range of sites (or rows), and the other
-# sites are read but not written. Sizes and ranges are not checked.
+# Where a kernel takes `begin` and `end`, these are its range of sites (or rows), and the other
+# sites are read but not written. Sizes, ranges and labels are not checked.
 
 
 @njit(nogil=True, cache=True)
@@ -145,9 +149,9 @@ def fill_words(sites, sweep, purpose, seed, words):
 
 
 @njit(nogil=True, cache=True)
-def fill_spins(first, last, states, seed, spins):
+def fill_spins(begin, end, states, seed, spins):
     """Draw the states of a range of sites."""
-    for i in range(first, last):
+    for i in range(begin, end):
         spins[i] = below(states, philox(i, np.uint64(0), SPINS, seed)[0])
 
 
@@ -165,12 +169,12 @@ def look_ahead(row, shape, ahead):
 
 
 @njit(nogil=True, cache=True)
-def open_bonds(first, last, spins, shape, threshold, sweep, seed, opened):
+def open_bonds(begin, end, spins, shape, threshold, sweep, seed, opened):
     """Open the bonds of the sites of a range of rows."""
     rank = shape.size
     width = shape[-1]
     ahead = np.empty(rank, np.int64)
-    for row in range(first, last):
+    for row in range(begin, end):
         look_ahead(row, shape, ahead)
         for column in range(width):
             i = row * width + column
@@ -180,35 +184,30 @@ def open_bonds(first, last, spins, shape, threshold, sweep, seed, opened):
                 if spins[i + ahead[rank - 1 - k]] == spins[i]:
                     bits |= 1 << k
             kept = 0
-            for begin in range(0, rank, 4):  # a call gives four words
-                if (bits >> begin) & 15:
-                    words = philox(i, sweep, BONDS + begin // 4, seed)
+            for four in range(0, rank, 4):  # a call gives four words
+                if (bits >> four) & 15:
+                    words = philox(i, sweep, BONDS + four // 4, seed)
                     for k in range(4):
                         if words[k] < threshold:
-                            kept |= 1 << (begin + k)
+                            kept |= 1 << (four + k)
             opened[i] = bits & kept
 
 
 @njit(nogil=True, cache=True)
-def draw_at_roots(first, last, roots, states, sweep, seed, spins):
-    """Draw the states of the roots in a range of sites."""
-    for i in range(first, last):
-        if roots[i] == i:
-            spins[i] = below(states, philox(i, sweep, STATES, seed)[0])
+def draw_states(begin, end, labels, first, states, sweep, seed, spins):
+    """Give a range of sites the states that their clusters draw. Neighbors mostly share theirs."""
+    last = -1
+    state = 0
+    for i in range(begin, end):
+        if labels[i] != last:
+            last = labels[i]
+            state = below(states, philox(last - first, sweep, STATES, seed)[0])
+        spins[i] = state
 
 
 @njit(nogil=True, cache=True)
-def copy_from_roots(first, last, roots, spins):
-    """Give a range of sites the states of their roots. Those of roots stay: no order matters."""
-    for i in range(first, last):
-        root = roots[i]
-        if root != i:
-            spins[i] = spins[root]
-
-
-@njit(nogil=True, cache=True)
-def mark_points(roots, shape, tile, sweep, seed, marked):
-    """Mark the root of a random site of each tile; tiles are numbered in raster order."""
+def mark_points(labels, first, shape, tile, sweep, seed, marked):
+    """Mark the cluster of a random site of each tile; tiles are numbered in raster order."""
     rank = shape.size
     count = 1
     for axis in range(rank):
@@ -228,28 +227,32 @@ def mark_points(roots, shape, tile, sweep, seed, marked):
             inside = min(tile, side - begin)
             site += (begin + np.int64(below(inside, words[k % 4]))) * stride
             stride *= side
-        marked[roots[site]] = 1
+        marked[labels[site] - first] = 1
 
 
 @njit(nogil=True, cache=True)
-def shift_marked(first, last, roots, marked, states, threshold, sweep, seed, spins):
+def shift_marked(begin, end, labels, first, marked, states, threshold, sweep, seed, spins):
     """Move a range of sites to the new states of their clusters."""
-    for i in range(first, last):
-        root = roots[i]
-        if marked[root]:
-            words = philox(root, sweep, FLIPS, seed)
-            if words[0] < threshold:
-                moved = np.int64(spins[i]) + 1 + np.int64(below(states - 1, words[1]))
-                spins[i] = moved % states
+    last = -1
+    shift = 0
+    for i in range(begin, end):
+        if labels[i] != last:
+            last = labels[i]
+            shift = 0
+            if marked[last - first]:
+                words = philox(last - first, sweep, FLIPS, seed)
+                if words[0] < threshold:
+                    shift = 1 + np.int64(below(states - 1, words[1]))
+        spins[i] = (np.int64(spins[i]) + shift) % states
 
 
 @njit(nogil=True, cache=True)
-def count_spins(first, last, spins, shape, row):
+def count_spins(begin, end, spins, shape, row):
     """Add what a range of rows counts to `row`."""
     rank = shape.size
     width = shape[-1]
     ahead = np.empty(rank, np.int64)
-    for line in range(first, last):
+    for line in range(begin, end):
         look_ahead(line, shape, ahead)
         for column in range(width):
             i = line * width + column
@@ -261,12 +264,12 @@ def count_spins(first, last, spins, shape, row):
 
 
 @njit(nogil=True, cache=True)
-def add_sizes(roots, row):
+def add_sizes(labels, first, row):
     """Add up the sizes of clusters and of their squares."""
-    sizes = np.zeros(roots.size, np.int64)
-    for i in range(roots.size):
-        sizes[roots[i]] += 1
-    for i in range(roots.size):
+    sizes = np.zeros(labels.size, np.int64)
+    for i in range(labels.size):
+        sizes[labels[i] - first] += 1
+    for i in range(labels.size):
         size = sizes[i]
         row[0] += size > 0
         row[1] = max(row[1], size)

@@ -80,6 +80,8 @@ class RunTable:
         Values, where runs have to be told apart by them.
     whole : bool
         Whether all foreground values are whole numbers, where they tell runs apart.
+    first_label : int
+        Label of the first component, 0 or 1.
     """
 
     runs: Runs
@@ -88,6 +90,7 @@ class RunTable:
     edges: NDArray[np.int64]
     pixels: HostArray | None = None
     whole: bool = True
+    first_label: int = 1
 
     @classmethod
     def of_blocks(

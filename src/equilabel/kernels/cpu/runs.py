@@ -11,6 +11,7 @@ from equilabel import threads
 from equilabel.neighborhood import earlier_steps, row_unions
 
 from . import (
+    bond_runs,
     numbering,
     packing,
     painting,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import Array, HostArray
+    from equilabel.bonds import Bonds
     from equilabel.grid import Foreground, Grid
 
     from .caching import Kernel
@@ -39,16 +41,19 @@ PAGE = 2**15  # labels from which new memory comes as zeros, page by page
 COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
 
 
-def pack(grid: Grid, room: Array = None) -> RunTable:
-    """Find the runs of an image.
+def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
+    """Find the runs of an image, or of a lattice of bonds.
 
     Parameters
     ----------
-    grid : Grid
-        Of pixels with any strides.
+    domain : Grid or Bonds
+        Not empty; of pixels, or sites, with any strides.
     room : array, optional
         Memory for the labels; not needed on this device.
     """
+    if domain.kind == "bonds":
+        return bond_runs.pack(domain)
+    grid = domain
     image, (compare, level, values) = grid.pixels, grid.foreground
     if compare not in COMPARES:
         image, level = _unsigned(image, level)
@@ -117,6 +122,9 @@ def label_at_once(
 
 def unite(table: RunTable) -> None:
     """Unite the runs that touch, within ranges of blocks first, then between them."""
+    if isinstance(table, bond_runs.BondTable):
+        bond_runs.unite(table)
+        return
     if table.counts[-1] == 1:
         return
     runs, pieces = table.runs, table.pieces()
@@ -135,7 +143,10 @@ def unite(table: RunTable) -> None:
 
 
 def number(table: RunTable) -> int:
-    """Turn the forest into labels 1 to N in raster order, and return N."""
+    """Turn the forest into labels in raster order, and return how many: N.
+
+    Labels are 1 to N; those of a lattice of bonds, which has no background, 0 to N - 1.
+    """
     if table.counts[-1] == 1:
         return 0
     slab = table.slab
@@ -153,6 +164,8 @@ def number(table: RunTable) -> int:
             numbering.relabel,
             [(table.parents, table.counts[a], table.counts[b], order) for a, b in pieces],
         )
+    if table.first_label == 0:
+        table.parents[1 : table.counts[-1]] -= 1
     return components
 
 

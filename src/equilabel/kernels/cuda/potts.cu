@@ -2,7 +2,7 @@
 //
 // A spin is one of the states 0 to q - 1, one byte. All axes are periodic and at least 2 long, and there
 // are fewer than 2**32 sites, so that coordinates come from divisions of 32 bits. No kernel here waits for
-// memory long: a site costs one to eleven bytes and one call of Philox, about a hundred instructions on
+// memory long: a site costs two to seven bytes and one call of Philox, about a hundred instructions on
 // integers, which bounds activation and flipping to some hundredths of a nanosecond for each site; the
 // identification between them takes more.
 #include "philox.cuh"
@@ -75,21 +75,22 @@ __global__ void activate_bonds(const u1* __restrict__ spins, Lattice lattice, u8
     open[i] = static_cast<u1>(equal & kept);
 }
 
-// A site draws what its root would draw: no table of new states is written and read at random places.
+// Labels of clusters are numbers in raster order from `first` on. Each site of a cluster draws the same for
+// itself: no table of new states is written, and none read at random places.
 template <typename Id>
-__global__ void flip_clusters(const Id* __restrict__ roots, Index size, unsigned states, u8 sweep,
-                              u8 seed, u1* __restrict__ spins)
+__global__ void flip_clusters(const Id* __restrict__ labels, Id first, Index size, unsigned states,
+                              u8 sweep, u8 seed, u1* __restrict__ spins)
 {
     const Index i = thread_index();
     if (i >= size) return;
-    const unsigned root = static_cast<unsigned>(roots[i]);
-    spins[i] = below(states, philox(root, sweep, STATES, seed).x);
+    const unsigned cluster = static_cast<unsigned>(labels[i] - first);
+    spins[i] = below(states, philox(cluster, sweep, STATES, seed).x);
 }
 
 // Weigel 2011, Section III: the cluster of a random site of each tile. Threads that choose the same cluster
 // write the same byte.
 template <int rank, typename Id>
-__global__ void mark_clusters(const Id* __restrict__ roots, Lattice lattice, unsigned tile,
+__global__ void mark_clusters(const Id* __restrict__ labels, Id first, Lattice lattice, unsigned tile,
                               Index points, u8 sweep, u8 seed, u1* __restrict__ marked)
 {
     const Index point = thread_index();
@@ -106,18 +107,19 @@ __global__ void mark_clusters(const Id* __restrict__ roots, Lattice lattice, uns
         site += stride * (begin + below(min(tile, side - begin), word_of(words, k % 4)));
         stride *= side;
     }
-    marked[roots[site]] = 1;
+    marked[labels[site] - first] = 1;
 }
 
 template <typename Id>
-__global__ void flip_marked(const Id* __restrict__ roots, Index size, const u1* __restrict__ marked,
-                            unsigned states, u8 threshold, u8 sweep, u8 seed, u1* __restrict__ spins)
+__global__ void flip_marked(const Id* __restrict__ labels, Id first, Index size,
+                            const u1* __restrict__ marked, unsigned states, u8 threshold, u8 sweep,
+                            u8 seed, u1* __restrict__ spins)
 {
     const Index i = thread_index();
     if (i >= size) return;
-    const unsigned root = static_cast<unsigned>(roots[i]);
-    if (!marked[root]) return;
-    const uint4 words = philox(root, sweep, FLIPS, seed);
+    const unsigned cluster = static_cast<unsigned>(labels[i] - first);
+    if (!marked[cluster]) return;
+    const uint4 words = philox(cluster, sweep, FLIPS, seed);
     if (words.x < threshold) spins[i] = (spins[i] + 1 + below(states - 1, words.y)) % states;
 }
 
@@ -153,27 +155,27 @@ __global__ void measure_spins(const u1* __restrict__ spins, Lattice lattice, uns
         if (counts[k]) atomicAdd(row + 1 + k, static_cast<u8>(counts[k]));
 }
 
-// Sites of each cluster, at its root. A warp keeps the count of one cluster, that of its first site, for
+// Sites of each cluster, by its number. A warp keeps the count of one cluster, that of its first site, for
 // itself: where one cluster spans the lattice, all warps would wait for its counter in every turn.
 template <typename Id>
-__global__ void add_sizes(const Id* __restrict__ roots, Index size, unsigned* sizes)
+__global__ void add_sizes(const Id* __restrict__ labels, Id first_label, Index size, unsigned* sizes)
 {
     const int lane = threadIdx.x % 32;
     const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
     const Index begin = thread_index() - lane;
     if (begin >= size) return;  // whole warps
-    const Id own = roots[begin];
+    const Id own = labels[begin];
     unsigned times = 0;
     for (Index first = begin; first < size; first += step) {
         const Index i = first + lane;
-        const Id root = i < size ? roots[i] : own;
-        const unsigned others = __ballot_sync(ALL, root != own);
-        times += __popc(__ballot_sync(ALL, i < size && root == own));
-        if (root == own) continue;
-        const unsigned alike = lanes_alike(others, root);
-        if (__ffs(alike) - 1 == lane) atomicAdd(sizes + root, __popc(alike));
+        const Id label = i < size ? labels[i] : own;
+        const unsigned others = __ballot_sync(ALL, label != own);
+        times += __popc(__ballot_sync(ALL, i < size && label == own));
+        if (label == own) continue;
+        const unsigned alike = lanes_alike(others, label);
+        if (__ffs(alike) - 1 == lane) atomicAdd(sizes + (label - first_label), __popc(alike));
     }
-    if (lane == 0) atomicAdd(sizes + own, times);
+    if (lane == 0) atomicAdd(sizes + (own - first_label), times);
 }
 
 // Clusters, the largest, and the sum of the squares.

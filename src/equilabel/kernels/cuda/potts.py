@@ -45,26 +45,31 @@ def activate_bonds(spins: Array, threshold: int, sweep: int, seed: int, opened: 
     launch(function, spins.size, spins, _lattice(spins.shape), *drawn, opened)
 
 
-def flip_clusters(spins: Array, roots: Array, states: int, sweep: int, seed: int) -> None:
+def flip_clusters(
+    spins: Array, labels: Array, first: int, states: int, sweep: int, seed: int
+) -> None:
     """Give every cluster a new state, each as likely as any; spins are overwritten."""
-    function = kernel("potts", f"flip_clusters<u{roots.itemsize}>")
+    function = kernel("potts", f"flip_clusters<u{labels.itemsize}>")
     drawn = np.uint32(states), np.uint64(sweep), np.uint64(seed)
-    launch(function, spins.size, roots, spins.size, *drawn, spins)
+    launch(function, spins.size, *_numbered(labels, first), spins.size, *drawn, spins)
 
 
-def mark_clusters(spins: Array, roots: Array, tile: int, sweep: int, seed: int) -> Array:
-    """Mark the root of the cluster of a random site of each tile (Weigel 2011, Section III)."""
-    marked = cupy.zeros(roots.size, cupy.uint8)
+def mark_clusters(
+    spins: Array, labels: Array, first: int, tile: int, sweep: int, seed: int
+) -> Array:
+    """Mark the cluster of a random site of each tile (Weigel 2011, Section III)."""
+    marked = cupy.zeros(labels.size, cupy.uint8)
     points = prod(-(-side // tile) for side in spins.shape)
-    function = kernel("potts", f"mark_clusters<{spins.ndim}, u{roots.itemsize}>")
+    function = kernel("potts", f"mark_clusters<{spins.ndim}, u{labels.itemsize}>")
     drawn = np.uint32(tile), points, np.uint64(sweep), np.uint64(seed)
-    launch(function, points, roots, _lattice(spins.shape), *drawn, marked)
+    launch(function, points, *_numbered(labels, first), _lattice(spins.shape), *drawn, marked)
     return marked
 
 
 def flip_marked(
     spins: Array,
-    roots: Array,
+    labels: Array,
+    first: int,
     marked: Array,
     states: int,
     threshold: int,
@@ -72,9 +77,10 @@ def flip_marked(
     seed: int,
 ) -> None:
     """Give every marked cluster one of its other states, with a probability."""
-    function = kernel("potts", f"flip_marked<u{roots.itemsize}>")
+    function = kernel("potts", f"flip_marked<u{labels.itemsize}>")
     drawn = np.uint64(threshold), np.uint64(sweep), np.uint64(seed)
-    launch(function, spins.size, roots, spins.size, marked, np.uint32(states), *drawn, spins)
+    sites = *_numbered(labels, first), spins.size, marked
+    launch(function, spins.size, *sites, np.uint32(states), *drawn, spins)
 
 
 def measure_spins(spins: Array, states: int, row: Array) -> None:
@@ -84,12 +90,19 @@ def measure_spins(spins: Array, states: int, row: Array) -> None:
     function((_blocks(spins.size),), (THREADS,), arguments, shared_mem=4 * states)
 
 
-def measure_clusters(roots: Array, row: Array) -> None:
+def measure_clusters(labels: Array, first: int, row: Array) -> None:
     """Count clusters, the sites of the largest, and the sum of the squares of all their sizes."""
-    sizes = cupy.zeros(roots.size, cupy.uint32)
-    grid = (_blocks(roots.size),), (THREADS,)
-    kernel("potts", f"add_sizes<u{roots.itemsize}>")(*grid, (roots, roots.size, sizes))
-    kernel("potts", "sum_sizes")(*grid, (sizes, roots.size, row))
+    sizes = cupy.zeros(labels.size, cupy.uint32)
+    grid = (_blocks(labels.size),), (THREADS,)
+    kernel("potts", f"add_sizes<u{labels.itemsize}>")(
+        *grid, (*_numbered(labels, first), labels.size, sizes)
+    )
+    kernel("potts", "sum_sizes")(*grid, (sizes, labels.size, row))
+
+
+def _numbered(labels: Array, first: int) -> tuple[Array, np.integer]:
+    """Return labels, and the first of them as a number of their type."""
+    return labels, labels.dtype.type(first)
 
 
 @cache

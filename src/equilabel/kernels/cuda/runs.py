@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import cupy
 import numpy as np
 
-from ._compile import THREADS, handle, kernel
-from .tiling import Tiling, arrange
+from ._compile import THREADS
+from .run_jobs import JOB, NUMBER_THREADS, Work, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from equilabel.array_types import Array
     from equilabel.grid import Foreground, Grid
 
-NUMBER_THREADS = 1024
-COMPARES = ("all", "!=", ">", "<=", "<")  # as bits.cuh counts them
+    from .tiling import Tiling
+
 TAKES_ROOM = True  # `pack` needs the memory of the labels
-JOB = struct.Struct("14Q4i")  # a Job after its plan
 
 
 @dataclass
@@ -32,44 +26,123 @@ class RunTable:
 
     Attributes
     ----------
-    tiling : Tiling
-    kernels : tuple of int
-        Handles of the passes, compiled for these types.
+    work : Work
+        What was prepared for such images.
     job : () array of bytes
         What every pass is told, see tiling.cuh.
-    start : callable
-        Starts a kernel on the stream of the table, given its handle, blocks and threads.
-    blocks : int
-        Blocks of the third pass.
-    count : () cupy array of int64
+    arguments : int
+        Address of the arguments of all passes.
+    stream : int
+        Where passes are started.
+    count : Count
         Components, once they are numbered.
     many : bool
         Whether runs have to be told apart by their values.
-    node : str
-        Type of nodes and labels of runs, as kernels name it.
     memory : tuple
         What addresses in the job point to.
     resolved : bool
         Whether run tables hold labels, no longer nodes.
     """
 
-    tiling: Tiling
-    kernels: tuple[int, ...]
+    work: Work
     job: Array
-    start: Callable[..., None]
-    blocks: int
-    count: Array
+    arguments: int
+    stream: int
+    count: Count
     many: bool
-    node: str
     memory: tuple[object, ...]
     resolved: bool = False
 
     whole = True  # values are whole numbers: floats do not come here
 
+    @property
+    def tiling(self) -> Tiling:
+        """How the image is cut into tiles."""
+        return self.work.tiling
 
-def label_at_once(image: Array, foreground: Foreground, connectivity: int, stacked: bool) -> None:
-    """Label a small image in a single call: there is no such way on this device."""
-    return None
+    @property
+    def node(self) -> str:
+        """Type of nodes and labels of runs, as kernels name it."""
+        return f"u{self.work.node_bytes}"
+
+    def start(self, number: int, blocks: int, threads: int = THREADS) -> None:
+        """Start a pass by its number, if it has any blocks."""
+        if blocks:
+            function = self.work.kernels[number]
+            _launch(function, blocks, threads, self.stream, self.arguments)
+
+
+class Count:
+    """Number of components, in memory of the device: to ask for it as an int is to wait.
+
+    Parameters
+    ----------
+    memory : cupy.cuda.MemoryPointer
+        Of 64 bits.
+    """
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+
+    def __int__(self) -> int:
+        return int(cupy.ndarray((), np.int64, self._memory))
+
+
+def label_at_once(
+    image: Array, foreground: Foreground, connectivity: int, stacked: bool
+) -> tuple[cupy.ndarray, Count] | None:
+    """Label an image in one go, without a table of runs that others could use.
+
+    Parameters
+    ----------
+    image : cupy array of bool, int or float, 1 to 6 axes
+        Not empty.
+    foreground, connectivity, stacked
+        As `Grid` has them.
+
+    Returns
+    -------
+    labels : cupy array of int32, of the shape of the image
+    count : Count
+
+    Nothing is returned of an image that takes more care, or if anything fails: the passes, taken
+    one after the other, say what is wrong.
+    """
+    device, dtype = cupy.cuda.runtime.getDevice(), image.dtype
+    if (
+        image.size >= 2**31
+        or image.data.device_id != device
+        or not image.flags.c_contiguous
+        or (dtype.kind == "f" and foreground.values)
+    ):
+        return None
+    try:
+        labels = cupy.empty(image.shape, np.int32)
+        pixels, out = image.data.ptr, labels.data.ptr
+        work = prepare(
+            image.shape,
+            dtype,
+            foreground,
+            connectivity,
+            stacked,
+            4,
+            (pixels % 16, out % 16),
+            device,
+        )
+        tables = cupy.cuda.alloc(work.begins[-1])
+        arguments, _memory = work.tell(pixels, out, tables.ptr)
+        stream = cupy.cuda.get_current_stream().ptr
+        for function, blocks, threads in work.launches:
+            _launch(function, blocks, threads, stream, arguments)
+    except (
+        cupy.cuda.memory.OutOfMemoryError,
+        cupy.cuda.runtime.CUDARuntimeError,
+        cupy.cuda.driver.CUDADriverError,
+    ):
+        return None
+    return labels, Count(tables + work.begins[5])
 
 
 def pack(grid: Grid, room: cupy.ndarray) -> RunTable:
@@ -82,74 +155,52 @@ def pack(grid: Grid, room: cupy.ndarray) -> RunTable:
     room : (size,) array of int32 or int64
         Will receive the labels; holds nodes until then.
     """
-    image, (compare, level, many) = grid.pixels, grid.foreground
-    dtype = image.dtype
-    tiling = arrange(image.shape, grid.connectivity, grid.stacked, many)
-    bytes_each = 8 if room.size > 2**31 else room.itemsize
-    nodes = room
-    if bytes_each != room.itemsize:
-        nodes = cupy.empty(room.size, np.uint64)
-    words = tiling.tile[0]
-    blocks, begins = _lay_out(tiling.segments, words, image.size if many else 0, bytes_each)
-    memory = cupy.empty(begins[-1], np.uint8)
-    count = cupy.empty((), np.int64)
-    base, pixels, labels = memory.data.ptr, image.data.ptr, room.data.ptr
-    kernels = _compiled(
-        f"Gray<{dtype.str[1:]}>" if compare in (">", "<=", "<") else "",
-        dtype.itemsize,
-        bytes_each,
+    image = grid.pixels
+    pixels, labels = image.data.ptr, room.data.ptr
+    work = prepare(
+        image.shape,
+        image.dtype,
+        grid.foreground,
+        grid.connectivity,
+        grid.stacked,
         room.itemsize,
-        many,
-        tiling.tile,
-        tiling.most,
+        (pixels % 16, labels % 16),
         cupy.cuda.runtime.getDevice(),
     )
-    told = tiling.plan + JOB.pack(
-        pixels,
-        base,
-        base + begins[1],
-        base + begins[2],
-        nodes.data.ptr,
-        base + begins[4],
-        labels,
-        base + begins[3],
-        count.data.ptr,
-        blocks,
-        tiling.seam_blocks,
-        tiling.seams,
-        tiling.groups,
-        0 if level is None else _pixel(level, dtype),
-        COMPARES.index(compare),
-        tiling.columns % 16 == 0 and pixels % 16 == 0,
-        tiling.columns % 4 == 0 and labels % 16 == 0,
-        tiling.columns % 4 == 0 and pixels % min(16, 4 * dtype.itemsize) == 0,
+    nodes = room
+    if work.node_bytes != room.itemsize:
+        nodes = cupy.empty(room.size, np.uint64)
+    tables = cupy.cuda.alloc(work.begins[-1])
+    arguments, memory = work.tell(pixels, labels, tables.ptr, nodes.data.ptr)
+    table = RunTable(
+        work,
+        memory[JOB:].view(f"V{len(work.job)}").reshape(()),
+        arguments,
+        cupy.cuda.get_current_stream().ptr,
+        Count(tables + work.begins[5]),
+        grid.foreground.values,
+        (image, room, nodes, tables, memory),
     )
-    job = np.frombuffer(bytearray(told), f"V{len(told)}").reshape(())
-    arguments = np.array((job.ctypes.data, tiling.edges.ctypes.data), np.uintp)
-    keep = (image, room, nodes, memory, arguments)
-    stream, told_at = cupy.cuda.get_current_stream().ptr, arguments.ctypes.data
-    start = partial(_launch, stream, told_at)
-    table = RunTable(tiling, kernels, job, start, blocks, count, many, f"u{bytes_each}", keep)
-    start(kernels[0], tiling.tiles)
+    table.start(0, table.tiling.tiles)
     return table
 
 
 def unite(table: RunTable) -> None:
     """Unite nodes where tiles meet."""
     tiling = table.tiling
-    table.start(table.kernels[1], tiling.seam_blocks + tiling.row_blocks)
+    table.start(1, tiling.seam_blocks + tiling.row_blocks)
 
 
-def number(table: RunTable) -> cupy.ndarray:
+def number(table: RunTable) -> Count:
     """Give labels 1 to N, in raster order, to all nodes, and return N: to look at it is to wait."""
-    table.start(table.kernels[2], table.blocks, NUMBER_THREADS)
+    table.start(2, table.work.blocks, NUMBER_THREADS)
     return table.count
 
 
 def _resolve(table: RunTable) -> None:
     """Put labels in place of nodes in the run tables, unless measuring did so."""
     if not table.resolved:
-        table.start(table.kernels[3], table.tiling.entry_blocks)
+        table.start(3, table.tiling.entry_blocks)
         table.resolved = True
 
 
@@ -164,73 +215,9 @@ def paint(table: RunTable, out: cupy.ndarray, blank: bool) -> None:
         Whether it holds zeros; all of it is written in any case.
     """
     _resolve(table)
-    table.start(table.kernels[4], table.tiling.word_blocks)
+    table.start(4, table.tiling.word_blocks)
 
 
-def _launch(
-    stream: int, arguments: int, function: int, blocks: int, threads: int = THREADS
-) -> None:
-    """Start a kernel, if it has any blocks: by addresses, a third of the time of a call."""
-    if blocks:
-        cupy.cuda.driver.launchKernel(
-            function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0
-        )
-
-
-@lru_cache(64)
-def _lay_out(
-    segments: int, words: int, pixels: int, bytes_each: int
-) -> tuple[int, tuple[int, ...]]:
-    """Lay out the tables of an image in one piece of memory.
-
-    Parameters
-    ----------
-    segments, words : int
-        Segments of rows, and words of each.
-    pixels : int
-        Pixels of an image of many values; 0 if all foreground is one.
-    bytes_each : int
-        Of a node.
-
-    Returns
-    -------
-    blocks : int
-        CUDA blocks that number the nodes.
-    begins : tuple of int
-        Where foreground, starts of runs, first nodes, sums and labels begin, and the end.
-    """
-    blocks = -(-segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
-    plane = segments * words * 4
-    labels = bytes_each * (pixels or segments)
-    sizes = plane, plane if pixels else 0, 4 * segments, 8 * (blocks + 1), labels
-    return blocks, tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
-
-
-@lru_cache(64)
-def _compiled(
-    gray: str,
-    pixel: int,
-    node: int,
-    label: int,
-    many: bool,
-    tile: tuple[int, int, int],
-    most: int,
-    device: int,
-) -> tuple[int, ...]:
-    """Return the handles of the passes for types of so many bytes, on the current device."""
-    values = "true" if many else "false"
-    shape = f"Tile<{values}, {', '.join(map(str, tile))}>"
-    functions = (
-        kernel("tiles", f"find_tiles<{gray or f'u{pixel}'}, u{node}, {shape}>"),
-        kernel("tile_borders", f"join_tiles<u{pixel}, u{node}, {shape}, Edges<{most}>>"),
-        kernel("numbering", f"number_nodes<u{node}, {tile[0]}>"),
-        kernel("numbering", f"label_entries<u{node}, {tile[0]}, {values}>"),
-        kernel("painting", f"paint<u{node}, u{label}, {tile[0]}, {values}>"),
-    )
-    return tuple(map(handle, functions))
-
-
-@lru_cache(64)
-def _pixel(value: Any, dtype: Any) -> int:
-    """Return the unsigned integer of the same bits."""
-    return int(np.array(value, dtype).view(f"u{dtype.itemsize}")[()])
+def _launch(function: int, blocks: int, threads: int, stream: int, arguments: int) -> None:
+    """Start a kernel by addresses: a third of the time of a call."""
+    cupy.cuda.driver.launchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0)

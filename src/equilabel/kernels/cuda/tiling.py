@@ -47,7 +47,7 @@ class Tiling:
     plan : bytes
         What kernels know of it, see tiling.cuh.
     edges : () array of bytes
-        Likewise, with room for `most`.
+        Likewise, with room for `most`; and its address.
     columns : int
         Pixels of a row.
     tile : (int, int, int)
@@ -62,6 +62,7 @@ class Tiling:
 
     plan: bytes
     edges: Array
+    address: int
     most: int
     columns: int
     tile: tuple[int, int, int]
@@ -116,9 +117,11 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
     seams = rows * (segments - 1)
     resolved = -(-rows // SETTLED)
     groups = bordering * segments
+    told = np.frombuffer(bytearray(edges.tobytes()), f"V{edges.nbytes}").reshape(())
     return Tiling(
         plan.tobytes(),
-        np.frombuffer(bytearray(edges.tobytes()), f"V{edges.nbytes}").reshape(()),
+        told,
+        told.ctypes.data,
         most,
         columns,
         (words, tall, deep),

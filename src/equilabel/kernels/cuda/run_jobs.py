@@ -1,0 +1,201 @@
+"""What the passes of `runs` need for images of one kind, prepared once; a call adds addresses."""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ._compile import THREADS, handle, kernel
+from .tiling import Tiling, arrange
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
+    from equilabel.grid import Foreground
+
+NUMBER_THREADS = 1024
+COMPARES = ("all", "!=", ">", "<=", "<")  # as bits.cuh counts them
+JOB = 16  # where the job begins, after the addresses of a pass's arguments
+ARGUMENTS = struct.Struct("2Q")
+ADDRESSES = struct.Struct("9Q")  # of a Job, after its plan
+REST = struct.Struct("5Q4i")  # of a Job, after its addresses
+
+
+class Work(NamedTuple):
+    """What the images of one shape, type, foreground and neighborhood have in common.
+
+    Attributes
+    ----------
+    tiling : Tiling
+    kernels : tuple of int
+        Handles of the passes, compiled for these types.
+    blocks : int
+        Of the pass that numbers.
+    node_bytes : int
+        Of a node, and of the label of a run.
+    begins : tuple of int
+        Where foreground, starts of runs, first nodes, sums, labels of runs and the number of
+        components begin in the memory for tables, and how many bytes that takes.
+    job : bytes
+        A Job of tiling.cuh whose addresses are 0.
+    launches : tuple of (int, int, int)
+        Handle, blocks and threads of each pass that has any blocks, in their order.
+    """
+
+    tiling: Tiling
+    kernels: tuple[int, ...]
+    blocks: int
+    node_bytes: int
+    begins: tuple[int, ...]
+    job: bytes
+    launches: tuple[tuple[int, int, int], ...]
+
+    def tell(
+        self, pixels: int, labels: int, tables: int, nodes: int | None = None
+    ) -> tuple[int, Array]:
+        """Write the arguments of all passes: all take the same ones.
+
+        Parameters
+        ----------
+        pixels, labels, tables, nodes : int
+            Addresses. Nodes are where labels will be, unless told otherwise.
+
+        Returns
+        -------
+        address : int
+            Of the addresses of both arguments.
+        memory : array of uint8
+            Holds them, and the job from `JOB` on, until the last pass is started.
+        """
+        begins = self.begins
+        memory: Array = np.empty(JOB + len(self.job), np.uint8)
+        address = memory.ctypes.data
+        ARGUMENTS.pack_into(memory, 0, address + JOB, self.tiling.address)
+        memory.data[JOB:] = self.job
+        ADDRESSES.pack_into(
+            memory,
+            JOB + len(self.tiling.plan),
+            pixels,
+            tables,
+            tables + begins[1],
+            tables + begins[2],
+            labels if nodes is None else nodes,
+            tables + begins[4],
+            labels,
+            tables + begins[3],
+            tables + begins[5],
+        )
+        return address, memory
+
+
+@lru_cache(256)
+def prepare(
+    shape: tuple[int, ...],
+    dtype: Any,
+    foreground: Foreground,
+    connectivity: int,
+    stacked: bool,
+    label_bytes: int,
+    alignment: tuple[int, int],
+    device: int,
+) -> Work:
+    """Prepare all that does not depend on where an image and its labels are.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+        Of the pixels.
+    foreground, connectivity, stacked
+        As `Grid` has them.
+    label_bytes : int
+        Of a label.
+    alignment : (int, int)
+        What is left of the addresses of pixels and labels, divided by 16.
+    device : int
+        The current device: kernels are compiled for it.
+    """
+    compare, level, many = foreground
+    size = int(np.prod(shape, dtype=np.int64))
+    node_bytes = 8 if size > 2**31 else label_bytes
+    tiling = arrange(shape, connectivity, stacked, many)
+    blocks, begins = _lay_out(tiling.segments, tiling.tile[0], size if many else 0, node_bytes)
+    gray = f"Gray<{dtype.str[1:]}>" if compare in (">", "<=", "<") else ""
+    kernels = _compiled(
+        gray, dtype.itemsize, node_bytes, label_bytes, many, tiling.tile, tiling.most, device
+    )
+    columns = tiling.columns
+    rest = REST.pack(
+        blocks,
+        tiling.seam_blocks,
+        tiling.seams,
+        tiling.groups,
+        0 if level is None else _bits(level, dtype),
+        COMPARES.index(compare),
+        columns % 16 == 0 and alignment[0] == 0,
+        columns % 4 == 0 and alignment[1] == 0,
+        columns % 4 == 0 and alignment[0] % min(16, 4 * dtype.itemsize) == 0,
+    )
+    counts = (
+        (tiling.tiles, THREADS),
+        (tiling.seam_blocks + tiling.row_blocks, THREADS),
+        (blocks, NUMBER_THREADS),
+        (tiling.entry_blocks, THREADS),
+        (tiling.word_blocks, THREADS),
+    )
+    launches = tuple(
+        (function, *count) for function, count in zip(kernels, counts, strict=True) if count[0]
+    )
+    job = tiling.plan + bytes(ADDRESSES.size) + rest
+    return Work(tiling, kernels, blocks, node_bytes, begins, job, launches)
+
+
+def _lay_out(
+    segments: int, words: int, pixels: int, node_bytes: int
+) -> tuple[int, tuple[int, ...]]:
+    """Lay out the tables of an image, `pixels` being 0 if all foreground is one value.
+
+    Returns
+    -------
+    blocks : int
+        CUDA blocks that number the nodes.
+    begins : tuple of int
+        As `Work` has them.
+    """
+    blocks = -(-segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
+    plane = segments * words * 4
+    labels = node_bytes * (pixels or segments)
+    sizes = plane, plane if pixels else 0, 4 * segments, 8 * (blocks + 1), labels, 8
+    return blocks, tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
+
+
+@lru_cache(64)
+def _compiled(
+    gray: str,
+    pixel: int,
+    node: int,
+    label: int,
+    many: bool,
+    tile: tuple[int, int, int],
+    most: int,
+    device: int,
+) -> tuple[int, ...]:
+    """Return the handles of the passes for types of so many bytes, on the current device."""
+    values = "true" if many else "false"
+    shape = f"Tile<{values}, {', '.join(map(str, tile))}>"
+    functions = (
+        kernel("tiles", f"find_tiles<{gray or f'u{pixel}'}, u{node}, {shape}>"),
+        kernel("tile_borders", f"join_tiles<u{pixel}, u{node}, {shape}, Edges<{most}>>"),
+        kernel("numbering", f"number_nodes<u{node}, {tile[0]}>"),
+        kernel("numbering", f"label_entries<u{node}, {tile[0]}, {values}>"),
+        kernel("painting", f"paint<u{node}, u{label}, {tile[0]}, {values}>"),
+    )
+    return tuple(map(handle, functions))
+
+
+def _bits(value: Array, dtype: Any) -> int:
+    """Return the unsigned integer of the same bits."""
+    return int(np.array(value, dtype).view(f"u{dtype.itemsize}")[()])
