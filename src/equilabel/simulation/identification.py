@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from equilabel.devices import passes
 from equilabel.labeling.bonds import label_bonds_by_runs
 from equilabel.methods import METHODS, check_ability, find_method, load_recipe
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from equilabel.array_types import Array
     from equilabel.bonds import Bonds
 
 
-def find_bond_method(name: str, rank: int, device: str) -> str:
+def find_bond_method(name: str, rank: int, device: str, options: Mapping[str, Any]) -> str:
     """Return the name of a method that can label a lattice of bonds.
 
     Parameters
@@ -24,17 +26,19 @@ def find_bond_method(name: str, rank: int, device: str) -> str:
         Number of axes.
     device : str
         A device that `equilabel.devices.resolve` returned.
+    options : mapping
+        Keyword arguments for its recipe.
     """
-    kind = device.partition(":")[0]
-    if name == "auto":
-        return next(row.name for row in METHODS.values() if "bonds" in row.domains)
-    method = find_method(name)
-    check_ability(method, "bonds", rank, kind, {})
+    able = [row.name for row in METHODS.values() if "bonds" in row.domains]
+    method = find_method(able[0] if name == "auto" else name)
+    check_ability(method, "bonds", rank, device.partition(":")[0], options)
     return method.name
 
 
-def label_clusters(bonds: Bonds, method: str, device: str, labels: Array) -> int:
-    """Number the clusters of a lattice of bonds in raster order of their first sites.
+def label_clusters(
+    bonds: Bonds, method: str, device: str, labels: Array, options: Mapping[str, Any]
+) -> int:
+    """Give the clusters of a lattice of bonds numbers, in raster order of their first sites.
 
     Parameters
     ----------
@@ -45,6 +49,8 @@ def label_clusters(bonds: Bonds, method: str, device: str, labels: Array) -> int
     device : str
     labels : (N,) array of int32 or int64
         Overwritten.
+    options : mapping
+        Keyword arguments for the recipe of a method that finds roots.
 
     Returns
     -------
@@ -54,6 +60,6 @@ def label_clusters(bonds: Bonds, method: str, device: str, labels: Array) -> int
     if METHODS[method].answer == "runs":
         label_bonds_by_runs(bonds, labels)
         return 0
-    roots = load_recipe(method)(passes(method, device), bonds).roots
+    roots = load_recipe(method)(passes(method, device), bonds, **options).roots
     passes("roots", device).number(roots, labels)
     return 1

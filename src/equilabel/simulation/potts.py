@@ -59,6 +59,8 @@ class PottsSimulation:
     method : str
         Method of `METHODS` that identifies clusters; it must know lattices of bonds. "auto" is
         the fastest.
+    method_options : mapping, optional
+        Options of the method, as `METHODS` lists them.
     update : {"swendsen_wang", "few_clusters"}
         Every cluster gets a new state (Swendsen and Wang), or a cluster from each tile of the
         lattice, that of a random site, gets another one (Weigel, Section III).
@@ -71,7 +73,7 @@ class PottsSimulation:
 
     Attributes
     ----------
-    shape, q, beta, seed, method, device, update, tile, flip_probability
+    shape, q, beta, seed, method, method_options, device, update, tile, flip_probability
         As above.
     spins : array of uint8, of NumPy or CuPy
         The configuration, on the device.
@@ -123,6 +125,7 @@ class PottsSimulation:
         start: Any = "cold",
         device: Device = "auto",
         method: str = "auto",
+        method_options: Mapping[str, Any] | None = None,
         update: str = "swendsen_wang",
         tile: int = 64,
         flip_probability: float = 0.9,
@@ -136,7 +139,9 @@ class PottsSimulation:
         self.tile = check_whole("tile", tile, 1, 2**31 - 1)
         spins = check_start(start, self.shape, self.q)
         self.device = resolve(device, spins)
-        self.method = find_bond_method(method, len(self.shape), self.device)
+        self.method_options = dict(method_options or {})
+        rank = len(self.shape)
+        self.method = find_bond_method(method, rank, self.device, self.method_options)
         self.sweep = 0
         self._threshold = threshold_of(-np.expm1(-self.beta))
         self._kernels = passes("potts", self.device)
@@ -246,7 +251,9 @@ class PottsSimulation:
         """Make a sweep; the labels of its clusters are left."""
         kernels, drawn = self._kernels, (self.sweep, self.seed)
         self._activate(self._bonds)
-        self._first = label_clusters(self._bonds, self.method, self.device, self._labels)
+        self._first = label_clusters(
+            self._bonds, self.method, self.device, self._labels, self.method_options
+        )
         sites = self.spins, self._labels, self._first
         if self.update == "swendsen_wang":
             kernels.flip_clusters(*sites, self.q, *drawn)
