@@ -22,7 +22,14 @@ cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuP
 
 from cupy.cuda import nvrtc  # noqa: E402
 
-from equilabel.kernels.cuda import _compile, potts, run_jobs, sources, tiling  # noqa: E402
+from equilabel.kernels.cuda import (  # noqa: E402
+    _compile,
+    bond_jobs,
+    potts,
+    run_jobs,
+    sources,
+    tiling,
+)
 
 FOLDER = Path(equilabel.__file__).parent / "kernels" / "cuda"
 FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -60,6 +67,10 @@ INSTANCES = {
     "Rank": ["2", "3"],
     "Tile": [
         f"Tile<{str(many).lower()}, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES
+    ],
+    "BondTile": [
+        f"Tile<true, {', '.join(map(str, tile))}>"
+        for tile in (bond_jobs.NARROW, bond_jobs.FLAT, bond_jobs.DEEP)
     ],
     "Edges": [f"Edges<{tiling.INNER}>", f"Edges<{tiling.MOST_EDGES}>"],
     "WORDS": [str(words) for words in sorted({words for _, words, _, _ in TILES})],
@@ -167,6 +178,7 @@ def test_every_kernel_compiles(file, architecture, architectures):
 
 SIZES = {
     "ImageLayout": sources.IMAGE_LAYOUT.itemsize,
+    "Lattice": bond_jobs.LATTICE.itemsize,
     "Job": tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size,
 }
 FIELDS = {
@@ -206,8 +218,9 @@ def test_structures_are_as_launchers_fill_them(struct):
 @pytest.mark.parametrize("struct", SIZES)
 def test_structures_are_as_large_as_launchers_make_them(struct, architectures):
     """An argument of another size would be read past its end."""
+    file = "bond_tiles" if struct == "Lattice" else "accumulate_runs"
     same = f"static_assert(sizeof({struct}) == {SIZES[struct]});"
-    with compiled(f"{_compile.source('accumulate_runs')}\n{same}", "accumulate_runs"):
+    with compiled(f"{_compile.source(file)}\n{same}", file):
         pass
 
 
