@@ -64,9 +64,7 @@ def scale_free(size: int, degree: int, device: str = "cpu", seed: int = 0) -> En
     return sources, sources[slot // 2]
 
 
-def small_world(
-    size: int, degree: int, rewired: float, device: str = "cpu", seed: int = 0
-) -> Ends:
+def small_world(size: int, degree: int, rewired: float, device: str = "cpu", seed: int = 0) -> Ends:
     """Join every vertex of a ring with the nearest, then move one end of some edges elsewhere.
 
     The model of Watts and Strogatz.

@@ -1,4 +1,5 @@
-// Third pass of `runs`: nodes, then runs, get labels: 1 to N in raster order of the first pixels.
+// Third pass of `runs`: nodes, then runs, get labels in raster order of the first pixels, from 1 to N, or
+// from 0 where there is no background.
 #include "union_find.cuh"
 #include "resolve.cuh"
 
@@ -126,7 +127,7 @@ __global__ void __launch_bounds__(MANY_THREADS)
     }
 
     if (roots) {
-        Id label = before + here;
+        Id label = before + here + job.first_label - 1;
 #pragma unroll 4
         for (unsigned from = 0; from < own.count; from += 32) {
             const Id node = own[from + lane];

@@ -21,7 +21,7 @@ COMPARES = ("all", "!=", ">", "<=", "<")  # as bits.cuh counts them
 JOB = 16  # where the job begins, after the addresses of a pass's arguments
 ARGUMENTS = struct.Struct("2Q")
 ADDRESSES = struct.Struct("9Q")  # of a Job, after its plan
-REST = struct.Struct("5Q4i")  # of a Job, after its addresses
+REST = struct.Struct("5Q5i4x")  # of a Job, after its addresses
 
 
 class Work(NamedTuple):
@@ -122,7 +122,7 @@ def prepare(
     size = int(np.prod(shape, dtype=np.int64))
     node_bytes = 8 if size > 2**31 else label_bytes
     tiling = arrange(shape, connectivity, stacked, many)
-    blocks, begins = _lay_out(tiling.segments, tiling.tile[0], size if many else 0, node_bytes)
+    blocks, begins = lay_out(tiling.segments, tiling.tile[0], size if many else 0, node_bytes)
     gray = f"Gray<{dtype.str[1:]}>" if compare in (">", "<=", "<") else ""
     kernels = _compiled(
         gray, dtype.itemsize, node_bytes, label_bytes, many, tiling.tile, tiling.most, device
@@ -138,6 +138,7 @@ def prepare(
         columns % 16 == 0 and alignment[0] == 0,
         columns % 4 == 0 and alignment[1] == 0,
         columns % 4 == 0 and alignment[0] % min(16, 4 * dtype.itemsize) == 0,
+        1,
     )
     counts = (
         (tiling.tiles, THREADS),
@@ -153,9 +154,7 @@ def prepare(
     return Work(tiling, kernels, blocks, node_bytes, begins, job, launches)
 
 
-def _lay_out(
-    segments: int, words: int, pixels: int, node_bytes: int
-) -> tuple[int, tuple[int, ...]]:
+def lay_out(segments: int, words: int, pixels: int, node_bytes: int) -> tuple[int, tuple[int, ...]]:
     """Lay out the tables of an image, `pixels` being 0 if all foreground is one value.
 
     Returns

@@ -9,10 +9,12 @@ import cupy
 import numpy as np
 
 from ._compile import THREADS
+from .bond_jobs import prepare_bonds
 from .run_jobs import JOB, NUMBER_THREADS, Work, prepare
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
+    from equilabel.bonds import Bonds
     from equilabel.grid import Foreground, Grid
 
     from .tiling import Tiling
@@ -145,40 +147,53 @@ def label_at_once(
     return labels, Count(tables + work.begins[5])
 
 
-def pack(grid: Grid, room: cupy.ndarray) -> RunTable:
-    """Turn pixels into bits, and the runs of every tile into nodes.
+def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
+    """Turn pixels, or bonds, into bits, and the runs of every tile into nodes.
 
     Parameters
     ----------
-    grid : Grid
-        Of C-contiguous pixels that share no memory with `room`, on the current device.
+    domain : Grid or Bonds
+        Not empty; of C-contiguous pixels, or sites, that share no memory with `room`, on the
+        current device.
     room : (size,) array of int32 or int64
         Will receive the labels; holds nodes until then.
     """
-    image = grid.pixels
-    pixels, labels = image.data.ptr, room.data.ptr
-    work = prepare(
-        image.shape,
-        image.dtype,
-        grid.foreground,
-        grid.connectivity,
-        grid.stacked,
-        room.itemsize,
-        (pixels % 16, labels % 16),
-        cupy.cuda.runtime.getDevice(),
-    )
+    device = cupy.cuda.runtime.getDevice()
+    if domain.kind == "bonds":
+        image, many = cupy.ascontiguousarray(domain.open), True
+        work = prepare_bonds(
+            image.shape,
+            image.dtype,
+            tuple(map(tuple, domain.steps.tolist())),
+            domain.periodic,
+            room.itemsize,
+            (image.data.ptr % 16, room.data.ptr % 16),
+            device,
+        )
+    else:
+        image, many = domain.pixels, domain.foreground.values
+        work = prepare(
+            image.shape,
+            image.dtype,
+            domain.foreground,
+            domain.connectivity,
+            domain.stacked,
+            room.itemsize,
+            (image.data.ptr % 16, room.data.ptr % 16),
+            device,
+        )
     nodes = room
     if work.node_bytes != room.itemsize:
         nodes = cupy.empty(room.size, np.uint64)
     tables = cupy.cuda.alloc(work.begins[-1])
-    arguments, memory = work.tell(pixels, labels, tables.ptr, nodes.data.ptr)
+    arguments, memory = work.tell(image.data.ptr, room.data.ptr, tables.ptr, nodes.data.ptr)
     table = RunTable(
         work,
         memory[JOB:].view(f"V{len(work.job)}").reshape(()),
         arguments,
         cupy.cuda.get_current_stream().ptr,
         Count(tables + work.begins[5]),
-        grid.foreground.values,
+        many,
         (image, room, nodes, tables, memory),
     )
     table.start(0, table.tiling.tiles)
@@ -192,7 +207,10 @@ def unite(table: RunTable) -> None:
 
 
 def number(table: RunTable) -> Count:
-    """Give labels 1 to N, in raster order, to all nodes, and return N: to look at it is to wait."""
+    """Give labels in raster order to all nodes, and return how many: N, to look at it is to wait.
+
+    Labels are 1 to N; those of a lattice of bonds, which has no background, 0 to N - 1.
+    """
     table.start(2, table.work.blocks, NUMBER_THREADS)
     return table.count
 

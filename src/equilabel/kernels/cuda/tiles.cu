@@ -1,16 +1,7 @@
 // First pass of `runs`: pixels to bits, and components of every tile by its runs, in shared memory.
+#include "tile_nodes.cuh"
 #include "union_find.cuh"
 #include "values.cuh"
-
-constexpr unsigned NODE = 0x80000000u;  // marks a number of a node among parents
-constexpr int CROWD = 3;                // runs of a word
-
-// Where the entry of a run lies: runs are counted through a row, whose entries begin at `base`; one in 33
-// is left out, see `Pitch`.
-__device__ inline unsigned entry(unsigned base, unsigned run)
-{
-    return base + run + (run >> 5);
-}
 
 // Point every run at a run above it, if one touches it, else at itself; bits used are taken out. With
 // `skip`, where those above have parents already, at the parent of that run.
@@ -102,8 +93,6 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     const Plan& plan = job.plan;
     const Pixel* const __restrict__ image = static_cast<const Pixel*>(job.image);
     const Test<Pixel> test(job.background, job.compare);
-    Id* const nodes = static_cast<Id*>(job.nodes);
-    Id* const tables = static_cast<Id*>(job.tables);
     constexpr int Words = Tile::Words, Each = Tile::Each, Pitch = Tile::Pitch;
     constexpr bool Many = Tile::Many;
     __shared__ unsigned parents[Tile::Rows * Pitch];
@@ -202,50 +191,5 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     }
     __syncthreads();
 
-    // Roots become nodes, in order. A thread reads and writes entries of its own runs only.
-    unsigned roots[Each], rank[Each], given[Each];
-#pragma unroll
-    for (int k = 0; k < Each; ++k) {
-        roots[k] = 0;
-        for (int j = 0; j < __popc(start[k]); ++j) {
-            const unsigned own = entry((row + k) * Pitch, run[k] + j);
-            roots[k] |= static_cast<unsigned>(parents[own] == own) << j;
-        }
-    }
-    runs_before<Words>(roots, rank, given);
-#pragma unroll
-    for (int k = 0; k < Each; ++k) {
-        if (word == 0 && lines.inside(k)) job.counts[segment_of(k)] = total[k] << 16 | given[k];
-        if (roots[k] == 0) continue;
-        Id node = first_pixel(plan, lines[k], corner.segment) + rank[k];
-        unsigned number = NODE | ((row + k) * Tile::Capacity + rank[k]);
-        for (unsigned rest = roots[k]; rest; rest &= rest - 1) {
-            parents[entry((row + k) * Pitch, run[k] + __ffs(rest) - 1)] = number++;
-            nodes[node] = node;
-            ++node;
-        }
-    }
-    __syncthreads();
-    // Where a word has many runs, neighboring threads take neighboring entries.
-    const Id base = first_pixel(plan, corner.row, corner.segment);
-    unsigned most = 0;
-#pragma unroll
-    for (int k = 0; k < Each; ++k) most = max(most, static_cast<unsigned>(__popc(start[k])));
-    const bool crowded = __any_sync(ALL, most > CROWD);
-#pragma unroll
-    for (int k = 0; k < Each; ++k) {
-        const RunTable<Id> table = run_table<Many>(plan, nodes, tables, lines[k], corner.segment);
-        const auto resolve = [&](unsigned j) {
-            unsigned parent = parents[entry((row + k) * Pitch, j)];
-            while (!(parent & NODE)) parent = parents[parent];
-            parent ^= NODE;
-            const unsigned r = parent / Tile::Capacity;
-            const Id line = r / Tile::Tall * static_cast<Id>(plan.shape[4]) + r % Tile::Tall;
-            table[j] = base + line * static_cast<Id>(plan.columns) + parent % Tile::Capacity;
-        };
-        if (crowded)
-            for (unsigned j = word; j < total[k]; j += Words) resolve(j);
-        else
-            for (int j = 0; j < __popc(start[k]); ++j) resolve(run[k] + j);
-    }
+    write_nodes<Id, Tile>(job, corner, lines, parents, start, run, total);
 }

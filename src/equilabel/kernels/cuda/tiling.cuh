@@ -62,6 +62,7 @@ struct Job {
     int aligned;    // whether rows of bytes begin at multiples of 16
     int quads;      // whether rows of labels do
     int fours;      // whether four pixels, of many values, can be read at once
+    int first_label;
 };
 
 template <bool MANY, int WORDS, int TALL, int DEEP>

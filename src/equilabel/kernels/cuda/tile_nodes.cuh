@@ -1,0 +1,78 @@
+// What a tile leaves behind once its runs are united in shared memory: its nodes, and the node of each run.
+#pragma once
+#include "bits.cuh"
+
+constexpr unsigned NODE = 0x80000000u;  // marks a number of a node among parents
+constexpr int CROWD = 3;                // runs of a word
+
+// Where the entry of a run lies: runs are counted through a row, whose entries begin at `base`; one in 33
+// is left out, see `Pitch`.
+__device__ inline unsigned entry(unsigned base, unsigned run)
+{
+    return base + run + (run >> 5);
+}
+
+// Make the roots among `parents` nodes and their own parents, write the node of every run, and how many
+// runs and nodes each segment has. All threads of the block call this together, each with where runs
+// begin in its words, the runs before these in their rows, and those of the rows.
+template <typename Id, typename Tile>
+__device__ inline void write_nodes(const Job& job, const Corner& corner, const Lines<Tile>& lines,
+                                   unsigned* parents, const unsigned (&start)[Tile::Each],
+                                   const unsigned (&run)[Tile::Each],
+                                   const unsigned (&total)[Tile::Each])
+{
+    constexpr int Words = Tile::Words, Each = Tile::Each, Pitch = Tile::Pitch;
+    constexpr bool Many = Tile::Many;
+    const Plan& plan = job.plan;
+    Id* const nodes = static_cast<Id*>(job.nodes);
+    Id* const tables = static_cast<Id*>(job.tables);
+    const int row = threadIdx.x / Words * Each, word = threadIdx.x % Words;
+    const auto segment_of = [&](int k) { return lines[k] * plan.segments + corner.segment; };
+
+    // Roots become nodes, in order. A thread reads and writes entries of its own runs only.
+    unsigned roots[Each], rank[Each], given[Each];
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        roots[k] = 0;
+        for (int j = 0; j < __popc(start[k]); ++j) {
+            const unsigned own = entry((row + k) * Pitch, run[k] + j);
+            roots[k] |= static_cast<unsigned>(parents[own] == own) << j;
+        }
+    }
+    runs_before<Words>(roots, rank, given);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        if (word == 0 && lines.inside(k)) job.counts[segment_of(k)] = total[k] << 16 | given[k];
+        if (roots[k] == 0) continue;
+        Id node = first_pixel(plan, lines[k], corner.segment) + rank[k];
+        unsigned number = NODE | ((row + k) * Tile::Capacity + rank[k]);
+        for (unsigned rest = roots[k]; rest; rest &= rest - 1) {
+            parents[entry((row + k) * Pitch, run[k] + __ffs(rest) - 1)] = number++;
+            nodes[node] = node;
+            ++node;
+        }
+    }
+    __syncthreads();
+    // Where a word has many runs, neighboring threads take neighboring entries.
+    const Id base = first_pixel(plan, corner.row, corner.segment);
+    unsigned most = 0;
+#pragma unroll
+    for (int k = 0; k < Each; ++k) most = max(most, static_cast<unsigned>(__popc(start[k])));
+    const bool crowded = __any_sync(ALL, most > CROWD);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const RunTable<Id> table = run_table<Many>(plan, nodes, tables, lines[k], corner.segment);
+        const auto resolve = [&](unsigned j) {
+            unsigned parent = parents[entry((row + k) * Pitch, j)];
+            while (!(parent & NODE)) parent = parents[parent];
+            parent ^= NODE;
+            const unsigned r = parent / Tile::Capacity;
+            const Id line = r / Tile::Tall * static_cast<Id>(plan.shape[4]) + r % Tile::Tall;
+            table[j] = base + line * static_cast<Id>(plan.columns) + parent % Tile::Capacity;
+        };
+        if (crowded)
+            for (unsigned j = word; j < total[k]; j += Words) resolve(j);
+        else
+            for (int j = 0; j < __popc(start[k]); ++j) resolve(run[k] + j);
+    }
+}
