@@ -150,6 +150,7 @@ def bethe(
     *,
     open_probability: float = 1.0,
     seed: int = 0,
+    like: Array = None,
 ) -> Graph:
     """Make a Bethe lattice: a tree in which each inner site has z neighbors (Komura 2016).
 
@@ -164,7 +165,9 @@ def bethe(
     open_probability : float
         Probability of each bond to be open, 0 to 1; bonds that are not are left out.
     seed : int
-        Chooses open bonds and the random order.
+        Chooses open bonds and the random order; the same on every device.
+    like : array, optional
+        An array of CuPy, to make the lattice on its GPU.
 
     Returns
     -------
@@ -188,12 +191,12 @@ def bethe(
         raise ValueError(message)
     _check_probability(open_probability)
     size = 1 + z * sum((z - 1) ** k for k in range(generations))
-    children = np.arange(1, size)
+    children = np.arange(1, size, like=like)
     parents = np.maximum((children - 2) // (z - 1), 0)
     if order == "random":
-        numbers = np.random.default_rng(seed).permutation(size)
+        numbers = np.argsort(_random_bits(size, 1, seed, like))
         parents, children = numbers[parents], numbers[children]
-    opened = _chance(children.size, 0, open_probability, seed, None)
+    opened = _chance(children.size, 0, open_probability, seed, like)
     return Graph.from_edges(parents[opened], children[opened], size=size)
 
 
@@ -263,13 +266,20 @@ def _bonds(
 
 
 def _chance(size: int, k: int, probability: float, seed: int, like: Array) -> Array:
-    """Tell for each bond of a kind whether it is open, (size,).
+    """Tell for each bond of a kind whether it is open, (size,)."""
+    if probability in (0, 1):
+        return np.full(size, bool(probability), like=like)
+    bits = _random_bits(size, k, seed, like)
+    found: Array = (bits >> np.uint64(11)) < np.uint64(round(probability * 2**53))
+    return found
+
+
+def _random_bits(size: int, k: int, seed: int, like: Array) -> Array:
+    """Return random 64-bit numbers, all of them different, (size,).
 
     A counter is mixed into a random number (splitmix64: G. L. Steele, D. Lea, C. H. Flood, OOPSLA
     2014, doi:10.1145/2660193.2660195), so that nothing depends on the order of bonds or the device.
     """
-    if probability in (0, 1):
-        return np.full(size, bool(probability), like=like)
     start = int(np.random.SeedSequence([seed, k]).generate_state(1, np.uint64)[0])
     mixed = np.arange(size, dtype=np.uint64, like=like)
     mixed *= np.uint64(0x9E3779B97F4A7C15)
@@ -278,5 +288,4 @@ def _chance(size: int, k: int, probability: float, seed: int, like: Array) -> Ar
         mixed ^= mixed >> np.uint64(shift)
         mixed *= np.uint64(factor)
     mixed ^= mixed >> np.uint64(31)
-    found: Array = (mixed >> np.uint64(11)) < np.uint64(round(probability * 2**53))
-    return found
+    return mixed
