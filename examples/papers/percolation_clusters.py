@@ -23,12 +23,11 @@ from equilabel.samples import percolation
 
 TAU = 187 / 91
 DIMENSION = 91 / 48  # fractal, of the largest cluster
-SMALLEST = 64  # sites from which corrections to scaling are small
 LARGEST = 0.05  # as a share of the largest cluster: beyond, few clusters are whole
 COLUMNS = ("num_pixels", "perimeter_edges")
 
 
-def measure_clusters(side, seed, device, method):
+def measure_clusters(seed, side, device, method):
     """Return sizes, perimeters and weights of the clusters that the border does not cut."""
     mask = percolation((side, side), seed=seed)
     labels, table = label(mask, connectivity=1, method=method, device=device, properties=COLUMNS)
@@ -54,19 +53,19 @@ def slope(sizes, values, counts):
     return np.polyfit(np.log(sizes), np.log(values), 1, w=np.sqrt(counts))[0]
 
 
-def estimate(side, repeats, device, method):
+def estimate(asked):
     """Return the sizes and the number of clusters of each bin, and by lattice what is fitted.
 
     That is the density of clusters of a size, and their mean perimeter. Bins end where a lattice
     has no cluster.
     """
+    side = asked.side
     edges = np.unique(np.round(2.0 ** np.arange(0, 2 * np.log2(side) + 0.5, 0.5)))
     centers = np.sqrt(edges[:-1] * (edges[1:] - 1))  # of whole numbers
-    found = [
-        bin_clusters(measure_clusters(side, seed, device, method), edges) for seed in range(repeats)
-    ]
+    chosen = side, asked.device, asked.method
+    found = [bin_clusters(measure_clusters(seed, *chosen), edges) for seed in range(asked.repeats)]
     counts, densities, sums = (np.array(part) for part in zip(*found, strict=True))
-    used = (centers >= SMALLEST) & (centers < LARGEST * side**DIMENSION) & counts.all(axis=0)
+    used = (centers >= asked.smallest) & (centers < LARGEST * side**DIMENSION) & counts.all(axis=0)
     counts, densities, sums = counts[:, used], densities[:, used], sums[:, used]
     return centers[used], counts.mean(axis=0), densities / np.diff(edges)[used], sums / densities
 
@@ -81,10 +80,11 @@ def main(arguments=None):
         "--repeats", type=int, default=8, help="lattices; their spread is the error"
     )
     parser.add_argument("--output", default="percolation_clusters.png", help="file of the figure")
-    asked = parser.parse_args(arguments)
-    centers, counts, densities, perimeters = estimate(
-        asked.side, asked.repeats, asked.device, asked.method
+    parser.add_argument(
+        "--smallest", type=int, default=256, help="sites from which corrections are small"
     )
+    asked = parser.parse_args(arguments)
+    centers, counts, densities, perimeters = estimate(asked)
     print(f"{asked.repeats} lattices of {asked.side} x {asked.side} sites, {asked.method}")
     found = []
     for name, rows, sign, known in (("tau", densities, -1, TAU), ("perimeter", perimeters, 1, 1)):
