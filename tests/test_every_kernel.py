@@ -10,6 +10,7 @@ import pytest
 from equilabel import (
     METHODS,
     PROPERTIES,
+    PottsSimulation,
     binarize,
     label,
     label_graph,
@@ -17,6 +18,7 @@ from equilabel import (
     regionprops_table,
     segment,
 )
+from equilabel.kernels.cpu import potts
 from graphs import GRAPHS, expected_components
 from references import GRID_METHODS, expected_labels
 from strategies import noise
@@ -136,3 +138,13 @@ def test_sizes_boxes_and_faces_are_counted_from_runs_alone(shape):
         np.testing.assert_array_equal(table["num_pixels"], np.bincount(labels.ravel())[1:])
         for name, column in expected.items():
             np.testing.assert_array_equal(table[name], column, err_msg=name)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("shape", [(9,), (4, 67), (2, 3, 5), (2, 2, 3, 2, 2, 2)], ids=str)
+@pytest.mark.parametrize("update", ["swendsen_wang", "few_clusters"])
+def test_every_update_of_spins_is_made(update, shape):
+    chain = PottsSimulation(shape, 3, beta=0.8, start="hot", update=update, tile=2)
+    for found in chain.measure(3):
+        assert 0 <= -found.energy <= len(shape)
+    assert potts.random_words(np.arange(3, dtype=np.uint32), 0, 0, 0).shape == (3, 4)

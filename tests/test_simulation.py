@@ -245,6 +245,7 @@ def test_exact_energies_reach_that_of_the_infinite_lattice():
     assert differences[0] / differences[1] == pytest.approx(2, rel=1e-3)  # as 1 / L
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("side", "update"), [(16, UPDATES[0]), (32, UPDATES[0]), (16, UPDATES[1])])
 def test_energies_of_the_ising_model_are_exact(side, update):
     options = {"beta": BETA, "seed": side, "update": update, "tile": side}
@@ -257,6 +258,7 @@ def test_energies_of_the_ising_model_are_exact(side, update):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize(("shape", "q"), [((4, 3), 3), ((3, 3), 4)], ids=str)
 def test_energies_of_small_lattices_are_those_of_all_configurations(shape, q, update):

@@ -15,7 +15,6 @@ Miles and Lantuejoul): so no size comes up too rarely.
 
 import argparse
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from equilabel import label, regionprops_table
@@ -23,12 +22,11 @@ from equilabel.samples import percolation
 
 TAU = 187 / 91
 DIMENSION = 91 / 48  # fractal, of the largest cluster
-SMALLEST = 64  # sites from which corrections to scaling are small
 LARGEST = 0.05  # as a share of the largest cluster: beyond, few clusters are whole
 COLUMNS = ("num_pixels", "perimeter_edges")
 
 
-def measure_clusters(side, seed, device, method):
+def measure_clusters(seed, side, device, method):
     """Return sizes, perimeters and weights of the clusters that the border does not cut."""
     mask = percolation((side, side), seed=seed)
     labels, table = label(mask, connectivity=1, method=method, device=device, properties=COLUMNS)
@@ -54,21 +52,37 @@ def slope(sizes, values, counts):
     return np.polyfit(np.log(sizes), np.log(values), 1, w=np.sqrt(counts))[0]
 
 
-def estimate(side, repeats, device, method):
+def estimate(asked):
     """Return the sizes and the number of clusters of each bin, and by lattice what is fitted.
 
     That is the density of clusters of a size, and their mean perimeter. Bins end where a lattice
     has no cluster.
     """
+    side = asked.side
     edges = np.unique(np.round(2.0 ** np.arange(0, 2 * np.log2(side) + 0.5, 0.5)))
     centers = np.sqrt(edges[:-1] * (edges[1:] - 1))  # of whole numbers
-    found = [
-        bin_clusters(measure_clusters(side, seed, device, method), edges) for seed in range(repeats)
-    ]
+    chosen = side, asked.device, asked.method
+    found = [bin_clusters(measure_clusters(seed, *chosen), edges) for seed in range(asked.repeats)]
     counts, densities, sums = (np.array(part) for part in zip(*found, strict=True))
-    used = (centers >= SMALLEST) & (centers < LARGEST * side**DIMENSION) & counts.all(axis=0)
+    used = (centers >= asked.smallest) & (centers < LARGEST * side**DIMENSION) & counts.all(axis=0)
     counts, densities, sums = counts[:, used], densities[:, used], sums[:, used]
     return centers[used], counts.mean(axis=0), densities / np.diff(edges)[used], sums / densities
+
+
+def draw(path, centers, densities, perimeters):
+    """Draw sizes and perimeters."""
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    panels[0].loglog(centers, densities.mean(axis=0), "o", markersize=3)
+    panels[0].loglog(centers, 0.03 * centers**-TAU, color="gray", label="s^(-187/91)")
+    panels[0].set(xlabel="s", ylabel="clusters of s sites, per site")
+    panels[0].legend(frameon=False)
+    panels[1].semilogx(centers, perimeters.mean(axis=0) / centers, "o", markersize=3)
+    panels[1].set(xlabel="s", ylabel="edges of the perimeter, per site")
+    figure.savefig(path)
+    plt.close(figure)
+    print(f"Figure: {path}")
 
 
 def main(arguments=None):
@@ -81,10 +95,11 @@ def main(arguments=None):
         "--repeats", type=int, default=8, help="lattices; their spread is the error"
     )
     parser.add_argument("--output", default="percolation_clusters.png", help="file of the figure")
-    asked = parser.parse_args(arguments)
-    centers, counts, densities, perimeters = estimate(
-        asked.side, asked.repeats, asked.device, asked.method
+    parser.add_argument(
+        "--smallest", type=int, default=256, help="sites from which corrections are small"
     )
+    asked = parser.parse_args(arguments)
+    centers, counts, densities, perimeters = estimate(asked)
     print(f"{asked.repeats} lattices of {asked.side} x {asked.side} sites, {asked.method}")
     found = []
     for name, rows, sign, known in (("tau", densities, -1, TAU), ("perimeter", perimeters, 1, 1)):
@@ -92,16 +107,7 @@ def main(arguments=None):
         mean, error = np.mean(slopes), np.std(slopes, ddof=1) / np.sqrt(len(slopes))
         print(f"{name:<10} {mean:.4f} +- {error:.4f}, known {known:.4f}")
         found.append((mean, error))
-    figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    panels[0].loglog(centers, densities.mean(axis=0), "o", markersize=3)
-    panels[0].loglog(centers, 0.03 * centers**-TAU, color="gray", label="s^(-187/91)")
-    panels[0].set(xlabel="s", ylabel="clusters of s sites, per site")
-    panels[0].legend(frameon=False)
-    panels[1].semilogx(centers, perimeters.mean(axis=0) / centers, "o", markersize=3)
-    panels[1].set(xlabel="s", ylabel="edges of the perimeter, per site")
-    figure.savefig(asked.output)
-    plt.close(figure)
-    print(f"Figure: {asked.output}")
+    draw(asked.output, centers, densities, perimeters)
     return found
 
 

@@ -13,7 +13,6 @@ draws all that was measured. Full size on a GPU takes some minutes:
 import argparse
 from time import perf_counter
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from equilabel import METHODS, PottsSimulation
@@ -188,6 +187,8 @@ def scan_energies(sizes, sweeps, options):
 
 def draw(path, sizes, by_method, temperatures, energies):
     """Draw the three scans."""
+    import matplotlib.pyplot as plt
+
     figure, panels = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
     for name, times in by_method.items():
         panels[0].loglog(sizes, times, marker="o", markersize=3, label=name)
