@@ -8,8 +8,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from skimage import measure
 
+from equilabel import METHODS
 from equilabel.bonds import Bonds
 from equilabel.grid import Foreground, Grid
+
+GRID_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]
 
 
 def expected_labels(image, background=None, connectivity=None):

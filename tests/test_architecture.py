@@ -15,13 +15,15 @@ PACKAGE = Path(equilabel.__file__).parent
 # Arrows go from a higher level to a lower one. Modules of one folder may import each other.
 LEVELS = {
     "starting": 0,
-    "neighborhood": 0,
+    "neighborhood": -1,
+    "bonds": 0,
     "threads": 0,
     "samples": 0,
     "storage": 0,
     "array_types": -1,
     "grid": 1,
-    "bonds": 1,
+    "graphs": 1,  # of bonds, too
+    "lattices": 2,
     "kernels": 2,  # passes take a domain
     "devices": 3,
     "methods": 3,
@@ -29,6 +31,7 @@ LEVELS = {
     "labeling": 5,  # measures while it labels
     "thresholding": 6,  # hysteresis labels
     "cleanup": 6,
+    "simulation": 6,
     "pipeline": 7,
     "": 8,  # the facade
     "cli": 9,

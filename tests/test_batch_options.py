@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from batches import names, picture, record, results, summary, tiff
-from equilabel import METHODS, segment
+from equilabel import segment
 from equilabel.cli import commands, main, parsing, trial
 from equilabel.cli.errors import explain
 from equilabel.cli.options import Options
 from equilabel.devices import DeviceReport
 from equilabel.storage.table import read_table
+from references import GRID_METHODS
 
 
 def test_every_option_of_segment_has_its_name_and_default():
@@ -34,7 +35,7 @@ def test_the_help_names_all_methods_and_devices():
     from equilabel.devices import DEVICES
 
     hints = get_type_hints(commands.batch, include_extras=True)
-    for option, words in (("method", METHODS), ("device", DEVICES)):
+    for option, words in (("method", GRID_METHODS), ("device", DEVICES)):
         assert all(word in hints[option].__metadata__[0].help for word in words)
 
 

@@ -22,7 +22,15 @@ cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuP
 
 from cupy.cuda import nvrtc  # noqa: E402
 
-from equilabel.kernels.cuda import _compile, bond_jobs, run_jobs, sources, tiling  # noqa: E402
+from equilabel.kernels.cuda import (  # noqa: E402
+    _compile,
+    bond_jobs,
+    lattice,
+    potts,
+    run_jobs,
+    sources,
+    tiling,
+)
 
 FOLDER = Path(equilabel.__file__).parent / "kernels" / "cuda"
 FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -48,6 +56,8 @@ TILES = sorted(
 INSTANCES = {
     "Id": ["u4", "u8"],
     "Label": ["u4", "u8"],
+    "Offset": ["i4", "i8"],
+    "Node": ["i4", "i8"],
     "Sum": ["i4", "i8"],
     "Real": ["f4", "f8"],
     "Count": ["u4", "u8"],
@@ -169,17 +179,28 @@ def test_every_kernel_compiles(file, architecture, architectures):
             assert nvrtc.getLoweredName(program, name).encode() in code
 
 
-SIZES = {
-    "ImageLayout": sources.IMAGE_LAYOUT.itemsize,
-    "Lattice": bond_jobs.LATTICE.itemsize,
-    "Job": tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size,
-}
-FIELDS = {
-    "ImageLayout": ("image_layout.cuh", sources.IMAGE_LAYOUT),
-    "Plan": ("tiling.cuh", tiling.PLAN),
-}
+SIZES = [  # a file that has the structure, its name, and what launchers pass
+    ("accumulate_runs", "ImageLayout", sources.IMAGE_LAYOUT.itemsize),
+    ("accumulate_runs", "Job", tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size),
+    ("bond_tiles", "Lattice", bond_jobs.LATTICE.itemsize),
+    ("weigel_tiles", "Lattice", lattice.LATTICE.itemsize),
+]
+FIELDS = [
+    ("image_layout.cuh", "ImageLayout", sources.IMAGE_LAYOUT),
+    ("lattice.cuh", "Lattice", lattice.LATTICE),
+    ("potts.cu", "Lattice", potts.LATTICE),
+    ("tiling.cuh", "Plan", tiling.PLAN),
+]
 WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
-COUNTS = {"SIDES": sources.AXES, "AXES": tiling.AXES, "INNER": tiling.INNER, "3": 3}
+COUNTS = {
+    "SIDES": sources.AXES,
+    "AXES": tiling.AXES,
+    "INNER": tiling.INNER,
+    "3": 3,
+    "4": 4,
+    "60": 60,
+    "RANKS": potts.RANKS,
+}
 
 
 def fields(file, struct):
@@ -195,17 +216,15 @@ def fields(file, struct):
     return found
 
 
-@pytest.mark.parametrize("struct", FIELDS)
-def test_structures_are_as_launchers_fill_them(struct):
-    file, dtype = FIELDS[struct]
+@pytest.mark.parametrize(("file", "struct", "dtype"), FIELDS)
+def test_structures_are_as_launchers_fill_them(file, struct, dtype):
     assert np.dtype(fields(file, struct), align=True) == dtype
 
 
-@pytest.mark.parametrize("struct", SIZES)
-def test_structures_are_as_large_as_launchers_make_them(struct, architectures):
+@pytest.mark.parametrize(("file", "struct", "size"), SIZES)
+def test_structures_are_as_large_as_launchers_make_them(file, struct, size, architectures):
     """An argument of another size would be read past its end."""
-    file = "bond_tiles" if struct == "Lattice" else "accumulate_runs"
-    same = f"static_assert(sizeof({struct}) == {SIZES[struct]});"
+    same = f"static_assert(sizeof({struct}) == {size});"
     with compiled(f"{_compile.source(file)}\n{same}", file):
         pass
 

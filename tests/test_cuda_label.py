@@ -6,9 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from equilabel import METHODS, DeviceUnavailableError, binarize, label, segment
+from equilabel import DeviceUnavailableError, binarize, label, segment
 from equilabel.devices import DeviceMemoryError
 from equilabel.samples import blobs, nuclei_2d, percolation
+from references import GRID_METHODS
 from strategies import DTYPES, LAYOUTS
 from strategies import blobs as blocks
 
@@ -42,7 +43,7 @@ def agree(cupy, image, **options):
     np.testing.assert_array_equal(moved, expected)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_type_is_labeled_where_it_is(cupy, method, dtype):
     for shape in [(70,), (9, 11), (4, 5, 6), (4, 5, 1), (1, 1), (0, 3), ()]:
@@ -390,7 +391,7 @@ def test_pixels_are_compared_while_they_are_packed(cupy, dtype, compare):
     np.testing.assert_array_equal(labels, label(signs[compare](shifted.get(), value)))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_floats_that_are_whole_are_labeled_like_integers(cupy, dtype, method):
     image = np.random.default_rng(0).integers(-1, 3, (40, 300)).astype(dtype)
@@ -415,7 +416,7 @@ def test_labels_that_another_stream_changes_write_nothing_outside_the_table(cupy
     cupy.cuda.Device().synchronize()  # an access outside memory would be told here
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("dtype", ["i2", "u4", "i8"])
 def test_labels_stay_inside_out_wherever_it_begins_and_whatever_its_width(cupy, dtype, method):
     step = np.dtype(dtype).itemsize

@@ -5,8 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from equilabel import METHODS, PROPERTIES, label, measure, regionprops_table, segment
+from equilabel import PROPERTIES, label, measure, regionprops_table, segment
 from equilabel.samples import blobs, nuclei_mask, percolation, voronoi
+from references import GRID_METHODS
 from strategies import noise
 
 pytestmark = pytest.mark.gpu
@@ -154,7 +155,7 @@ def test_the_same_bits_come_every_time(cupy):
         assert all((again[name] == first[name]).all() for name in first)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("shape", [(90, 130), (12, 20, 35)])
 def test_measuring_while_labeling(cupy, method, shape):
     image = percolation(shape, 0.5)

@@ -16,7 +16,7 @@ from equilabel.kernels.cpu import komura as cpu_komura
 from equilabel.kernels.cpu import roots as cpu_roots
 from equilabel.methods import METHODS, load_recipe
 from equilabel.samples import blobs, hilbert, spiral
-from references import grid_of
+from references import GRID_METHODS, grid_of
 
 cupy = pytest.importorskip("cupy", reason="CUDA kernels need CuPy")
 pytestmark = [
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(not cupy.cuda.is_available(), reason="CUDA kernels need a CUDA device"),
 ]
 
-ROOTS = [method.name for method in METHODS.values() if method.answer == "roots"]
+ROOTS = [name for name in GRID_METHODS if METHODS[name].answer == "roots"]
 DTYPES = [np.dtype(code) for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
 SHAPES = [(2311,), (97, 131), (23, 36, 37), (11, 9, 8, 13), (5, 4, 7, 6, 9), (4, 3, 5, 3, 6, 5)]
 NEIGHBORHOODS = [(shape, c) for shape in SHAPES for c in range(1, len(shape) + 1)]

@@ -9,6 +9,7 @@ import pytest
 
 from equilabel import METHODS, DeviceUnavailableError, devices, label, segment
 from equilabel.devices import DeviceMemoryError, passes, place, resolve, using
+from references import GRID_METHODS
 
 UNAVAILABLE = [report.name for report in devices() if not report.available]
 
@@ -255,7 +256,7 @@ def test_an_unavailable_device_is_a_runtime_error():
     assert issubclass(DeviceUnavailableError, RuntimeError)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 def test_each_method_has_passes_on_each_of_its_devices(method):
     for name in METHODS[method].devices:
         if name == "cuda":

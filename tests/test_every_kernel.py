@@ -7,11 +7,23 @@ plain Python, where coverage sees into them.
 import numpy as np
 import pytest
 
-from equilabel import METHODS, PROPERTIES, binarize, label, measure, regionprops_table, segment
+from equilabel import (
+    METHODS,
+    PROPERTIES,
+    PottsSimulation,
+    binarize,
+    label,
+    label_graph,
+    measure,
+    regionprops_table,
+    segment,
+)
 from equilabel.devices import passes
+from equilabel.kernels.cpu import potts
 from equilabel.labeling.bonds import label_bonds_by_runs
 from equilabel.methods import load_recipe
-from references import bond_roots, expected_labels, random_bonds
+from graphs import GRAPHS, expected_components
+from references import GRID_METHODS, bond_roots, expected_labels, random_bonds
 from strategies import noise
 
 SHAPES = [(70,), (5, 67), (4, 130), (3, 4, 66), (2, 3, 3, 5)]
@@ -43,7 +55,7 @@ def columns(rank, *, intensity):
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 def test_every_method_labels_every_kind_of_image(method, shape):
     for kind, make in KINDS.items():
         values = make(shape)
@@ -68,6 +80,13 @@ def test_lattices_of_bonds_are_labeled(shape, steps):
         np.testing.assert_array_equal(found, roots)
         labels, _ = label_bonds_by_runs(bonds)
         np.testing.assert_array_equal(labels.ravel(), np.unique(roots, return_inverse=True)[1])
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if "graph" in METHODS[name].domains])
+def test_every_method_labels_graphs(method):
+    for kind in ("hubs", "path, shuffled", "random, 150 edges", "no edges"):
+        labels = label_graph(GRAPHS[kind], method=method)
+        np.testing.assert_array_equal(labels, expected_components(GRAPHS[kind])[1])
 
 
 @pytest.mark.parametrize("side", [1, 2, 8, 15, 30])
@@ -134,3 +153,13 @@ def test_sizes_boxes_and_faces_are_counted_from_runs_alone(shape):
         np.testing.assert_array_equal(table["num_pixels"], np.bincount(labels.ravel())[1:])
         for name, column in expected.items():
             np.testing.assert_array_equal(table[name], column, err_msg=name)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("shape", [(9,), (4, 67), (2, 3, 5), (2, 2, 3, 2, 2, 2)], ids=str)
+@pytest.mark.parametrize("update", ["swendsen_wang", "few_clusters"])
+def test_every_update_of_spins_is_made(update, shape):
+    chain = PottsSimulation(shape, 3, beta=0.8, start="hot", update=update, tile=2)
+    for found in chain.measure(3):
+        assert 0 <= -found.energy <= len(shape)
+    assert potts.random_words(np.arange(3, dtype=np.uint32), 0, 0, 0).shape == (3, 4)

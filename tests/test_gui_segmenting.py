@@ -7,6 +7,7 @@ from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
 from gui import MEASURE, SEGMENT, canvas, colors_on, open_form, run, settle
 from pictures import pictures
+from references import GRID_METHODS
 
 pytestmark = pytest.mark.gui
 
@@ -249,9 +250,8 @@ def test_devices_that_cannot_be_used_say_why(form):
 
 
 def test_all_methods_are_offered(form):
-    from equilabel import METHODS
 
-    assert list(form.fields.method.choices) == ["auto", *METHODS]
+    assert list(form.fields.method.choices) == ["auto", *GRID_METHODS]
 
 
 def test_a_layer_with_another_name_is_offered_by_it(viewer, form):

@@ -15,7 +15,7 @@ from equilabel.grid import Foreground, Grid
 from equilabel.kernels.cpu import run_table, runs
 from equilabel.labeling.output import Output
 from equilabel.neighborhood import offsets
-from references import expected_labels, number_in_raster_order
+from references import GRID_METHODS, expected_labels, number_in_raster_order
 from strategies import DTYPES, INTEGERS, LAYOUTS, WORDS, blobs, images, noise, questions
 
 SHAPES = [(70,), (9, 11), (4, 5, 6)]
@@ -199,7 +199,7 @@ def test_a_background_beyond_the_type_is_not_wrapped():
 # ------------------------------------------------------------------ methods
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("dtype", ["?", "i2", "u8"])
 @pytest.mark.parametrize(("shape", "connectivity"), [*KINDS, ((3, 1, 4, 3), 3)])
 def test_every_method_gives_the_same_labels(method, device, dtype, shape, connectivity):
@@ -216,7 +216,7 @@ def test_methods_have_other_words(method):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 def test_every_method_takes_every_layout(method, layout):
     check(LAYOUTS[layout](noise((5, 6), "i4", 3)), method=method)
 
@@ -224,7 +224,7 @@ def test_every_method_takes_every_layout(method, layout):
 # ------------------------------------------------------- empty, 0-d, large
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("dtype", ["?", "u1"])
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 3), (0, 1, 0), (2, 3, 0, 1, 2, 2)])
 def test_an_empty_image_has_no_labels(shape, dtype, method):
@@ -232,7 +232,7 @@ def test_an_empty_image_has_no_labels(shape, dtype, method):
     assert (labels.shape, labels.dtype, count) == (shape, np.int32, 0)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("value", [0, 1, 3, np.True_, np.uint8(9)])
 def test_an_image_without_axes_is_one_pixel(value, method):
     labels, count = label(np.array(value), return_num=True, method=method)
@@ -245,7 +245,7 @@ def test_an_image_may_be_a_list():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("shape", [(70_000,), (2, 70_000), (70_000, 3), (2, 70_000, 2)])
 def test_coordinates_beyond_sixteen_bits_are_kept_apart(shape, method):
     for connectivity in range(1, len(shape) + 1):
@@ -312,7 +312,7 @@ def check_stack(image, background, connectivity, **options):
     assert count == expected.max()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("dtype", ["?", "u1", "i4"])
 @pytest.mark.parametrize("shape", [(4, 9), (3, 5, 66), (3, 4, 3, 5), (2, 2, 3, 3, 3), (1, 5, 6)])
 def test_a_stack_is_labeled_image_by_image_and_numbered_on(shape, dtype, method):
@@ -375,7 +375,7 @@ def test_connectivity_counts_the_axes_of_one_image_of_a_stack():
 # ---------------------------------------------------------------------- out
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_labels_are_written_to_the_array_given(dtype, method):
     for image in (blobs((7, 70), "?"), blobs((7, 70), "i2", 3), blobs((4, 5, 1), "i2", 3)):
@@ -397,7 +397,7 @@ def test_the_array_given_may_have_any_layout(shape, layout):
 
 @pytest.mark.parametrize("layout", ["C", "F", "reversed", "every other"])
 @pytest.mark.parametrize("values", [2, 4])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 def test_the_image_itself_may_receive_its_labels(values, layout, method):
     image = LAYOUTS[layout](noise((9, 67), "u2", values))
     expected = expected_labels(image)
@@ -431,7 +431,7 @@ def test_the_array_given_may_hold_little_or_nothing(shape):
     assert (out == 1).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize(("dtype", "most"), [("i1", 127), ("u1", 255)])
 def test_a_type_too_small_for_the_labels_is_refused_before_anything_is_written(dtype, most, method):
     image = np.zeros(2 * most + 1, "u1")
@@ -482,7 +482,7 @@ def test_an_image_that_is_not_of_numbers_is_refused_with_a_remedy(dtype):
         label(np.zeros((2, 2), dtype))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4"])
 @pytest.mark.parametrize(("shape", "connectivity"), KINDS)
 def test_floats_that_are_whole_are_labeled_like_integers(shape, connectivity, dtype, method):
@@ -501,7 +501,7 @@ def check_floats(floats, labels, background, connectivity, method):
         np.testing.assert_array_equal(found, labels)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("wrong", [0.5, -1e-30, np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_floats_that_are_not_whole_are_refused_wherever_they_are(dtype, wrong, method):

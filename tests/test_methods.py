@@ -20,9 +20,9 @@ from equilabel.kernels.cpu import kalentev, komura, union_find
 from equilabel.kernels.cpu.roots import number
 from equilabel.methods import METHODS, Method, Option, check_ability, find_method, load_recipe
 from equilabel.neighborhood import offsets, pad
-from references import grid_of
+from references import GRID_METHODS, grid_of
 
-ROOTS = [method.name for method in METHODS.values() if method.answer == "roots"]
+ROOTS = [name for name in GRID_METHODS if METHODS[name].answer == "roots"]
 DTYPES = [np.dtype(code) for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
 SHAPES = [(23,), (9, 11), (5, 6, 7), (4, 3, 5, 4), (3, 2, 3, 3, 2), (2, 3, 1, 2, 2, 3)]
 NEIGHBORHOODS = [(shape, c) for shape in SHAPES for c in range(1, len(shape) + 1)]
@@ -341,7 +341,7 @@ def test_the_table_knows_each_method_by_its_own_name():
     assert set(METHODS) >= {"runs", "kalentev", "komura"}
 
 
-@pytest.mark.parametrize("name", ROOTS)
+@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].answer == "roots"])
 def test_published_methods_cite_their_paper_and_have_passes(name):
     assert "doi:" in METHODS[name].paper
     for device in METHODS[name].devices:
@@ -420,15 +420,17 @@ def test_kalentevs_analysis_moves_counts_and_loses_none():
 def test_a_method_asked_for_what_it_cannot_do_is_refused_with_those_that_can(monkeypatch):
     flat = Method("flat", "Rows only.", "", "roots", ranks=(1,), devices=("cpu",))
     monkeypatch.setitem(METHODS, "flat", flat)
-    able = [name for name in METHODS if name != "flat"]
+    able = [name for name in GRID_METHODS if name != "flat"]
     for rank, device in ((2, "cpu"), (1, "cuda")):
         with pytest.raises(ValueError, match="method must be one of") as caught:
             check_ability(flat, "grid", rank, device, {})
         assert str(caught.value) == (
             f"method must be one of {able} for a {rank}-dimensional grid on {device!r}; got 'flat'."
         )
-    with pytest.raises(ValueError, match=r"one of \[\] for a 2-dimensional graph on 'cpu'; got"):
-        check_ability(METHODS["komura"], "graph", 2, "cpu", {})
+    with pytest.raises(ValueError, match=r"one of \[\] for a 2-dimensional ring on 'cpu'; got"):
+        check_ability(METHODS["komura"], "ring", 2, "cpu", {})
+    with pytest.raises(ValueError, match=r"'komura', .* for a graph on 'cpu'; got 'runs'"):
+        check_ability(METHODS["runs"], "graph", None, "cpu", {})
     check_ability(flat, "grid", 1, "cpu", {})
 
 

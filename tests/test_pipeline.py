@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from equilabel import (
-    METHODS,
     DeviceUnavailableError,
     Segmentation,
     binarize,
@@ -21,6 +20,7 @@ from equilabel import (
 )
 from equilabel.cleanup import fill_holes
 from equilabel.pipeline import default_properties
+from references import GRID_METHODS
 from strategies import LAYOUTS, blobs, images, noise
 
 # Objects of 1, 2, 3, 4 and 6 pixels, brighter and brighter; the first touches a border.
@@ -197,7 +197,7 @@ def test_objects_on_any_border_are_dropped_if_asked_for(border):
     check_table(found, image)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 def test_objects_on_the_border_are_dropped_by_every_method_whatever_is_measured(method):
     """A method that counts sizes while it labels knows of no boxes."""
     options = {"threshold": 5, "method": method, "properties": ("area",)}
@@ -229,7 +229,7 @@ def test_all_options_together_keep_labels_and_table_together():
     check_table(found, image)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRID_METHODS)
 def test_the_method_is_used_and_told(method):
     found = segment(IMAGE, threshold=5, method=method)
     assert found.method == method

@@ -12,7 +12,12 @@ from equilabel import METHODS
 KERNELS = Path(equilabel.__file__).parent / "kernels"
 METHOD_FILES = Path(equilabel.__file__).parent / "methods"
 # Modules of one name on both devices, and the class of each whose methods others call.
-TWINS = ["accumulate", "histogram", "kalentev", "komura", "roots", "runs", "sources"]
+TWINS = [
+    *("accumulate", "apostolakis", "hawick_1", "hawick_2", "hawick_3", "hawick_a", "hawick_b"),
+    *("hawick_c", "hawick_d", "histogram", "index_labels", "kalentev", "kalentev_rowcol"),
+    *("komura", "komura_graph", "links", "potts", "roots", "runs", "sources", "union_find"),
+    *("weigel_relaxation", "weigel_sewing", "weigel_tiles"),
+]
 CLASSES = {"Accumulator": None, "LabelSource": {"__init__", "suffices"}, "RunSource": {"suffices"}}
 
 
@@ -27,7 +32,8 @@ def parameters(function):
 
 
 def is_kernel(function):
-    return any("njit" in ast.unparse(each) for each in function.decorator_list)
+    made = [ast.unparse(each) for each in function.decorator_list]
+    return any("njit" in each or each == "inlined" for each in made)
 
 
 def signatures(device, name):

@@ -1,17 +1,24 @@
 """Fast connected-component labeling and measurement for scientific images.
 
 Use `label` and `regionprops_table` in place of scikit-image's, `measure` for a table without an
-image of labels, `segment` for the whole way from an image to labels and a table, and `devices` to
-see what the work can run on; `PROPERTIES` lists what can be measured. Heavy libraries are loaded
-when they are first needed.
+image of labels, `segment` for the whole way from an image to labels and a table, `label_graph` for
+a `Graph` or `Bonds`, such as `lattices` makes, and `devices` to see what the work can run on;
+`PROPERTIES` lists what can be measured. `swendsen_wang` and `PottsSimulation` simulate spins on
+lattices by their clusters. Heavy libraries are loaded when they are first needed.
 """
 
 from . import starting as _starting  # noqa: F401 - first: what Ctrl-C does
+
+# isort: split
+from . import lattices
+from .bonds import Bonds
 from .devices import DeviceMemoryError, DeviceUnavailableError, devices
-from .labeling import label, measure
+from .graphs import Graph
+from .labeling import label, label_graph, measure
 from .measuring import PROPERTIES, regionprops_table
 from .methods import METHODS
 from .pipeline import Segmentation, segment
+from .simulation import PottsSimulation, swendsen_wang
 from .thresholding import binarize, smooth
 
 __version__ = "0.1.0"
@@ -19,14 +26,20 @@ __version__ = "0.1.0"
 __all__ = [
     "METHODS",
     "PROPERTIES",
+    "Bonds",
     "DeviceMemoryError",
     "DeviceUnavailableError",
+    "Graph",
+    "PottsSimulation",
     "Segmentation",
     "binarize",
     "devices",
     "label",
+    "label_graph",
+    "lattices",
     "measure",
     "regionprops_table",
     "segment",
     "smooth",
+    "swendsen_wang",
 ]

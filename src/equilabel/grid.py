@@ -131,6 +131,12 @@ class Grid:
         return self._beside(np.array(self.shape, np.int64), earlier, offsets)
 
     @cached_property
+    def full(self) -> tuple[Array, Array, Array]:
+        """As `half`, with the steps to all neighbors: (ndim,), (K, ndim) and (K,)."""
+        offsets = self.steps @ neighborhood.strides(self.shape)
+        return self._beside(np.array(self.shape, np.int64), self.steps, offsets)
+
+    @cached_property
     def padding(self) -> Padding:
         """The image laid into a frame of background, so that no step leaves it."""
         rows, size, jumps, shifts = neighborhood.pad(self.shape, self.steps)

@@ -14,9 +14,9 @@ import warnings
 import numpy as np
 from skimage import measure
 
-from equilabel import METHODS, PROPERTIES, label, regionprops_table
+from equilabel import PROPERTIES, label, regionprops_table
 from equilabel import measure as measure_regions
-from references import expected_labels, label_each_value, number_in_raster_order
+from references import GRID_METHODS, expected_labels, label_each_value, number_in_raster_order
 from strategies import DTYPES, LAYOUTS, WORDS, blobs
 
 from . import Counts
@@ -91,7 +91,7 @@ def attack_labels(rng):
     background = draw_background(rng, image)
     truth = expected(image, background, connectivity, stacked)
     options = {"connectivity": connectivity, "stacked": stacked, "return_num": True}
-    for method in METHODS:
+    for method in GRID_METHODS:
         for out in (None, np.full(image.shape, 77, np.int64)):
             labels, count = label(image, background, method=method, out=out, **options)
             if not np.array_equal(labels, truth) or count != truth.max(initial=0):

@@ -9,6 +9,7 @@ from equilabel.measuring import make_request
 
 from .checks import NO_OPTIONS, make_problem, problem_of
 from .execute import solve
+from .graphs import label_graph
 from .measure import measure
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
     from equilabel.devices import Device
 
-__all__ = ["label", "measure", "problem_of", "solve"]
+__all__ = ["label", "label_graph", "measure", "problem_of", "solve"]
 
 
 @overload

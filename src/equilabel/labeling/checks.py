@@ -63,7 +63,7 @@ def problem_of(
     on_host = device == "auto" and type(image) is np.ndarray
     where = "cpu" if on_host else resolve(device, image)
     if row is not AUTO or options:  # which knows all grids
-        check_ability(row, "grid", axes, where.partition(":")[0], options)
+        check_ability(row, "grid", axes - stacked, where.partition(":")[0], options)
     hops = check_connectivity(connectivity, image.ndim - stacked)
     room = None if out is None else check_out(out, image)
     return Problem(image, foreground, hops, stacked, row, where, room, options)

@@ -23,6 +23,32 @@ __all__ = [
     "load_recipe",
 ]
 
+HAWICK = (
+    "K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA, "
+    "Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002"
+)
+KALENTEV = (
+    "O. Kalentev, A. Rai, S. Kemnitz, R. Schneider, Connected component labeling on a 2D grid "
+    "using CUDA, J. Parallel Distrib. Comput. 71 (2011) 615-620, doi:10.1016/j.jpdc.2010.10.012"
+)
+WEIGEL = (
+    "M. Weigel, Connected-component identification and cluster update on graphics processing "
+    "units, Phys. Rev. E 84 (2011) 036709, doi:10.1103/PhysRevE.84.036709"
+)
+TILES: dict[str, Option] = {
+    "tile": Option(
+        int,
+        16,
+        "Edge of the tiles, in elements. A tile has at most 4096.",
+        limits={0: (2, 64), 1: (2, 64), 2: (2, 64), 3: (2, 16)},
+    ),
+    "local": Option(
+        str,
+        "self_labeling",
+        "How tiles are labeled.",
+        choices=("self_labeling", "union_find", "breadth_first"),
+    ),
+}
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -36,11 +62,7 @@ METHODS: dict[str, Method] = {
         Method(
             name="kalentev",
             summary="Lower every label to the lowest nearby and shorten the chains, until stable.",
-            paper=(
-                "O. Kalentev, A. Rai, S. Kemnitz, R. Schneider, Connected component labeling on a "
-                "2D grid using CUDA, J. Parallel Distrib. Comput. 71 (2011) 615-620, "
-                "doi:10.1016/j.jpdc.2010.10.012"
-            ),
+            paper=KALENTEV,
             answer="roots",
             aliases=("label_equivalence",),
             accumulates=True,
@@ -54,20 +76,135 @@ METHODS: dict[str, Method] = {
             ),
             answer="roots",
             aliases=("generalized",),
+            domains=("grid", "bonds", "graph"),
+        ),
+        Method(
+            name="kalentev_rowcol",
+            summary="Unify rows, then columns, by reduction in shared memory, until stable.",
+            paper=KALENTEV,
+            answer="roots",
+            options={
+                "segment": Option(
+                    int,
+                    1024,
+                    "Elements of a line that a block of threads unifies at once.",
+                    choices=(64, 128, 256, 512, 1024),
+                )
+            },
+        ),
+        Method(
+            name="hawick_a",
+            summary="Take the lowest label among the neighbors, until stable (Kernel A).",
+            paper=HAWICK,
+            answer="roots",
+        ),
+        Method(
+            name="hawick_b",
+            summary="Take the lowest label nearby and propagate it in tiles (Kernel B).",
+            paper=HAWICK,
+            answer="roots",
+            options={
+                "tile_size": Option(
+                    int,
+                    256,
+                    "Elements of a tile, which a block of threads labels in shared memory.",
+                    choices=(64, 128, 256, 512, 1024),
+                )
+            },
+        ),
+        Method(
+            name="hawick_c",
+            summary="Carry the lowest label along every line, forth and back (Kernel C).",
+            paper=HAWICK,
+            answer="roots",
+        ),
+        Method(
+            name="hawick_d",
+            summary="Refer each label to the lowest one it touches, resolve, relabel (Kernel D).",
+            paper=HAWICK,
+            answer="roots",
+        ),
+        Method(
+            name="hawick_1",
+            summary="Compare the colors at both ends of every edge, until none changes.",
+            paper=HAWICK,
+            answer="roots",
+            domains=("graph",),
+        ),
+        Method(
+            name="hawick_2",
+            summary="Compare vertices that changed with their neighbors, until none changes.",
+            paper=HAWICK,
+            answer="roots",
+            domains=("graph",),
+        ),
+        Method(
+            name="hawick_3",
+            summary="Search breadth-first through one component after the other.",
+            paper=HAWICK,
+            answer="roots",
+            domains=("graph",),
+        ),
+        Method(
+            name="union_find",
+            summary=(
+                "Unite two edges of every vertex, then all others outside the largest component."
+            ),
+            paper=(
+                "After J. Jaiganesh, M. Burtscher, A high-performance connected components "
+                "implementation for GPUs, HPDC '18 (2018) 92-104, doi:10.1145/3208040.3208041; "
+                "M. Sutton, T. Ben-Nun, A. Barak, Optimizing parallel graph connectivity "
+                "computation via subgraph sampling, IPDPS (2018) 12-21, "
+                "doi:10.1109/IPDPS.2018.00012"
+            ),
+            answer="roots",
+            domains=("graph",),
+        ),
+        Method(
+            name="weigel_sewing",
+            summary="Label tiles by themselves, then sew pairs of them together, level by level.",
+            paper=WEIGEL,
+            answer="roots",
             domains=("grid", "bonds"),
+            ranks=(0, 1, 2, 3),
+            options=TILES,
+        ),
+        Method(
+            name="weigel_relaxation",
+            summary="Label tiles by themselves, then exchange labels across borders, until stable.",
+            paper=WEIGEL,
+            answer="roots",
+            domains=("grid", "bonds"),
+            ranks=(0, 1, 2, 3),
+            options=TILES,
+        ),
+        Method(
+            name="apostolakis",
+            summary="Carry labels along connections at distances 1, 2, 4, ..., until stable.",
+            paper=(
+                "J. Apostolakis, P. Coddington, E. Marinari, A multi-grid cluster labeling scheme, "
+                "Europhys. Lett. 17 (1992) 189-194, doi:10.1209/0295-5075/17/3/001"
+            ),
+            answer="roots",
+            domains=("grid", "bonds"),
+            ranks=(0, 1, 2, 3),
         ),
     )
 }
 AUTO = METHODS["runs"]
+FASTEST = ("runs", "union_find")  # of those that know a domain, "auto" is the first
+WORDS = {"bonds": "lattice of bonds"}  # for kinds of domains
 
 
-def find_method(name: str) -> Method:
+def find_method(name: str, domain: str = "grid") -> Method:
     """Find a method by its name or by another word for it.
 
     Parameters
     ----------
     name : str
-        A key of `METHODS`, an alias of one, or "auto": the fastest, which is "runs".
+        A key of `METHODS`, an alias of one, or "auto": the fastest, which is "runs" for images.
+    domain : str
+        Kind of the domain, for "auto".
 
     Returns
     -------
@@ -83,11 +220,14 @@ def find_method(name: str) -> Method:
     --------
     >>> find_method("auto").name
     'runs'
+    >>> find_method("auto", "graph").name
+    'union_find'
     >>> find_method("label_equivalence").name
     'kalentev'
     """
     if name == "auto":
-        return AUTO
+        able = [each for each in (*FASTEST, *METHODS) if domain in METHODS[each].domains]
+        return METHODS[able[0]] if able else AUTO
     words = METHODS | {alias: row for row in METHODS.values() for alias in row.aliases}
     if isinstance(name, str) and name in words:
         return words[name]
@@ -98,7 +238,7 @@ def find_method(name: str) -> Method:
 
 
 def check_ability(
-    method: Method, domain: str, rank: int, device: str, options: Mapping[str, Any]
+    method: Method, domain: str, rank: int | None, device: str, options: Mapping[str, Any]
 ) -> None:
     """Raise an error unless a method can label such a domain there, with these options.
 
@@ -106,8 +246,9 @@ def check_ability(
     ----------
     domain : str
         Kind of the domain, such as "grid".
-    rank : int
-        Number of its axes.
+    rank : int or None
+        Number of its axes, without the one that counts images of a stack; None for a graph, which
+        has none.
     device : str
         Kind of device, "cpu" or "cuda".
     options : mapping
@@ -125,22 +266,23 @@ def check_ability(
     --------
     >>> check_ability(METHODS["komura"], "grid", 3, "cpu", {})
     """
-    if not (domain in method.domains and rank in method.ranks and device in method.devices):
-        able = [
-            row.name
-            for row in METHODS.values()
-            if domain in row.domains and rank in row.ranks and device in row.devices
-        ]
-        message = (
-            f"method must be one of {able} for a {rank}-dimensional {domain} on "
-            f"{device!r}; got {method.name!r}."
-        )
+
+    def able(row: Method) -> bool:
+        known = rank is None or rank in row.ranks
+        return domain in row.domains and known and device in row.devices
+
+    if not able(method):
+        names = [row.name for row in METHODS.values() if able(row)]
+        what = WORDS.get(domain, domain)
+        if rank is not None:
+            what = f"{rank}-dimensional {what}"
+        message = f"method must be one of {names} for a {what} on {device!r}; got {method.name!r}."
         raise ValueError(message)
     for name, value in options.items():
-        _check_option(method, name, value)
+        _check_option(method, name, value, rank)
 
 
-def _check_option(method: Method, name: str, value: Any) -> None:
+def _check_option(method: Method, name: str, value: Any, rank: int | None) -> None:
     """Raise TypeError or ValueError unless a method has an option that takes a value."""
     if name not in method.options:
         owners = [row.name for row in METHODS.values() if name in row.options]
@@ -149,12 +291,18 @@ def _check_option(method: Method, name: str, value: Any) -> None:
         message = f"method {method.name!r} takes {known}; got {name!r}.{remedy}"
         raise TypeError(message)
     option = method.options[name]
-    if not isinstance(value, option.type):
+    given = value
+    if not isinstance(given, option.type):
         message = f"{name} must be of type {option.type.__name__}; got {value!r}."
         raise TypeError(message)
     if option.choices and value not in option.choices:
         message = f"{name} must be one of {list(option.choices)}; got {value!r}."
         raise ValueError(message)
+    if option.limits and rank is not None:
+        least, most = option.limits[rank]
+        if not least <= value <= most:
+            message = f"{name} must be {least} to {most} for {rank} axes; got {value!r}."
+            raise ValueError(message)
 
 
 @cache

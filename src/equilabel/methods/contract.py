@@ -63,12 +63,15 @@ class Option:
         What it changes, in one sentence.
     choices : tuple
         The values allowed; empty for any of the type.
+    limits : mapping of int to (int, int)
+        For each number of axes, the least and the greatest value; empty for any.
     """
 
     type: type
     default: Any
     meaning: str
     choices: tuple[Any, ...] = ()
+    limits: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,8 @@ class Method:
     domains : tuple of str
         Kinds of domains that it labels.
     ranks : tuple of int
-        Numbers of axes that it knows, axes of length 1 aside.
+        Numbers of axes that it knows, axes of length 1 and the one that counts the images of a
+        stack aside.
     devices : tuple of str
         Devices that have its passes.
     options : mapping of str to Option

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import komura_bonds
+from . import komura_bonds, komura_graph
 from .caching import njit
 from .union_find import root_of, unite_roots
 
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.bonds import Bonds
+    from equilabel.graphs import Graph
     from equilabel.grid import Grid
 
 
-def initialize(domain: Grid | Bonds) -> NDArray[np.int64]:
+def initialize(domain: Grid | Bonds | Graph) -> NDArray[np.int64]:
     """Label every foreground element with its lowest neighbor, or itself."""
     if domain.kind == "bonds":
         return np.asarray(komura_bonds.label_sites(domain.open.reshape(-1), *domain.arrays))
+    if domain.kind == "graph":
+        return komura_graph.initialize(domain)
     return np.asarray(label_elements(*domain.values, *domain.half))
 
 
@@ -35,10 +38,12 @@ def analyze(labels: NDArray[np.int64]) -> None:
     resolve_chains(labels)
 
 
-def reduce_labels(domain: Grid | Bonds, labels: NDArray[np.int64]) -> None:
+def reduce_labels(domain: Grid | Bonds | Graph, labels: NDArray[np.int64]) -> None:
     """Unite every element with its residual list."""
     if domain.kind == "bonds":
         komura_bonds.unite_sites(labels, domain.open.reshape(-1), *domain.arrays)
+    elif domain.kind == "graph":
+        komura_graph.reduce_labels(domain, labels)
     else:
         unite_residual(labels, domain.values[0], *domain.half)
 

@@ -1,6 +1,26 @@
-"""Union-find: forests of indices, ``parents[i] <= i``, whose roots are their own parents."""
+"""Union-find: forests of indices, ``parents[i] <= i``, whose roots are their own parents.
 
+At the end are the passes of the method of this name, on graphs, in threads.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equilabel import threads
+
+from . import graph_unions
 from .caching import inlined, njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
+    from equilabel.graphs import Graph
+
+SAMPLE = 1024  # vertices among which the largest component is looked for
 
 
 @inlined
@@ -72,3 +92,51 @@ def atomic_min(parents, index, root):
     if root < before:
         parents[index] = root
     return before
+
+
+# --------------------------------------------------------- passes, on graphs
+
+
+def initialize(domain: Graph) -> HostArray:
+    """Point every vertex at a smaller neighbor among its first ones, or at itself."""
+    size = domain.size
+    parents: HostArray = np.empty(size, np.int32 if size <= np.iinfo(np.int32).max else np.int64)
+    graph = domain.offsets, domain.neighbors, parents
+    threads.each(graph_unions.point_at_smaller, [(*graph, *each) for each in _ranges(parents)])
+    return parents
+
+
+def compress(parents: HostArray) -> None:
+    """Point every vertex at its root."""
+    threads.each(graph_unions.compress_range, [(parents, *each) for each in _ranges(parents)])
+
+
+def unite_first(domain: Graph, parents: HostArray) -> None:
+    """Unite every vertex with its first neighbors."""
+    graph = domain.offsets, domain.neighbors, parents
+    threads.each(graph_unions.unite_first_arcs, [(*graph, *each) for each in _ranges(parents)])
+
+
+def find_largest(parents: HostArray) -> int:
+    """Return the root that most of a sample of vertices have."""
+    spread = np.arange(SAMPLE, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    sample = parents[spread % np.uint64(parents.size)]
+    roots, counts = np.unique(sample, return_counts=True)
+    return int(roots[counts.argmax()])
+
+
+def unite_rest(domain: Graph, parents: HostArray, largest: int) -> None:
+    """Unite vertices that have another root with their other neighbors."""
+    graph = domain.offsets, domain.neighbors, parents, largest
+    threads.each(graph_unions.unite_other_arcs, [(*graph, *each) for each in _ranges(parents)])
+
+
+def finish(parents: HostArray) -> NDArray[np.int64]:
+    """Return the root of every vertex."""
+    compress(parents)
+    return parents.astype(np.int64, copy=False)
+
+
+def _ranges(parents: HostArray) -> list[tuple[int, int]]:
+    """Cut the vertices into ranges, some for each thread."""
+    return threads.ranges(parents.size, 4 * parents.size)

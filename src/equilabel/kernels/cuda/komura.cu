@@ -3,35 +3,8 @@
 // Labels are flat indices, -1 for background; a label is at most the index of the element that bears
 // it. The list of neighbors of an element holds its earlier neighbors of equal value, the lowest
 // first; the residual list is the same list without its first entry. Neither is stored.
+#include "neighbors.cuh"
 #include "union_find.cuh"
-
-// Where an element stands, to tell which steps stay inside the image.
-template <int rank>
-struct Place {
-    Index coordinates[rank];
-
-    __device__ Place(Index element, const Index* __restrict__ shape)
-    {
-#pragma unroll
-        for (int axis = rank - 1; axis > 0; --axis) {
-            const Index rest = element / shape[axis];
-            coordinates[axis] = element - rest * shape[axis];
-            element = rest;
-        }
-        coordinates[0] = element;
-    }
-
-    __device__ bool inside(const Index* __restrict__ step, const Index* __restrict__ shape) const
-    {
-        bool inside = true;
-#pragma unroll
-        for (int axis = 0; axis < rank; ++axis) {
-            const Index there = coordinates[axis] + step[axis];
-            inside = inside && 0 <= there && there < shape[axis];
-        }
-        return inside;
-    }
-};
 
 // Step (i): the label is the lowest neighbor, or the element itself.
 template <typename Pixel, int rank>

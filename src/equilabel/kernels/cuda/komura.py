@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 import cupy
 
+from . import komura_graph
 from ._compile import Kernel, kernel, launch
 
 if TYPE_CHECKING:
     from equilabel.bonds import Bonds
+    from equilabel.graphs import Graph
     from equilabel.grid import Grid
 
 
-def initialize(domain: Grid | Bonds) -> cupy.ndarray:
+def initialize(domain: Grid | Bonds | Graph) -> cupy.ndarray:
     """Label every foreground element with its lowest neighbor, or itself."""
+    if domain.kind == "graph":
+        return komura_graph.initialize(domain)
     if domain.kind == "bonds":
         labels = cupy.empty(domain.size, cupy.int64)
         kind = f"{domain.open.dtype.str[1:]}, {domain.rank}"
@@ -45,8 +49,11 @@ def analyze(labels: cupy.ndarray) -> None:
     launch(kernel("komura", "analyze"), labels.size, labels.size, labels)
 
 
-def reduce_labels(domain: Grid | Bonds, labels: cupy.ndarray) -> None:
+def reduce_labels(domain: Grid | Bonds | Graph, labels: cupy.ndarray) -> None:
     """Unite every element with its residual list (Algorithm 1)."""
+    if domain.kind == "graph":
+        komura_graph.reduce_labels(domain, labels)
+        return
     if domain.kind == "bonds":
         kind = f"{domain.open.dtype.str[1:]}, {domain.rank}"
         _over_sites(kernel("komura_bonds", f"unite_sites<{kind}>"), domain, labels)

@@ -26,9 +26,11 @@ def device_field() -> ComboBox:
 
 def method_field() -> ComboBox:
     """Make a field for the method, with a tool tip for each."""
-    field = ComboBox(name="method", label="Method", choices=["auto", *equilabel.METHODS])
+    rows = [row for row in equilabel.METHODS.values() if "grid" in row.domains]
+    choices = ["auto", *(row.name for row in rows)]
+    field = ComboBox(name="method", label="Method", choices=choices)
     lines = ["Labeling algorithm: all give the same labels. 'auto' is the fastest."]
-    for number, method in enumerate(equilabel.METHODS.values(), start=1):
+    for number, method in enumerate(rows, start=1):
         lines.append(f"{method.name}: {method.summary}")
         field.native.model().item(number).setToolTip(method.summary)
     field.tooltip = "\n".join(lines)

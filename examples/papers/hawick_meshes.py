@@ -1,0 +1,153 @@
+"""Figures 18 and 19 of Hawick et al. (2010): Kernels A to D on fields of an alloy and on spirals.
+
+The paper averages over a simulation of 16384 steps that is labeled every 128; here the fields are
+those after the steps of `STEPS` of a solver with larger steps. Both phases are labeled, with 4
+neighbors. Kernel D on a CPU stands for the paper's "CPU II", which is the same algorithm in serial.
+Noise is added, which the paper has not. Run as ``python hawick_meshes.py --device cuda``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.devices import fetch
+from equilabel.samples import percolation, spiral
+from experiment import (
+    Clock,
+    Figure,
+    arguments,
+    claim,
+    grow,
+    labeler,
+    phase_grid,
+    row,
+    show,
+    store,
+    values,
+)
+from pictures import cahn_hilliard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SIZES, QUICK = (256, 512, 1024, 2048, 4096), (64, 128, 256)
+STEPS = (32, 128, 512)
+KERNELS = {"D": "hawick_d", "C": "hawick_c", "B": "hawick_b", "A": "hawick_a"}
+FIGURES = {
+    "Figure 18": Figure("Cahn-Hilliard fields, mean over the stages of separation", "side"),
+    "Figure 19": Figure("Spirals one pixel wide", "side"),
+    "noise": Figure("Noise of 0.5 (not in the paper)", "side"),
+}
+
+
+def run(
+    device: str,
+    sizes: tuple[int, ...],
+    clock: Clock,
+    steps: tuple[int, ...] = STEPS,
+    limit: float = 8.0,
+) -> list[dict[str, Any]]:
+    """Label all fields by all kernels; a kernel is extrapolated where it takes over `limit` s."""
+    small = phase_grid(np.eye(8, dtype=np.uint8), device)
+    clock.warm(*(labeler(method, small, device) for method in KERNELS.values()))
+    rows, rounds = [], {}
+    for figure, make, part in (
+        ("Figure 18", lambda side: list(cahn_hilliard(side, steps, device)), 0.5),
+        ("Figure 19", lambda side: [two_spirals(side)], 0.8),
+        ("noise", lambda side: [percolation((side, side), 0.5).view(np.uint8)], 1.0),
+    ):
+        domains = {side: [phase_grid(each, device) for each in make(side)] for side in sizes}
+        time_left = clock.share(part)
+        for name, method in KERNELS.items():
+            own = time_left.share(1 / (4 - list(KERNELS).index(name)))
+            for side, ms, found in grow(own, sizes, calls(domains, method, device), limit):
+                share = ms / len(domains[side])
+                rows.append(row(figure, name, side, share, extrapolated=found is None))
+                if found is not None:
+                    rounds[figure, name, side] = max(each.rounds for each in found)
+                    series = f"{name}, rounds"
+                    rows.append(row(figure, series, side, rounds[figure, name, side], unit=""))
+        if figure == "Figure 18":
+            rows += on_the_cpu(figure, domains, sizes, clock, limit)
+        del domains
+    return rows + claims(rows)
+
+
+def two_spirals(side: int) -> Any:
+    """Draw a spiral in an image with an even number of rows; what it leaves is a second one."""
+    image = np.zeros((side, side), np.uint8)
+    odd = side - 1 + side % 2
+    image[:odd, :odd] = spiral(odd)
+    return image
+
+
+def calls(
+    domains: dict[int, list[Any]], method: str, device: str
+) -> Callable[[int], Callable[[], list[Any]]]:
+    """Return for each size a call that labels all fields of it."""
+
+    def make(side: int) -> Callable[[], list[Any]]:
+        runs = [labeler(method, domain, device) for domain in domains[side]]
+        return lambda: [run() for run in runs]
+
+    return make
+
+
+def on_the_cpu(
+    figure: str, domains: dict[int, list[Any]], sizes: tuple[int, ...], clock: Clock, limit: float
+) -> list[dict[str, Any]]:
+    """Label the fields by Kernel D on the CPU, if they were labeled on a GPU."""
+    if clock.device == "cpu":
+        return []
+    own = Clock("cpu", min(clock.left(), 3 * limit), rounds=2)
+    here = {
+        side: [phase_grid(fetch(grid.pixels), "cpu") for grid in domains[side][-1:]]
+        for side in sizes
+    }
+    own.warm(*(calls(here, "hawick_d", "cpu")(sizes[0]) for _ in range(1)))
+    return [
+        row(figure, "D on the CPU", side, ms, extrapolated=found is None)
+        for side, ms, found in grow(own, sizes, calls(here, "hawick_d", "cpu"), limit)
+    ]
+
+
+def claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Compare what the text of the paper concludes (Sections 6.3.1 and 6.3.2)."""
+    found = []
+    fields = {name: values(rows, "Figure 18", name) for name in (*KERNELS, "D on the CPU")}
+    curls = {name: values(rows, "Figure 19", name) for name in KERNELS}
+    sides = sorted(fields["D"])
+    best = [min(KERNELS, key=lambda name: fields[name].get(side, np.inf)) for side in sides]
+    text = "Kernel D is the fastest on fields of every size"
+    found.append(claim("Figure 18", text, "D", " ".join(best), set(best) == {"D"}))
+    wins = [side for side in sides if fields["C"].get(side, np.inf) < fields["B"].get(side, 0)]
+    text = "side from which on Kernel C is faster than Kernel B on fields"
+    found.append(claim("Figure 18", text, "1024", str(min(wins, default="none")), 1024 in wins))
+    last = sides[-1]
+    if last in fields["D on the CPU"]:
+        ratio = fields["D on the CPU"][last] / fields["D"][last]
+        text = "Kernel D on the CPU over it on the GPU, largest field"
+        found.append(claim("Figure 18", text, "13", f"{ratio:.0f}", ratio > 5))
+    last = max(curls["A"], default=0)
+    if last in curls["D"] and last in fields["A"]:
+        note = f" of {last} x {last} (4096 in the paper)"
+        ratio = curls["A"][last] / curls["D"][last]
+        text = "Kernel A over Kernel D on spirals" + note
+        holds = ratio > 450_000 * (last / 4096) ** 2 / 10
+        found.append(claim("Figure 19", text, "450,000", f"{ratio:,.0f}", holds))
+        ratio = curls["A"][last] / fields["A"][last]
+        text = "Kernel A on spirals over Kernel A on fields" + note
+        found.append(claim("Figure 19", text, "600", f"{ratio:,.0f}", ratio > 10))
+        ratio = curls["D"][last] / fields["D"][last]
+        text = "Kernel D on spirals over Kernel D on fields" + note
+        found.append(claim("Figure 19", text, "less than 1", f"{ratio:.2f}", ratio < 1))
+    return found
+
+
+if __name__ == "__main__":
+    chosen = arguments(__doc__, SIZES, QUICK)
+    results = run(chosen.device, tuple(chosen.sizes), Clock(chosen.device, chosen.seconds))
+    show(results)
+    print(store(chosen.out, "hawick_meshes", FIGURES, results, chosen.device))

@@ -1,0 +1,276 @@
+"""Who is a neighbor of whom in a graph: checked, and brought into compressed sparse rows.
+
+Arrays are of NumPy or CuPy, and stay where they are.
+"""
+
+from __future__ import annotations
+
+import operator
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from equilabel import neighborhood
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
+    from equilabel.bonds import Bonds
+
+Asymmetric = Literal["refuse", "symmetrize"]
+CHOICES = ("refuse", "symmetrize")
+MOST = 3_037_000_499  # vertices whose pairs can be numbered in 63 bits
+SHORT = np.iinfo(np.int32).max
+
+
+def as_array(values: Any) -> Array:
+    """Take an array of CuPy as it is, and anything else as one of NumPy."""
+    held = type(values).__module__.partition(".")[0] == "cupy"
+    return values if held else np.asarray(values)
+
+
+def as_indices(values: Any, name: str) -> Array:
+    """Return an array of int32 or int64, or raise TypeError if it is not of integers."""
+    array = as_array(values)
+    if array.size == 0 and array.dtype.kind == "f":  # an empty list
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "ui":
+        message = f"{name} must be an array of integers; got {array.dtype}. Convert it."
+        raise TypeError(message)
+    if array.dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.int64).max:
+        message = f"{name} must fit into 64 bits with a sign; got {int(array.max())}."
+        raise ValueError(message)
+    narrow = array.dtype.itemsize < 4 or array.dtype.str[1:] == "i4"
+    return array.astype(np.int32 if narrow else np.int64, copy=False)
+
+
+def check_choice(asymmetric: str) -> None:
+    """Raise ValueError unless this is a way to treat arcs in one direction alone."""
+    if asymmetric not in CHOICES:
+        message = f"asymmetric must be one of {list(CHOICES)}; got {asymmetric!r}."
+        raise ValueError(message)
+
+
+def check_ends(sources: Any, targets: Any) -> tuple[Array, Array]:
+    """Return the two ends of each edge, or raise ValueError for other shapes."""
+    if targets is None:
+        pairs = as_indices(sources, "sources")
+        if pairs.size == 0:
+            pairs = pairs.reshape(0, 2)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            message = (
+                f"sources must have shape (M, 2) if targets is not given; got {pairs.shape}. "
+                "Pass one array of pairs, or both ends as two arrays."
+            )
+            raise ValueError(message)
+        return pairs[:, 0], pairs[:, 1]
+    one, other = as_indices(sources, "sources"), as_indices(targets, "targets")
+    if one.ndim != 1 or one.shape != other.shape:
+        message = (
+            "sources and targets must be two arrays of one length; got shapes "
+            f"{one.shape} and {other.shape}."
+        )
+        raise ValueError(message)
+    return one, other
+
+
+def check_size(size: int | None, *ends: Array) -> int:
+    """Return the number of vertices; raise ValueError if an end is none of them."""
+    least, most = 0, -1
+    for vertices in ends:
+        if vertices.size:
+            least = min(least, int(vertices.min()))
+            most = max(most, int(vertices.max()))
+    if size is None:
+        count = most + 1
+    else:
+        try:
+            count = operator.index(size)
+        except TypeError as error:
+            message = f"size must be a whole number of vertices; got {size!r}."
+            raise TypeError(message) from error
+        if count < 0:
+            message = f"size must be 0 or more; got {size!r}."
+            raise ValueError(message)
+    if least < 0 or most >= count:
+        wrong = least if least < 0 else most
+        message = (
+            f"vertices must be 0 to {count - 1}, as there are {count}; got {wrong}. "
+            "Pass a larger size=, or indices from 0."
+        )
+        raise ValueError(message)
+    if count > MOST:
+        message = (
+            f"a graph must have at most {MOST} vertices to be sorted; got {count}. "
+            "Pass sorted, symmetric arrays to Graph(offsets, neighbors) itself."
+        )
+        raise ValueError(message)
+    return count
+
+
+def check_csr(offsets: Any, neighbors: Any) -> tuple[Array, Array]:
+    """Return both arrays, or raise ValueError unless they describe lists of neighbors."""
+    starts, ends = as_indices(offsets, "offsets"), as_indices(neighbors, "neighbors")
+    if starts.ndim != 1 or ends.ndim != 1 or not starts.size:
+        message = (
+            "offsets and neighbors must have one axis, and offsets an entry more than there are "
+            f"vertices; got shapes {starts.shape} and {ends.shape}."
+        )
+        raise ValueError(message)
+    rises = bool((starts[1:] >= starts[:-1]).all())
+    if not rises or int(starts[0]) != 0 or int(starts[-1]) != ends.size:
+        message = (
+            f"offsets must rise from 0 to the number of neighbors, {ends.size}; got "
+            f"{int(starts[0])} to {int(starts[-1])}{'' if rises else ', falling in between'}."
+        )
+        raise ValueError(message)
+    check_size(int(starts.size) - 1, ends)
+    return starts, ends
+
+
+def sources(offsets: Array, neighbors: Array) -> Array:
+    """Return the vertex that each arc starts from, (A,), of the type of `neighbors`."""
+    vertices = np.arange(offsets.size - 1, dtype=neighbors.dtype, like=neighbors)
+    found: Array = np.repeat(vertices, offsets[1:] - offsets[:-1])
+    return found
+
+
+def from_arcs(
+    one: Array, other: Array, size: int, *, both: bool, unique: bool = False
+) -> tuple[Array, Array]:
+    """Sort arcs by source and target; return offsets and neighbors of the narrowest types.
+
+    Parameters
+    ----------
+    both : bool
+        Whether each arc stands for both directions.
+    unique : bool
+        Whether repeated arcs are dropped.
+    """
+    keys = _keys(one, other, size)
+    if both:
+        keys = np.concatenate([keys, _keys(other, one, size)])
+    if unique:
+        keys = np.unique(keys)
+    else:
+        keys.sort()
+    first = keys // max(size, 1)
+    vertex = np.int32 if size <= SHORT else np.int64
+    neighbors = (keys - first * size).astype(vertex)
+    count = np.int32 if keys.size <= SHORT else np.int64
+    offsets = np.zeros(size + 1, count, like=keys)
+    if size:
+        offsets[1:] = np.cumsum(np.bincount(first, minlength=size))
+    return offsets, neighbors
+
+
+def symmetric(offsets: Array, neighbors: Array, asymmetric: str) -> tuple[Array, Array]:
+    """Return arcs that are there in both directions; raise ValueError if that is not allowed."""
+    size = int(offsets.size) - 1
+    one, other = sources(offsets, neighbors), neighbors
+    forth, back = np.unique(_keys(one, other, size)), np.unique(_keys(other, one, size))
+    if forth.size == back.size and bool((forth == back).all()):
+        return offsets, neighbors
+    if asymmetric == "symmetrize":
+        return from_arcs(one, other, size, both=True, unique=True)
+    alone = int(np.setdiff1d(forth, back)[0])
+    i, j = divmod(alone, size)
+    message = (
+        f"neighbors must be symmetric; got {j} as a neighbor of {i}, but not {i} as one of {j}. "
+        "Pass asymmetric='symmetrize' to add what is missing."
+    )
+    raise ValueError(message)
+
+
+def _keys(one: Array, other: Array, size: int) -> Array:
+    """Return a number for each pair of vertices."""
+    return one.astype(np.int64) * size + other
+
+
+# ---------------------------------------------------------------- other forms
+
+
+def from_table(neighbors: Any, size: int | None) -> tuple[Array, Array]:
+    """Turn Komura's list of neighbors into offsets and neighbors."""
+    table = as_indices(neighbors, "neighbors")
+    if table.ndim == 1 and size is not None and size > 0 and table.size % size == 0:
+        table = table.reshape(-1, size)
+    if table.ndim != 2 or size not in (None, table.shape[1]):
+        message = (
+            "neighbors must have shape (K, N), or be flat with K * N entries and size=N; got shape "
+            f"{table.shape} and size={size!r}."
+        )
+        raise ValueError(message)
+    if table.size and int(table.min()) < -1:
+        message = f"neighbors must be vertices, or -1 for none; got {int(table.min())}."
+        raise ValueError(message)
+    check_size(int(table.shape[1]), table[table >= 0])
+    there = table.T >= 0
+    offsets = np.zeros(table.shape[1] + 1, np.int64, like=table)
+    offsets[1:] = np.cumsum(there.sum(axis=1))
+    return offsets, table.T[there]
+
+
+def from_sparse(array: Any) -> tuple[Array, Array]:
+    """Return the arrays of a sparse array of SciPy or CuPy."""
+    if not hasattr(array, "tocsr"):
+        message = f"array must be a sparse array; got {type(array).__name__}."
+        raise TypeError(message)
+    if len(array.shape) != 2 or array.shape[0] != array.shape[1]:
+        message = f"array must have as many rows as columns; got shape {array.shape}."
+        raise ValueError(message)
+    rows = array.tocsr()
+    return rows.indptr, rows.indices
+
+
+def from_networkx(graph: Any) -> tuple[Array, Array]:
+    """Return the ends of the edges of a graph of NetworkX, numbered in its order of vertices."""
+    if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):
+        message = f"graph must be one of NetworkX; got {type(graph).__name__}."
+        raise TypeError(message)
+    number = {node: index for index, node in enumerate(graph)}
+    pairs = chain.from_iterable((number[one], number[other]) for one, other in graph.edges())
+    ends = np.fromiter(pairs, np.int64)
+    return ends[::2], ends[1::2]
+
+
+def from_pixels(
+    pixels: Array, connectivity: int | None, background: int | None
+) -> tuple[Array, Array]:
+    """Return the ends of the edges between neighbors of equal value that are not background."""
+    axes = pixels.ndim
+    hops = axes if connectivity is None else operator.index(connectivity)
+    if axes and not 1 <= hops <= axes:
+        message = f"connectivity must be 1 to {axes} for {axes} axes; got {connectivity!r}."
+        raise ValueError(message)
+    numbers = np.arange(pixels.size, dtype=np.int64, like=pixels).reshape(pixels.shape)
+    ends: tuple[list[Array], list[Array]] = [numbers[:0].ravel()], [numbers[:0].ravel()]
+    for step in neighborhood.half(neighborhood.offsets(axes, hops)) if axes else ():
+        here = tuple(slice(max(-s, 0), min(-s, 0) or None) for s in step.tolist())
+        there = tuple(slice(max(s, 0), min(s, 0) or None) for s in step.tolist())
+        joined = pixels[here] == pixels[there]
+        if background is not None:
+            joined &= pixels[here] != background
+        ends[0].append(numbers[here][joined])
+        ends[1].append(numbers[there][joined])
+    return np.concatenate(ends[0]), np.concatenate(ends[1])
+
+
+def from_bonds(bonds: Bonds) -> tuple[Array, Array]:
+    """Return the ends of the open bonds of a lattice."""
+    flat = bonds.open.reshape(-1)
+    none = np.zeros(0, np.int64, like=flat)
+    ends: tuple[list[Array], list[Array]] = [none], [none]
+    for k in range(len(bonds.steps)):
+        sites = np.flatnonzero(flat >> k & 1)
+        found = np.asarray(bonds.neighbors(k), like=flat)[sites]
+        if found.size and int(found.min()) < 0:
+            outside = int(sites[found < 0][0])
+            message = (
+                "bonds must not be open across a boundary that is not periodic; got bit "
+                f"{k} of site {outside}. Clear it, or make the axis periodic."
+            )
+            raise ValueError(message)
+        ends[0].append(sites)
+        ends[1].append(found)
+    return np.concatenate(ends[0]), np.concatenate(ends[1])

@@ -1,0 +1,73 @@
+"""Launchers for apostolakis.cu, named and shaped like `equilabel.kernels.cpu.apostolakis`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import cupy
+import numpy as np
+
+from equilabel.kernels.lattice import FOREGROUND, Multigrid
+
+from . import links
+from ._compile import kernel, launch
+from .lattice import packed
+
+if TYPE_CHECKING:
+    from equilabel.bonds import Bonds
+    from equilabel.grid import Grid
+
+
+def start(domain: Grid | Bonds) -> Multigrid:
+    """Label every foreground element with its index; link it to its neighbors at level 0."""
+    lattice = links.connect(domain)
+    size = lattice.links.size
+    connections = cupy.zeros((lattice.levels, size), np.uint16)
+    connections[0] = lattice.links
+    labels = cupy.arange(size, dtype=np.int64)
+    labels[(lattice.links & np.uint16(FOREGROUND)) == 0] = -1
+    return Multigrid(lattice, connections, labels, cupy.empty_like(labels), cupy.zeros(1, np.int32))
+
+
+def improve(grids: Multigrid, level: int) -> None:
+    """Switch connections on: where two of the level below lead, and where labels are equal."""
+    launch(
+        kernel("apostolakis", "improve"),
+        grids.labels.size,
+        packed(grids.lattice),
+        grids.labels.size,
+        grids.connections[max(level - 1, 0)],
+        grids.labels,
+        1 << level,
+        grids.connections[level],
+    )
+
+
+def propagate(grids: Multigrid, level: int) -> None:
+    """Lower each label to those of its connections, along one step after the other."""
+    for k in range(len(grids.lattice.steps)):
+        launch(
+            kernel("apostolakis", "propagate"),
+            grids.labels.size,
+            packed(grids.lattice),
+            grids.labels.size,
+            grids.connections[level],
+            np.int32(k),
+            1 << level,
+            grids.labels,
+            grids.spare,
+            grids.changed,
+        )
+        grids.labels, grids.spare = grids.spare, grids.labels
+
+
+def has_changed(grids: Multigrid) -> bool:
+    """Tell whether a label has changed since the last call; waits for the device."""
+    changed = bool(grids.changed[0])
+    grids.changed[0] = 0
+    return changed
+
+
+def roots_of(grids: Multigrid) -> cupy.ndarray:
+    """Return the labels, which are roots in the end."""
+    return grids.labels

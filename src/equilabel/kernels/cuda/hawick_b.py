@@ -1,0 +1,48 @@
+"""Launchers for hawick_b.cu, named and shaped like `equilabel.kernels.cpu.hawick_b`."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import cupy
+import numpy as np
+
+from equilabel.kernels.geometry import tile_edges
+
+from ._compile import kernel
+from .index_labels import label_by_index
+
+if TYPE_CHECKING:
+    from equilabel.grid import Grid
+
+
+def initialize(grid: Grid) -> cupy.ndarray:
+    """Label every foreground element with its own index."""
+    return label_by_index(grid)
+
+
+def propagate(grid: Grid, labels: cupy.ndarray, tile_size: int) -> bool:
+    """Take the lowest label nearby, then propagate labels inside each tile (Algorithm 6).
+
+    Waits for the device, to tell whether any label was lowered.
+    """
+    values = grid.values[0]
+    shape, steps, offsets = grid.full
+    edges = tile_edges(grid.shape, tile_size, stacked=grid.stacked)
+    tiles = [-(-side // edge) for side, edge in zip(grid.shape, edges, strict=True)]
+    changed = cupy.zeros(1, cupy.int32)
+    function = kernel("hawick_b", f"propagate<{values.dtype.str[1:]}, {shape.size}>")
+    arguments = (
+        values,
+        shape,
+        steps,
+        offsets,
+        offsets.size,
+        cupy.asarray(edges, np.int64),
+        cupy.asarray(tiles, np.int64),
+        labels,
+        changed,
+    )
+    function((prod(tiles),), (prod(edges),), arguments)
+    return bool(changed)
