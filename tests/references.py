@@ -3,12 +3,15 @@
 from itertools import product
 
 import numpy as np
+import pytest
 from scipy import ndimage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from skimage import measure
 
+from equilabel.bonds import Bonds
 from equilabel.grid import Foreground, Grid
+from equilabel.methods import METHODS
 
 
 def expected_labels(image, background=None, connectivity=None):
@@ -112,3 +115,31 @@ def grid_of(image, background=0, connectivity=1, *, stacked=False, compare="!=",
         connectivity,
         stacked,
     )
+
+
+def bond_roots(bonds):
+    """Find the smallest index of each component of a lattice of bonds, by SciPy."""
+    bits = bonds.open.ravel()
+    ones = [np.flatnonzero(bits >> k & 1) for k in range(len(bonds.steps))]
+    others = [bonds.neighbors(k)[sites] for k, sites in enumerate(ones)]
+    ends = np.concatenate(ones), np.concatenate(others)
+    graph = coo_array((np.ones(len(ends[0])), ends), (bonds.size, bonds.size))
+    _, components = connected_components(graph, directed=False)
+    return np.unique(components, return_index=True)[1][components]
+
+
+def random_bonds(shape, steps, periodic, p, seed=0):
+    """Open each bond of a lattice with probability p; none leads outside."""
+    random = np.random.default_rng(seed)
+    closed = Bonds(np.zeros(shape, np.uint16), np.array(steps), tuple(periodic))
+    bits = closed.open.ravel()
+    for k in range(len(steps)):
+        opened = (random.random(closed.size) < p) & (closed.neighbors(k) >= 0)
+        bits |= opened.astype(np.uint16) << np.uint16(k)
+    return closed
+
+
+def skip_unknown_rank(method, rank):
+    """Skip a test of a method for a number of axes that it does not know."""
+    if rank not in METHODS[method].ranks:
+        pytest.skip(f"{method} knows {METHODS[method].ranks} axes")

@@ -70,6 +70,8 @@ def main():
         values = np.random.default_rng(0).integers(0, 3, shape).astype(np.int16)
         for connectivity in (1, len(shape)):
             for method in METHODS:
+                if len(shape) not in METHODS[method].ranks:
+                    continue
                 for image in (mask, values):
                     found = label(cupy.asarray(image), connectivity=connectivity, method=method)
                     expected = label(image, connectivity=connectivity)

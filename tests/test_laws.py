@@ -27,8 +27,9 @@ def label_of(question, **options):
 @given(question=questions())
 def test_the_method_does_not_matter(question):
     labels = label_of(question, method="runs")
-    for method in METHODS:
-        np.testing.assert_array_equal(label_of(question, method=method), labels)
+    for method, row in METHODS.items():
+        if question.image.ndim in row.ranks:
+            np.testing.assert_array_equal(label_of(question, method=method), labels)
 
 
 @given(

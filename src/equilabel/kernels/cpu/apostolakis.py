@@ -39,7 +39,7 @@ def improve(grids: Multigrid, level: int) -> None:
 def propagate(grids: Multigrid, level: int) -> None:
     """Lower each label to those of its connections, along one step after the other."""
     _, *geometry = grids.lattice
-    for k in range(len(grids.lattice.steps)):
+    for k in grids.lattice.reaching(1 << level):
         grids.changed[0] |= lower_labels(
             grids.labels, grids.spare, grids.connections[level], *geometry, k, 1 << level
         )
@@ -84,7 +84,7 @@ def merge_connections(connections, shorter, labels, shape, steps, periodic, dist
         for k in range(len(steps)):
             ahead = row_along(shape, periodic, steps, k, distance, site)
             middle = row_along(shape, periodic, steps, k, distance // 2, site)
-            if ahead < 0:
+            if ahead < 0 or (steps[k, 3] != 0 and distance >= width and not periodic[3]):
                 continue
             for x in range(width):
                 i, there = row + x, column_at(x + steps[k, 3] * distance, width, periodic[3])
