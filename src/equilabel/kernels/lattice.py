@@ -57,10 +57,10 @@ class Lattice(NamedTuple):
         along = (self.steps != 0).any(axis=0)
         return np.where(along, -(-self.shape // self.edges(tile)), 1)
 
-    def reaching(self, distance: int) -> list[int]:
-        """List the steps k that stay inside somewhere, if they are taken so many times."""
+    def reaching(self, distance: int) -> NDArray[np.int64]:
+        """List the steps k that stay inside somewhere if they are taken so many times."""
         stays = self.periodic | (self.shape > distance) | (self.steps == 0)
-        return np.flatnonzero(stays.all(axis=1)).tolist()
+        return np.flatnonzero(stays.all(axis=1))
 
     @property
     def levels(self) -> int:
