@@ -3,14 +3,15 @@
 from itertools import product
 
 import numpy as np
+import pytest
 from scipy import ndimage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from skimage import measure
 
-from equilabel import METHODS
 from equilabel.bonds import Bonds
 from equilabel.grid import Foreground, Grid
+from equilabel.methods import METHODS
 
 GRID_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]
 
@@ -132,12 +133,19 @@ def bond_roots(bonds):
     return np.unique(components, return_index=True)[1][components]
 
 
-def random_bonds(shape, steps, periodic, share=0.5, seed=0, dtype=np.uint8):
+def random_bonds(shape, steps, periodic, share=0.5, seed=0, dtype=None):
     """Open a share of the bonds of a lattice."""
     chances = np.random.default_rng(seed)
     steps = np.array(steps, np.int64).reshape(-1, len(shape))
+    dtype = np.min_scalar_type(2 ** len(steps) - 1) if dtype is None else np.dtype(dtype)
     bonds = Bonds(np.zeros(shape, dtype), steps, tuple(periodic))
     for k in range(len(steps)):
         is_open = (chances.random(shape) < share) & (bonds.neighbors(k).reshape(shape) >= 0)
         bonds.open[is_open] |= np.array(1 << k).astype(dtype)
     return bonds
+
+
+def skip_unknown_rank(method, rank):
+    """Skip a test of a method for a number of axes that it does not know."""
+    if rank not in METHODS[method].ranks:
+        pytest.skip(f"{method} knows {METHODS[method].ranks} axes")

@@ -16,7 +16,7 @@ from equilabel.kernels.cpu import komura as cpu_komura
 from equilabel.kernels.cpu import roots as cpu_roots
 from equilabel.methods import METHODS, load_recipe
 from equilabel.samples import blobs, hilbert, spiral
-from references import GRID_METHODS, grid_of
+from references import GRID_METHODS, grid_of, skip_unknown_rank
 
 cupy = pytest.importorskip("cupy", reason="CUDA kernels need CuPy")
 pytestmark = [
@@ -36,6 +36,7 @@ def noise(shape, dtype=np.int32, values=3, seed=0):
 
 
 def find_roots(name, image, background, connectivity, device, *, stacked=False):
+    skip_unknown_rank(name, image.ndim - stacked)
     grid = grid_of(image, background, connectivity, stacked=stacked)
     return load_recipe(name)(passes(name, device), grid).roots.reshape(image.shape)
 
@@ -85,7 +86,7 @@ def test_roots_are_those_of_the_cpu_in_every_dtype(name, dtype, background):
 @settings(max_examples=60)
 @given(data=st.data())
 def test_roots_are_those_of_the_cpu_whatever_the_image(name, data):
-    shape = data.draw(npst.array_shapes(max_dims=6, max_side=6))
+    shape = data.draw(npst.array_shapes(max_dims=max(METHODS[name].ranks), max_side=6))
     dtype = data.draw(st.sampled_from(DTYPES))
     values = [False, True]
     if dtype.kind != "b":

@@ -23,7 +23,7 @@ from equilabel.kernels.cpu import potts
 from equilabel.labeling.bonds import label_bonds_by_runs
 from equilabel.methods import load_recipe
 from graphs import GRAPHS, expected_components
-from references import GRID_METHODS, bond_roots, expected_labels, random_bonds
+from references import GRID_METHODS, bond_roots, expected_labels, random_bonds, skip_unknown_rank
 from strategies import noise
 
 SHAPES = [(70,), (5, 67), (4, 130), (3, 4, 66), (2, 3, 3, 5)]
@@ -57,6 +57,7 @@ def columns(rank, *, intensity):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("method", GRID_METHODS)
 def test_every_method_labels_every_kind_of_image(method, shape):
+    skip_unknown_rank(method, len(shape))
     for kind, make in KINDS.items():
         values = make(shape)
         image = values if kind == "values" else values.astype(bool)

@@ -79,7 +79,7 @@ Method = Annotated[
     _option(
         OBJECTS,
         "NAME",
-        "Labeling algorithm: auto, runs, kalentev or komura. All give the same labels.",
+        "Labeling algorithm: auto, runs, kalentev, komura and others. All give the same labels.",
     ),
 ]
 Device = Annotated[

@@ -45,7 +45,7 @@ def improve(grids: Multigrid, level: int) -> None:
 
 def propagate(grids: Multigrid, level: int) -> None:
     """Lower each label to those of its connections, along one step after the other."""
-    for k in range(len(grids.lattice.steps)):
+    for k in grids.lattice.reaching(1 << level).tolist():
         launch(
             kernel("apostolakis", "propagate"),
             grids.labels.size,
