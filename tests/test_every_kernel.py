@@ -17,8 +17,11 @@ from equilabel import (
     regionprops_table,
     segment,
 )
+from equilabel.devices import passes
 from equilabel.kernels.cpu import potts
-from references import expected_labels
+from equilabel.labeling.bonds import label_bonds_by_runs
+from equilabel.methods import load_recipe
+from references import bond_roots, expected_labels, random_bonds
 from strategies import noise
 
 SHAPES = [(70,), (5, 67), (4, 130), (3, 4, 66), (2, 3, 3, 5)]
@@ -62,6 +65,19 @@ def test_every_method_labels_every_kind_of_image(method, shape):
             out = np.full(shape, 9, np.int32)
             label(image, out=out, **asked)
             np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("steps", [[(0, 1), (1, 0)], [(1, -1), (0, 1), (1, 1)], [(1, 0)]], ids=len)
+@pytest.mark.parametrize("shape", [(1, 3), (5, 66), (4, 128)], ids=str)
+def test_lattices_of_bonds_are_labeled(shape, steps):
+    for periodic in ((False, False), (True, True)):
+        bonds = random_bonds(shape, steps, periodic)
+        roots = bond_roots(bonds)
+        found = load_recipe("komura")(passes("komura", "cpu"), bonds).roots
+        np.testing.assert_array_equal(found, roots)
+        labels, _ = label_bonds_by_runs(bonds)
+        np.testing.assert_array_equal(labels.ravel(), np.unique(roots, return_inverse=True)[1])
 
 
 @pytest.mark.parametrize("side", [1, 2, 8, 15, 30])
