@@ -248,8 +248,12 @@ def test_an_image_may_be_a_list():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("shape", [(70_000,), (2, 70_000), (70_000, 3), (2, 70_000, 2)])
 def test_coordinates_beyond_sixteen_bits_are_kept_apart(shape, method):
+    image = noise(shape, seed=3)
+    if METHODS[method].propagates:  # no component is long
+        long = int(np.argmax(shape))
+        image[(slice(None),) * long + (slice(None, None, 200),)] = 0
     for connectivity in range(1, len(shape) + 1):
-        check(noise(shape, seed=3), None, connectivity, method=method)
+        check(image, None, connectivity, method=method)
 
 
 def test_many_axes_are_taken_as_long_as_few_are_longer_than_one():

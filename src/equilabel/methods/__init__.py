@@ -64,6 +64,7 @@ METHODS: dict[str, Method] = {
             summary="Unify rows, then columns, by reduction in shared memory, until stable.",
             paper=KALENTEV,
             answer="roots",
+            propagates=True,
             options={
                 "segment": Option(
                     int,
@@ -78,12 +79,14 @@ METHODS: dict[str, Method] = {
             summary="Take the lowest label among the neighbors, until stable (Kernel A).",
             paper=HAWICK,
             answer="roots",
+            propagates=True,
         ),
         Method(
             name="hawick_b",
             summary="Take the lowest label nearby and propagate it in tiles (Kernel B).",
             paper=HAWICK,
             answer="roots",
+            propagates=True,
             options={
                 "tile_size": Option(
                     int,
@@ -98,6 +101,7 @@ METHODS: dict[str, Method] = {
             summary="Carry the lowest label along every line, forth and back (Kernel C).",
             paper=HAWICK,
             answer="roots",
+            propagates=True,
         ),
         Method(
             name="hawick_d",
