@@ -127,6 +127,7 @@ def test_label_equivalence_takes_three_rounds_on_a_spiral_of_any_size(size):
         assert rounds("hawick_d", turned) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("occupation", [0.1, 0.5, 0.593, 0.9])
 def test_label_equivalence_takes_nine_rounds_at_most(occupation):
     """Section 5.2.4 says so of 4096 x 4096; of the last size here it holds as well."""
