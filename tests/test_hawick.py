@@ -155,6 +155,13 @@ def test_the_phases_of_label_equivalence_do_what_the_listing_says():
     assert not hawick_d.scan(grid, labels, references)
 
 
+def test_of_two_labels_that_one_label_meets_the_lower_is_referred_to():
+    grid = grid_of(np.ones(4, bool), False, 1)
+    labels, references = np.array([0, 3, 3, 1]), np.arange(4)
+    assert hawick_d.scan(grid, labels, references)
+    assert references.tolist() == [0, 1, 2, 0]
+
+
 # ----------------------------------------------------------- Row-Col Unify
 
 FIGURE_1 = """
