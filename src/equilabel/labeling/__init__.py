@@ -32,6 +32,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
 ) -> HostArray: ...
 
@@ -46,6 +47,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
 ) -> tuple[HostArray, int]: ...
 
@@ -60,6 +62,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
 ) -> tuple[HostArray, int]: ...
 
@@ -74,6 +77,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
     properties: Iterable[str],
     intensity_image: ArrayLike | None = None,
@@ -91,6 +95,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
     properties: Iterable[str],
     intensity_image: ArrayLike | None = None,
@@ -107,6 +112,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
     properties: Iterable[str] | None = None,
     intensity_image: ArrayLike | None = None,
@@ -142,6 +148,10 @@ def label(
     stacked : bool
         Whether the first axis counts independent images: regions never join along it,
         `connectivity` counts the other axes, and numbers go on from image to image.
+    periodic : bool or sequence of bool
+        Whether pixels at the end of an axis are neighbors of those at its beginning, as in
+        simulations with periodic boundary conditions: for all spatial axes, or for each. With
+        `properties`, regions are measured across these boundaries, as `regionprops_table` does.
     out : array of int, optional
         Receives the labels: same shape, any integer type that can hold them. It may be
         `label_image` itself. Writing to an array that exists saves the time of making one.
@@ -170,7 +180,7 @@ def label(
     Raises
     ------
     ValueError
-        If `connectivity`, `method`, `device`, the number of axes or the shape or type of `out` is
+        If `connectivity`, `periodic`, `method`, `device`, the number of axes or the shape or type of `out` is
         out of range, or `label_image` holds numbers that are not whole.
     TypeError
         If `label_image` is not of bool, integers or floats, or `out` not of integers; or if the
@@ -201,9 +211,24 @@ def label(
     >>> labels, table = label(image, properties=["label", "area"])
     >>> table["area"].tolist()
     [4.0, 1.0]
+
+    With periodic boundaries the first row goes on in the last column:
+
+    >>> label(image, connectivity=1, periodic=(False, True), return_num=True)[1]
+    3
+    >>> label(image, connectivity=1, periodic=True, return_num=True)[1]
+    2
     """
     problem = make_problem(
-        label_image, background, connectivity, stacked, method, device, out, options or NO_OPTIONS
+        label_image,
+        background,
+        connectivity,
+        stacked,
+        method,
+        device,
+        out,
+        options or NO_OPTIONS,
+        periodic,
     )
     request = None
     if properties is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .checks import check_labels, check_spacing
+from .checks import check_labels, check_periodic, check_spacing
 from .columns import Columns
 from .counting import count_labels, count_runs, count_sizes
 from .counts import Counts
@@ -26,6 +26,7 @@ __all__ = [
     "Counts",
     "Property",
     "Request",
+    "check_periodic",
     "check_spacing",
     "compute_table",
     "count_labels",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import Array, HostArray
+    from equilabel.grid import Grid
 
 AXES = 5
 SLACK = 8  # runs are read eight at a time
@@ -80,6 +81,8 @@ class RunTable:
         Values, where runs have to be told apart by them.
     whole : bool
         Whether all foreground values are whole numbers, where they tell runs apart.
+    domain : Grid, or None
+        The image, if it has periodic axes.
     """
 
     runs: Runs
@@ -88,6 +91,7 @@ class RunTable:
     edges: NDArray[np.int64]
     pixels: HostArray | None = None
     whole: bool = True
+    domain: Grid | None = None
 
     @classmethod
     def of_blocks(
