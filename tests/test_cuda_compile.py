@@ -22,7 +22,7 @@ cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuP
 
 from cupy.cuda import nvrtc  # noqa: E402
 
-from equilabel.kernels.cuda import _compile, run_jobs, sources, tiling  # noqa: E402
+from equilabel.kernels.cuda import _compile, boundaries, run_jobs, sources, tiling  # noqa: E402
 
 FOLDER = Path(equilabel.__file__).parent / "kernels" / "cuda"
 FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -166,6 +166,7 @@ def test_every_kernel_compiles(file, architecture, architectures):
 
 
 SIZES = {
+    "Boundary": boundaries.BOUNDARY.itemsize,
     "ImageLayout": sources.IMAGE_LAYOUT.itemsize,
     "Job": tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size,
 }
@@ -200,7 +201,8 @@ def test_structures_are_as_launchers_fill_them(struct):
 def test_structures_are_as_large_as_launchers_make_them(struct, architectures):
     """An argument of another size would be read past its end."""
     same = f"static_assert(sizeof({struct}) == {SIZES[struct]});"
-    with compiled(f"{_compile.source('accumulate_runs')}\n{same}", "accumulate_runs"):
+    file = "boundaries" if struct == "Boundary" else "accumulate_runs"
+    with compiled(f"{_compile.source(file)}\n{same}", file):
         pass
 
 

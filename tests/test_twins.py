@@ -12,7 +12,7 @@ from equilabel import METHODS
 KERNELS = Path(equilabel.__file__).parent / "kernels"
 METHOD_FILES = Path(equilabel.__file__).parent / "methods"
 # Modules of one name on both devices, and the class of each whose methods others call.
-TWINS = ["accumulate", "histogram", "kalentev", "komura", "roots", "runs", "sources"]
+TWINS = ["accumulate", "boundaries", "histogram", "kalentev", "komura", "roots", "runs", "sources"]
 CLASSES = {"Accumulator": None, "LabelSource": {"__init__", "suffices"}, "RunSource": {"suffices"}}
 
 
@@ -27,7 +27,8 @@ def parameters(function):
 
 
 def is_kernel(function):
-    return any("njit" in ast.unparse(each) for each in function.decorator_list)
+    decorators = " ".join(ast.unparse(each) for each in function.decorator_list)
+    return "njit" in decorators or "inlined" in decorators
 
 
 def signatures(device, name):

@@ -180,8 +180,8 @@ def label(
     Raises
     ------
     ValueError
-        If `connectivity`, `periodic`, `method`, `device`, the number of axes or the shape or type of `out` is
-        out of range, or `label_image` holds numbers that are not whole.
+        If `connectivity`, `periodic`, `method`, `device`, the number of axes or the shape or type
+        of `out` is out of range, or `label_image` holds numbers that are not whole.
     TypeError
         If `label_image` is not of bool, integers or floats, or `out` not of integers; or if the
         method has no such option.

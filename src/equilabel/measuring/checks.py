@@ -38,9 +38,7 @@ def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[f
     return steps if np.ndim(spacing) else steps * rank
 
 
-def check_periodic(
-    periodic: bool | Sequence[bool], axes: int, stacked: bool
-) -> tuple[bool, ...]:
+def check_periodic(periodic: bool | Sequence[bool], axes: int, stacked: bool) -> tuple[bool, ...]:
     """Return for each axis of an image whether it is periodic; nothing if none is.
 
     Raises

@@ -14,7 +14,7 @@ import numpy as np
 
 from equilabel.neighborhood import steps_around
 
-from .bits import LAST, ONE, popcount
+from .bits import ONE, popcount
 from .caching import inlined, njit
 from .run_table import AXES, advance, block_of, locate
 from .run_unions import Detour, Rows, link_unknown
