@@ -10,7 +10,6 @@ import numpy as np
 from equilabel.neighborhood import steps_around
 
 from ._compile import kernel, launch
-from .sources import AXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,15 +17,16 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
     from equilabel.grid import Grid
 
-MOST_AROUND = 3 ** (AXES - 1)
+SIDES = 6  # of an image, as image_layout.cuh has them
+MOST_AROUND = 3 ** (SIDES - 1)
 BOUNDARY = np.dtype(
     [
-        ("sides", "i8", AXES),
+        ("sides", "i8", SIDES),
         ("faces", "i8"),
         ("axis", "i4"),
         ("steps", "i4"),
-        ("periodic", "i1", AXES),
-        ("step", "i1", (MOST_AROUND, AXES)),
+        ("periodic", "i1", SIDES),
+        ("step", "i1", (MOST_AROUND, SIDES)),
     ],
     align=True,
 )
@@ -67,7 +67,7 @@ def join_runs(table: Any, grid: Grid) -> None:
 def _describe(grid: Grid) -> Iterator[tuple[Array, int]]:
     """Describe the boundary of each periodic axis as boundaries.cu does, with its elements."""
     rank = len(grid.shape)
-    missing = AXES - rank
+    missing = SIDES - rank
     for axis in np.flatnonzero(grid.periodic):
         steps = steps_around(rank, grid.connectivity, int(axis), grid.stacked)
         faces = prod(grid.shape) // grid.shape[axis]
