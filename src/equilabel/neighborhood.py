@@ -70,13 +70,8 @@ def half(steps: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @cache
 def steps_around(ndim: int, connectivity: int, axis: int, stacked: bool) -> NDArray[np.int64]:
-    """List the steps that go forward along an axis, that along no other axis first.
+    """List the steps forward along an axis, the straight one first: they lead around its end.
 
-    Where the axis is periodic, these lead from the elements that lie last along it to the
-    neighbors that lie first: each pair is met once.
-
-    Examples
-    --------
     >>> steps_around(2, 2, 1, False).tolist()
     [[0, 1], [-1, 1], [1, 1]]
     """

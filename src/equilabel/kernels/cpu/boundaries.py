@@ -191,13 +191,15 @@ def link_ends(pixels, columns, runs, periodic, steps):
     locate(0, shape, position)
     for row in range(bits.shape[0] - 1):
         if bits[row, final >> 6] & end:
-            for k in range(steps.shape[0]):
+            # Of one value, what two pixels that touch straight across the boundary touch beside
+            # them is connected with one of them by other steps.
+            straight = pixels.size == 0 and bits[row, 0] & ONE
+            for k in range(1 if straight else steps.shape[0]):
                 other = beyond(position, steps[k], shape, periodic)
                 if other < 0 or not bits[other, 0] & ONE:
                     continue
                 if pixels.size == 0:
-                    # A way around the corner is known: one side of it is met as a straight step.
-                    if other != row and (bits[row, 0] & ONE or bits[other, final >> 6] & end):
+                    if other != row and bits[other, final >> 6] & end:
                         continue
                 elif pixels[row * columns + final] != pixels[other * columns]:
                     continue
