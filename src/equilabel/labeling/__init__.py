@@ -233,7 +233,14 @@ def label(
     request = None
     if properties is not None:
         shape = problem.image.shape
-        request = make_request(properties, intensity_image, shape, spacing, stacked=problem.stacked)
+        request = make_request(
+            properties,
+            intensity_image,
+            shape,
+            spacing,
+            stacked=problem.stacked,
+            periodic=problem.periodic,
+        )
         _check_apart(problem.out, request.values)
     found = solve(problem, request, counted=return_num)
     labels = found.labels if out is None else out

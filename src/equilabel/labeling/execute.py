@@ -138,7 +138,9 @@ def _solve_by_columns(problem: Problem, request: Request | None) -> Solution:
     labels = found.labels.swapaxes(-3, -2).copy(order="C") if out is None else out
     counts = None
     if request is not None:
-        counts = count_labels(place(labels, problem.device), request.values, request.plan)
+        there = place(labels, problem.device)
+        around = problem.periodic
+        counts = count_labels(there, request.values, request.plan, periodic=around)
     return found._replace(labels=labels, counts=counts)
 
 
@@ -179,7 +181,9 @@ def _solve_here(problem: Problem, request: Request | None, table_only: bool) -> 
         found = _solve_by_roots(problem, output, request)
     if request is None or found.counts is not None:
         return found
-    return found._replace(counts=count_labels(found.labels, request.values, request.plan))
+    around = problem.periodic
+    counts = count_labels(found.labels, request.values, request.plan, periodic=around)
+    return found._replace(counts=counts)
 
 
 def _solve_by_runs(

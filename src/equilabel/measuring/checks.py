@@ -141,6 +141,18 @@ def check_defined(key: str, rank: int, stacked: bool) -> None:
         raise PropertyUndefinedError(message)
 
 
+def check_counted(wanted: tuple[str, ...], counted: tuple[tuple[str, str], ...]) -> None:
+    """Raise PropertyUndefinedError for what is not counted, but computed object by object."""
+    known = {name for name, _ in counted}
+    other = [name for name in wanted if name not in known]
+    if other:
+        message = (
+            "properties must be counted, not computed by scikit-image, if axes are periodic; got "
+            f"{other[0]!r}. Leave it out, or measure with periodic=False."
+        )
+        raise PropertyUndefinedError(message)
+
+
 def check_intensity(keys: tuple[str, ...], values: HostArray | None) -> None:
     """Raise IntensityMissingError if properties of values are asked for without any."""
     if keys and values is None:
