@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from equilabel import METHODS, label
+from equilabel import METHODS, PROPERTIES, label, regionprops_table
 from references import label_periodic_graph
 from strategies import blobs, noise
 
@@ -56,3 +56,28 @@ def test_large_images_have_the_labels_of_the_cpu_every_time(shape, values):
         expected = label(image, **asked)
         for _ in range(3):
             np.testing.assert_array_equal(label(cupy.asarray(image), **asked).get(), expected)
+
+
+@pytest.mark.parametrize("shape", [(40,), (16, 19), (9, 70), (7, 8, 9), (5, 4, 6, 5)], ids=str)
+def test_columns_are_those_of_the_cpu(shape):
+    rank = len(shape)
+    names = [
+        name
+        for name, row in PROPERTIES.items()
+        if row.counted and (not row.ranks or rank in row.ranks) and name != "frame"
+    ]
+    for seed, dtype in enumerate(["u1", "i4", "f4"]):
+        kept = noise(shape, "i4", 4, seed) > rank - 2
+        image = blobs(shape, "i4", 3, seed) * kept
+        values = (noise(shape, "u1", 200, seed) + np.uint8(1)).astype(dtype)
+        asked = {"periodic": True, "connectivity": 1, "properties": names}
+        labels, expected = label(image, intensity_image=values, **asked)
+        moved = {"intensity_image": cupy.asarray(values)}
+        there, table = label(cupy.asarray(image), **moved, **asked)
+        np.testing.assert_array_equal(there.get(), labels)
+        far = cupy.asarray(np.where(labels, labels.astype("i8") + 2**50, 0))
+        again = regionprops_table(far, cupy.asarray(values), names, periodic=True)
+        for name, column in expected.items():
+            np.testing.assert_allclose(table[name], column, rtol=1e-6, atol=1e-6, err_msg=name)
+            if name != "label":
+                np.testing.assert_allclose(again[name], column, rtol=1e-6, atol=1e-6, err_msg=name)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equilabel import METHODS, PROPERTIES, binarize, label, measure, regionprops_table, segment
-from references import expected_labels
+from references import expected_labels, label_periodic_graph
 from strategies import noise
 
 SHAPES = [(70,), (5, 67), (4, 130), (3, 4, 66), (2, 3, 3, 5)]
@@ -52,6 +52,22 @@ def test_every_method_labels_every_kind_of_image(method, shape):
             out = np.full(shape, 9, np.int32)
             label(image, out=out, **asked)
             np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_method_joins_across_boundaries_and_objects_are_measured_there(shape):
+    names = columns(len(shape), intensity=True)
+    for kind, make in KINDS.items():
+        image = make(shape) if kind == "values" else make(shape) > 0
+        for connectivity in (1, len(shape)):
+            expected = label_periodic_graph(image, connectivity, [True] * len(shape))
+            for method in METHODS:
+                found = label(image, connectivity=connectivity, method=method, periodic=True)
+                np.testing.assert_array_equal(found, expected)
+        values = noise(shape, "f4", 200, seed=3)
+        table = regionprops_table(expected, values, names, periodic=True)
+        assert table["num_pixels"].sum() == (expected > 0).sum()
 
 
 @pytest.mark.parametrize("side", [1, 2, 8, 15, 30])
