@@ -167,7 +167,6 @@ struct Labels {
     const Label* image;  // at the corner of the strip
     const Words& words;
     Index columns;
-    Key<Label> most;
 
     struct Found {
         unsigned start;
@@ -182,7 +181,7 @@ struct Labels {
 
     __device__ Key<Label> label(Found, int row, int word, int bit) const
     {
-        return min(static_cast<Key<Label>>(image[row * columns + (32 * word + bit)]), most);
+        return static_cast<Key<Label>>(image[row * columns + (32 * word + bit)]);
     }
 };
 
@@ -201,12 +200,12 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
     if (threadIdx.x == 0) origin.find(strip, layout);
     words.read(labels, layout, strip);
     const auto write = [&](Key<Label> label, const typename At<Asked>::Entry& entry) {
-        write_counts<Asked>(entry, origin, layout, table + static_cast<Index>(label) * layout.width);
+        const u8 slot = min(static_cast<u8>(label), most);
+        write_counts<Asked>(entry, origin, layout, table + slot * layout.width);
     };
     walk<Words::Words, false>(
         strip, layout.tall * Words::Words / MEASURERS,
-        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5],
-                             static_cast<Key<Label>>(most)},
+        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]},
         block_table,
         [&](int row, int word, unsigned own) { return words.look(row, word, own); },
         count_stretch<Asked>, write);
@@ -227,12 +226,11 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     block_table.clear();
     words.read(labels, layout, strip);
     const auto write = [&](Key<Label> label, const Values& entry) {
-        write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<Index>(label));
+        write_values<Gray>(entry, table + VALUE_COLUMNS * min(static_cast<u8>(label), most));
     };
     walk<Words::Words, true>(
         strip, layout.tall * Words::Words / MEASURERS,
-        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5],
-                             static_cast<Key<Label>>(most)},
+        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]},
         block_table,
         [&](int row, int word, unsigned own) {
             return read_numbers(values, strip, row, word, own, layout.sides[5], aligned);
