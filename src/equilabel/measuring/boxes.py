@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,10 +55,15 @@ def coordinates(image: Array, wanted: NDArray[np.int64], axis: int) -> NDArray[n
     xp = library(image)
     side = image.shape[axis]
     held = xp.zeros((len(wanted) + 1, side), np.bool_)
-    shape = [1] * image.ndim
-    shape[axis] = side
-    held[places_of(image, wanted), xp.arange(side).reshape(shape)] = True
+    places = places_of(image, wanted).reshape(-1)
+    pixels = xp.flatnonzero(places)
+    held[places[pixels], coordinate(pixels, image.shape, axis)] = True
     return np.asarray(fetch(held))[1:]
+
+
+def coordinate(pixels: Array, shape: tuple[int, ...], axis: int) -> Array:
+    """Return the coordinate along an axis of pixels given by their flat indices."""
+    return pixels // prod(shape[axis + 1 :]) % shape[axis]
 
 
 def shortest_intervals(held: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

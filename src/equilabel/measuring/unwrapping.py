@@ -17,7 +17,7 @@ import numpy as np
 from equilabel.devices import fetch, library, passes
 from equilabel.kernels.layout import Layout
 
-from .boxes import places_of, shorten
+from .boxes import coordinate, places_of, shorten
 from .wide import moved, sum_wide
 
 if TYPE_CHECKING:
@@ -107,17 +107,20 @@ class Unwrapped:
         xp, axes, names = library(image), image.ndim, self.labels
         if names[-1] > HIGHEST:
             image, names = places_of(image, names), np.arange(1, len(names) + 1)
-        slots = places_of(image, names[torn])
-        pieces = xp.zeros(image.shape, np.int64)
-        for axis, side in enumerate(image.shape):
-            shape = [1] * axes
-            shape[axis] = side
+        slots = places_of(image, names[torn]).reshape(-1)
+        pixels = xp.flatnonzero(slots)
+        slots = slots[pixels]
+        pieces = xp.zeros(pixels.shape, np.int64)
+        for axis in np.flatnonzero(begins.any(axis=0)).tolist():
             first = xp.asarray(np.append(0, begins[:, axis]))
-            before = xp.arange(side).reshape(shape) < first[slots]
+            before = coordinate(pixels, image.shape, axis) < first[slots]
             pieces |= before.astype(np.int64) << axis
         top = int(names[-1])
+        named = image.astype(np.int64)
+        moved_away = pieces > 0
         own = top + (slots << axes) + pieces
-        self._count(xp.where(pieces > 0, own, image.astype(np.int64, copy=False)))
+        named.reshape(-1)[pixels[moved_away]] = own[moved_away]
+        self._count(named)
         found = self._found.labels
         cut = int(np.searchsorted(found, top, side="right"))
         slot, piece = np.divmod(found[cut:] - top, 2**axes)
