@@ -14,6 +14,8 @@ from equilabel.grid import Foreground, Grid
 from equilabel.methods import METHODS
 
 GRID_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]
+# Enough where only the kind of answer matters: a method that answers with runs, one with roots.
+ANSWERS = list({METHODS[name].answer: name for name in reversed(GRID_METHODS)}.values())
 
 
 def expected_labels(image, background=None, connectivity=None):
@@ -68,6 +70,29 @@ def label_pixel_graph(image, background, connectivity):
     graph = coo_array((np.ones(len(ends[0]), bool), ends), (image.size, image.size))
     _, components = connected_components(graph.tocsr(), directed=False)
     foreground = (image != background).ravel()
+    return number_in_raster_order(np.where(foreground, components + 1, 0).reshape(image.shape))
+
+
+def label_periodic_graph(image, connectivity, periodic):
+    """Label the graph of pixels whose neighbors are found around the axes that are periodic."""
+    places = np.indices(image.shape)
+    flat = np.arange(image.size).reshape(image.shape)
+    ones, others = [], []
+    for step in product((-1, 0, 1), repeat=image.ndim):
+        if not 0 < np.abs(step).sum() <= connectivity:
+            continue
+        there, inside = [], np.ones(image.shape, bool)
+        for coordinate, hop, side, around in zip(places, step, image.shape, periodic, strict=True):
+            beyond = (coordinate + hop < 0) | (coordinate + hop >= side)
+            inside &= around | ~beyond
+            there.append((coordinate + hop) % side)
+        met = inside & (image == image[tuple(there)])
+        ones.append(flat[met])
+        others.append(flat[tuple(there)][met])
+    ends = np.concatenate(ones), np.concatenate(others)
+    graph = coo_array((np.ones(len(ends[0]), bool), ends), (image.size, image.size))
+    _, components = connected_components(graph.tocsr(), directed=False)
+    foreground = (image != 0).ravel()
     return number_in_raster_order(np.where(foreground, components + 1, 0).reshape(image.shape))
 
 

@@ -23,7 +23,15 @@ from equilabel.kernels.cpu import potts
 from equilabel.labeling.bonds import label_bonds_by_runs
 from equilabel.methods import load_recipe
 from graphs import GRAPHS, expected_components
-from references import GRID_METHODS, bond_roots, expected_labels, random_bonds, skip_unknown_rank
+from references import (
+    ANSWERS,
+    GRID_METHODS,
+    bond_roots,
+    expected_labels,
+    label_periodic_graph,
+    random_bonds,
+    skip_unknown_rank,
+)
 from strategies import noise
 
 SHAPES = [(70,), (5, 67), (4, 130), (3, 4, 66), (2, 3, 3, 5)]
@@ -88,6 +96,22 @@ def test_every_method_labels_graphs(method):
     for kind in ("hubs", "path, shuffled", "random, 150 edges", "no edges"):
         labels = label_graph(GRAPHS[kind], method=method)
         np.testing.assert_array_equal(labels, expected_components(GRAPHS[kind])[1])
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_method_joins_across_boundaries_and_objects_are_measured_there(shape):
+    names = columns(len(shape), intensity=True)
+    for kind, make in KINDS.items():
+        image = make(shape) if kind == "values" else make(shape) > 0
+        for connectivity in (1, len(shape)):
+            expected = label_periodic_graph(image, connectivity, [True] * len(shape))
+            for method in ANSWERS:
+                found = label(image, connectivity=connectivity, method=method, periodic=True)
+                np.testing.assert_array_equal(found, expected)
+        values = noise(shape, "f4", 200, seed=3)
+        table = regionprops_table(expected, values, names, periodic=True)
+        assert table["num_pixels"].sum() == (expected > 0).sum()
 
 
 @pytest.mark.parametrize("side", [1, 2, 8, 15, 30])
