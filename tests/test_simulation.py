@@ -315,7 +315,7 @@ def test_a_constant_has_no_error():
         ({"start": np.zeros((4, 5), int)}, "start must be"),
         ({"update": "wolff"}, "update must be one of"),
         ({"flip_probability": 1}, "not ergodic"),
-        ({"method": "kalentev"}, "for a 2-dimensional bonds on 'cpu'"),
+        ({"method": "kalentev"}, "for a 2-dimensional lattice of bonds on 'cpu'"),
     ],
     ids=str,
 )

@@ -174,7 +174,7 @@ def symmetric(offsets: Array, neighbors: Array, asymmetric: str) -> tuple[Array,
         return offsets, neighbors
     if asymmetric == "symmetrize":
         return from_arcs(one, other, size, both=True, unique=True)
-    alone = int(np.setdiff1d(forth, back)[0])
+    alone = int(forth[~np.isin(forth, back)][0])
     i, j = divmod(alone, size)
     message = (
         f"neighbors must be symmetric; got {j} as a neighbor of {i}, but not {i} as one of {j}. "
@@ -190,7 +190,8 @@ def _keys(one: Array, other: Array, size: int) -> Array:
 
 def _distinct(keys: Array) -> Array:
     """Drop what is repeated from sorted numbers."""
-    new = np.ones(keys.size, np.bool_, like=keys)
+    new = np.empty(keys.size, np.bool_, like=keys)
+    new[:1] = True
     new[1:] = keys[1:] != keys[:-1]
     return keys[new]
 

@@ -14,9 +14,10 @@ constexpr int MOST = 1024;  // elements of a tile
 // outside can start a change, and `changed` need not be set in the loop. The loop ends because it
 // lowers labels of one tile to labels of the same tile: in no more turns than the tile has elements.
 template <typename Pixel, int rank>
-__global__ void propagate(const Pixel* __restrict__ values, const Index* __restrict__ shape,
-                          const Index* __restrict__ steps, const Index* __restrict__ offsets,
-                          Index count, unsigned exponents, Index* labels, int* changed)
+__global__ void __launch_bounds__(MOST)
+    propagate(const Pixel* __restrict__ values, const Index* __restrict__ shape,
+              const Index* __restrict__ steps, const Index* __restrict__ offsets, Index count,
+              unsigned exponents, Index* labels, int* changed)
 {
     __shared__ Index near_labels[MOST];
     __shared__ Pixel near_values[MOST];
