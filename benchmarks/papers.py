@@ -70,7 +70,7 @@ def points_table(axis: str, points: list[Any]) -> str:
     }
     for key in columns:
         unit = next(point["unit"] for point in points if point["series"] == key)
-        head.append(f"{key}, {unit}" if unit and unit != key else key)
+        head.append(f"{key}, {unit}" if unit else key)
         if key in printed:
             head += ["paper"] + ["factor"] * bool(unit)
     rows = []

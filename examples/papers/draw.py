@@ -17,6 +17,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[2]
+MODELS = ("percolation", "Ising")
 COLORS = ("#1b6ca8", "#c8553d", "#6b8f3a", "#d99a2b", "#4b3f72", "#8a8178", "#2a9d8f", "#b56576")
 
 
@@ -26,7 +27,7 @@ def draw(results: dict[str, Any], path: Path) -> None:
     for name, figure in results["figures"].items():
         rows = [row for row in results["rows"] if row["figure"] == name and "claim" not in row]
         plotted = [row for row in rows if row["unit"]] or [
-            row for row in rows if row["series"] not in ("realizations", "standard error")
+            row for row in rows if row["series"] in ("mean", "energy", "steps", "power", *MODELS)
         ]
         if plotted:
             shown[name] = (figure, plotted)
@@ -55,13 +56,15 @@ def fill(panel: Any, rows: list[dict[str, Any]]) -> None:
         color = COLORS[k % len(COLORS)]
         points = [row for row in rows if row["series"] == name]
         places = [row["x"] if numeric else ticks.index(row["x"]) for row in points]
-        panel.plot(places, [row["ours"] for row in points], "--", color=color, linewidth=1)
+        if numeric:
+            panel.plot(places, [row["ours"] for row in points], "--", color=color, linewidth=1)
         ours = [(x, row["ours"]) for x, row in zip(places, points, strict=True)]
         measured = [
             point for point, row in zip(ours, points, strict=True) if not row["extrapolated"]
         ]
         if measured:
-            panel.plot(*zip(*measured, strict=True), "-o", color=color, markersize=3, label=name)
+            style = "-o" if numeric else "o"
+            panel.plot(*zip(*measured, strict=True), style, color=color, markersize=3, label=name)
         printed = [
             (x, row["paper"])
             for x, row in zip(places, points, strict=True)
@@ -74,7 +77,7 @@ def fill(panel: Any, rows: list[dict[str, Any]]) -> None:
         panel.set_yscale("log")
     if not numeric:
         panel.set_xticks(range(len(ticks)), ticks, rotation=40, ha="right", fontsize=6)
-    elif min(ticks) > 0 and max(ticks) > 20 * min(ticks):
+    elif min(ticks) > 0 and max(ticks) > 6 * min(ticks):
         panel.set_xscale("log")
     panel.grid(alpha=0.3)
     panel.spines[["top", "right"]].set_visible(False)

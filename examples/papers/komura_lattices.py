@@ -71,7 +71,7 @@ def run(
     clock.warm(labeler("komura", small, device), labeler("komura", Graph.from_bonds(small), device))
     rows, found = [], []
     for k, name in enumerate(MAKERS):
-        more, claims = threshold(name, sizes, samples, clock.share((0.25, 0.33)[k]), start)
+        more, claims = threshold(name, sizes, samples, clock.share((0.3, 0.43)[k]), start)
         rows += more
         found += claims
     rows += lattice_times(sizes, clock.share(0.5), start)
