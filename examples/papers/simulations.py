@@ -272,7 +272,7 @@ def claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "Weigel, Figure 2", text, "8, 13", shown, near(ratios[0], 8) and near(ratios[1], 13)
             )
         )
-    steps = {x: n for x, n in values(rows, "Weigel, Figure 6", "steps").items() if x >= 8}
+    steps = {x: n for x, n in values(rows, "Weigel, Figure 6", "steps").items() if x >= 16}
     if len(steps) > 2:
         power = slope(steps.items())
         text = "power of L / B in the number of relaxation steps: d_min"
