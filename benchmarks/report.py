@@ -301,6 +301,36 @@ def measure_cuda() -> str:
     )
 
 
+def methods(device: str) -> str:
+    """Tabulate all methods on one device: ms, and the side where that is not the one asked for."""
+    results = load(f"methods_{device}")
+    rows = [row for row in results["rows"] if "method" in row]
+    names = list(dict.fromkeys(row["method"] for row in rows))
+    lines: dict[tuple[str, int], dict[str, str]] = {}
+    for row in rows:
+        cells = lines.setdefault((row["image"], row["asked"]), {})
+        cells["least"] = f"{row['least'] * 1e3:.3f}"
+        smaller = "" if row["side"] == row["asked"] else f" at {row['side']}"
+        cells[row["method"]] = f"{row['seconds'] * 1e3:.1f} ({row['rounds']}){smaller}"
+    head = ["domain", "side", "least", *names]
+    cells = [
+        [image, str(side), *(found.get(name, "-") for name in head[2:])]
+        for (image, side), found in lines.items()
+    ]
+    said = card(results) if "card" in results["rows"][0] else machine(results)
+    return said + "\n\n" + table(head, cells)
+
+
+def methods_cpu() -> str:
+    """Tabulate all methods on a CPU."""
+    return methods("cpu")
+
+
+def methods_cuda() -> str:
+    """Tabulate all methods on a GPU."""
+    return methods("cuda")
+
+
 TABLES = {
     "lab-notes.md": {
         label_cpu: "label_cpu",
@@ -313,6 +343,11 @@ TABLES = {
         measure_cuda: "measure_cuda",
     },
     "statistics.md": {properties: ""},
+    "methods.md": {
+        make: make.__name__
+        for make in (methods_cpu, methods_cuda)
+        if (RESULTS / f"{make.__name__}.json").exists()
+    },
 }
 
 

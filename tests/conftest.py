@@ -34,6 +34,30 @@ def pytest_collection_modifyitems(items):
             item.add_marker(skip)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _compiler_untraced():
+    """Let numba compile without being watched by coverage, which makes it 1.6 times slower."""
+    tracer = sys.gettrace()
+    if tracer is None or not COMPILED:
+        yield
+        return
+    from numba.core.dispatcher import Dispatcher
+
+    compiles = Dispatcher.compile
+
+    def compile_untraced(*arguments, **options):
+        tracer = sys.gettrace()
+        sys.settrace(None)
+        try:
+            return compiles(*arguments, **options)
+        finally:
+            sys.settrace(tracer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Dispatcher, "compile", compile_untraced)
+        yield
+
+
 @pytest.fixture(scope="session", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request):
     """Name each device in turn, and skip those that cannot be used here."""

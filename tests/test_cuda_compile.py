@@ -25,6 +25,7 @@ from cupy.cuda import nvrtc  # noqa: E402
 from equilabel.kernels.cuda import (  # noqa: E402
     _compile,
     bond_jobs,
+    boundaries,
     lattice,
     potts,
     run_jobs,
@@ -183,6 +184,7 @@ SIZES = [  # a file that has the structure, its name, and what launchers pass
     ("accumulate_runs", "ImageLayout", sources.IMAGE_LAYOUT.itemsize),
     ("accumulate_runs", "Job", tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size),
     ("bond_tiles", "Lattice", bond_jobs.LATTICE.itemsize),
+    ("boundaries", "Boundary", boundaries.BOUNDARY.itemsize),
     ("weigel_tiles", "Lattice", lattice.LATTICE.itemsize),
 ]
 FIELDS = [

@@ -16,7 +16,7 @@ from equilabel.kernels.cpu import komura as cpu_komura
 from equilabel.kernels.cpu import roots as cpu_roots
 from equilabel.methods import METHODS, load_recipe
 from equilabel.samples import blobs, hilbert, spiral
-from references import GRID_METHODS, grid_of
+from references import GRID_METHODS, grid_of, skip_unknown_rank
 
 cupy = pytest.importorskip("cupy", reason="CUDA kernels need CuPy")
 pytestmark = [
@@ -36,6 +36,7 @@ def noise(shape, dtype=np.int32, values=3, seed=0):
 
 
 def find_roots(name, image, background, connectivity, device, *, stacked=False):
+    skip_unknown_rank(name, image.ndim - stacked)
     grid = grid_of(image, background, connectivity, stacked=stacked)
     return load_recipe(name)(passes(name, device), grid).roots.reshape(image.shape)
 
@@ -85,7 +86,7 @@ def test_roots_are_those_of_the_cpu_in_every_dtype(name, dtype, background):
 @settings(max_examples=60)
 @given(data=st.data())
 def test_roots_are_those_of_the_cpu_whatever_the_image(name, data):
-    shape = data.draw(npst.array_shapes(max_dims=6, max_side=6))
+    shape = data.draw(npst.array_shapes(max_dims=max(METHODS[name].ranks), max_side=6))
     dtype = data.draw(st.sampled_from(DTYPES))
     values = [False, True]
     if dtype.kind != "b":
@@ -114,10 +115,15 @@ def test_images_of_a_stack_are_never_joined(name, shape):
 @pytest.mark.parametrize("name", ROOTS)
 @pytest.mark.parametrize("connectivity", [1, 2])
 @pytest.mark.parametrize(
-    "draw", [lambda: spiral(401), lambda: hilbert(8), lambda: blobs((500, 700))]
+    ("draw", "small"),
+    [
+        (lambda: spiral(401), lambda: spiral(97)),
+        (lambda: hilbert(8), lambda: hilbert(5)),
+        (lambda: blobs((500, 700)), lambda: blobs((150, 130))),
+    ],
 )
-def test_long_chains_end_at_the_smallest_index(name, connectivity, draw):
-    image = draw()
+def test_long_chains_end_at_the_smallest_index(name, connectivity, draw, small):
+    image = small() if METHODS[name].propagates else draw()
     for turned in (image, image[::-1].copy(), image.T.copy(), image[:, ::-1].copy()):
         check_roots(name, turned, False, connectivity)
 
@@ -125,7 +131,8 @@ def test_long_chains_end_at_the_smallest_index(name, connectivity, draw):
 @pytest.mark.parametrize("name", ROOTS)
 @pytest.mark.parametrize(("occupation", "connectivity"), [(0.593, 1), (0.407, 2), (0.95, 1)])
 def test_every_run_of_a_race_ends_with_the_same_bits(name, occupation, connectivity):
-    image = np.random.default_rng(1).random((2048, 1000)) < occupation
+    shape = (300, 260) if METHODS[name].propagates else (2048, 1000)
+    image = np.random.default_rng(1).random(shape) < occupation
     expected = cupy.asarray(find_roots("komura", image, False, connectivity, "cpu"))
     image = cupy.asarray(image)
     for _ in range(RUNS):
@@ -150,7 +157,7 @@ def test_an_image_is_left_alone(name):
 @pytest.mark.parametrize("name", ROOTS)
 def test_work_waits_for_the_current_stream_alone(name):
     image = noise((700, 900), np.uint8, values=2)
-    expected = find_roots(name, image, 0, 1, "cpu")
+    expected = find_roots("komura", image, 0, 1, "cpu")
     with cupy.cuda.Stream(non_blocking=True) as stream:
         roots = find_roots(name, cupy.asarray(image), 0, 1, "cuda")
         stream.synchronize()
@@ -165,19 +172,20 @@ def test_more_elements_than_32_bits_can_count(name):
     if cupy.cuda.runtime.memGetInfo()[0] < needed:
         pytest.skip(f"needs {needed / 2**30:.0f} GiB of device memory")
     image = cupy.zeros((height, width), cupy.uint8)
-    image[:, 5] = 1  # one component across the boundary, one beyond it, one that wraps onto none
+    top = height - 150 if METHODS[name].propagates else 0
+    image[top:, 5] = 1  # one component across the boundary, one beyond it, one that wraps onto none
     image[-2, 7:90] = 1
     image[-2:, -1] = 2
     roots = find_roots(name, image, np.uint8(0), 2, "cuda")
-    assert (roots[:, 5] == 5).all()
+    assert (roots[top:, 5] == top * width + 5).all()
     assert (roots[-2, 7:90] == (height - 2) * width + 7).all()
     assert (roots[-2:, -1] == (height - 1) * width - 1).all()
-    assert int((roots >= 0).sum()) == height + 83 + 2
+    assert int((roots >= 0).sum()) == height - top + 83 + 2
     labels = cupy.empty(roots.size, cupy.uint8)
     assert passes("roots", "cuda").number(roots.ravel(), labels) == 3
     labels = labels.reshape(image.shape)
-    assert [int(labels[0, 5]), int(labels[-2, 8]), int(labels[-1, -1])] == [1, 2, 3]
-    assert int(labels.sum(dtype=cupy.int64)) == height + 2 * 83 + 3 * 2
+    assert [int(labels[top, 5]), int(labels[-2, 8]), int(labels[-1, -1])] == [1, 2, 3]
+    assert int(labels.sum(dtype=cupy.int64)) == height - top + 2 * 83 + 3 * 2
     del image, roots, labels
     cupy.get_default_memory_pool().free_all_blocks()
 
@@ -298,6 +306,84 @@ def test_four_passes_are_enough():
     counted = SimpleNamespace(**{name: recorded(name) for name in names})
     load_recipe("komura")(counted, grid_of(cupy.asarray(noise((90, 90)))))
     assert called == ["initialize", "analyze", "reduce_labels", "analyze"]
+
+
+# ------------------------------------------------- Hawick's and Row-Col Unify
+
+
+@pytest.mark.parametrize("name", ["hawick_c", "hawick_d", "kalentev_rowcol"])
+@pytest.mark.parametrize("connectivity", [1, 2, 3])
+def test_methods_whose_threads_never_meet_take_the_rounds_of_the_cpu(name, connectivity):
+    image = noise((20, 31, 45), np.uint8, values=2)
+    recipe = load_recipe(name)
+    there = recipe(passes(name, "cuda"), grid_of(cupy.asarray(image), 0, connectivity))
+    assert there.rounds == recipe(passes(name, "cpu"), grid_of(image, 0, connectivity)).rounds
+
+
+@pytest.mark.parametrize("name", ["hawick_a", "hawick_b"])
+@pytest.mark.parametrize("draw", [lambda: spiral(65), lambda: blobs((90, 140))])
+def test_labels_move_at_least_as_far_in_a_round_as_on_the_cpu(name, draw):
+    image = draw()
+    recipe = load_recipe(name)
+    there = recipe(passes(name, "cuda"), grid_of(cupy.asarray(image)))
+    assert 2 <= there.rounds <= recipe(passes(name, "cpu"), grid_of(image)).rounds
+
+
+@pytest.mark.parametrize("size", METHODS["hawick_b"].options["tile_size"].choices)
+@pytest.mark.parametrize(("shape", "connectivity"), NEIGHBORHOODS)
+def test_tiles_of_every_size_lead_to_the_same_roots(size, shape, connectivity):
+    image = noise(shape, np.uint16)
+    grid = grid_of(cupy.asarray(image), 0, connectivity)
+    roots = load_recipe("hawick_b")(passes("hawick_b", "cuda"), grid, tile_size=size).roots
+    expected = find_roots("komura", image, 0, connectivity, "cpu")
+    np.testing.assert_array_equal(roots.get().reshape(shape), expected)
+
+
+@pytest.mark.parametrize("segment", METHODS["kalentev_rowcol"].options["segment"].choices)
+@pytest.mark.parametrize(
+    "shape", [(3, 5000), (2311,), (3000, 2), (65, 64), (63, 129), (2, 7, 1030)]
+)
+def test_segments_of_every_length_lead_to_the_same_roots_in_as_many_rounds(segment, shape):
+    image = np.random.default_rng(3).random(shape) < 0.9
+    recipe = load_recipe("kalentev_rowcol")
+    for connectivity in range(1, len(shape) + 1):
+        grid = grid_of(cupy.asarray(image), False, connectivity)
+        found = recipe(passes("kalentev_rowcol", "cuda"), grid, segment=segment)
+        expected = find_roots("komura", image, False, connectivity, "cpu")
+        np.testing.assert_array_equal(found.roots.get().reshape(shape), expected)
+        there = grid_of(image, False, connectivity)
+        assert found.rounds == recipe(passes("kalentev_rowcol", "cpu"), there).rounds
+
+
+@pytest.mark.parametrize(("shape", "connectivity"), NEIGHBORHOODS)
+def test_a_sweep_along_all_lines_does_what_it_does_on_the_cpu(shape, connectivity):
+    image = noise(shape, np.uint8)
+    for name, run in (
+        ("hawick_c", lambda module, grid, labels: module.sweep(grid, labels)),
+        ("kalentev_rowcol", lambda module, grid, labels: module.unify(grid, labels, 64)),
+    ):
+        found = []
+        for device, place in (("cpu", np.asarray), ("cuda", cupy.asarray)):
+            module, grid = passes(name, device), grid_of(place(image), 0, connectivity)
+            labels = module.initialize(grid)
+            assert run(module, grid, labels) is True
+            found.append(cupy.asnumpy(labels))
+        np.testing.assert_array_equal(*found)
+
+
+def test_references_are_those_of_the_cpu_after_every_phase():
+    image = noise((61, 83), np.uint8, values=2)
+    cpu, cuda = passes("hawick_d", "cpu"), passes("hawick_d", "cuda")
+    grid, there = grid_of(image), grid_of(cupy.asarray(image))
+    arrays, others = cpu.initialize(grid), cuda.initialize(there)
+    while cpu.scan(grid, *arrays):
+        assert cuda.scan(there, *others) is True
+        for phase in ("analyze", "relabel"):
+            for one, other in zip(arrays, others, strict=True):
+                np.testing.assert_array_equal(other.get(), one)
+            getattr(cpu, phase)(*arrays)
+            getattr(cuda, phase)(*others)
+    assert cuda.scan(there, *others) is False
 
 
 # ------------------------------------------------------------------- number

@@ -18,9 +18,20 @@ from equilabel import (
     regionprops_table,
     segment,
 )
+from equilabel.devices import passes
 from equilabel.kernels.cpu import potts
+from equilabel.labeling.bonds import label_bonds_by_runs
+from equilabel.methods import load_recipe
 from graphs import GRAPHS, expected_components
-from references import GRID_METHODS, expected_labels
+from references import (
+    ANSWERS,
+    GRID_METHODS,
+    bond_roots,
+    expected_labels,
+    label_periodic_graph,
+    random_bonds,
+    skip_unknown_rank,
+)
 from strategies import noise
 
 SHAPES = [(70,), (5, 67), (4, 130), (3, 4, 66), (2, 3, 3, 5)]
@@ -54,6 +65,7 @@ def columns(rank, *, intensity):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("method", GRID_METHODS)
 def test_every_method_labels_every_kind_of_image(method, shape):
+    skip_unknown_rank(method, len(shape))
     for kind, make in KINDS.items():
         values = make(shape)
         image = values if kind == "values" else values.astype(bool)
@@ -67,11 +79,39 @@ def test_every_method_labels_every_kind_of_image(method, shape):
 
 
 @pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("steps", [[(0, 1), (1, 0)], [(1, -1), (0, 1), (1, 1)], [(1, 0)]], ids=len)
+@pytest.mark.parametrize("shape", [(1, 3), (5, 66), (4, 128)], ids=str)
+def test_lattices_of_bonds_are_labeled(shape, steps):
+    for periodic in ((False, False), (True, True)):
+        bonds = random_bonds(shape, steps, periodic)
+        roots = bond_roots(bonds)
+        found = load_recipe("komura")(passes("komura", "cpu"), bonds).roots
+        np.testing.assert_array_equal(found, roots)
+        labels, _ = label_bonds_by_runs(bonds)
+        np.testing.assert_array_equal(labels.ravel(), np.unique(roots, return_inverse=True)[1])
+
+
 @pytest.mark.parametrize("method", [name for name in METHODS if "graph" in METHODS[name].domains])
 def test_every_method_labels_graphs(method):
     for kind in ("hubs", "path, shuffled", "random, 150 edges", "no edges"):
         labels = label_graph(GRAPHS[kind], method=method)
         np.testing.assert_array_equal(labels, expected_components(GRAPHS[kind])[1])
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_method_joins_across_boundaries_and_objects_are_measured_there(shape):
+    names = columns(len(shape), intensity=True)
+    for kind, make in KINDS.items():
+        image = make(shape) if kind == "values" else make(shape) > 0
+        for connectivity in (1, len(shape)):
+            expected = label_periodic_graph(image, connectivity, [True] * len(shape))
+            for method in ANSWERS:
+                found = label(image, connectivity=connectivity, method=method, periodic=True)
+                np.testing.assert_array_equal(found, expected)
+        values = noise(shape, "f4", 200, seed=3)
+        table = regionprops_table(expected, values, names, periodic=True)
+        assert table["num_pixels"].sum() == (expected > 0).sum()
 
 
 @pytest.mark.parametrize("side", [1, 2, 8, 15, 30])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from equilabel import label, regionprops_table
+from equilabel import METHODS, label, regionprops_table
 from equilabel.kernels.cpu import union_find
 from equilabel.measuring import PROPERTIES, compute_table, count_part
 from equilabel.neighborhood import offsets
@@ -28,7 +28,8 @@ def label_of(question, **options):
 def test_the_method_does_not_matter(question):
     labels = label_of(question, method="runs")
     for method in GRID_METHODS:
-        np.testing.assert_array_equal(label_of(question, method=method), labels)
+        if question.image.ndim in METHODS[method].ranks:
+            np.testing.assert_array_equal(label_of(question, method=method), labels)
 
 
 @given(

@@ -20,7 +20,7 @@ from equilabel.kernels.cpu import kalentev, komura, union_find
 from equilabel.kernels.cpu.roots import number
 from equilabel.methods import METHODS, Method, Option, check_ability, find_method, load_recipe
 from equilabel.neighborhood import offsets, pad
-from references import GRID_METHODS, grid_of
+from references import GRID_METHODS, grid_of, skip_unknown_rank
 
 ROOTS = [name for name in GRID_METHODS if METHODS[name].answer == "roots"]
 DTYPES = [np.dtype(code) for code in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
@@ -29,6 +29,7 @@ NEIGHBORHOODS = [(shape, c) for shape in SHAPES for c in range(1, len(shape) + 1
 
 
 def find_roots(name, image, background, connectivity, *, stacked=False):
+    skip_unknown_rank(name, image.ndim - stacked)
     image = image.astype(image.dtype.newbyteorder("="))
     grid = grid_of(image, background, connectivity, stacked=stacked)
     return load_recipe(name)(passes(name, "cpu"), grid).roots.reshape(image.shape)
@@ -103,7 +104,8 @@ def test_roots_are_smallest_indices_in_every_dtype(name, dtype, background):
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_roots_are_smallest_indices_whatever_the_image(name, data):
-    shape = data.draw(npst.array_shapes(max_dims=5, max_side=5))
+    most = min(5, max(METHODS[name].ranks))
+    shape = data.draw(npst.array_shapes(max_dims=most, max_side=5))
     dtype = data.draw(st.sampled_from(DTYPES))
     values = [False, True]
     if dtype.kind != "b":
@@ -454,7 +456,7 @@ def test_options_belong_to_a_method_and_are_checked(monkeypatch):
         with pytest.raises(TypeError, match=rf"^method '{method}' takes .*; got '{name}'"):
             check_ability(METHODS[method], "grid", 2, "cpu", {name: 8})
     with pytest.raises(
-        TypeError, match=r"takes no options; got 'tile'\. 'tile' belongs to \['tiled'"
+        TypeError, match=r"takes no options; got 'tile'\. 'tile' belongs to \[.*'tiled'"
     ):
         label(np.ones((2, 2), bool), tile=8)
 

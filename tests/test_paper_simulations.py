@@ -25,7 +25,7 @@ def run(monkeypatch, tmp_path):
 
 def test_times_of_weigel_are_printed_beside_ours(run, capsys):
     sizes = "--sizes", "32", "64", "--energy-sizes", "8", "16"
-    run("weigel", *sizes, "--sweeps", "1000", "--seconds", "0.001")
+    run("weigel", *sizes, "--sweeps", "1000", "--tiles", "8", "--seconds", "0.001")
     printed = capsys.readouterr().out
     deviations = [float(line.split()[6]) for line in printed.splitlines() if "errors" in line]
     assert len(deviations) == 2

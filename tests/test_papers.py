@@ -151,7 +151,7 @@ def test_discs_in_noise_have_the_occupation_of_the_paper(experiment):
 
 
 def test_phases_of_an_alloy_are_even_and_grow(experiment):
-    early, late = experiment("pictures").cahn_hilliard(128, (16, 256))
+    early, late = (experiment("pictures").phases(128, steps) for steps in (32, 512))
     for field in (early, late):
         assert field.mean() == pytest.approx(0.5, abs=0.05)
     borders = [(field != np.roll(field, 1, 0)).mean() for field in (early, late)]

@@ -13,10 +13,10 @@ KERNELS = Path(equilabel.__file__).parent / "kernels"
 METHOD_FILES = Path(equilabel.__file__).parent / "methods"
 # Modules of one name on both devices, and the class of each whose methods others call.
 TWINS = [
-    *("accumulate", "apostolakis", "hawick_1", "hawick_2", "hawick_3", "hawick_a", "hawick_b"),
-    *("hawick_c", "hawick_d", "histogram", "index_labels", "kalentev", "kalentev_rowcol"),
-    *("komura", "komura_graph", "links", "potts", "roots", "runs", "sources", "union_find"),
-    *("weigel_relaxation", "weigel_sewing", "weigel_tiles"),
+    *("accumulate", "apostolakis", "boundaries", "hawick_1", "hawick_2", "hawick_3", "hawick_a"),
+    *("hawick_b", "hawick_c", "hawick_d", "histogram", "index_labels", "kalentev"),
+    *("kalentev_rowcol", "komura", "komura_graph", "links", "potts", "roots", "runs", "sources"),
+    *("union_find", "weigel_relaxation", "weigel_sewing", "weigel_tiles"),
 ]
 CLASSES = {"Accumulator": None, "LabelSource": {"__init__", "suffices"}, "RunSource": {"suffices"}}
 

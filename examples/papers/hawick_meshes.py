@@ -1,7 +1,7 @@
 """Figures 18 and 19 of Hawick et al. (2010): Kernels A to D on fields of an alloy and on spirals.
 
 The paper averages over a simulation of 16384 steps that is labeled every 128; here the fields are
-those after the steps of `STEPS` of a solver with larger steps. Both phases are labeled, with 4
+those after the numbers of steps of `STEPS` of a solver with larger steps. Both phases are labeled, with 4
 neighbors. Kernel D on a CPU stands for the paper's "CPU II", which is the same algorithm in serial.
 Noise is added, which the paper has not. Run as ``python hawick_meshes.py --device cuda``.
 """
@@ -28,13 +28,13 @@ from experiment import (
     store,
     values,
 )
-from pictures import cahn_hilliard
+from pictures import phases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SIZES, QUICK = (256, 512, 1024, 2048, 4096), (64, 128, 256)
-STEPS = (32, 128, 512)
+STEPS = (64, 256, 1024)
 KERNELS = {"D": "hawick_d", "C": "hawick_c", "B": "hawick_b", "A": "hawick_a"}
 FIGURES = {
     "Figure 18": Figure("Cahn-Hilliard fields, mean over the stages of separation", "side"),
@@ -55,7 +55,7 @@ def run(
     clock.warm(*(labeler(method, small, device) for method in KERNELS.values()))
     rows, rounds = [], {}
     for figure, make, part in (
-        ("Figure 18", lambda side: list(cahn_hilliard(side, steps, device)), 0.5),
+        ("Figure 18", lambda side: [phases(side, count, device) for count in steps], 0.5),
         ("Figure 19", lambda side: [two_spirals(side)], 0.8),
         ("noise", lambda side: [percolation((side, side), 0.5).view(np.uint8)], 1.0),
     ):

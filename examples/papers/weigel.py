@@ -121,9 +121,8 @@ def scan_sizes(sizes, options, seconds):
     return times
 
 
-def scan_tiles(side, options, seconds):
+def scan_tiles(edges, side, options, seconds):
     """Print the times over the edge B of tiles, for each way to label them (Figures 2 and 8)."""
-    edges = [4, 8, 16, 32, 64]
     for name in (name for name in METHOD_NAMES if "tile" in METHODS[name].options):
         print(f"\nFigures 2 and 8: ns per spin and sweep over B, {name}, L = {side}, q = 2, beta_c")
         print(f"{'B':<18} " + "".join(f"{edge:>10}" for edge in edges))
@@ -211,6 +210,7 @@ def main(arguments=None):
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--method", default="auto", help="identifies clusters, but in Figure 10")
     parser.add_argument("--sizes", type=int, nargs="+", help="L of times")
+    parser.add_argument("--tiles", type=int, nargs="+", default=[4, 8, 16, 32, 64], help="B")
     parser.add_argument("--energy-sizes", type=int, nargs="+", default=[16, 32, 64])
     parser.add_argument("--sweeps", type=int, default=20_000, help="of energies")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for one time, at least")
@@ -221,7 +221,7 @@ def main(arguments=None):
     options = {"device": chosen.device, "method": chosen.method}
     show_table(sizes, options, chosen.seconds)
     by_method = scan_sizes(sizes, {"device": chosen.device}, chosen.seconds)
-    scan_tiles(sizes[-1], {"device": chosen.device}, chosen.seconds)
+    scan_tiles(chosen.tiles, sizes[-1], {"device": chosen.device}, chosen.seconds)
     scan_steps(sizes[-1], options, chosen.seconds)
     temperatures = scan_temperatures(sizes[-1], options, chosen.seconds)
     energies = scan_energies(chosen.energy_sizes, chosen.sweeps, options)

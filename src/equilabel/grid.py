@@ -67,6 +67,11 @@ class Grid:
         Most orthogonal hops between neighbors, 1 to the number of axes that are not stacked.
     stacked : bool
         Whether the first axis counts independent images.
+    periodic : tuple of bool
+        For each axis, whether its last elements are neighbors of its first; empty if none are.
+        Recipes see an image with open boundaries; `boundaries`, passes of their own, join what
+        touches across the periodic ones, of 3 or more elements: shorter axes are as they would be
+        without.
     """
 
     kind: ClassVar[Literal["grid"]] = "grid"
@@ -75,6 +80,7 @@ class Grid:
     foreground: Foreground
     connectivity: int
     stacked: bool = False
+    periodic: tuple[bool, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -268,7 +268,9 @@ def _bonds(
 def _chance(size: int, k: int, probability: float, seed: int, like: Array) -> Array:
     """Tell for each bond of a kind whether it is open, (size,)."""
     if probability in (0, 1):
-        return np.full(size, bool(probability), like=like)
+        same = np.empty(size, np.bool_, like=like)
+        same[:] = bool(probability)
+        return same
     bits = _random_bits(size, k, seed, like)
     found: Array = (bits >> np.uint64(11)) < np.uint64(round(probability * 2**53))
     return found

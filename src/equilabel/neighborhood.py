@@ -69,6 +69,18 @@ def half(steps: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @cache
+def steps_around(ndim: int, connectivity: int, axis: int, stacked: bool) -> NDArray[np.int64]:
+    """List the steps forward along an axis, the straight one first: they lead around its end.
+
+    >>> steps_around(2, 2, 1, False).tolist()
+    [[0, 1], [-1, 1], [1, 1]]
+    """
+    steps = offsets(ndim, connectivity, stacked=stacked)
+    steps = steps[steps[:, axis] == 1]
+    return _frozen(steps[np.argsort(np.abs(steps).sum(axis=1), kind="stable")])
+
+
+@cache
 def earlier_steps(ndim: int, connectivity: int, stacked: bool) -> NDArray[np.int64]:
     """List the steps to neighbors in earlier rows along six axes, those before the image's being 0.
 

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
+from equilabel import METHODS
+
 OBJECTS, TABLE, FILES, RUN = "Finding objects", "Measuring them", "Reading the files", "The run"
 
 
@@ -79,7 +81,7 @@ Method = Annotated[
     _option(
         OBJECTS,
         "NAME",
-        "Labeling algorithm: auto, runs, kalentev or komura. All give the same labels.",
+        f"Labeling algorithm: auto or one of {', '.join(METHODS)}. All give the same labels.",
     ),
 ]
 Device = Annotated[

@@ -150,10 +150,8 @@ def from_arcs(
     keys = _keys(one, other, size)
     if both:
         keys = np.concatenate([keys, _keys(other, one, size)])
-    if unique:
-        keys = np.unique(keys)
-    else:
-        keys.sort()
+    keys.sort()
+    keys = _distinct(keys) if unique else keys
     first = keys // max(size, 1)
     vertex = np.int32 if size <= SHORT else np.int64
     neighbors = (keys - first * size).astype(vertex)
@@ -168,12 +166,15 @@ def symmetric(offsets: Array, neighbors: Array, asymmetric: str) -> tuple[Array,
     """Return arcs that are there in both directions; raise ValueError if that is not allowed."""
     size = int(offsets.size) - 1
     one, other = sources(offsets, neighbors), neighbors
-    forth, back = np.unique(_keys(one, other, size)), np.unique(_keys(other, one, size))
+    forth, back = _keys(one, other, size), _keys(other, one, size)
+    for keys in (forth, back):
+        keys.sort()
+    forth, back = _distinct(forth), _distinct(back)
     if forth.size == back.size and bool((forth == back).all()):
         return offsets, neighbors
     if asymmetric == "symmetrize":
         return from_arcs(one, other, size, both=True, unique=True)
-    alone = int(np.setdiff1d(forth, back)[0])
+    alone = int(forth[~np.isin(forth, back)][0])
     i, j = divmod(alone, size)
     message = (
         f"neighbors must be symmetric; got {j} as a neighbor of {i}, but not {i} as one of {j}. "
@@ -185,6 +186,14 @@ def symmetric(offsets: Array, neighbors: Array, asymmetric: str) -> tuple[Array,
 def _keys(one: Array, other: Array, size: int) -> Array:
     """Return a number for each pair of vertices."""
     return one.astype(np.int64) * size + other
+
+
+def _distinct(keys: Array) -> Array:
+    """Drop what is repeated from sorted numbers."""
+    new = np.empty(keys.size, np.bool_, like=keys)
+    new[:1] = True
+    new[1:] = keys[1:] != keys[:-1]
+    return keys[new]
 
 
 # ---------------------------------------------------------------- other forms

@@ -57,6 +57,11 @@ class Lattice(NamedTuple):
         along = (self.steps != 0).any(axis=0)
         return np.where(along, -(-self.shape // self.edges(tile)), 1)
 
+    def reaching(self, distance: int) -> NDArray[np.int64]:
+        """List the steps k that stay inside somewhere if they are taken so many times."""
+        stays = self.periodic | (self.shape > distance) | (self.steps == 0)
+        return np.flatnonzero(stays.all(axis=1))
+
     @property
     def levels(self) -> int:
         """Number of distances 1, 2, 4, ... that are less than the longest side along steps."""

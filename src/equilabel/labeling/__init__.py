@@ -33,6 +33,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
 ) -> HostArray: ...
 
@@ -47,6 +48,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
 ) -> tuple[HostArray, int]: ...
 
@@ -61,6 +63,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
 ) -> tuple[HostArray, int]: ...
 
@@ -75,6 +78,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
     properties: Iterable[str],
     intensity_image: ArrayLike | None = None,
@@ -92,6 +96,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
     properties: Iterable[str],
     intensity_image: ArrayLike | None = None,
@@ -108,6 +113,7 @@ def label(
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
     out: HostArray | None = None,
     properties: Iterable[str] | None = None,
     intensity_image: ArrayLike | None = None,
@@ -143,6 +149,10 @@ def label(
     stacked : bool
         Whether the first axis counts independent images: regions never join along it,
         `connectivity` counts the other axes, and numbers go on from image to image.
+    periodic : bool or sequence of bool
+        Whether pixels at the end of an axis are neighbors of those at its beginning, as in
+        simulations with periodic boundary conditions: for all spatial axes, or for each. With
+        `properties`, regions are measured across these boundaries, as `regionprops_table` does.
     out : array of int, optional
         Receives the labels: same shape, any integer type that can hold them. It may be
         `label_image` itself. Writing to an array that exists saves the time of making one.
@@ -171,8 +181,8 @@ def label(
     Raises
     ------
     ValueError
-        If `connectivity`, `method`, `device`, the number of axes or the shape or type of `out` is
-        out of range, or `label_image` holds numbers that are not whole.
+        If `connectivity`, `periodic`, `method`, `device`, the number of axes or the shape or type
+        of `out` is out of range, or `label_image` holds numbers that are not whole.
     TypeError
         If `label_image` is not of bool, integers or floats, or `out` not of integers; or if the
         method has no such option.
@@ -202,14 +212,36 @@ def label(
     >>> labels, table = label(image, properties=["label", "area"])
     >>> table["area"].tolist()
     [4.0, 1.0]
+
+    With periodic boundaries the first row goes on in the last column:
+
+    >>> label(image, connectivity=1, periodic=(False, True), return_num=True)[1]
+    3
+    >>> label(image, connectivity=1, periodic=True, return_num=True)[1]
+    2
     """
     problem = make_problem(
-        label_image, background, connectivity, stacked, method, device, out, options or NO_OPTIONS
+        label_image,
+        background,
+        connectivity,
+        stacked,
+        method,
+        device,
+        out,
+        options or NO_OPTIONS,
+        periodic,
     )
     request = None
     if properties is not None:
         shape = problem.image.shape
-        request = make_request(properties, intensity_image, shape, spacing, stacked=problem.stacked)
+        request = make_request(
+            properties,
+            intensity_image,
+            shape,
+            spacing,
+            stacked=problem.stacked,
+            periodic=problem.periodic,
+        )
         _check_apart(problem.out, request.values)
     found = solve(problem, request, counted=return_num)
     labels = found.labels if out is None else out

@@ -10,6 +10,7 @@ import numpy as np
 
 from equilabel.devices import is_on_cuda, library, resolve, take
 from equilabel.grid import Foreground
+from equilabel.measuring import check_periodic
 from equilabel.methods import AUTO, check_ability, find_method
 
 from .problem import Problem
@@ -32,6 +33,7 @@ def make_problem(
     device: str = "auto",
     out: Array = None,
     options: Mapping[str, Any] = NO_OPTIONS,
+    periodic: Any = False,
 ) -> Problem:
     """Check the arguments of `label`, and make a problem of them.
 
@@ -43,7 +45,11 @@ def make_problem(
     image = label_image if type(label_image) is np.ndarray else take(label_image)
     image = check_type(image)
     foreground = check_background(image, background)
-    return problem_of(image, foreground, connectivity, stacked, method, device, out, options)
+    problem = problem_of(image, foreground, connectivity, stacked, method, device, out, options)
+    if periodic is not False:
+        around = check_periodic(periodic, image.ndim, problem.stacked)
+        problem = problem._replace(periodic=around)
+    return problem
 
 
 def problem_of(

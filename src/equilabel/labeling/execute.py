@@ -63,7 +63,7 @@ def solve(
     table_only : bool
         Whether labels are made only if the request needs them.
     """
-    if request is None and problem.out is None:
+    if request is None and problem.out is None and not problem.periodic:
         found = _solve_at_once(problem)
         if found is not None:
             return _with_number(found, problem.device) if counted else found
@@ -132,13 +132,21 @@ def _solve_by_columns(problem: Problem, request: Request | None) -> Solution:
     turned = problem._replace(
         image=problem.image.swapaxes(-3, -2),
         out=None if out is None else out.swapaxes(-3, -2),
+        periodic=_swapped(problem.periodic),
     )
     found = _solve_there(turned, None, False)
     labels = found.labels.swapaxes(-3, -2).copy(order="C") if out is None else out
     counts = None
     if request is not None:
-        counts = count_labels(place(labels, problem.device), request.values, request.plan)
+        there = place(labels, problem.device)
+        around = problem.periodic
+        counts = count_labels(there, request.values, request.plan, periodic=around)
     return found._replace(labels=labels, counts=counts)
+
+
+def _swapped(periodic: tuple[bool, ...]) -> tuple[bool, ...]:
+    """Exchange what is said of the last two axes but one, if anything is."""
+    return (*periodic[:-3], *periodic[-2:-4:-1], *periodic[-1:])
 
 
 def _solve_there(problem: Problem, request: Request | None, table_only: bool) -> Solution:
@@ -173,7 +181,9 @@ def _solve_here(problem: Problem, request: Request | None, table_only: bool) -> 
         found = _solve_by_roots(problem, output, request)
     if request is None or found.counts is not None:
         return found
-    return found._replace(counts=count_labels(found.labels, request.values, request.plan))
+    around = problem.periodic
+    counts = count_labels(found.labels, request.values, request.plan, periodic=around)
+    return found._replace(counts=counts)
 
 
 def _solve_by_runs(
@@ -191,7 +201,8 @@ def _solve_by_runs(
     count = kernels.number(table)
     counts = None
     shape = problem.image.shape
-    if request is not None and grid.shape == shape:  # fewer axes count otherwise
+    # Fewer axes count otherwise; and runs do not tell what lies beyond a periodic boundary.
+    if request is not None and grid.shape == shape and not problem.periodic:
         full = grid.connectivity == grid.rank
         counts = count_runs(table, shape, request.values, request.plan, problem.device, full=full)
         if counts is not None and table_only and not request.plan.needs_labels:
@@ -206,12 +217,15 @@ def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -
     grid = make_grid(problem)
     check_whole(grid.pixels, problem.foreground)
     accumulate = False
-    if request is not None and method.accumulates and grid.shape == problem.image.shape:
+    plain = grid.shape == problem.image.shape and not problem.periodic
+    if request is not None and method.accumulates and plain:
         accumulate = options["accumulate"] = request.plan.only_sizes
     found = load_recipe(method.name)(passes(method.name, device), grid, **options)
     counts = None
     if accumulate and request is not None:
         counts = count_sizes(found.counts, grid.shape, request.plan)
+    if grid.periodic:
+        passes("boundaries", device).join_roots(grid, found.roots)
     number = passes("roots", device).number
     if device == "cpu":
         count = number(found.roots, found.roots)
@@ -230,13 +244,30 @@ def make_grid(problem: Problem) -> Grid:
     ):
         pixels = library(pixels).ascontiguousarray(pixels)
     connectivity = min(problem.connectivity, pixels.ndim - problem.stacked)
-    grid = Grid(pixels, foreground, connectivity, problem.stacked)
+    around = long_periodic(problem) if problem.periodic else ()
+    grid = Grid(pixels, foreground, connectivity, problem.stacked, around)
     if problem.device != "cpu" and foreground.values and pixels.dtype.kind == "f":
         check_whole(pixels, foreground)
         flat, level = grid.values  # kernels compare bits
         foreground = foreground._replace(level=level)
-        grid = Grid(flat.reshape(pixels.shape), foreground, connectivity, problem.stacked)
+        flat = flat.reshape(pixels.shape)
+        grid = Grid(flat, foreground, connectivity, problem.stacked, around)
     return grid
+
+
+def long_periodic(problem: Problem) -> tuple[bool, ...]:
+    """Return which axes are periodic of those that `drop_short_axes` keeps; nothing if none are.
+
+    Along an axis of 2 pixels both are neighbors in any case, and a step along an axis of 1 pixel
+    leads to where it started: short axes are left open, and nothing is missed.
+    """
+    each = enumerate(zip(problem.image.shape, problem.periodic, strict=True))
+    kept = tuple(
+        periodic and side > 2
+        for axis, (side, periodic) in each
+        if side > 1 or (problem.stacked and axis == 0)
+    )
+    return kept if any(kept) else ()
 
 
 def drop_short_axes(image: Array, stacked: bool) -> Array:

@@ -29,6 +29,7 @@ def measure(
     stacked: bool = False,
     separator: str = "-",
     device: Device = "auto",
+    periodic: bool | Sequence[bool] = False,
 ) -> dict[str, HostArray]:
     """Measure connected regions without labeling their pixels.
 
@@ -48,8 +49,8 @@ def measure(
         Columns to compute, keys of `PROPERTIES`.
     intensity_image, spacing, separator
         As for `regionprops_table`.
-    background, connectivity, stacked, device
-        As for `label`.
+    background, connectivity, stacked, device, periodic
+        As for `label`. With periodic axes, labels are made in any case.
 
     Returns
     -------
@@ -69,10 +70,18 @@ def measure(
     >>> {name: column.tolist() for name, column in table.items()}
     {'label': [1, 2, 3], 'area': [2.0, 2.0, 1.0], 'euler_number': [1, 1, 1]}
     """
-    problem = make_problem(image, background, connectivity, stacked=stacked, device=device)
+    problem = make_problem(
+        image, background, connectivity, stacked=stacked, device=device, periodic=periodic
+    )
     shape = problem.image.shape
     request = make_request(
-        properties, intensity_image, shape, spacing, stacked=problem.stacked, separator=separator
+        properties,
+        intensity_image,
+        shape,
+        spacing,
+        stacked=problem.stacked,
+        separator=separator,
+        periodic=problem.periodic,
     )
     found = solve(problem, request, table_only=True)
     return request.table(found.counts, found.labels)

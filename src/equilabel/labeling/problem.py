@@ -35,6 +35,9 @@ class Problem(NamedTuple):
         Receives the labels; on the device that holds `image`.
     options : mapping
         Keyword arguments of the method's recipe.
+    periodic : tuple of bool
+        For each axis of the image, whether its last pixels are neighbors of its first; empty if
+        none are.
     """
 
     image: Array
@@ -45,6 +48,7 @@ class Problem(NamedTuple):
     device: str
     out: Array
     options: Mapping[str, Any]
+    periodic: tuple[bool, ...] = ()
 
     @property
     def numbered_by_columns(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .checks import check_labels, check_spacing
+from .checks import check_labels, check_periodic, check_spacing
 from .columns import Columns
 from .counting import count_labels, count_runs, count_sizes
 from .counts import Counts
@@ -26,6 +26,7 @@ __all__ = [
     "Counts",
     "Property",
     "Request",
+    "check_periodic",
     "check_spacing",
     "compute_table",
     "count_labels",
@@ -47,6 +48,7 @@ def regionprops_table(
     extra_properties: Iterable[Callable[..., Any]] | None = None,
     spacing: float | Sequence[float] | None = None,
     stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
 ) -> dict[str, HostArray]:
     """Measure every label of an image.
 
@@ -77,6 +79,10 @@ def regionprops_table(
         Whether the first axis counts independent images, as `label` numbers them with
         ``stacked=True``. Every label has to lie in one of them. It is measured in the other axes,
         and the column "frame" tells in which image it is.
+    periodic : bool or sequence of bool
+        Whether pixels at the end of an axis are neighbors of those at its beginning: for all
+        spatial axes, or for each. A box begins inside the image and may end beyond it; a centroid
+        lies inside. See the notes.
 
     Returns
     -------
@@ -104,6 +110,13 @@ def regionprops_table(
     as whole multiples of 2^-61 of the greatest value times the pixels of the largest object, the
     same bits every time; infinite values make weighted moments NaN there.
 
+    Along a periodic axis, a bounding box is the shortest interval that holds the object, the first
+    of several: from the widest gap between its coordinates to where that gap begins again. It goes
+    from 0 to the end if there is no gap. Coordinates are counted from its beginning, whole numbers
+    as they are, so that centroids and moments are those of the object in one piece. Edges and
+    faces between neighbors across the boundary are not exposed. What scikit-image computes is not
+    available with periodic axes.
+
     References
     ----------
     .. [1] K. Benkrid, D. Crookes, A. Benkrid, Design and FPGA implementation of a perimeter
@@ -120,12 +133,20 @@ def regionprops_table(
     >>> table = regionprops_table(labels, properties=("label", "area", "perimeter"), spacing=0.5)
     >>> {name: column.tolist() for name, column in table.items()}
     {'label': [1, 2], 'area': [1.0, 0.25], 'perimeter': [2.0, 0.0]}
+
+    An object in one piece across the boundary of a ring of five pixels:
+
+    >>> ring = np.array([1, 1, 0, 0, 1])
+    >>> table = regionprops_table(ring, properties=("bbox", "centroid"), periodic=True)
+    >>> {name: column.tolist() for name, column in table.items()}
+    {'bbox-0': [4], 'bbox-1': [7], 'centroid-0': [0.0]}
     """
     labels = check_labels(label_image)
     rank = labels.ndim - bool(stacked)
     if rank < 1:
         message = f"label_image must have 2 or more axes with stacked=True; got {labels.ndim}."
         raise ValueError(message)
+    around = () if periodic is False else check_periodic(periodic, labels.ndim, bool(stacked))
     request = make_request(
         properties,
         intensity_image,
@@ -135,5 +156,7 @@ def regionprops_table(
         separator=separator,
         cache=cache,
         extra_properties=extra_properties,
+        periodic=around,
     )
-    return request.table(count_labels(labels, request.values, request.plan), labels)
+    counts = count_labels(labels, request.values, request.plan, periodic=around)
+    return request.table(counts, labels)

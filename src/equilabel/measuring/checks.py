@@ -38,6 +38,34 @@ def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[f
     return steps if np.ndim(spacing) else steps * rank
 
 
+def check_periodic(periodic: bool | Sequence[bool], axes: int, stacked: bool) -> tuple[bool, ...]:
+    """Return for each axis of an image whether it is periodic; nothing if none is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Unless that is a bool, or one for each spatial axis.
+    """
+    rank = axes - stacked
+    kinds = (bool, np.bool_)
+    each = [periodic] * rank if isinstance(periodic, kinds) else periodic
+    if (
+        not isinstance(each, (tuple, list, np.ndarray))
+        or np.ndim(each) != 1
+        or not all(isinstance(one, kinds) for one in each)
+    ):
+        message = f"periodic must be a bool, or one for each spatial axis; got {periodic!r}."
+        raise TypeError(message)
+    if len(each) != rank:
+        message = (
+            f"periodic must be a bool, or {rank} for {rank} spatial axes; got {periodic!r}."
+            + " The first axis of a stack is none." * stacked
+        )
+        raise ValueError(message)
+    found = (False,) * stacked + tuple(map(bool, each))
+    return found if any(found) else ()
+
+
 def check_labels(label_image: ArrayLike) -> HostArray:
     """Return the labels in native integers, or raise TypeError or ValueError."""
     labels: HostArray = take(label_image)
@@ -110,6 +138,18 @@ def check_defined(key: str, rank: int, stacked: bool) -> None:
         raise PropertyUndefinedError(message + remedy)
     if key == "frame" and not stacked:
         message = "property 'frame' is defined for a stack; got stacked=False. Pass stacked=True."
+        raise PropertyUndefinedError(message)
+
+
+def check_counted(wanted: tuple[str, ...], counted: tuple[tuple[str, str], ...]) -> None:
+    """Raise PropertyUndefinedError for what is not counted, but computed object by object."""
+    known = {name for name, _ in counted}
+    other = [name for name in wanted if name not in known]
+    if other:
+        message = (
+            "properties must be counted, not computed by scikit-image, if axes are periodic; got "
+            f"{other[0]!r}. Leave it out, or measure with periodic=False."
+        )
         raise PropertyUndefinedError(message)
 
 

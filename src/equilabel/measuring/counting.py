@@ -14,6 +14,7 @@ from .checks import check_frames, check_not_negative
 from .counts import Counts, Values, means_of
 from .measurement import Measurement
 from .moments import weighted_means
+from .unwrapping import Unwrapped
 from .value_sums import sum_values
 from .wide import find_wide, sum_wide, upper_words
 
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 
-def count_labels(labels: Array, values: Array, plan: Plan, box: Box | None = None) -> Counts:
+def count_labels(
+    labels: Array,
+    values: Array,
+    plan: Plan,
+    box: Box | None = None,
+    periodic: tuple[bool, ...] = (),
+) -> Counts:
     """Count an image of labels, where it lies.
 
     Parameters
@@ -37,6 +44,8 @@ def count_labels(labels: Array, values: Array, plan: Plan, box: Box | None = Non
     plan : Plan
     box : sequence of (int, int), optional
         First and last + 1 pixel along each axis; pixels outside are neighbors but do not count.
+    periodic : tuple of bool
+        For each axis of the image, or empty if none is periodic; not together with `box`.
 
     Raises
     ------
@@ -49,24 +58,38 @@ def count_labels(labels: Array, values: Array, plan: Plan, box: Box | None = Non
     if not (labels.dtype.isnative and labels.flags.c_contiguous):
         labels = labels.astype(labels.dtype.newbyteorder("="), order="C")
     if device == "cpu":
-        return _count_here(labels, values, plan, box, device)
+        return _count_here(labels, values, plan, box, periodic, device)
     with using(device):
-        return _count_here(labels, values, plan, box, device)
+        return _count_here(labels, values, plan, box, periodic, device)
 
 
-def _count_here(labels: Array, values: Array, plan: Plan, box: Box | None, device: str) -> Counts:
+def _count_here(
+    labels: Array,
+    values: Array,
+    plan: Plan,
+    box: Box | None,
+    periodic: tuple[bool, ...],
+    device: str,
+) -> Counts:
     """Count C-contiguous labels on the device that holds them, which is the current one."""
     values = None if values is None else place(values, device)
     kernels, layout = passes("accumulate", device), plan.layout
-    source = kernels.LabelSource(labels)
-    found = kernels.Accumulator(source, layout, keep=plan.needs_pixels, box=box)
+    keep = plan.needs_pixels
+    if periodic:
+        found: Any = Unwrapped(kernels, labels, layout, keep, periodic)
+    else:
+        source = kernels.LabelSource(labels)
+        found = kernels.Accumulator(source, layout, keep=keep, box=box)
     check_not_negative(found.labels, labels)
     high = None
     rows = find_wide(found.table, layout, labels.shape)
     if len(rows):
-        exact = sum_wide(kernels, labels, found.labels[rows], layout)
+        if periodic:
+            exact = found.exact(rows)
+        else:
+            exact = sum_wide(kernels, labels, found.labels[rows], layout)
         high = upper_words(found.table, layout, rows, exact)
-    return _finish(found, values, plan, labels.shape, high)
+    return _finish(found, values, plan, labels.shape, high, periodic)
 
 
 def count_runs(
@@ -135,6 +158,7 @@ def _finish(
     plan: Plan,
     shape: tuple[int, ...],
     high: NDArray[np.int64] | None,
+    periodic: tuple[bool, ...] = (),
 ) -> Counts:
     """Sum over pixels what the table does not tell, and let go of the device."""
     layout, table = plan.layout, np.asfortranarray(found.table)  # formulas go column by column
@@ -150,7 +174,7 @@ def _finish(
         elif "deviations" in plan.needs:
             deviations = found.squares(flat, means_of(summed, table[:, 0]))
             summed = summed._replace(deviations=deviations)
-    counts = Counts(found.labels, table, layout, shape, single, summed, high)
+    counts = Counts(found.labels, table, layout, shape, single, summed, high, periodic=periodic)
     if layout.stacked:
         check_frames(counts.labels, counts.begins[:, 0], counts.ends[:, 0])
     if not plan.needs_moments:

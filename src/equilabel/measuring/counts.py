@@ -63,6 +63,9 @@ class Counts:
     moments : dict of str to array
         Sums of powers of coordinates, which do not add up: "raw" and "central", (N, 4, 4[, 4]);
         "weighted" and "weighted_central", (N, 4, 4[, 4], C).
+    periodic : tuple of bool
+        For each axis of the image, whether labels were measured across its boundary; empty if none
+        were. Their boxes may end beyond the image then.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class Counts:
     values: Values | None = None
     high: NDArray[np.int64] | None = None
     moments: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    periodic: tuple[bool, ...] = ()
 
     @property
     def pixels(self) -> NDArray[np.int64]:
@@ -163,7 +167,8 @@ def _check_mergeable(one: Counts, other: Counts) -> None:
     """Raise ValueError unless the counts of two parts can be added up."""
     alike = (one.layout, one.shape, one.single) == (other.layout, other.shape, other.single)
     same_values = (one.values is None) == (other.values is None)
-    if not (alike and same_values) or one.moments or other.moments:
+    parts = not (one.moments or other.moments or one.periodic or other.periodic)
+    if not (alike and same_values and parts):
         message = (
             "other must hold counts of the same properties and whole shape, without moments; got "
             f"shapes {one.shape} and {other.shape}. Count with the same properties and shape."

@@ -58,6 +58,20 @@ class Measurement:
         return self.counts.group(name)
 
     @property
+    def periodic(self) -> NDArray[np.bool_]:
+        """Whether each spatial axis is periodic, (rank,)."""
+        periodic = self.counts.periodic or (False,) * self.rank
+        return np.array(periodic[-self.rank :], np.bool_)
+
+    def inside(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bring positions in pixels, (N, rank[, C]), into the image along periodic axes."""
+        if self.counts.periodic:
+            shape = (self.rank,) + (1,) * (positions.ndim - 2)
+            sides = np.where(self.periodic, self.sides, np.inf).reshape(shape)
+            return np.asarray(np.where(np.isinf(sides), positions, positions % sides))
+        return positions
+
+    @property
     def first(self) -> NDArray[np.int64]:
         """Least coordinate along each spatial axis, (N, rank)."""
         return self.counts.begins[:, -self.rank :]

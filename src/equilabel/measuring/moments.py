@@ -103,7 +103,10 @@ def weighted_local(found: Measurement) -> HostArray:
 def weighted_centroid(found: Measurement) -> HostArray:
     """Mean coordinate weighted by values."""
     corner = found.first * found.spacing
-    return found.channels(_weighted_local(found) + corner[..., None])
+    center = _weighted_local(found) + corner[..., None]
+    if found.counts.periodic:
+        center = found.inside(center / found.spacing[:, None]) * found.spacing[:, None]
+    return found.channels(center)
 
 
 def weighted(found: Measurement) -> HostArray:

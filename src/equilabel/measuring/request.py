@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from equilabel.devices import fetch
 
 from .checks import (
+    check_counted,
     check_functions,
     check_intensity,
     check_spacing,
@@ -47,6 +48,8 @@ class Request:
         Stands between a name and the numbers of its parts.
     cache : bool
         Passed on to scikit-image.
+    periodic : tuple of bool
+        For each axis of the image, or empty if none is periodic.
     """
 
     plan: Plan
@@ -55,6 +58,7 @@ class Request:
     given_spacing: Any = None
     separator: str = "-"
     cache: bool = True
+    periodic: tuple[bool, ...] = ()
 
     def table(self, counts: Counts, labels: Array) -> dict[str, HostArray]:
         """Compute all columns, in the order in which they were asked for.
@@ -91,6 +95,7 @@ def make_request(
     separator: str = "-",
     cache: bool = True,
     extra_properties: Iterable[Callable[..., Any]] | None = None,
+    periodic: tuple[bool, ...] = (),
 ) -> Request:
     """Check what is asked of the labels of an image.
 
@@ -100,6 +105,8 @@ def make_request(
         Shape of the image of labels.
     properties, intensity_image, spacing, stacked, separator, cache, extra_properties
         As for `regionprops_table`.
+    periodic : tuple of bool
+        What `check_periodic` returned.
 
     Raises
     ------
@@ -117,4 +124,6 @@ def make_request(
         resolve_names(wanted)
         raise
     check_intensity(plan.intensity, values)
-    return Request(plan, values, steps, spacing, separator, cache)
+    if periodic:
+        check_counted(plan.order, plan.columns)
+    return Request(plan, values, steps, spacing, separator, cache, periodic)

@@ -59,7 +59,7 @@ def extent(found: Measurement) -> HostArray:
 
 def centroid(found: Measurement) -> HostArray:
     """Mean coordinate along each axis."""
-    return np.asarray((found.first + found.local) * found.spacing)
+    return np.asarray(found.inside(found.first + found.local) * found.spacing)
 
 
 def centroid_local(found: Measurement) -> HostArray:
@@ -73,8 +73,8 @@ def equivalent_diameter_area(found: Measurement) -> HostArray:
 
 
 def touches_border(found: Measurement) -> HostArray:
-    """Whether a pixel lies first or last along an axis that is longer than 1."""
-    long = found.sides > 1
+    """Whether a pixel lies first or last along an axis, longer than 1, that has a boundary."""
+    long = (found.sides > 1) & ~found.periodic
     return np.asarray((((found.first == 0) | (found.last == found.sides)) & long).any(axis=1))
 
 

@@ -104,8 +104,9 @@ def moved(table: HostArray, layout: Layout, origin: HostArray) -> HostArray:
     ----------
     table : (N, layout.width) array of int64 or of Python integers
         Counts in coordinates of a part.
-    origin : (axes,) array
-        First pixel of the part in the whole image, of the type of the result.
+    origin : (axes,) or (N, axes) array
+        First pixel of the part in the whole image, of the type of the result; for all rows, or
+        for each.
 
     Returns
     -------
@@ -114,10 +115,10 @@ def moved(table: HostArray, layout: Layout, origin: HostArray) -> HostArray:
     """
     pixels, sums = table[:, :1], table[:, layout["sums"]]
     one, other = layout.products
-    begin, near = origin[layout.axes - layout.rank :], sums[:, layout.axes - layout.rank :]
+    begin, near = origin[..., layout.axes - layout.rank :], sums[:, layout.axes - layout.rank :]
     products = table[:, layout["seconds"]] + (
-        begin[one] * near[:, other] + begin[other] * near[:, one]
-        + begin[one] * begin[other] * pixels
+        begin[..., one] * near[:, other] + begin[..., other] * near[:, one]
+        + begin[..., one] * begin[..., other] * pixels
     )  # fmt: skip
     return np.concatenate([sums + origin * pixels, products], axis=1)
 

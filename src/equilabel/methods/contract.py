@@ -100,6 +100,9 @@ class Method:
         Devices that have its passes.
     options : mapping of str to Option
         Keyword arguments of its recipe that a caller can choose.
+    propagates : bool
+        Whether labels move by an element, a tile or a line in a round, so that rounds grow with the
+        extent of components: such a method may be hopelessly slow on large ones.
     accumulates : bool
         Whether its recipe counts elements and exposed faces if called with ``accumulate=True``.
     """
@@ -113,4 +116,5 @@ class Method:
     ranks: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6)
     devices: tuple[str, ...] = ("cpu", "cuda")
     options: Mapping[str, Option] = field(default_factory=dict)
+    propagates: bool = False
     accumulates: bool = False

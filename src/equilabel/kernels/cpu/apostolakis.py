@@ -33,13 +33,14 @@ def improve(grids: Multigrid, level: int) -> None:
     """Switch connections on: where two of the level below lead, and where labels are equal."""
     shorter = grids.connections[max(level - 1, 0)]
     _, *geometry = grids.lattice
-    merge_connections(grids.connections[level], shorter, grids.labels, *geometry, 1 << level)
+    ways = grids.lattice.reaching(1 << level)
+    merge_connections(grids.connections[level], shorter, grids.labels, *geometry, ways, 1 << level)
 
 
 def propagate(grids: Multigrid, level: int) -> None:
     """Lower each label to those of its connections, along one step after the other."""
     _, *geometry = grids.lattice
-    for k in range(len(grids.lattice.steps)):
+    for k in grids.lattice.reaching(1 << level).tolist():
         grids.changed[0] |= lower_labels(
             grids.labels, grids.spare, grids.connections[level], *geometry, k, 1 << level
         )
@@ -62,7 +63,7 @@ def roots_of(grids: Multigrid) -> NDArray[np.int64]:
 
 
 @njit(nogil=True, cache=True)
-def merge_connections(connections, shorter, labels, shape, steps, periodic, distance):
+def merge_connections(connections, shorter, labels, shape, steps, periodic, ways, distance):
     """Switch on connections that follow from shorter ones, or from labels.
 
     Parameters
@@ -75,13 +76,15 @@ def merge_connections(connections, shorter, labels, shape, steps, periodic, dist
         -1 for background, which has no connections.
     shape, steps, periodic
         As in `Lattice`. Not checked.
+    ways : (W,) array of int64
+        Steps that lead somewhere at this distance.
     distance : int
         A power of two.
     """
     site = np.zeros(4, np.int64)  # the first of each row
     width = shape[3]
     for row in range(0, labels.size, width):
-        for k in range(len(steps)):
+        for k in ways:
             ahead = row_along(shape, periodic, steps, k, distance, site)
             middle = row_along(shape, periodic, steps, k, distance // 2, site)
             if ahead < 0:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import Array, HostArray
+    from equilabel.grid import Grid
 
 AXES = 5
 SLACK = 8  # runs are read eight at a time
@@ -82,6 +83,8 @@ class RunTable:
         Whether all foreground values are whole numbers, where they tell runs apart.
     first_label : int
         Label of the first component, 0 or 1.
+    domain : Grid, or None
+        The image, if it has periodic axes.
     """
 
     runs: Runs
@@ -91,6 +94,7 @@ class RunTable:
     pixels: HostArray | None = None
     whole: bool = True
     first_label: int = 1
+    domain: Grid | None = None
 
     @classmethod
     def of_blocks(

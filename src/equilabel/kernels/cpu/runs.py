@@ -12,6 +12,7 @@ from equilabel.neighborhood import earlier_steps, row_unions
 
 from . import (
     bond_runs,
+    boundaries,
     numbering,
     packing,
     painting,
@@ -140,6 +141,8 @@ def unite(table: RunTable) -> None:
     threads.each(kernel, [(*before, span) for span in inside])
     for span in between:
         kernel(*before, span)
+    if table.domain is not None:
+        boundaries.join_runs(table, table.domain)
 
 
 def number(table: RunTable) -> int:
@@ -230,6 +233,7 @@ def _runs_of_blocks(
 ) -> RunTable:
     """Find the runs of foreground of one value, in blocks of rows."""
     table = RunTable.of_blocks(bits, leading, grid.block, columns, grid.edges(grid.block))
+    table.domain = grid if grid.periodic else None
     ranges = threads.ranges(table.blocks, (len(bits) - 1) * columns, table.slab)
     threads.each(packing.begin, [(table.runs, a, b, table.counts) for a, b in ranges])
     table.number_runs()
@@ -247,7 +251,7 @@ def _runs_of_values(
     """Find the runs of equal value, row by row."""
     columns = pixels.size // (len(bits) - 1)
     table = RunTable.of_blocks(bits, leading, (1, 1), columns, grid.edges((1, 1)))
-    table.pixels = pixels
+    table.pixels, table.domain = pixels, grid if grid.periodic else None
     before = (pixels, columns, value, bounded, table.runs)
     ranges = threads.ranges(table.rows, pixels.size)
     table.whole = all(

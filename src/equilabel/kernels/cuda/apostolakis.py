@@ -24,8 +24,8 @@ def start(domain: Grid | Bonds) -> Multigrid:
     size = lattice.links.size
     connections = cupy.zeros((lattice.levels, size), np.uint16)
     connections[0] = lattice.links
-    labels = cupy.arange(size, dtype=np.int64)
-    labels[(lattice.links & np.uint16(FOREGROUND)) == 0] = -1
+    foreground = (lattice.links & np.uint16(FOREGROUND)) != 0
+    labels = cupy.where(foreground, cupy.arange(size, dtype=np.int64), np.int64(-1))
     return Multigrid(lattice, connections, labels, cupy.empty_like(labels), cupy.zeros(1, np.int32))
 
 
@@ -45,7 +45,7 @@ def improve(grids: Multigrid, level: int) -> None:
 
 def propagate(grids: Multigrid, level: int) -> None:
     """Lower each label to those of its connections, along one step after the other."""
-    for k in range(len(grids.lattice.steps)):
+    for k in grids.lattice.reaching(1 << level).tolist():
         launch(
             kernel("apostolakis", "propagate"),
             grids.labels.size,

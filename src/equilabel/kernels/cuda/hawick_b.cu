@@ -5,22 +5,28 @@
 
 constexpr int MOST = 1024;  // elements of a tile
 
-// Algorithm 6. `edges` are those of a tile, and a thread stands for one of its elements; `tiles` tells
-// how many there are along each axis. All threads of a block stay until the end: those outside the
-// image have label -1, as background has, and take no part.
+// Algorithm 6. The edges of a tile are powers of two: `exponents` holds these, four bits for each axis from
+// the lowest on. A thread stands for an element of a tile. All threads of a block stay until the end: those
+// outside the image have label -1, as background has, and take no part.
 //
 // Why the races are safe: labels of other tiles are read once, before the loop, and may be old; see
 // `hawick_a.cu`. After the first round each tile is stable by itself, so only a lower label from
 // outside can start a change, and `changed` need not be set in the loop. The loop ends because it
 // lowers labels of one tile to labels of the same tile: in no more turns than the tile has elements.
 template <typename Pixel, int rank>
-__global__ void propagate(const Pixel* __restrict__ values, const Index* __restrict__ shape,
-                          const Index* __restrict__ steps, const Index* __restrict__ offsets,
-                          Index count, const Index* __restrict__ edges,
-                          const Index* __restrict__ tiles, Index* labels, int* changed)
+__global__ void __launch_bounds__(MOST)
+    propagate(const Pixel* __restrict__ values, const Index* __restrict__ shape,
+              const Index* __restrict__ steps, const Index* __restrict__ offsets, Index count,
+              unsigned exponents, Index* labels, int* changed)
 {
     __shared__ Index near_labels[MOST];
     __shared__ Pixel near_values[MOST];
+    Index edges[rank], tiles[rank];
+#pragma unroll
+    for (int axis = 0; axis < rank; ++axis) {
+        edges[axis] = Index(1) << (exponents >> 4 * axis & 15);
+        tiles[axis] = (shape[axis] + edges[axis] - 1) / edges[axis];
+    }
     const Place<rank> local(threadIdx.x, edges), tile(blockIdx.x, tiles);
     Place<rank> place;
     bool exists = true;

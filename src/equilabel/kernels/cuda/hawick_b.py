@@ -6,7 +6,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import cupy
-import numpy as np
 
 from equilabel.kernels.geometry import tile_edges
 
@@ -30,7 +29,7 @@ def propagate(grid: Grid, labels: cupy.ndarray, tile_size: int) -> bool:
     values = grid.values[0]
     shape, steps, offsets = grid.full
     edges = tile_edges(grid.shape, tile_size, stacked=grid.stacked)
-    tiles = [-(-side // edge) for side, edge in zip(grid.shape, edges, strict=True)]
+    tiles = prod(-(-side // edge) for side, edge in zip(grid.shape, edges, strict=True))
     changed = cupy.zeros(1, cupy.int32)
     function = kernel("hawick_b", f"propagate<{values.dtype.str[1:]}, {shape.size}>")
     arguments = (
@@ -39,10 +38,9 @@ def propagate(grid: Grid, labels: cupy.ndarray, tile_size: int) -> bool:
         steps,
         offsets,
         offsets.size,
-        cupy.asarray(edges, np.int64),
-        cupy.asarray(tiles, np.int64),
+        sum((edge.bit_length() - 1) << 4 * axis for axis, edge in enumerate(edges)),
         labels,
         changed,
     )
-    function((prod(tiles),), (prod(edges),), arguments)
+    function((tiles,), (prod(edges),), arguments)
     return bool(changed)

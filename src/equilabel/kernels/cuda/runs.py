@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import cupy
 import numpy as np
 
+from . import boundaries
 from ._compile import THREADS
 from .bond_jobs import prepare_bonds
 from .run_jobs import JOB, NUMBER_THREADS, Work, prepare
@@ -42,6 +43,8 @@ class RunTable:
         Whether runs have to be told apart by their values.
     memory : tuple
         What addresses in the job point to.
+    domain : Grid, or None
+        The image, if it has periodic axes.
     resolved : bool
         Whether run tables hold labels, no longer nodes.
     """
@@ -53,6 +56,7 @@ class RunTable:
     count: Count
     many: bool
     memory: tuple[object, ...]
+    domain: Grid | None = None
     resolved: bool = False
 
     whole = True  # values are whole numbers: floats do not come here
@@ -195,15 +199,18 @@ def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
         Count(tables + work.begins[5]),
         many,
         (image, room, nodes, tables, memory),
+        domain if domain.kind == "grid" and domain.periodic else None,
     )
     table.start(0, table.tiling.tiles)
     return table
 
 
 def unite(table: RunTable) -> None:
-    """Unite nodes where tiles meet."""
+    """Unite nodes where tiles meet, and then across periodic boundaries."""
     tiling = table.tiling
     table.start(1, tiling.seam_blocks + tiling.row_blocks)
+    if table.domain is not None:
+        boundaries.join_runs(table, table.domain)
 
 
 def number(table: RunTable) -> Count:
