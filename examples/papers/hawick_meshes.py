@@ -1,7 +1,7 @@
 """Figures 18 and 19 of Hawick et al. (2010): Kernels A to D on fields of an alloy and on spirals.
 
 The paper averages over a simulation of 16384 steps that is labeled every 128; here the fields are
-those after the numbers of steps of `STEPS` of a solver with larger steps. Both phases are labeled, with 4
+those after `STEPS` steps of a solver whose steps are larger. Both phases are labeled, with 4
 neighbors. Kernel D on a CPU stands for the paper's "CPU II", which is the same algorithm in serial.
 Noise is added, which the paper has not. Run as ``python hawick_meshes.py --device cuda``.
 """
