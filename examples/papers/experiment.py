@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.devices import passes, place, using
+from equilabel.devices import passes, place, resolve, using
 from equilabel.grid import Foreground, Grid
 from equilabel.methods import load_recipe
 
@@ -52,6 +52,7 @@ def arguments(description: str | None, sizes: Sequence[int], quick: Sequence[int
     parser.add_argument("--out", type=Path, default=Path("papers-results"), help="folder")
     parser.add_argument("--seconds", type=float, default=60.0, help="what does not fit is left out")
     chosen = parser.parse_args()
+    resolve(chosen.device)  # says what is missing, if it cannot be used
     chosen.sizes = chosen.sizes or list(quick if chosen.quick else sizes)
     return chosen
 
@@ -178,7 +179,7 @@ def extrapolate(found: Sequence[tuple[float, float]], size: float) -> float:
     if not found:
         return 0.0
     (x, y), power = found[-1], 2.0
-    if len(found) > 1:
+    if len(found) > 1 and x != found[-2][0]:
         power = math.log(y / found[-2][1]) / math.log(x / found[-2][0])
     return float(y * (size / x) ** power)
 
@@ -217,6 +218,11 @@ def row(
 def claim(figure: str, text: str, paper: str, ours: str, holds: bool) -> dict[str, Any]:
     """Return a statement of a paper, its value there and here, and whether it holds here."""
     return {"figure": figure, "claim": text, "paper": paper, "ours": ours, "holds": bool(holds)}
+
+
+def near(ours: float, paper: float) -> bool:
+    """Tell whether a ratio is that of the paper within a factor of 2, and on the same side of 1."""
+    return paper / 2 <= ours <= 2 * paper and (ours > 1) == (paper > 1)
 
 
 def values(rows: Iterable[Mapping[str, Any]], figure: str, series: str) -> dict[Any, float]:

@@ -22,6 +22,7 @@ from experiment import (
     claim,
     extrapolate,
     labeler,
+    near,
     row,
     show,
     slope,
@@ -34,7 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 SIZES, QUICK = (100,), (1,)
-KERNELS = {"ours": "auto", "1": "hawick_1", "2": "hawick_2", "3": "hawick_3"}
+KERNELS = {
+    "ours": "auto",
+    "Kernel 1": "hawick_1",
+    "Kernel 2": "hawick_2",
+    "Kernel 3": "hawick_3",
+}
 FIGURES = {
     "Figure 11": Figure("Disjoint 1: 50 million edges, 100 sets", "vertices"),
     "Figure 12": Figure("Disjoint 2: a million vertices, 100 sets", "edges"),
@@ -48,7 +54,7 @@ FIGURES = {
 }
 MILLION = 1_000_000
 ROUND_MS = {"cpu": 0.0, "cuda": 0.06}  # a call of Kernel 3 that finds nothing to do
-MOST_ARCS = 25 * MILLION  # up to which SciPy is waited for
+MOST_ARCS = 21 * MILLION  # up to which SciPy is waited for
 
 
 def cases(percent: float, device: str) -> list[Any]:
@@ -106,7 +112,9 @@ def run(device: str, percent: float, clock: Clock, limit: float = 3.0) -> list[d
     rows = []
     listed = cases(percent, device)
     for k, (figure, points, make) in enumerate(listed):
-        rows += measure(figure, points, make, clock.share(1 / (len(listed) - k + 1)), limit)
+        rows += measure(
+            figure, list(dict.fromkeys(points)), make, clock.share(1 / (len(listed) - k + 1)), limit
+        )
     rows += memory(percent, device, clock)
     return rows + claims(rows)
 
@@ -133,9 +141,9 @@ def measure(
         del ends
         for key, method in methods().items():
             expected = extrapolate(found[key], x) if figure == "Figure 14" else 0.0
-            if key == "3":
+            if key == "Kernel 3":
                 expected = max(expected, components * ROUND_MS[clock.device])
-            if key == "1":
+            if key == "Kernel 1":
                 _ = graph.edges  # made once, before the time is taken
             if expected > 1e3 * min(limit, clock.left()) or not clock.left():
                 if figure == "Figure 14" and len(found[key]) > 1:
@@ -149,7 +157,7 @@ def measure(
                 components = count(answer.roots)
                 rows.append(row(figure, "components", x, components, unit=""))
         if graph.neighbors.size <= MOST_ARCS and clock.left():
-            rows.append(row(figure, "CPU", x, scipy_time(graph, clock)))
+            rows.append(row(figure, "CPU", x, scipy_time(graph)))
     return rows
 
 
@@ -159,7 +167,7 @@ def count(roots: Any) -> int:
     return int((roots == numbers).sum())
 
 
-def scipy_time(graph: Graph, clock: Clock) -> float:
+def scipy_time(graph: Graph) -> float:
     """Return the milliseconds that SciPy takes."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -167,8 +175,9 @@ def scipy_time(graph: Graph, clock: Clock) -> float:
     neighbors = fetch(graph.neighbors)
     ones = np.ones(neighbors.size)
     matrix = csr_array((ones, neighbors, fetch(graph.offsets)), shape=(graph.size,) * 2)
-    own = Clock("cpu", clock.left(), rounds=2)
-    return own.time(lambda: connected_components(matrix, directed=False))[0]
+    began = time.perf_counter()
+    connected_components(matrix, directed=False)
+    return 1e3 * (time.perf_counter() - began)
 
 
 def memory(percent: float, device: str, clock: Clock) -> list[dict[str, Any]]:
@@ -208,24 +217,24 @@ def claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     def of(figure: str, key: str) -> dict[Any, float]:
         return values(rows, figure, key)
 
-    one, two = of("Figure 11", "1"), of("Figure 11", "2")
+    one, two = of("Figure 11", "Kernel 1"), of("Figure 11", "Kernel 2")
     if one and two:
         ratio = [one[x] / two[x] for x in one if x in two]
         text = "Kernel 1 over Kernel 2: 2 is faster at low degrees"
         shown = f"{min(ratio):.2f} to {max(ratio):.2f}"
         found.append(claim("Figure 11", text, "more than 1", shown, min(ratio) > 1))
-    one, two = of("Figure 12", "1"), of("Figure 12", "2")
+    one, two = of("Figure 12", "Kernel 1"), of("Figure 12", "Kernel 2")
     if len(one) > 1 and len(two) > 1:
         first, last = (one[x] / two[x] for x in (min(one), max(two)))
         text = "Kernel 1 over Kernel 2 at degree 20, and at degree 120 where 1 is faster"
         shown = f"{first:.2f}, {last:.2f}"
         found.append(claim("Figure 12", text, "above 1, below 1", shown, last < 1 < first))
-    one = of("Figure 13", "1")
+    one = of("Figure 13", "Kernel 1")
     if len(one) > 1:
         ratio = one[min(one)] / one[max(one)]
         text = "Kernel 1 on one component over it on the most: fewer rounds on small ones"
         found.append(claim("Figure 13", text, "more than 1", f"{ratio:.2f}", ratio > 1))
-    for key, power in (("1", 1.76), ("2", 1.77), ("3", 1.57), ("CPU", 1.00)):
+    for key, power in (("Kernel 1", 1.76), ("Kernel 2", 1.77), ("Kernel 3", 1.57), ("CPU", 1.00)):
         measured = [
             (each["x"], each["ours"])
             for each in rows
@@ -234,15 +243,15 @@ def claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ]
         if len(measured) > 2:
             fitted = slope(measured)
-            text = f"power of the number of vertices in the time of {label_of(key)} on lines"
-            close = abs(fitted - power) < 0.35
+            text = f"power of the number of vertices in the time of {key} on lines"
+            close = abs(fitted - power) < 0.25
             found.append(claim("Figure 14", text, f"{power:.2f}", f"{fitted:.2f}", close))
-    for key, power in (("1", 1.06), ("2", 1.05), ("CPU", 1.13)):
+    for key, power in (("Kernel 1", 1.06), ("Kernel 2", 1.05), ("CPU", 1.13)):
         points = of("Figure 15", key)
         if len(points) > 1:
             fitted = slope(points.items())
-            text = f"power of the number of vertices in the time of {label_of(key)}, scale-free"
-            close = abs(fitted - power) < 0.35
+            text = f"power of the number of vertices in the time of {key}, scale-free"
+            close = abs(fitted - power) < 0.25
             found.append(claim("Figure 15", text, f"{power:.2f}", f"{fitted:.2f}", close))
     return found + more_claims(of)
 
@@ -250,7 +259,7 @@ def claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def more_claims(of: Callable[[str, str], dict[Any, float]]) -> list[dict[str, Any]]:
     """Compare small worlds with each other, and the best kernel with the CPU."""
     found = []
-    worlds = [of(f"Figure 16, p = {p}", "1") for p in (0.01, 0.1, 1)]
+    worlds = [of(f"Figure 16, p = {p}", "Kernel 1") for p in (0.01, 0.1, 1)]
     shared = set(worlds[0]) & set(worlds[1]) & set(worlds[2])
     if shared:
         times = [world[max(shared)] for world in worlds]
@@ -261,24 +270,21 @@ def more_claims(of: Callable[[str, str], dict[Any, float]]) -> list[dict[str, An
     for figure in FIGURES:
         cpu = of(figure, "CPU")
         for x in cpu if figure != "Figure 14" else ():
-            best = min(of(figure, key).get(x, np.inf) for key in "12")
+            best = min(of(figure, key).get(x, np.inf) for key in ("Kernel 1", "Kernel 2"))
             ratios.append(cpu[x] / best)
     if ratios:
         text = "CPU over the better of Kernels 1 and 2, all graphs but lines (Section 7)"
-        shown = f"{min(ratios):.1f} to {max(ratios):.1f}"
-        found.append(claim("Figures 11 to 16", text, "5 to 10", shown, max(ratios) > 5))
-    line_cpu, line_two = of("Figure 14", "CPU"), of("Figure 14", "2")
+        shown = f"{min(ratios):.1f} to {max(ratios):.1f}, median {np.median(ratios):.1f}"
+        found.append(
+            claim("Figures 11 to 16", text, "5 to 10", shown, near(float(np.median(ratios)), 7.5))
+        )
+    line_cpu, line_two = of("Figure 14", "CPU"), of("Figure 14", "Kernel 2")
     shared = set(line_cpu) & set(line_two)
     if shared:
         ratio = line_two[max(shared)] / line_cpu[max(shared)]
         text = "Kernel 2 over the CPU on the longest line: the CPU wins by far"
-        found.append(claim("Figure 14", text, "more than 1", f"{ratio:,.0f}", ratio > 1))
+        found.append(claim("Figure 14", text, "more than 1", f"{ratio:,.3g}", ratio > 1))
     return found
-
-
-def label_of(key: str) -> str:
-    """Return the name of a series in a sentence."""
-    return key if key == "CPU" else f"Kernel {key}"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,167 @@
+"""Write results of `examples/papers` into ``docs/papers.md``, so that none is typed.
+
+Run as ``python benchmarks/papers.py [DIR]``; with a folder, its JSON files are first copied to
+``benchmarks/results/papers/``. The page says what goes where: ``<!-- komura: Figure 7 -->`` stands
+before the table and the claims of that figure, ``<!-- komura: machine -->`` before where they were
+measured, ``<!-- summary -->`` before the table of all figures, and each ends at ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results" / "papers"
+PAGE = Path(__file__).parents[1] / "docs" / "papers.md"
+NAMES = ("kalentev", "hawick_meshes", "hawick_graphs", "komura", "simulations")
+BLOCK = re.compile(r"<!-- (?:(\w+): ([^>]*?)|summary) -->.*?<!-- end -->", re.DOTALL)
+
+
+def load(name: str) -> dict[str, Any]:
+    """Read the results of an experiment."""
+    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Format a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def number(value: Any) -> str:
+    """Format a number in three digits, or a word as it is."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) or (abs(value) >= 1000 and value == value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def machine(name: str) -> str:
+    """Say where, when and with what an experiment was done."""
+    about = load(name)["machine"]
+    versions = ", ".join(f"{key} {value}" for key, value in about["versions"].items())
+    where = f"{about['cores']} cores of an {about['cpu']}"
+    if about["device"] == "cuda":
+        where = f"one {about['card']}, in a machine with {where}"
+    return f"Measured on {about['date']} on {where} (Python {about['python']}, {versions})."
+
+
+def of_figure(name: str, figure: str) -> tuple[list[Any], list[Any]]:
+    """Return the points and the claims of a figure."""
+    rows = [row for row in load(name)["rows"] if row["figure"] == figure]
+    return [row for row in rows if "claim" not in row], [row for row in rows if "claim" in row]
+
+
+def points_table(axis: str, points: list[Any]) -> str:
+    """Tabulate series over x: ours, and where the paper prints a value, that and the factor."""
+    columns = list(dict.fromkeys(point["series"] for point in points))
+    cells = {(point["x"], point["series"]): point for point in points}
+    head = [axis]
+    printed = {
+        key
+        for key in columns
+        if any(point["series"] == key and point["paper"] is not None for point in points)
+    }
+    for key in columns:
+        unit = next(point["unit"] for point in points if point["series"] == key)
+        head.append(f"{key}, {unit}" if unit else key)
+        if key in printed:
+            head += ["paper"] + ["factor"] * bool(unit)
+    rows = []
+    for x in dict.fromkeys(point["x"] for point in points):
+        line = [number(x)]
+        for key in columns:
+            line += cell(cells.get((x, key)), key in printed, head)
+        rows.append(line)
+    return table(head, rows)
+
+
+def cell(point: Any, printed: bool, head: list[str]) -> list[str]:
+    """Format a point: ours, and what the paper prints with the factor where the column has it."""
+    if point is None:
+        return ["-"] * (1 + 2 * printed)
+    precise = point["series"] in ("energy", "mean", "power", "standard error", "width")
+    ours = f"{point['ours']:.5f}" if precise else number(point["ours"])
+    line = [f"({ours})" if point["extrapolated"] else ours]
+    if not printed:
+        return line
+    paper = point["paper"]
+    shown = "-" if paper is None else f"{paper:.5f}" if precise else number(paper)
+    line.append(shown)
+    if point["unit"]:
+        line.append("-" if paper is None else factor(paper / point["ours"]))
+    return line
+
+
+def factor(ratio: float) -> str:
+    """Format how many times as fast as the paper ours is."""
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:,.0f}"
+
+
+def figure_block(name: str, figure: str) -> str:
+    """Return the table of a figure, and its claims."""
+    points, claims = of_figure(name, figure)
+    parts = []
+    if points:
+        axis = load(name)["figures"][figure]["x"]
+        parts.append(points_table(axis, points))
+        if any(point["extrapolated"] for point in points):
+            parts.append("Times in brackets are extrapolated.")
+    if claims:
+        rows = [
+            [row["claim"], row["paper"], row["ours"], "yes" if row["holds"] else "**no**"]
+            for row in claims
+        ]
+        parts.append(table(["what the paper says", "paper", "ours", "reproduced"], rows))
+    return "\n\n".join(parts) or "Not measured on this device."
+
+
+def summary() -> str:
+    """Tabulate all figures: what is reproduced, and how many times as fast ours is."""
+    rows = []
+    for name in NAMES:
+        results = load(name)
+        listed = dict.fromkeys([*results["figures"], *(row["figure"] for row in results["rows"])])
+        for figure in listed:
+            points, claims = of_figure(name, figure)
+            ratios = [
+                point["paper"] / point["ours"]
+                for point in points
+                if point["paper"] is not None and point["unit"] and point["ours"]
+            ]
+            times = f"{factor(min(ratios))} to {factor(max(ratios))}" if ratios else "-"
+            held = f"{sum(row['holds'] for row in claims)} of {len(claims)}" if claims else "-"
+            paper = {"simulations": ""}.get(name, name.partition("_")[0].capitalize() + ", ")
+            about = results["figures"].get(figure, {}).get("title", "")
+            device = "GPU" if results["machine"]["device"] == "cuda" else "CPU"
+            if points or claims:
+                rows.append([f"{paper}{figure}", about, device, held, times])
+    head = ["figure or table", "what it shows", "measured on", "claims reproduced", "factor"]
+    return table(head, rows)
+
+
+def render(page: str) -> str:
+    """Fill in all blocks of a page."""
+
+    def fill(match: re.Match[str]) -> str:
+        name, what = match.groups()
+        if name is None:
+            return f"<!-- summary -->\n\n{summary()}\n\n<!-- end -->"
+        made = machine(name) if what == "machine" else figure_block(name, what)
+        return f"<!-- {name}: {what} -->\n\n{made}\n\n<!-- end -->"
+
+    return BLOCK.sub(fill, page)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        for file in Path(sys.argv[1]).glob("*.json"):
+            shutil.copy(file, RESULTS / file.name)
+    PAGE.write_text(render(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,96 @@
+"""Draw stored results: one picture for each experiment, a panel for each figure or table.
+
+``python draw.py DIR --out PICTURES``. Lines are ours, open circles what the paper prints, dashed
+ends extrapolated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+ROOT = Path(__file__).parents[2]
+MODELS = ("percolation", "Ising")
+COLORS = ("#1b6ca8", "#c8553d", "#6b8f3a", "#d99a2b", "#4b3f72", "#8a8178", "#2a9d8f", "#b56576")
+
+
+def draw(results: dict[str, Any], path: Path) -> None:
+    """Draw all figures of an experiment into one file."""
+    shown = {}
+    for name, figure in results["figures"].items():
+        rows = [row for row in results["rows"] if row["figure"] == name and "claim" not in row]
+        plotted = [row for row in rows if row["unit"]] or [
+            row for row in rows if row["series"] in ("mean", "energy", "steps", "power", *MODELS)
+        ]
+        if plotted:
+            shown[name] = (figure, plotted)
+    columns = min(len(shown), 3)
+    lines = -(-len(shown) // columns)
+    picture, panels = plt.subplots(
+        lines, columns, figsize=(4.6 * columns, 3.7 * lines), layout="constrained", squeeze=False
+    )
+    for panel, (name, (figure, rows)) in zip(panels.flat, shown.items(), strict=False):
+        fill(panel, rows)
+        panel.set_title(f"{name}\n{figure['title']}", fontsize=8)
+        panel.set(xlabel=figure["x"], ylabel=figure["y"])
+    for panel in panels.flat[len(shown) :]:
+        panel.set_axis_off()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture.savefig(path, dpi=90)
+    plt.close(picture)
+
+
+def fill(panel: Any, rows: list[dict[str, Any]]) -> None:
+    """Draw a line for each series of a figure."""
+    ticks = list(dict.fromkeys(row["x"] for row in rows))
+    numeric = all(isinstance(x, (int, float)) for x in ticks)
+    series = list(dict.fromkeys(row["series"] for row in rows))
+    for k, name in enumerate(series):
+        color = COLORS[k % len(COLORS)]
+        points = [row for row in rows if row["series"] == name]
+        places = [row["x"] if numeric else ticks.index(row["x"]) for row in points]
+        if numeric:
+            panel.plot(places, [row["ours"] for row in points], "--", color=color, linewidth=1)
+        ours = [(x, row["ours"]) for x, row in zip(places, points, strict=True)]
+        measured = [
+            point for point, row in zip(ours, points, strict=True) if not row["extrapolated"]
+        ]
+        if measured:
+            style = "-o" if numeric else "o"
+            panel.plot(*zip(*measured, strict=True), style, color=color, markersize=3, label=name)
+        printed = [
+            (x, row["paper"])
+            for x, row in zip(places, points, strict=True)
+            if row["paper"] is not None
+        ]
+        if printed:
+            panel.plot(*zip(*printed, strict=True), "o", color=color, markersize=6, mfc="none")
+    values = [row["ours"] for row in rows if row["ours"] > 0]
+    if values and max(values) > 20 * min(values):
+        panel.set_yscale("log")
+    if not numeric:
+        panel.set_xticks(range(len(ticks)), ticks, rotation=40, ha="right", fontsize=6)
+    elif min(ticks) > 0 and max(ticks) > 6 * min(ticks):
+        panel.set_xscale("log")
+    panel.grid(alpha=0.3)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False, fontsize=6)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    stored = ROOT / "benchmarks" / "results" / "papers"
+    parser.add_argument("results", type=Path, nargs="?", default=stored, help="folder of JSON")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images", help="folder")
+    chosen = parser.parse_args()
+    for file in sorted(chosen.results.glob("*.json")):
+        target = chosen.out / f"papers-{file.stem}.png"
+        draw(json.loads(file.read_text(encoding="utf-8")), target)
+        print(target)
