@@ -59,6 +59,7 @@ INSTANCES = {
     "Label": ["u4", "u8"],
     "Offset": ["i4", "i8"],
     "Node": ["i4", "i8"],
+    "Root": ["i4", "i8"],
     "Sum": ["i4", "i8"],
     "Real": ["f4", "f8"],
     "Count": ["u4", "u8"],

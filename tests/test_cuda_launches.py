@@ -30,6 +30,8 @@ from equilabel.methods import load_recipe  # noqa: E402
 from references import grid_of  # noqa: E402
 from test_cuda_compile import SIZES, signatures  # noqa: E402
 
+STRUCTURES = {name: size for _, name, size in SIZES}
+
 TYPES = {"Index": "i8", "unsigned long long": "u8", "double": "f8", "int": "i4", "bool": "?"}
 
 
@@ -112,7 +114,7 @@ def check(calls):
         for (kind, is_array), argument in zip(kinds, arguments, strict=True):
             if kind in ("Job", "ImageLayout"):
                 assert argument.shape == (), (name, kind)
-                assert argument.itemsize == SIZES[kind], (name, kind)
+                assert argument.itemsize == STRUCTURES[kind], (name, kind)
             elif is_array:
                 assert isinstance(argument, OnDevice), (name, kind)
                 whole = argument.dtype.kind in "iu" and kind[0] in "iu"
@@ -164,7 +166,7 @@ def test_labels_are_counted_and_values_summed(started, kind, dtype):
 def test_runs_are_counted_and_their_values_summed(started, kind, many):
     shape, layout = LAYOUTS[kind]
     cut = tiling.arrange(shape, layout.rank, layout.stacked, many)
-    job = np.zeros((), f"V{SIZES['Job']}")
+    job = np.zeros((), f"V{STRUCTURES['Job']}")
     table = SimpleNamespace(job=job, tiling=cut, many=many, node="u4", resolved=False)
     joined = accumulate.RunSource(table, shape, 7)
     joined.count(layout)

@@ -29,7 +29,8 @@ class Roots(NamedTuple):
     Attributes
     ----------
     roots : (N,) array of int64
-        For each element the smallest index of its component; -1 for background.
+        For each element the smallest index of its component; -1 for background. On a GPU it may be
+        of int32, for up to 2^31 elements.
     rounds : int
         How often the recipe repeated its passes; 1 for methods without iteration.
     counts : (size, 1 + axes) array of int, or None

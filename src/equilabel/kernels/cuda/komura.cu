@@ -30,10 +30,11 @@ __global__ void initialize(const Pixel* __restrict__ values, bool has_background
 
 // Steps (ii) and (iv). A thread writes the end of its own chain, which no thread moves; others that
 // pass by find a shorter chain to the same end.
-__global__ void analyze(Index size, Index* labels)
+template <typename Root>
+__global__ void analyze(Index size, Root* labels)
 {
     const Index i = thread_index();
-    if (i < size && labels[i] >= 0) labels[i] = root_of(labels, i);
+    if (i < size && labels[i] >= 0) labels[i] = root_of(labels, static_cast<Root>(i));
 }
 
 // Step (iii): unite every element with its residual list (Algorithm 1 is `unite_roots`).

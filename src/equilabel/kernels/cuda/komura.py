@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import cupy
 
 from . import komura_graph
-from ._compile import Kernel, kernel, launch
+from ._compile import kernel, launch
+from .index import empty_roots
 
 if TYPE_CHECKING:
     from equilabel.bonds import Bonds
@@ -20,9 +21,8 @@ def initialize(domain: Grid | Bonds | Graph) -> cupy.ndarray:
     if domain.kind == "graph":
         return komura_graph.initialize(domain)
     if domain.kind == "bonds":
-        labels = cupy.empty(domain.size, cupy.int64)
-        kind = f"{domain.open.dtype.str[1:]}, {domain.rank}"
-        _over_sites(kernel("komura_bonds", f"label_sites<{kind}>"), domain, labels)
+        labels = empty_roots(domain.size)
+        _over_sites("label_sites", domain, labels)
         return labels
     values, background = domain.values
     shape, steps, offsets = domain.half
@@ -46,7 +46,7 @@ def initialize(domain: Grid | Bonds | Graph) -> cupy.ndarray:
 
 def analyze(labels: cupy.ndarray) -> None:
     """Point every element at the end of its chain of labels."""
-    launch(kernel("komura", "analyze"), labels.size, labels.size, labels)
+    launch(kernel("komura", f"analyze<{labels.dtype.str[1:]}>"), labels.size, labels.size, labels)
 
 
 def reduce_labels(domain: Grid | Bonds | Graph, labels: cupy.ndarray) -> None:
@@ -55,8 +55,7 @@ def reduce_labels(domain: Grid | Bonds | Graph, labels: cupy.ndarray) -> None:
         komura_graph.reduce_labels(domain, labels)
         return
     if domain.kind == "bonds":
-        kind = f"{domain.open.dtype.str[1:]}, {domain.rank}"
-        _over_sites(kernel("komura_bonds", f"unite_sites<{kind}>"), domain, labels)
+        _over_sites("unite_sites", domain, labels)
         return
     values = domain.values[0]
     shape, steps, offsets = domain.half
@@ -73,7 +72,9 @@ def reduce_labels(domain: Grid | Bonds | Graph, labels: cupy.ndarray) -> None:
     )
 
 
-def _over_sites(function: Kernel, bonds: Bonds, labels: cupy.ndarray) -> None:
-    """Start a kernel of komura_bonds.cu."""
+def _over_sites(name: str, bonds: Bonds, labels: cupy.ndarray) -> None:
+    """Start a kernel of komura_bonds.cu for the types of a lattice and its labels."""
+    types = f"{bonds.open.dtype.str[1:]}, {bonds.rank}, {labels.dtype.str[1:]}"
+    function = kernel("komura_bonds", f"{name}<{types}>")
     shape, steps, periodic = bonds.arrays
     launch(function, bonds.size, bonds.open, bonds.size, shape, steps, len(steps), periodic, labels)

@@ -65,21 +65,23 @@ struct Site {
 };
 
 // Step (i): the label is the lowest neighbor, or the site itself.
-template <typename Word, int rank>
+template <typename Word, int rank, typename Root>
 __global__ void label_sites(const Word* __restrict__ open, Index size, const Index* __restrict__ shape,
                             const Index* __restrict__ steps, Index count,
-                            const bool* __restrict__ periodic, Index* __restrict__ labels)
+                            const bool* __restrict__ periodic, Root* __restrict__ labels)
 {
     const Index i = thread_index();
-    if (i < size) labels[i] = Site<Word, rank>(open, i, shape, steps, periodic).lowest(count);
+    if (i >= size) return;
+    const Site<Word, rank> site(open, i, shape, steps, periodic);
+    labels[i] = static_cast<Root>(site.lowest(count));
 }
 
 // Step (iii): unite every site with its residual list (Algorithm 1 is `unite_roots`). A site that is met
 // twice, around an axis of two sites, is united twice, or left out twice: it is the same bond to the labels.
-template <typename Word, int rank>
+template <typename Word, int rank, typename Root>
 __global__ void unite_sites(const Word* __restrict__ open, Index size, const Index* __restrict__ shape,
                             const Index* __restrict__ steps, Index count,
-                            const bool* __restrict__ periodic, Index* labels)
+                            const bool* __restrict__ periodic, Root* labels)
 {
     const Index i = thread_index();
     if (i >= size) return;
@@ -88,7 +90,8 @@ __global__ void unite_sites(const Word* __restrict__ open, Index size, const Ind
     for (Index k = 0; k < count; ++k) {
         for (int way = 0; way < 2; ++way) {
             const Index other = site.earlier(k, way == 0);
-            if (other != i && other != lowest) unite_roots(labels, i, other);
+            if (other != i && other != lowest)
+                unite_roots(labels, static_cast<Root>(i), static_cast<Root>(other));
         }
     }
 }

@@ -14,19 +14,20 @@ __device__ inline Index lowest_neighbor(const Node* __restrict__ neighbors, Inde
 }
 
 // Step (i): the label is the lowest of the neighbors and the vertex itself (Figure 2).
-template <typename Offset, typename Node>
+template <typename Offset, typename Node, typename Root>
 __global__ void initialize(const Offset* __restrict__ offsets, const Node* __restrict__ neighbors,
-                           Index size, Index* __restrict__ labels)
+                           Index size, Root* __restrict__ labels)
 {
     const Index i = thread_index();
-    if (i < size) labels[i] = lowest_neighbor(neighbors, offsets[i], offsets[i + 1], i);
+    if (i >= size) return;
+    labels[i] = static_cast<Root>(lowest_neighbor(neighbors, offsets[i], offsets[i + 1], i));
 }
 
 // Step (iii): unite every vertex with its residual list (Algorithm 1 is `unite_roots`, which says why
 // its races are safe).
-template <typename Offset, typename Node>
+template <typename Offset, typename Node, typename Root>
 __global__ void reduce_labels(const Offset* __restrict__ offsets,
-                              const Node* __restrict__ neighbors, Index size, Index* labels)
+                              const Node* __restrict__ neighbors, Index size, Root* labels)
 {
     const Index i = thread_index();
     if (i >= size) return;
@@ -34,6 +35,6 @@ __global__ void reduce_labels(const Offset* __restrict__ offsets,
     const Index lowest = lowest_neighbor(neighbors, begin, end, i);
     for (Index k = begin; k < end; ++k) {
         const Index j = neighbors[k];
-        if (lowest < j && j < i) unite_roots(labels, i, j);
+        if (lowest < j && j < i) unite_roots(labels, static_cast<Root>(i), static_cast<Root>(j));
     }
 }

@@ -17,10 +17,9 @@ def number(roots: Array, labels: Array) -> Array:
     """
     size = roots.size
     numbers = cupy.empty(size, cupy.int32 if size < 2**31 else cupy.int64)
-    name = numbers.dtype.str[1:]
-    launch(kernel("roots", f"flag<{name}>"), size, roots, size, numbers)
+    types = f"{roots.dtype.str[1:]}, {numbers.dtype.str[1:]}"
+    launch(kernel("roots", f"flag<{types}>"), size, roots, size, numbers)
     cupy.cumsum(numbers, out=numbers)
-    launch(
-        kernel("roots", f"gather<{name}, u{labels.itemsize}>"), size, roots, size, numbers, labels
-    )
+    function = kernel("roots", f"gather<{types}, u{labels.itemsize}>")
+    launch(function, size, roots, size, numbers, labels)
     return numbers[-1]

@@ -121,9 +121,9 @@ __global__ void unite_pieces(const Offset* __restrict__ offsets,
     }
 }
 
-template <typename Id>
-__global__ void finish(Id* parents, Index size, Index* __restrict__ roots)
+template <typename Id, typename Root>
+__global__ void finish(Id* parents, Index size, Root* __restrict__ roots)
 {
     const Index i = thread_index();
-    if (i < size) roots[i] = jump(parents, i);
+    if (i < size) roots[i] = static_cast<Root>(jump(parents, i));
 }

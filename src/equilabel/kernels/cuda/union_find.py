@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import cupy
 
 from ._compile import THREADS, kernel, launch
+from .index import empty_roots
 
 if TYPE_CHECKING:
     from equilabel.graphs import Graph
@@ -65,8 +66,9 @@ def unite_rest(domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray) -> N
 
 def finish(parents: cupy.ndarray) -> cupy.ndarray:
     """Return the root of every vertex."""
-    roots = cupy.empty(parents.size, cupy.int64)
-    function = kernel("union_find", f"finish<{parents.dtype.str[1:]}>")
+    roots = empty_roots(parents.size)
+    types = f"{parents.dtype.str[1:]}, {roots.dtype.str[1:]}"
+    function = kernel("union_find", f"finish<{types}>")
     launch(function, parents.size, parents, parents.size, roots)
     return roots
 
