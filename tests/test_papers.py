@@ -93,6 +93,7 @@ def test_lattices_span_at_their_thresholds(experiment, clock):
         estimate = float(claims[0]["ours"].split()[0])
         assert abs(estimate - exact) < 0.02
         width = experiment("experiment").values(rows, rows[0]["figure"], "width")
+        assert rows[0]["figure"].endswith("sizes")
         assert (
             1.4 < (width[16] / width[64]) ** 0.5 < 2
         )  # falls as the side to the power of 3/4: 1.68
