@@ -14,7 +14,7 @@ from . import lattices
 from .bonds import Bonds
 from .devices import DeviceMemoryError, DeviceUnavailableError, devices
 from .graphs import Graph
-from .labeling import label, label_graph, measure
+from .labeling import Report, label, label_graph, measure
 from .measuring import PROPERTIES, regionprops_table
 from .methods import METHODS
 from .pipeline import Segmentation, segment
@@ -31,6 +31,7 @@ __all__ = [
     "DeviceUnavailableError",
     "Graph",
     "PottsSimulation",
+    "Report",
     "Segmentation",
     "binarize",
     "devices",

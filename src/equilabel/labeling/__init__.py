@@ -11,6 +11,7 @@ from .checks import NO_OPTIONS, make_problem, problem_of
 from .execute import solve
 from .graphs import label_graph
 from .measure import measure
+from .report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
     from equilabel.devices import Device
 
-__all__ = ["label", "label_graph", "measure", "problem_of", "solve"]
+__all__ = ["Report", "label", "label_graph", "measure", "problem_of", "solve"]
 
 
 @overload
@@ -118,6 +119,7 @@ def label(
     properties: Iterable[str] | None = None,
     intensity_image: ArrayLike | None = None,
     spacing: float | Sequence[float] | None = None,
+    report: bool = False,
     **options: Any,
 ) -> Any:
     """Label connected regions of equal value.
@@ -163,6 +165,8 @@ def label(
         Image to measure under the labels, as for `regionprops_table`.
     spacing : float or sequence of float, optional
         Distance of pixels along each spatial axis, for `properties`. Default 1.
+    report : bool
+        Also return what labeling took: rounds, and calls of each pass.
     **options
         Options of the method, see `METHODS`.
 
@@ -176,7 +180,9 @@ def label(
     num : int
         N, only with ``return_num=True``.
     table : dict of str to (N,) array
-        The columns of `regionprops_table`, only with `properties`; always last.
+        The columns of `regionprops_table`, only with `properties`; after the others.
+    report : Report
+        Method, device, rounds and passes, only with ``report=True``; always last.
 
     Raises
     ------
@@ -213,6 +219,11 @@ def label(
     >>> table["area"].tolist()
     [4.0, 1.0]
 
+    How often a method repeated its passes, and called each:
+
+    >>> label(image, method="kalentev", report=True)[1].rounds
+    3
+
     With periodic boundaries the first row goes on in the last column:
 
     >>> label(image, connectivity=1, periodic=(False, True), return_num=True)[1]
@@ -231,6 +242,8 @@ def label(
         options or NO_OPTIONS,
         periodic,
     )
+    if report:
+        problem = problem._replace(reported=True)
     request = None
     if properties is not None:
         shape = problem.image.shape
@@ -245,10 +258,16 @@ def label(
         _check_apart(problem.out, request.values)
     found = solve(problem, request, counted=return_num)
     labels = found.labels if out is None else out
+    if request is None and not report:
+        return (labels, found.count) if return_num else labels
+    answer = [labels]
+    if return_num:
+        answer.append(found.count)
     if request is not None:
-        table = request.table(found.counts, labels)
-        return (labels, found.count, table) if return_num else (labels, table)
-    return (labels, found.count) if return_num else labels
+        answer.append(request.table(found.counts, labels))
+    if report:
+        answer.append(Report(problem.method.name, problem.device, found.rounds, found.calls or {}))
+    return tuple(answer)
 
 
 def _check_apart(out: Array, values: Array) -> None:

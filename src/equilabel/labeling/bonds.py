@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from equilabel.bonds import Bonds
 
 
-def label_bonds_by_runs(bonds: Bonds, out: Array = None) -> tuple[Array, Any]:
+def label_bonds_by_runs(bonds: Bonds, out: Array = None, kernels: Any = None) -> tuple[Array, Any]:
     """Label the components of a lattice of bonds by the method `runs`.
 
     Parameters
@@ -24,6 +24,8 @@ def label_bonds_by_runs(bonds: Bonds, out: Array = None) -> tuple[Array, Any]:
     out : array of int32 or int64, optional
         Receives the labels: C-contiguous, of the shape of the lattice, on its device, and able to
         hold them. Not checked.
+    kernels : module, optional
+        Passes to use in place of those of the device, such as passes that are counted.
 
     Returns
     -------
@@ -45,7 +47,7 @@ def label_bonds_by_runs(bonds: Bonds, out: Array = None) -> tuple[Array, Any]:
     if bonds.size == 0:
         return out, 0
     device = resolve("auto", bonds.open)
-    kernels = passes("runs", device)
+    kernels = kernels or passes("runs", device)
     flat = out.reshape(-1)
     with using(device, lambda: 10 * bonds.size):
         table = load_recipe("runs")(kernels, bonds, room=flat)

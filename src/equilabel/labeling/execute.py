@@ -15,6 +15,7 @@ from equilabel.methods import load_recipe
 
 from .checks import check_count, check_whole
 from .output import Output
+from .report import calls_of, passes_of
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
@@ -36,12 +37,15 @@ class Solution(NamedTuple):
         How often the recipe repeated its passes.
     counts : Counts, or None
         Of the components, where a request asked for them.
+    calls : dict of str to int, or None
+        How often each pass was called, where the problem asks for it.
     """
 
     labels: Array
     count: Any
     rounds: int = 1
     counts: Any = None
+    calls: dict[str, int] | None = None
 
 
 def solve(
@@ -63,7 +67,7 @@ def solve(
     table_only : bool
         Whether labels are made only if the request needs them.
     """
-    if request is None and problem.out is None and not problem.periodic:
+    if request is None and problem.out is None and not (problem.periodic or problem.reported):
         found = _solve_at_once(problem)
         if found is not None:
             return _with_number(found, problem.device) if counted else found
@@ -190,7 +194,7 @@ def _solve_by_runs(
     problem: Problem, output: Output, request: Request | None, table_only: bool
 ) -> Solution:
     """Label by a method that finds runs: these are numbered, counted and painted."""
-    kernels = passes(problem.method.name, problem.device)
+    kernels = passes_of(passes(problem.method.name, problem.device), problem.reported)
     grid = make_grid(problem)
     room = None
     if kernels.TAKES_ROOM:
@@ -206,9 +210,9 @@ def _solve_by_runs(
         full = grid.connectivity == grid.rank
         counts = count_runs(table, shape, request.values, request.plan, problem.device, full=full)
         if counts is not None and table_only and not request.plan.needs_labels:
-            return Solution(None, count, counts=counts)
+            return Solution(None, count, counts=counts, calls=calls_of(kernels))
     kernels.paint(table, *output.room(int(count) if room is None else 0))
-    return Solution(output.finish(count), count, counts=counts)
+    return Solution(output.finish(count), count, counts=counts, calls=calls_of(kernels))
 
 
 def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -> Solution:
@@ -220,7 +224,8 @@ def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -
     plain = grid.shape == problem.image.shape and not problem.periodic
     if request is not None and method.accumulates and plain:
         accumulate = options["accumulate"] = request.plan.only_sizes
-    found = load_recipe(method.name)(passes(method.name, device), grid, **options)
+    kernels = passes_of(passes(method.name, device), problem.reported)
+    found = load_recipe(method.name)(kernels, grid, **options)
     counts = None
     if accumulate and request is not None:
         counts = count_sizes(found.counts, grid.shape, request.plan)
@@ -232,7 +237,7 @@ def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -
         output.room(int(count))[0][:] = found.roots
     else:
         count = number(found.roots, output.room(most_labels(problem))[0])
-    return Solution(output.finish(count), count, found.rounds, counts)
+    return Solution(output.finish(count), count, found.rounds, counts, calls_of(kernels))
 
 
 def make_grid(problem: Problem) -> Grid:

@@ -14,6 +14,7 @@ from equilabel.methods import check_ability, find_method, load_recipe
 from .bonds import label_bonds_by_runs
 from .graph_checks import check_bonds, take_graph
 from .output import LARGEST
+from .report import Report, calls_of, passes_of
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
@@ -49,6 +50,7 @@ def label_graph(
     method: str = "auto",
     device: Device = "auto",
     return_num: bool = False,
+    report: bool = False,
     **options: Any,
 ) -> Any:
     """Label the connected components of a graph, or the clusters of a lattice.
@@ -65,6 +67,8 @@ def label_graph(
         "auto" is where the arrays of the graph are; see `label`.
     return_num : bool
         Also return the number of components.
+    report : bool
+        Also return what labeling took: rounds, and calls of each pass.
     **options
         Options of the method, see `METHODS`.
 
@@ -76,7 +80,9 @@ def label_graph(
         the lattice. Of CuPy if a GPU holds the graph. int64 only where int32 cannot hold the number
         of components.
     num : int
-        Only with ``return_num=True``; of CuPy, () array, if a GPU holds the graph.
+        Only with ``return_num=True``, which waits for a GPU.
+    report : Report
+        Only with ``report=True``; always last.
 
     Raises
     ------
@@ -104,15 +110,20 @@ def label_graph(
         check_bonds(domain)
     else:
         check_ability(row, "graph", None, where.partition(":")[0], options)
+    kernels = passes_of(passes(row.name, where), report)
     with using(where):
-        labels, count = _number(_bring(domain, where), row, where, options)
+        labels, count, rounds = _number(_bring(domain, where), row, where, kernels, options)
+        count = int(count) if return_num else count
     home = resolve("auto", held)
     if home.partition(":")[0] != where.partition(":")[0]:
         with using(home if home != "cpu" else where):
-            labels, count = place(labels, home), int(count)
+            labels = place(labels, home)
     if isinstance(domain, Bonds):
         labels = labels.reshape(domain.shape)
-    return (labels, count) if return_num else labels
+    if not report:
+        return (labels, count) if return_num else labels
+    told = Report(row.name, where, rounds, calls_of(kernels) or {})
+    return (labels, count, told) if return_num else (labels, told)
 
 
 def _bring(domain: Graph | Bonds, device: str) -> Graph | Bonds:
@@ -123,19 +134,19 @@ def _bring(domain: Graph | Bonds, device: str) -> Graph | Bonds:
 
 
 def _number(
-    domain: Graph | Bonds, method: Method, device: str, options: dict[str, Any]
-) -> tuple[Array, Any]:
-    """Return the numbers of components from 0, on the device, and how many there are."""
+    domain: Graph | Bonds, method: Method, device: str, kernels: Any, options: dict[str, Any]
+) -> tuple[Array, Any, int]:
+    """Return the numbers of components from 0, on the device, how many there are, and rounds."""
     held = domain.open if isinstance(domain, Bonds) else domain.neighbors
     dtype = np.int32 if domain.size <= LARGEST else np.int64
     labels: Array = np.empty(domain.size, dtype, like=held)
     if not domain.size:
-        return labels, 0
+        return labels, 0, 0
     if isinstance(domain, Bonds) and method.answer == "runs":
-        return label_bonds_by_runs(domain, labels.reshape(domain.shape))
-    found = load_recipe(method.name)(passes(method.name, device), domain, **options)
+        return *label_bonds_by_runs(domain, labels.reshape(domain.shape), kernels), 1
+    found = load_recipe(method.name)(kernels, domain, **options)
     count = passes("roots", device).number(found.roots, labels)
     labels -= 1
     if dtype == np.int64 and int(count) <= LARGEST:
         labels = labels.astype(np.int32)
-    return labels, count
+    return labels, count, found.rounds

@@ -38,6 +38,8 @@ class Problem(NamedTuple):
     periodic : tuple of bool
         For each axis of the image, whether its last pixels are neighbors of its first; empty if
         none are.
+    reported : bool
+        Whether calls of passes are counted.
     """
 
     image: Array
@@ -49,6 +51,7 @@ class Problem(NamedTuple):
     out: Array
     options: Mapping[str, Any]
     periodic: tuple[bool, ...] = ()
+    reported: bool = False
 
     @property
     def numbered_by_columns(self) -> bool:

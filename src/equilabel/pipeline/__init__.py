@@ -152,7 +152,7 @@ def segment(
         wanted = [*names, "bbox"] if exclude_border else names
         shape = problem.image.shape
         request = make_request(wanted, channels, shape, spacing, stacked=problem.stacked)
-        labels, count, _, counts = solve(problem, request, counted=True)
+        labels, count, _, counts, _ = solve(problem, request, counted=True)
         if min_size > 1 or max_size is not None or exclude_border:
             report("drop")
             kept = cleanup.select_components(

@@ -1,0 +1,67 @@
+"""What labeling took: rounds, and calls of each pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+class Report(NamedTuple):
+    """What a method did to label an image, a lattice or a graph.
+
+    Attributes
+    ----------
+    method : str
+        Key of `METHODS`.
+    device : str
+    rounds : int
+        How often the recipe repeated its passes: scans, cycles or levels, as `METHODS` and the page
+        on methods say; 1 for methods without iteration.
+    passes : dict of str to int
+        How often each pass was called, by its name. A pass is one kernel on a GPU, seldom a few.
+    """
+
+    method: str
+    device: str
+    rounds: int
+    passes: dict[str, int]
+
+
+class CountedPasses:
+    """The passes of a device, which count how often each is called.
+
+    Parameters
+    ----------
+    passes : module
+
+    Attributes
+    ----------
+    calls : dict of str to int
+    """
+
+    def __init__(self, passes: ModuleType) -> None:
+        self._passes = passes
+        self.calls: dict[str, int] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._passes, name)
+        if not callable(found):
+            return found
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.calls[name] = self.calls.get(name, 0) + 1
+            return found(*arguments, **options)
+
+        return call
+
+
+def passes_of(passes: ModuleType, counted: bool) -> Any:
+    """Return passes, or the same with their calls counted."""
+    return CountedPasses(passes) if counted else passes
+
+
+def calls_of(passes: Any) -> dict[str, int] | None:
+    """Return how often each pass was called, where that was counted."""
+    return passes.calls if isinstance(passes, CountedPasses) else None
