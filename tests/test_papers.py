@@ -46,6 +46,7 @@ def test_a_spiral_takes_three_rounds_of_label_equivalence_and_many_of_row_col(ex
     assert len(values(rows, "Table 1", "LE with sizes")) == len(tables.TABLE_1)
 
 
+@pytest.mark.slow
 def test_iterations_peak_near_the_percolation_threshold_as_in_table_2(experiment, clock):
     tables = experiment("kalentev_tables")
     rows = tables.table_2("cpu", 256, clock)
