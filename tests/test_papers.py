@@ -174,6 +174,12 @@ def test_what_takes_too_long_is_extrapolated(experiment, clock):
     assert found[-1][1] == pytest.approx(512)
 
 
+def test_ratios_are_reproduced_within_a_factor_of_two_on_the_same_side_of_one(experiment):
+    near = experiment("experiment").near
+    assert [near(ours, 13) for ours in (6, 7, 26, 27)] == [False, True, True, False]
+    assert [near(ours, 1.4) for ours in (0.9, 1.1, 2.9)] == [False, True, False]
+
+
 def test_tables_of_the_papers_are_those_of_the_stored_results(page):
     text = page.PAGE.read_text(encoding="utf-8")
     assert page.render(text) == text
