@@ -75,7 +75,7 @@ def points_table(axis: str, points: list[Any]) -> str:
             head += ["paper"] + ["factor"] * bool(unit)
     rows = []
     for x in dict.fromkeys(point["x"] for point in points):
-        line = [number(x)]
+        line = [f"{x:.5g}" if isinstance(x, float) else number(x)]
         for key in columns:
             line += cell(cells.get((x, key)), key in printed, head)
         rows.append(line)

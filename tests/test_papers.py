@@ -46,6 +46,7 @@ def test_a_spiral_takes_three_rounds_of_label_equivalence_and_many_of_row_col(ex
     assert len(values(rows, "Table 1", "LE with sizes")) == len(tables.TABLE_1)
 
 
+@pytest.mark.slow
 def test_iterations_peak_near_the_percolation_threshold_as_in_table_2(experiment, clock):
     tables = experiment("kalentev_tables")
     rows = tables.table_2("cpu", 256, clock)
@@ -93,6 +94,7 @@ def test_lattices_span_at_their_thresholds(experiment, clock):
         estimate = float(claims[0]["ours"].split()[0])
         assert abs(estimate - exact) < 0.02
         width = experiment("experiment").values(rows, rows[0]["figure"], "width")
+        assert rows[0]["figure"].endswith("sizes")
         assert (
             1.4 < (width[16] / width[64]) ** 0.5 < 2
         )  # falls as the side to the power of 3/4: 1.68
@@ -170,6 +172,12 @@ def test_what_takes_too_long_is_extrapolated(experiment, clock):
         (1, "roots"), (2, "roots"), (4, "roots"), (8, None),
     ]  # fmt: skip
     assert found[-1][1] == pytest.approx(512)
+
+
+def test_ratios_are_reproduced_within_a_factor_of_two_on_the_same_side_of_one(experiment):
+    near = experiment("experiment").near
+    assert [near(ours, 13) for ours in (6, 7, 26, 27)] == [False, True, True, False]
+    assert [near(ours, 1.4) for ours in (0.9, 1.1, 2.9)] == [False, True, False]
 
 
 def test_tables_of_the_papers_are_those_of_the_stored_results(page):

@@ -27,7 +27,10 @@ def draw(results: dict[str, Any], path: Path) -> None:
     for name, figure in results["figures"].items():
         rows = [row for row in results["rows"] if row["figure"] == name and "claim" not in row]
         plotted = [row for row in rows if row["unit"]] or [
-            row for row in rows if row["series"] in ("mean", "energy", "steps", "power", *MODELS)
+            row
+            for row in rows
+            if row["series"] in ("mean", "energy", "steps", "power", *MODELS)
+            or row["series"].startswith("N = ")
         ]
         if plotted:
             shown[name] = (figure, plotted)

@@ -48,8 +48,10 @@ EXACT = {
 ESTIMATES = {"honeycomb": 0.6527, "triangular": 0.3472}  # each +- 0.0002
 ERROR = 0.0002
 FIGURES = {
-    "Figure 5": Figure("Honeycomb lattice: bonds that are open where a side spans", "side", "p"),
-    "Figure 6": Figure("Triangular lattice: bonds that are open where a side spans", "side", "p"),
+    "Figure 5": Figure("Honeycomb lattice: probability to span", "p", "share that spans"),
+    "Figure 5, sizes": Figure("Honeycomb lattice: open bonds where it spans", "side", "p"),
+    "Figure 6": Figure("Triangular lattice: probability to span", "p", "share that spans"),
+    "Figure 6, sizes": Figure("Triangular lattice: open bonds where it spans", "side", "p"),
     "Figure 7": Figure("Honeycomb and triangular lattices", "sites"),
     "Figure 10": Figure("Bethe lattice of 3 neighbors", "sites"),
 }
@@ -107,7 +109,7 @@ def threshold(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Measure where lattices of each size span, and extrapolate to where their curves cross."""
     figure = "Figure 5" if name == "honeycomb" else "Figure 6"
-    rows, points = [], []
+    rows, points, spread = [], [], {}
     for k, side in enumerate(sizes):
         own = clock.share(1 / (len(sizes) - k))
         found: list[float] = []
@@ -115,9 +117,14 @@ def threshold(
             found.append(spanning_point(name, side, len(found), clock.device, like))
         mean, width = float(np.mean(found)), float(np.std(found, ddof=1))
         points.append((mean, width, width / math.sqrt(len(found))))
-        rows.append(row(figure, "mean", side, mean, unit=""))
-        rows.append(row(figure, "width", side, width, unit=""))
-        rows.append(row(figure, "realizations", side, len(found), unit=""))
+        spread[side] = np.array(found)
+        for series, value in (("mean", mean), ("width", width), ("realizations", len(found))):
+            rows.append(row(f"{figure}, sizes", series, side, value, unit=""))
+    reach = 2 * points[0][1]
+    for p in np.linspace(EXACT[name] - reach, EXACT[name] + reach, 9):
+        for side, each in spread.items():
+            share = float((each <= p).mean())
+            rows.append(row(figure, f"N = {side**2}", round(float(p), 5), share, unit=""))
     estimate, error = crossing(points)
     exact, printed = EXACT[name], ESTIMATES[name]
     off = abs(estimate - exact)
