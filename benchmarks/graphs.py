@@ -100,7 +100,8 @@ def peers(graph: Graph, device: str) -> dict[str, Callable[[], Any]]:
             sparse, csgraph = (
                 import_module(f"cupyx.scipy.sparse{end}") for end in ("", ".csgraph")
             )
-            ones = np.ones(graph.neighbors.size, np.float32, like=graph.neighbors)
+            ones = np.empty(graph.neighbors.size, np.float32, like=graph.neighbors)
+            ones[:] = 1
             rows = sparse.csr_matrix((ones, graph.neighbors, graph.offsets), shape=shape)
             csgraph.connected_components(rows[:1, :1], directed=False)
         except (ImportError, RuntimeError) as error:

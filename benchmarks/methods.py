@@ -1,10 +1,10 @@
 """Time every method of `METHODS` on every domain it knows, beside the least that has to be done.
 
-What a recipe returns is timed, without numbering and copies. A method that is slow is slow in the
-table, not missing: a cell has a limit of time, and what would pass it is measured at half the side,
-a quarter and so on; the side is stored. Times are those of the clock of the host, with the device
-waited for: the least of `--turns`. The least beside it reads the image and writes an int64 for each
-element.
+Roots of elements are timed, without numbering and copies; the labels of `runs`. A method that is
+slow is slow in the table, not missing: a cell has a limit of time, and what would pass it is
+measured at half the side, a quarter and so on; the side is stored. Times are those of the clock of
+the host, with the device waited for: the least of `--turns`. The least beside it reads the domain
+and writes an int64 for each element.
 
 Run as ``python benchmarks/methods.py [--device cuda] [--sides 1024 4096] [--turns 3]``; results go
 to ``benchmarks/results/methods_<device>.json``.
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cahn_hilliard import cahn_hilliard
-from equilabel import METHODS, samples
+from equilabel import METHODS, Bonds, Graph, lattices, samples
 from equilabel.devices import passes
 from equilabel.grid import Foreground, Grid
 from equilabel.methods import load_recipe
@@ -92,8 +92,44 @@ def _grid(xp: Any, draw: Callable[[int], Any], side: int) -> Grid:
     return Grid(xp.asarray(draw(side)), Foreground("!=", np.False_, values=False), 1)
 
 
+def lattices_of_bonds(xp: Any) -> Iterator[Case]:
+    """Yield square lattices, around the threshold of percolation, which is 0.5."""
+    for p in (0.25, 0.5, 0.75):
+        make = cache(partial(_lattice, xp, p))
+        yield Case("bonds", f"square lattice, {p} open", make, lambda b: b.open.astype(xp.int64))
+
+
+def _lattice(xp: Any, p: float, side: int) -> Bonds:
+    return lattices.square(side, periodic=True, open_probability=p, like=xp.zeros(0, np.uint8))
+
+
+def graphs(xp: Any) -> Iterator[Case]:
+    """Yield random graphs of a vertex for each pixel of a side, and the lattice of roads."""
+    for degree in (1, 4, 16):
+        make = cache(partial(_random_graph, xp, degree))
+        yield Case("graph", f"random, {degree} neighbors", make, _read_graph)
+    yield Case("graph", "square lattice, 0.5 open", cache(partial(_roads, xp)), _read_graph)
+
+
+def _random_graph(xp: Any, degree: int, side: int) -> Graph:
+    ends = np.random.default_rng(degree).integers(0, side * side, (2, side * side * degree // 2))
+    return Graph.from_edges(*(xp.asarray(each) for each in ends), size=side * side)
+
+
+def _roads(xp: Any, side: int) -> Graph:
+    return Graph.from_bonds(_lattice(xp, 0.5, side))
+
+
+def _read_graph(graph: Graph) -> Any:
+    return graph.neighbors.astype(np.int64), graph.offsets.astype(np.int64)
+
+
 # What makes the cases of each kind of domain; a kind that is not here yet is left out.
-DOMAINS: dict[str, Callable[[Any], Iterator[Case]]] = {"grid": grids}
+DOMAINS: dict[str, Callable[[Any], Iterator[Case]]] = {
+    "grid": grids,
+    "bonds": lattices_of_bonds,
+    "graph": graphs,
+}
 
 
 def seconds(run: Callable[[], Any], wait: Callable[[], Any], turns: int) -> tuple[float, Any]:
@@ -109,9 +145,16 @@ def seconds(run: Callable[[], Any], wait: Callable[[], Any], turns: int) -> tupl
 
 
 def label(method: Method, device: str, domain: Any) -> int:
-    """Label a domain; return the number of rounds."""
-    found = load_recipe(method.name)(passes(method.name, device), domain)
-    return int(getattr(found, "rounds", 1))
+    """Label a domain; return the number of rounds. Runs are numbered and painted, as int32."""
+    kernels = passes(method.name, device)
+    if method.answer == "runs":
+        held = domain.pixels if domain.kind == "grid" else domain.open
+        room = np.empty(held.size, np.int32, like=held)
+        table = load_recipe(method.name)(kernels, domain, room=room)
+        kernels.number(table)
+        kernels.paint(table, room, blank=False)
+        return 1
+    return int(load_recipe(method.name)(kernels, domain).rounds)
 
 
 def growing_sides(side: int) -> list[int]:
@@ -133,10 +176,10 @@ def measure(
 ) -> dict[str, Any]:
     """Return a row: times of a method at the largest side up to `side` that keeps to the limit.
 
-    For methods whose labels propagate, small sides come first: the time of each tells how long the
-    next takes at least.
+    Smaller sides come first, all of them for methods whose labels propagate: the time of each tells
+    how long the next takes at least.
     """
-    sides = growing_sides(side) if method.propagates else [side]
+    sides = growing_sides(side)[0 if method.propagates else -3 :]
     row: dict[str, Any] = {}
     for each in sides:
         domain = case.make(each)

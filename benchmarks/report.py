@@ -304,7 +304,14 @@ def measure_cuda() -> str:
 def methods(device: str) -> str:
     """Tabulate all methods on one device: ms, and the side where that is not the one asked for."""
     results = load(f"methods_{device}")
-    rows = [row for row in results["rows"] if "method" in row]
+    said = card(results) if "card" in results["rows"][0] else machine(results)
+    kinds = dict.fromkeys(row["domain"] for row in results["rows"] if "method" in row)
+    return "\n\n".join([said, *(methods_of(kind, results["rows"]) for kind in kinds)])
+
+
+def methods_of(kind: str, rows: list[dict[str, Any]]) -> str:
+    """Tabulate the methods of one kind of domain."""
+    rows = [row for row in rows if row.get("domain") == kind]
     names = list(dict.fromkeys(row["method"] for row in rows))
     lines: dict[tuple[str, int], dict[str, str]] = {}
     for row in rows:
@@ -312,13 +319,12 @@ def methods(device: str) -> str:
         cells["least"] = f"{row['least'] * 1e3:.3f}"
         smaller = "" if row["side"] == row["asked"] else f" at {row['side']}"
         cells[row["method"]] = f"{row['seconds'] * 1e3:.1f} ({row['rounds']}){smaller}"
-    head = ["domain", "side", "least", *names]
+    head = [kind, "side", "least", *names]
     cells = [
         [image, str(side), *(found.get(name, "-") for name in head[2:])]
         for (image, side), found in lines.items()
     ]
-    said = card(results) if "card" in results["rows"][0] else machine(results)
-    return said + "\n\n" + table(head, cells)
+    return table(head, cells)
 
 
 def methods_cpu() -> str:

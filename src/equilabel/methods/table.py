@@ -112,6 +112,7 @@ METHODS: dict[str, Method] = {
             summary="Compare the colors at both ends of every edge, until none changes.",
             paper=HAWICK,
             answer="roots",
+            propagates=True,
             domains=("graph",),
         ),
         Method(
@@ -119,6 +120,7 @@ METHODS: dict[str, Method] = {
             summary="Compare vertices that changed with their neighbors, until none changes.",
             paper=HAWICK,
             answer="roots",
+            propagates=True,
             domains=("graph",),
         ),
         Method(
@@ -126,6 +128,7 @@ METHODS: dict[str, Method] = {
             summary="Search breadth-first through one component after the other.",
             paper=HAWICK,
             answer="roots",
+            propagates=True,
             domains=("graph",),
         ),
         Method(
