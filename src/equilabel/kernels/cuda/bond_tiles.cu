@@ -100,5 +100,5 @@ __global__ void __launch_bounds__(THREADS, 4)
         }
     }
     __syncthreads();
-    write_nodes<Id, Tile>(job, corner, lines, parents, start, run, total);
+    write_nodes<Id, Tile>(job, corner, lines, parents, row, word, start, run, total);
 }

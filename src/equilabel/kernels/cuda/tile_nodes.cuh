@@ -13,20 +13,21 @@ __device__ inline unsigned entry(unsigned base, unsigned run)
 }
 
 // Make the roots among `parents` nodes and their own parents, write the node of every run, and how many
-// runs and nodes each segment has. All threads of the block call this together, each with where runs
-// begin in its words, the runs before these in their rows, and those of the rows.
+// runs and nodes each segment has. All threads of the block call this together, each with its first row
+// and its word, where runs begin in its words, the runs before these in their rows, and those of the rows.
+// By value and into the caller, or registers would spill in three dimensions.
 template <typename Id, typename Tile>
-__device__ inline void write_nodes(const Job& job, const Corner& corner, const Lines<Tile>& lines,
-                                   unsigned* parents, const unsigned (&start)[Tile::Each],
-                                   const unsigned (&run)[Tile::Each],
-                                   const unsigned (&total)[Tile::Each])
+__device__ __forceinline__ void
+write_nodes(const Job& job, const Corner corner, const Lines<Tile> lines,
+            unsigned (&parents)[Tile::Rows * Tile::Pitch], const int row, const int word,
+            const unsigned (&start)[Tile::Each], const unsigned (&run)[Tile::Each],
+            const unsigned (&total)[Tile::Each])
 {
     constexpr int Words = Tile::Words, Each = Tile::Each, Pitch = Tile::Pitch;
     constexpr bool Many = Tile::Many;
     const Plan& plan = job.plan;
     Id* const nodes = static_cast<Id*>(job.nodes);
     Id* const tables = static_cast<Id*>(job.tables);
-    const int row = threadIdx.x / Words * Each, word = threadIdx.x % Words;
     const auto segment_of = [&](int k) { return lines[k] * plan.segments + corner.segment; };
 
     // Roots become nodes, in order. A thread reads and writes entries of its own runs only.

@@ -191,5 +191,5 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     }
     __syncthreads();
 
-    write_nodes<Id, Tile>(job, corner, lines, parents, start, run, total);
+    write_nodes<Id, Tile>(job, corner, lines, parents, row, word, start, run, total);
 }
