@@ -40,7 +40,9 @@ def test_every_method_has_a_row_for_every_size_and_a_slow_one_a_smaller_side(
         found = {row["method"]: row for row in rows if row["asked"] == side}
         assert list(found) == grids
         for name, row in found.items():
-            assert row["side"] == (32 if METHODS[name].propagates else side // 4 if side // 4 >= 32 else 32)
+            assert row["side"] == (
+                32 if METHODS[name].propagates else side // 4 if side // 4 >= 32 else 32
+            )
             assert row["seconds"] == pytest.approx(0.2)
             assert row["rounds"] >= 1
 

@@ -15,6 +15,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import NullFormatter
 
 ROOT = Path(__file__).parents[2]
 MODELS = ("percolation", "Ising")
@@ -75,16 +76,21 @@ def fill(panel: Any, rows: list[dict[str, Any]]) -> None:
         ]
         if printed:
             panel.plot(*zip(*printed, strict=True), "o", color=color, markersize=6, mfc="none")
-    values = [row["ours"] for row in rows if row["ours"] > 0]
-    if values and max(values) > 20 * min(values):
+    shown = [row[who] for row in rows for who in ("ours", "paper") if row[who] is not None]
+    shares = min(shown) >= 0 and max(shown) <= 1  # probabilities
+    values = [value for value in shown if value > 0]
+    if values and not shares and max(values) > 20 * min(values):
         panel.set_yscale("log")
     if not numeric:
         panel.set_xticks(range(len(ticks)), ticks, rotation=40, ha="right", fontsize=6)
     elif min(ticks) > 0 and max(ticks) > 6 * min(ticks):
         panel.set_xscale("log")
+        panel.xaxis.set_minor_formatter(NullFormatter())
+    if any(row["paper"] is not None for row in rows):
+        panel.plot([], [], "o", color="black", markersize=6, mfc="none", label="the paper")
     panel.grid(alpha=0.3)
     panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False, fontsize=6)
+    panel.legend(frameon=False, fontsize=6, ncols=2 if len(series) > 8 else 1)
 
 
 if __name__ == "__main__":

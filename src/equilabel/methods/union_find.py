@@ -1,4 +1,4 @@
-"""Union-find on graphs: two edges of every vertex first, then those outside the largest component.
+"""Union-find on graphs: all edges of few, or two of every vertex and then what they did not join.
 
 After J. Jaiganesh, M. Burtscher, A high-performance connected components implementation for GPUs,
 HPDC '18 (2018) 92-104, doi:10.1145/3208040.3208041 (ECL-CC), and M. Sutton, T. Ben-Nun, A. Barak,
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
 
 
+FEW = 4  # neighbors of a vertex on average, up to which all edges are looked at
+
+
 class Passes(Protocol):
     """The passes of a device; `parents` is an array of that device."""
 
@@ -25,6 +28,10 @@ class Passes(Protocol):
 
     def compress(self, parents: Array) -> None:
         """Point every vertex at its root."""
+        ...
+
+    def unite_all(self, domain: Domain, parents: Array) -> None:
+        """Unite every vertex with its smaller neighbors."""
         ...
 
     def unite_first(self, domain: Domain, parents: Array) -> None:
@@ -44,12 +51,13 @@ class Passes(Protocol):
         ...
 
 
-def recipe(passes: Passes, domain: Domain) -> Roots:
+def recipe(passes: Passes, domain: Any) -> Roots:
     """Find the root of every vertex.
 
-    Where most vertices belong to one component, their first edges have mostly joined it: the other
-    edges of its vertices need not be looked at. An edge that leads out of it is also one of a
-    vertex outside.
+    Where vertices have few neighbors, each is united with the smaller ones among them, as in
+    ECL-CC. Else two neighbors of each come first, as in Afforest: where most vertices belong to one
+    component, these have mostly joined it, and the other edges of its vertices need not be looked
+    at. An edge that leads out of it is also one of a vertex outside.
 
     Parameters
     ----------
@@ -64,6 +72,9 @@ def recipe(passes: Passes, domain: Domain) -> Roots:
     """
     parents = passes.initialize(domain)
     passes.compress(parents)
+    if domain.neighbors.size <= FEW * domain.size:
+        passes.unite_all(domain, parents)
+        return Roots(passes.finish(parents))
     passes.unite_first(domain, parents)
     passes.compress(parents)
     largest = passes.find_largest(parents)

@@ -85,6 +85,15 @@ def unite_first_arcs(offsets, neighbors, parents, begin, end):
 
 
 @njit(nogil=True, cache=True)
+def unite_smaller_arcs(offsets, neighbors, parents, begin, end):
+    """Unite vertices with their smaller neighbors. See `point_at_smaller`."""
+    for i in range(begin, end):
+        for k in range(offsets[i], offsets[i + 1]):
+            if neighbors[k] < i:
+                unite_shared(parents, parents.dtype.type(i), parents.dtype.type(neighbors[k]))
+
+
+@njit(nogil=True, cache=True)
 def unite_other_arcs(offsets, neighbors, parents, largest, begin, end):
     """Unite vertices with all but their first neighbors, unless `largest` is their parent.
 

@@ -111,6 +111,12 @@ def compress(parents: HostArray) -> None:
     threads.each(graph_unions.compress_range, [(parents, *each) for each in _ranges(parents)])
 
 
+def unite_all(domain: Graph, parents: HostArray) -> None:
+    """Unite every vertex with its smaller neighbors."""
+    graph = domain.offsets, domain.neighbors, parents
+    threads.each(graph_unions.unite_smaller_arcs, [(*graph, *each) for each in _ranges(parents)])
+
+
 def unite_first(domain: Graph, parents: HostArray) -> None:
     """Unite every vertex with its first neighbors."""
     graph = domain.offsets, domain.neighbors, parents

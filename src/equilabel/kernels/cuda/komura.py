@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import cupy
 
 from . import komura_graph
-from ._compile import kernel, launch
+from ._compile import Kernel, kernel, launch
 from .index import empty_roots
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ def initialize(domain: Grid | Bonds | Graph) -> cupy.ndarray:
         return komura_graph.initialize(domain)
     if domain.kind == "bonds":
         labels = empty_roots(domain.size)
-        _over_sites("label_sites", domain, labels)
+        function = kernel("komura_bonds", f"label_sites<{_types(domain, labels)}>")
+        _over_sites(function, domain, labels)
         return labels
     values, background = domain.values
     shape, steps, offsets = domain.half
@@ -55,7 +56,8 @@ def reduce_labels(domain: Grid | Bonds | Graph, labels: cupy.ndarray) -> None:
         komura_graph.reduce_labels(domain, labels)
         return
     if domain.kind == "bonds":
-        _over_sites("unite_sites", domain, labels)
+        function = kernel("komura_bonds", f"unite_sites<{_types(domain, labels)}>")
+        _over_sites(function, domain, labels)
         return
     values = domain.values[0]
     shape, steps, offsets = domain.half
@@ -72,9 +74,12 @@ def reduce_labels(domain: Grid | Bonds | Graph, labels: cupy.ndarray) -> None:
     )
 
 
-def _over_sites(name: str, bonds: Bonds, labels: cupy.ndarray) -> None:
-    """Start a kernel of komura_bonds.cu for the types of a lattice and its labels."""
-    types = f"{bonds.open.dtype.str[1:]}, {bonds.rank}, {labels.dtype.str[1:]}"
-    function = kernel("komura_bonds", f"{name}<{types}>")
+def _types(bonds: Bonds, labels: cupy.ndarray) -> str:
+    """Name the types of a lattice and its labels, as template parameters."""
+    return f"{bonds.open.dtype.str[1:]}, {bonds.rank}, {labels.dtype.str[1:]}"
+
+
+def _over_sites(function: Kernel, bonds: Bonds, labels: cupy.ndarray) -> None:
+    """Start a kernel of komura_bonds.cu."""
     shape, steps, periodic = bonds.arrays
     launch(function, bonds.size, bonds.open, bonds.size, shape, steps, len(steps), periodic, labels)

@@ -80,21 +80,24 @@ __global__ void find_largest(const Id* __restrict__ parents, Index size, Id* lar
     if (best == score) *largest = root;
 }
 
-// Unite vertices outside the largest component with their other neighbors. One that has many of them
-// is left to warps, in pieces. A vertex that was joined to that component meanwhile may be left out
-// as well: an edge from it to a vertex outside is seen from there.
-template <typename Offset, typename Node, typename Id>
-__global__ void unite_rest(const Offset* __restrict__ offsets, const Node* __restrict__ neighbors,
+// Unite vertices outside the largest component with their other neighbors; or, if `all` is true, all
+// vertices with their smaller neighbors. One that has many of them is left to warps, in pieces. A
+// vertex that was joined to the largest component meanwhile may be left out as well: an edge from it to
+// a vertex outside is seen from there.
+template <typename Offset, typename Node, typename Id, bool all>
+__global__ void unite_lists(const Offset* __restrict__ offsets, const Node* __restrict__ neighbors,
                            Index size, Id* parents, const Id* __restrict__ largest,
                            Node* __restrict__ vertices, Offset* __restrict__ begins,
                            unsigned long long* count)
 {
     const Index i = thread_index();
-    if (i >= size || parent_of(parents, static_cast<Id>(i)) == *largest) return;
-    const Index begin = offsets[i] + FIRST, end = offsets[i + 1];
+    if (i >= size || (!all && parent_of(parents, static_cast<Id>(i)) == *largest)) return;
+    const Index begin = offsets[i] + (all ? 0 : FIRST), end = offsets[i + 1];
     if (end - begin <= FEW) {
-        for (Index k = begin; k < end; ++k)
-            unite(parents, static_cast<Id>(i), static_cast<Id>(neighbors[k]));
+        for (Index k = begin; k < end; ++k) {
+            const Index j = neighbors[k];
+            if (!all || j < i) unite(parents, static_cast<Id>(i), static_cast<Id>(j));
+        }
         return;
     }
     const Index pieces = (end - begin + PIECE - 1) / PIECE;

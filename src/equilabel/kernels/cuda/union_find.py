@@ -47,8 +47,18 @@ def find_largest(parents: cupy.ndarray) -> cupy.ndarray:
     return largest
 
 
+def unite_all(domain: Graph, parents: cupy.ndarray) -> None:
+    """Unite every vertex with its smaller neighbors."""
+    _unite_lists(domain, parents, parents, "true")  # nothing is looked up in the largest
+
+
 def unite_rest(domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray) -> None:
     """Unite vertices that have another root with their other neighbors."""
+    _unite_lists(domain, parents, largest, "false")
+
+
+def _unite_lists(domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray, every: str) -> None:
+    """Unite vertices with neighbors, of short lists first, then of long ones in pieces."""
     offsets, neighbors, size = domain.offsets, domain.neighbors, domain.size
     types = _types(domain, parents)
     most = neighbors.size // FEW + neighbors.size // PIECE + 1
@@ -57,7 +67,7 @@ def unite_rest(domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray) -> N
         cupy.empty(most, offsets.dtype),
         cupy.zeros((), cupy.uint64),
     )
-    function = kernel("union_find", f"unite_rest<{types}>")
+    function = kernel("union_find", f"unite_lists<{types}, {every}>")
     launch(function, size, offsets, neighbors, size, parents, largest, *pieces)
     function = kernel("union_find", f"unite_pieces<{types}>")
     threads = min(BLOCKS * THREADS, 32 * most)
