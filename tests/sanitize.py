@@ -6,11 +6,26 @@ Run by ``make sanitize``; pytest does not collect it.
 import cupy
 import numpy as np
 
-from equilabel import METHODS, PROPERTIES, binarize, label, measure, regionprops_table, segment
+from equilabel import (
+    METHODS,
+    PROPERTIES,
+    Bonds,
+    Graph,
+    PottsSimulation,
+    binarize,
+    label,
+    label_graph,
+    lattices,
+    measure,
+    regionprops_table,
+    segment,
+)
 from equilabel.samples import blobs, percolation
-from references import GRID_METHODS
+from graphs import GRAPHS
+from references import ANSWERS, GRID_METHODS
 
-SHAPES = [(5000,), (33, 31), (70, 1025), (9, 17, 130), (3, 4, 5, 33)]
+SMALL = (33, 31)
+SHAPES = [(5000,), SMALL, (70, 1025), (9, 17, 130), (3, 4, 5, 33)]
 
 
 def columns(rank):
@@ -56,9 +71,33 @@ def label_into_every_place():
                 for skipped in (0, step, 5 * step, 60 // step * step):
                     memory = cupy.empty(skipped + image.size * step, np.uint8)
                     out = memory[skipped:].view(dtype).reshape(image.shape)
-                    for method in GRID_METHODS:
+                    for method in ANSWERS:
                         label(cupy.asarray(image), out=out, method=method)
                     np.testing.assert_array_equal(out.get(), label(image))
+
+
+def label_lattices_and_graphs():
+    """Label bonds of both kinds of boundaries, graphs of few and of many neighbors, and spins."""
+    for shape in ((37, 70), (7, 9, 40)):
+        make = lattices.square if len(shape) == 2 else lattices.cubic
+        for periodic in (False, True):
+            bonds = make(shape, periodic=periodic, open_probability=0.4, seed=1)
+            held = Bonds(cupy.asarray(bonds.open), bonds.steps, bonds.periodic)
+            for name, row in METHODS.items():
+                if "bonds" in row.domains:
+                    found = label_graph(held, method=name)
+                    np.testing.assert_array_equal(found.get(), label_graph(bonds))
+    for kind in ("hubs", "star, hub last", "random, 1000 edges"):
+        graph = GRAPHS[kind]
+        held = Graph(cupy.asarray(graph.offsets), cupy.asarray(graph.neighbors))
+        for name, row in METHODS.items():
+            if "graph" in row.domains:
+                found = label_graph(held, method=name)
+                np.testing.assert_array_equal(found.get(), label_graph(graph))
+    for update in ("swendsen_wang", "few_clusters"):
+        chain = PottsSimulation((33, 70), 3, beta=1.0, seed=1, device="cuda", update=update)
+        chain.advance(3)
+        chain.measure()
 
 
 def main():
@@ -71,12 +110,18 @@ def main():
         values = np.random.default_rng(0).integers(0, 3, shape).astype(np.int16)
         for connectivity in (1, len(shape)):
             for method in GRID_METHODS:
-                if len(shape) not in METHODS[method].ranks:
+                row = METHODS[method]
+                if len(shape) not in row.ranks or (row.propagates and shape != SMALL):
                     continue
                 for image in (mask, values):
                     found = label(cupy.asarray(image), connectivity=connectivity, method=method)
                     expected = label(image, connectivity=connectivity)
                     np.testing.assert_array_equal(found.get(), expected)
+            for method in ANSWERS:
+                asked = {"connectivity": connectivity, "method": method, "periodic": True}
+                found = label(cupy.asarray(values), **asked)
+                np.testing.assert_array_equal(found.get(), label(values, **asked))
+    label_lattices_and_graphs()
     label(cupy.asarray(percolation((4, 40, 50), 0.5)), stacked=True)
     gray = cupy.asarray((blobs((60, 90), scale=9.0) * 90 + 20).astype(np.uint8))
     for dtype in (np.uint8, np.uint16, np.float32):

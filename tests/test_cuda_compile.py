@@ -248,4 +248,4 @@ def test_kernels_of_both_papers_are_among_them():
     assert "scan<u8>" in expressions("kalentev")
     assert "crop" in expressions("kalentev")
     assert "reduce_labels<u2, 6>" in expressions("komura", every=True)
-    assert "gather<i8, u1>" in expressions("roots", every=True)
+    assert "gather<i4, i8, u1>" in expressions("roots", every=True)
