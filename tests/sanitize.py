@@ -96,8 +96,7 @@ def label_lattices_and_graphs():
                 np.testing.assert_array_equal(found.get(), label_graph(graph))
     for update in ("swendsen_wang", "few_clusters"):
         chain = PottsSimulation((33, 70), 3, beta=1.0, seed=1, device="cuda", update=update)
-        chain.advance(3)
-        chain.measure()
+        list(chain.measure(3))
 
 
 def main():
