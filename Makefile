@@ -12,6 +12,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 OUT ?= demo-results
+# Python compiles a module when it is first imported: most of what is installed never is.
+export PIP_NO_COMPILE := 1
 COUNTED := --cov --cov-report=
 CUDA_TESTS := tests/test_cuda_compile.py
 KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
