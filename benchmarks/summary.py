@@ -39,6 +39,7 @@ MEASURED = {  # by image, first column and number of columns
     ("many", "label", 6): "label, area, bbox, centroid, perimeter, mean intensity",
 }
 MEASURED_CUDA = {3: FEW, 8: MANY}
+LARGE = 5e6  # edges of the graphs of the table
 SMALL = ("label (32, 32) connectivity 2", "label (256, 256) connectivity 2")
 
 
@@ -248,8 +249,37 @@ def moving() -> str:
     )
 
 
+def graphs() -> str:
+    """Tabulate `label_graph` beside SciPy, and on a GPU."""
+    results, device = load("graphs"), load("graphs_cuda")
+    there = {row["graph"]: row for row in device["rows"]}
+    cells = []
+    for row in results["rows"]:
+        if row["edges"] < LARGE:
+            continue
+        seconds = {name: timed["min"] for name, timed in row["seconds"].items()}
+        gpu = there[row["graph"]]
+        took = gpu["seconds"]["label_graph"]["min"]
+        cells.append(
+            [
+                row["graph"],
+                f"{row['edges'] / 1e6:.0f}",
+                f"{seconds['label_graph'] * 1e3:.0f}",
+                times(seconds["SciPy"] / seconds["label_graph"]),
+                f"{gpu['edges'] / 1e6:.0f}",
+                f"{took * 1e3:.1f}",
+                f"{gpu['edges'] / took / 1e9:.0f}",
+            ]
+        )
+    head = ["graph", "million edges", "CPU, ms", "SciPy", "million edges", "GPU, ms", "edges/ns"]
+    commit = device["machine"]["commit"]
+    said = f"{machine(results)} The GPU is one NVIDIA H200, at commit {commit}."
+    return said + "\n\n" + table(head, cells)
+
+
 TABLES = {
     "performance.md": {
+        graphs: "graphs",
         speed_cpu: "label_cpu",
         copying: "label_cpu",
         first_call: "startup",
