@@ -148,12 +148,12 @@ def test_a_disjoint_graph_stays_within_its_sets(experiment):
 
 
 def test_discs_in_noise_have_the_occupation_of_the_paper(experiment):
-    image = experiment("pictures").discs_in_noise(256, 10)
+    image = experiment("paper_images").discs_in_noise(256, 10)
     assert image.mean() == pytest.approx(0.5, abs=0.01)
 
 
 def test_phases_of_an_alloy_are_even_and_grow(experiment):
-    early, late = (experiment("pictures").phases(128, steps) for steps in (32, 512))
+    early, late = (experiment("paper_images").phases(128, steps) for steps in (32, 512))
     for field in (early, late):
         assert field.mean() == pytest.approx(0.5, abs=0.05)
     borders = [(field != np.roll(field, 1, 0)).mean() for field in (early, late)]

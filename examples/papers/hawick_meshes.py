@@ -28,7 +28,7 @@ from experiment import (
     store,
     values,
 )
-from pictures import phases
+from paper_images import phases
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,7 @@ from experiment import (
     store,
     values,
 )
-from pictures import discs_in_noise
+from paper_images import discs_in_noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 from skimage import measure
 
-from equilabel import PROPERTIES, label, regionprops_table
+from equilabel import METHODS, PROPERTIES, label, regionprops_table
 from equilabel import measure as measure_regions
 from references import GRID_METHODS, expected_labels, label_each_value, number_in_raster_order
 from strategies import DTYPES, LAYOUTS, WORDS, blobs
@@ -84,14 +84,16 @@ def expected(image, background, connectivity, stacked):
 
 
 def attack_labels(rng):
-    """Label by every method, in new arrays and pass by pass."""
+    """Label by the default and another method, in new arrays and pass by pass."""
     image = draw_image(rng)
     stacked = image.ndim > 1 and bool(rng.integers(2))
     connectivity = int(rng.integers(1, image.ndim - stacked + 1))
     background = draw_background(rng, image)
     truth = expected(image, background, connectivity, stacked)
     options = {"connectivity": connectivity, "stacked": stacked, "return_num": True}
-    for method in GRID_METHODS:
+    rank = image.ndim - stacked
+    others = [name for name in GRID_METHODS[1:] if rank in METHODS[name].ranks]
+    for method in (GRID_METHODS[0], str(rng.choice(others))):
         for out in (None, np.full(image.shape, 77, np.int64)):
             labels, count = label(image, background, method=method, out=out, **options)
             if not np.array_equal(labels, truth) or count != truth.max(initial=0):

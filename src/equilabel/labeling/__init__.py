@@ -222,7 +222,7 @@ def label(
     How often a method repeated its passes, and called each:
 
     >>> label(image, method="kalentev", report=True)[1].rounds
-    3
+    2
 
     With periodic boundaries the first row goes on in the last column:
 
