@@ -224,12 +224,15 @@ def label(
     >>> label(image, method="kalentev", report=True)[1].rounds
     2
 
-    With periodic boundaries the first row goes on in the last column:
+    With periodic boundaries the first row goes on at its other end, and so does the first column:
 
-    >>> label(image, connectivity=1, periodic=(False, True), return_num=True)[1]
+    >>> image = np.array([[1, 0, 1], [0, 0, 0], [1, 0, 0]])
+    >>> label(image, connectivity=1, return_num=True)[1]
     3
-    >>> label(image, connectivity=1, periodic=True, return_num=True)[1]
+    >>> label(image, connectivity=1, periodic=(False, True), return_num=True)[1]
     2
+    >>> label(image, connectivity=1, periodic=True, return_num=True)[1]
+    1
     """
     problem = make_problem(
         label_image,
