@@ -1,7 +1,8 @@
 """Plot stored results: equilabel beside other libraries, and noise on a GPU.
 
 Run as ``python benchmarks/plots.py``; writes ``docs/images/comparison.png`` and, from the results
-of ``label_cuda.py --density``, ``docs/images/throughput.png``.
+of ``label_cuda.py --density``, ``docs/images/throughput.png``; from those of ``methods.py`` on a
+GPU, ``docs/images/methods.png``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,14 @@ COLORS = {
     "CuPy": "#b9b3a9",
     "cuCIM": "#8a8178",
 }
+MOST = 4096  # side of the images of the picture of methods
+SHOWN = {
+    "blobs": "smooth blobs",
+    "noise 0.5": "noise, half of the pixels",
+    "spiral": "spiral",
+    "square lattice, 0.5 open": "lattice, half of the bonds",
+}
+MARKS = (("#1b6ca8", "o"), ("#c8553d", "s"), ("#6b8f3a", "^"), ("#d99a2b", "D"))
 GRAINS = ("#c8553d", "#d99a2b", "#6b8f3a", "#1b6ca8", "#4b3f72")
 
 
@@ -93,6 +102,32 @@ def draw_bars(axes: Any, rows: list[Any], peers: dict[str, str], title: str) -> 
     axes.legend(frameon=False, loc="lower right")
 
 
+def draw_methods() -> None:
+    """Draw the time of every method for each pixel or site, a row for each, on a GPU."""
+    rows = [row for row in load("methods_cuda")["rows"] if row.get("asked") == MOST]
+    names = list(dict.fromkeys(row["method"] for row in rows))
+    figure, axes = plt.subplots(figsize=(8, 4.6), layout="constrained")
+    for (image, label), (color, marker) in zip(SHOWN.items(), MARKS, strict=True):
+        points = [row for row in rows if row["image"] == image and row["domain"] != "graph"]
+        axes.plot(
+            [1e9 * row["seconds"] / row["elements"] for row in points],
+            [names.index(row["method"]) for row in points],
+            marker,
+            color=color,
+            label=label,
+            markersize=6,
+        )
+    axes.set(xscale="log", xlabel="ns for each pixel or site, one NVIDIA H200")
+    shown = [name for name in names if not name.startswith(("hawick_1", "hawick_2", "hawick_3"))]
+    shown.remove("union_find")
+    axes.set_yticks([names.index(name) for name in shown], shown)
+    axes.invert_yaxis()
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8)
+    save(figure, "methods", 110)
+
+
 def save(figure: Any, name: str, dpi: int) -> None:
     """Write a picture of the documentation."""
     path = PICTURES / f"{name}.png"
@@ -103,3 +138,4 @@ def save(figure: Any, name: str, dpi: int) -> None:
 if __name__ == "__main__":
     draw_comparison()
     draw_density()
+    draw_methods()
