@@ -27,20 +27,24 @@ SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-
 SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | grep -q libEGL.so.1 \
     && ldconfig -p | grep -q libxkbcommon-x11.so.0; }
 
-.PHONY: demo test test-gpu sanitize lint unit gui kernels coverage screenshots attack bench samples clean
+.PHONY: demo test test-gpu sanitize lint style types unit gui kernels bounds plain compiled coverage screenshots attack bench samples clean
 .DELETE_ON_ERROR:
 
 demo: .venv/package
 	$(BIN)/equilabel batch sample_data --out $(OUT) --overwrite --threshold li --sigma 0.5 --min-size 4
 
-# The plugin and the kernels are tested at the same time: a viewer keeps one core busy.
-test: lint unit
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target gui kernels
+# What does not use all cores runs two at a time, the longest first.
+test: style unit
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target gui plain compiled bounds types
 	$(MAKE) --no-print-directory coverage
 
-lint: .venv/dev
+lint: style types
+
+style: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
@@ -54,10 +58,16 @@ gui: .venv/dev .venv/screen
 
 # The kernels: those of the CPU on small images, with the bounds of arrays checked, and in plain
 # Python, where coverage sees into them; those for GPUs are compiled.
-kernels: .venv/dev
+kernels: bounds plain compiled
+
+bounds: .venv/dev
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds $(BIN)/python -m pytest tests/test_every_kernel.py -q
-	$(BIN)/python -m pytest $(CUDA_TESTS) -q
+
+plain: .venv/dev
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.kernels $(BIN)/python -m pytest $(KERNEL_TESTS) -m "not slow" -q $(COUNTED)
+
+compiled: .venv/dev
+	$(BIN)/python -m pytest $(CUDA_TESTS) -q
 
 coverage: .venv/dev
 	$(BIN)/coverage combine --quiet
