@@ -377,8 +377,17 @@ def test_words_are_not_used_twice():
 def test_an_unknown_method_is_refused_with_those_there_are(name, end):
     with pytest.raises(ValueError, match="method must be one of") as caught:
         find_method(name)
-    listed = ["auto", *METHODS]
+    listed = ["auto", *GRID_METHODS]
     assert str(caught.value) == f"method must be one of {listed}; {end}"
+
+
+def test_an_unknown_method_for_graphs_is_refused_with_those_for_graphs():
+    with pytest.raises(ValueError, match="method must be one of") as caught:
+        find_method("hawick", "graph")
+    listed = ["auto", *(name for name, row in METHODS.items() if "graph" in row.domains)]
+    assert str(caught.value).startswith(f"method must be one of {listed}; got 'hawick'.")
+    assert "union_find" in listed
+    assert "runs" not in listed
 
 
 def test_a_recipe_cannot_be_loaded_for_an_unknown_method():

@@ -67,7 +67,8 @@ def fill(panel: Any, rows: list[dict[str, Any]]) -> None:
             point for point, row in zip(ours, points, strict=True) if not row["extrapolated"]
         ]
         if measured:
-            style = "-o" if numeric else "o"
+            mark = "os^"[k // len(COLORS) % 3]  # colors come again in crowded figures
+            style = f"-{mark}" if numeric else mark
             panel.plot(*zip(*measured, strict=True), style, color=color, markersize=3, label=name)
         printed = [
             (x, row["paper"])

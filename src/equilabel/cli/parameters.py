@@ -76,12 +76,13 @@ ExcludeBorder = Annotated[
     bool,
     _option(OBJECTS, "", "Drop objects that touch the border of the image.", "--exclude-border"),
 ]
+IMAGE_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]
 Method = Annotated[
     str,
     _option(
         OBJECTS,
         "NAME",
-        f"Labeling algorithm: auto or one of {', '.join(METHODS)}. All give the same labels.",
+        f"Labeling algorithm: auto or one of {', '.join(IMAGE_METHODS)}. All give the same labels.",
     ),
 ]
 Device = Annotated[

@@ -37,7 +37,7 @@ def find_method(name: str, domain: str = "grid") -> Method:
     name : str
         A key of `METHODS`, an alias of one, or "auto": the fastest, which is "runs" for images.
     domain : str
-        Kind of the domain, for "auto".
+        Kind of the domain, for "auto" and for what the message lists.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def find_method(name: str, domain: str = "grid") -> Method:
     Raises
     ------
     ValueError
-        If no method has this name; the message lists those there are.
+        If no method has this name; the message lists those that label such a domain.
 
     Examples
     --------
@@ -64,9 +64,11 @@ def find_method(name: str, domain: str = "grid") -> Method:
     words = METHODS | {alias: row for row in METHODS.values() for alias in row.aliases}
     if isinstance(name, str) and name in words:
         return words[name]
-    near = get_close_matches(name.lower(), words, n=1) if isinstance(name, str) else []
+    able = [row.name for row in METHODS.values() if domain in row.domains]
+    alike = [word for word, row in words.items() if domain in row.domains]
+    near = get_close_matches(name.lower(), alike, n=1) if isinstance(name, str) else []
     remedy = f" Did you mean {near[0]!r}?" if near else ""
-    message = f"method must be one of {['auto', *METHODS]}; got {name!r}.{remedy}"
+    message = f"method must be one of {['auto', *able]}; got {name!r}.{remedy}"
     raise ValueError(message)
 
 

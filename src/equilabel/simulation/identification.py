@@ -29,8 +29,7 @@ def find_bond_method(name: str, rank: int, device: str, options: Mapping[str, An
     options : mapping
         Keyword arguments for its recipe.
     """
-    able = [row.name for row in METHODS.values() if "bonds" in row.domains]
-    method = find_method(able[0] if name == "auto" else name)
+    method = find_method(name, "bonds")
     check_ability(method, "bonds", rank, device.partition(":")[0], options)
     return method.name
 
