@@ -40,3 +40,9 @@ def test_graphs_and_lattices_have_reports(kind):
         assert labels.max() + 1 == count
         assert report.method == name
         assert report.passes
+
+
+def test_graphs_of_few_neighbors_are_labeled_without_a_sample():
+    sparse, dense = Graph.from_edges([(0, 1), (1, 2)]), Graph.from_image(np.ones((9, 9), bool), 2)
+    assert "unite_all" in label_graph(sparse, report=True)[1].passes
+    assert "find_largest" in label_graph(dense, report=True)[1].passes
