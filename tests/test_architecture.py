@@ -21,6 +21,7 @@ LEVELS = {
     "samples": 0,
     "storage": 0,
     "array_types": -1,
+    "quantities": 1,
     "grid": 1,
     "graphs": 1,  # of bonds, too
     "lattices": 2,
@@ -121,15 +122,15 @@ def test_methods_know_nothing_of_ours(name):
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if room(name) == "cli"])
-def test_the_command_line_sees_only_the_facade_and_storage(name):
+def test_the_command_line_sees_only_the_facade_quantities_and_storage(name):
     seen = {room(other) for other, foreign in imports(name) if not foreign}
-    assert seen <= {"", "storage", "cli"}
+    assert seen <= {"", "quantities", "storage", "cli"}
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if room(name) == "widget"])
-def test_the_plugin_sees_only_the_facade_the_storage_and_the_samples(name):
+def test_the_plugin_sees_only_the_facade_quantities_storage_and_samples(name):
     seen = {room(other) for other, foreign in imports(name) if not foreign}
-    assert seen <= {"", "storage", "samples", "widget"}
+    assert seen <= {"", "quantities", "storage", "samples", "widget"}
 
 
 # The wings of the plugin, from the one that knows no screen to the one a person sees.
