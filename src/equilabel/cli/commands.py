@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from . import parameters as given
-from . import parsing
-from .options import Options
+from .typed import read_options
 
 app = typer.Typer(
     add_completion=False,
@@ -109,34 +108,10 @@ def batch(
     terminal was closed. After an interruption the results of finished images are kept, and
     --resume continues the run.
     """
+    given = dict(locals())
     from .batch import run
 
-    segment = {
-        "threshold": parsing.threshold(threshold),
-        "sigma": parsing.sigma(sigma),
-        "dark": dark,
-        "block_size": block_size,
-        "offset": parsing.offset(offset),
-        "fill_holes": fill_holes,
-        "connectivity": connectivity,
-        "min_size": min_size,
-        "max_size": max_size,
-        "exclude_border": exclude_border,
-        "properties": parsing.properties(properties),
-        "method": method,
-        "device": device,
-    }
-    options = Options(
-        segment,
-        spacing=parsing.spacing(spacing),
-        unit=parsing.unit(unit),
-        stacked=stacked,
-        channel=parsing.channel(channel),
-        series=series,
-        format=format_,
-        overlay=overlay,
-        memory_limit=parsing.memory_limit(memory_limit, jobs),
-    )
+    options = read_options(given)
     return run(
         inputs,
         out,

@@ -1,0 +1,63 @@
+"""Options as they were typed, turned into the options of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import parsing
+from .options import Options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# Keyword arguments of `segment`, and options that say how files are read and written.
+SEGMENT = (
+    *("threshold", "sigma", "dark", "block_size", "offset", "fill_holes", "connectivity"),
+    *("min_size", "max_size", "exclude_border", "properties", "method", "device"),
+)
+FILES = ("spacing", "unit", "stacked", "channel", "series", "format", "overlay")
+READERS: dict[str, Callable[[Any], Any]] = {
+    "threshold": parsing.threshold,
+    "sigma": parsing.sigma,
+    "offset": parsing.offset,
+    "properties": parsing.properties,
+    "spacing": parsing.spacing,
+    "unit": parsing.unit,
+    "channel": parsing.channel,
+}
+
+
+def read_options(given: Mapping[str, Any]) -> Options:
+    """Turn what was typed into the options of a run.
+
+    Parameters
+    ----------
+    given : mapping of str to object
+        Values of the parameters of a command, by name; others than those of options are ignored.
+
+    Returns
+    -------
+    Options
+        With the arguments of `segment` that the command has.
+
+    Raises
+    ------
+    RefusedError
+        If a value cannot be read.
+
+    Examples
+    --------
+    >>> read_options({"sigma": "0.5", "channel": "1"}).parameters()["sigma"]
+    0.5
+    """
+    values = {name.rstrip("_"): value for name, value in given.items()}
+    read = {name: READERS.get(name, _keep)(value) for name, value in values.items()}
+    own = {name: read[name] for name in FILES if name in read}
+    if "memory_limit" in values:
+        jobs = values.get("jobs", 1)
+        own["memory_limit"] = parsing.memory_limit(values["memory_limit"], jobs)
+    return Options({name: read[name] for name in SEGMENT if name in read}, **own)
+
+
+def _keep(value: Any) -> Any:
+    return value
