@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batches import names, picture, record, results, summary, tiff
+from batches import names, picture, record, refused, results, summary, tiff
 from equilabel import segment
 from equilabel.cli import commands, main, parsing, trial
 from equilabel.cli.errors import explain
@@ -130,9 +130,10 @@ def test_messages_name_options_as_they_are_typed(python, typed):
 def test_bad_options_are_refused_in_one_line_before_work(here, capsys, words, complaint):
     tiff("a.tif")
     assert main(["batch", "a.tif", "--out", "out", *words]) == 2
-    said = capsys.readouterr().err
-    assert complaint in said
-    assert said.count("\n") == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert complaint in shown.err
+    assert shown.err.count("\n") == 1
     assert not Path("out").exists()
 
 
@@ -207,4 +208,22 @@ def test_what_is_no_fault_of_the_options_passes_their_trial(monkeypatch, error):
 def test_missing_words_are_told(here, capsys, words, complaint):
     code = main(["batch", *words])
     assert code == (2 if complaint else 0)
-    assert complaint in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert complaint in said
+    assert not complaint or "See `equilabel batch --help`." in said
+
+
+def test_a_word_that_is_no_command_leads_to_the_help_of_the_program(capsys):
+    assert main(["bacth"]) == 2
+    assert "See `equilabel --help`." in capsys.readouterr().err
+
+
+def test_parquet_without_pyarrow_is_refused_before_work(here, capsys, monkeypatch):
+    tiff("a.tif")
+    words = ("batch", "a.tif", "--out", "out", "--format")
+    with monkeypatch.context() as patch:
+        patch.setattr("equilabel.cli.batch.find_spec", lambda name: None)
+        said = refused(capsys, *words, "parquet")
+    assert "--format parquet needs pyarrow; got none installed" in said
+    assert "or pass --format csv" in said
+    assert main([*words, "csv"]) == 0

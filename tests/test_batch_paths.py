@@ -50,13 +50,14 @@ def test_results_of_an_earlier_run_are_no_images(here, capsys):
     for words in (["in"], ["in/*.tif"], every):
         assert main(["batch", *words, "--out", "in", "--overwrite"]) == 0
         assert names("in") == sorted([*results("a"), "a.tif"])
-        assert "in/a_labels.tif: skipped" in capsys.readouterr().out
+        said = capsys.readouterr().out
+        assert "in/a_labels.tif: skipped, a label image whose table is beside it, 'a_table" in said
 
 
 def test_results_alone_are_no_images(here, capsys):
     tiff("in/a_labels.tif")
     said = refused(capsys, "batch", "in", "--out", "out")
-    assert "label images of an earlier run, 'in/a_labels.tif'" in said
+    assert "got 'in/a_labels.tif', which has the name of a label image. Pass the file" in said
 
 
 def test_a_pattern_that_matches_a_folder_means_the_images_in_it(here):
@@ -160,10 +161,23 @@ def test_the_home_folder_may_be_written_short(here, monkeypatch):
     assert names() == results("a")
 
 
-def test_a_file_named_like_a_result_is_taken_when_named_itself(here):
+def test_a_file_named_like_a_result_is_taken_when_named_itself(here, capsys):
+    tiff("in/a_labels.tif")
+    tiff("in/b.tif")
+    assert main(["batch", "in", "--out", "out"]) == 0
+    said = "in/a_labels.tif: skipped, which has the name of a label image. Pass the file by its"
+    assert said in capsys.readouterr().out
+    assert main(["batch", "in", "in/a_labels.tif", "--out", "both"]) == 0
+    assert names("both") == results("a_labels", "b")
+    assert "skipped" not in capsys.readouterr().out
+
+
+def test_an_image_of_ones_own_with_the_name_of_a_result_is_renamed_to_be_labeled(here, capsys):
     tiff("a_labels.tif")
-    assert main(["batch", "a_labels.tif", "--out", "out"]) == 0
-    assert names() == results("a_labels")
+    Path("a_table.csv").touch()
+    assert "Rename it to label it too." in refused(capsys, "batch", "a_labels.tif", "--out", "out")
+    Path("a_labels.tif").rename("a_numbers.tif")
+    assert main(["batch", "a_numbers.tif", "--out", "out"]) == 0
 
 
 def test_a_name_with_the_signs_of_a_pattern_is_a_name(here):

@@ -154,12 +154,30 @@ def test_a_channel_is_chosen_by_index_or_name(colors, channel, objects):
 
 @pytest.mark.parametrize(
     ("words", "complaint"),
-    [([], "0 to 1"), (["--channel", "2"], "0 to 1"), (["--channel", "RFP"], "['DAPI', 'GFP']")],
+    [
+        ([], "got none. Pass --channel 0 for the first."),
+        (["--channel", "2"], "got 2. Pass --channel 0"),
+        (["--channel", "red"], "got 'red'. Pass --channel 0"),
+        (["--channel", "Dapi"], "got 'Dapi'. Did you mean 'DAPI'?"),
+        (["--channel", "gpf"], "got 'gpf'. Did you mean 'GFP'?"),
+    ],
 )
 def test_a_missing_channel_is_told_with_those_there_are(colors, words, complaint):
     assert main(["batch", "a.tif", "--out", "out", *words]) == 1
-    assert complaint in summary()["a.tif"]["error"]
+    rule = "--channel must be one of 0 'DAPI', 1 'GFP' for this image; "
+    assert rule + complaint in summary()["a.tif"]["error"]
     assert summary()["a.tif"]["axes"] == "CYX"
+
+
+def test_channels_may_be_named_by_numbers_or_not_at_all(here, capsys):
+    image = np.stack([picture(objects=1), picture(objects=3)])
+    lines = {"axes": "CYX", "Channel": {"Name": ["405", "488"]}}
+    tiff("lines.tif", image, ome=True, metadata=lines)
+    assert main(["batch", "lines.tif", "--out", "out", "--channel", "488"]) == 0
+    assert summary()["lines.tif"]["objects"] == "3"
+    tiff("many.tif", np.zeros((20, 8, 8), np.uint8), ome=True, metadata={"axes": "CYX"})
+    assert main(["batch", "many.tif", "--out", "many"]) == 1
+    assert "one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..., 19 for" in capsys.readouterr().out
 
 
 def test_an_image_without_channels_has_the_first_alone(here):

@@ -54,7 +54,9 @@ def label_with(tmp_path, *paths, count=1, limit=None, options=None, stop=lambda:
     ]
     options = options or Options()
     made_with = provenance(Options())
-    found = workers.label_all(jobs, options, made_with, count=count, limit=limit, stop=stop)
+    found = workers.label_all(
+        jobs, options, made_with, count=count, limit=limit, stop=stop, begin=lambda: None
+    )
     return {job.number: answer for job, answer in found}
 
 
@@ -194,8 +196,13 @@ def test_the_others_go_on_where_one_worker_cannot_start(light, monkeypatch):
 def test_workers_refuse_bad_options_before_work(here, monkeypatch, capsys):
     monkeypatch.setattr(running, "label_all", workers.label_all)
     tiff("a.tif")
-    assert main(["batch", "a.tif", "--out", "out", "--method", "magic"]) == 2
-    assert "--method must be" in capsys.readouterr().err
+    words = ["batch", "a.tif", "missing.tif", "a_labels.tif", "--out", "out"]
+    Path("a_labels.tif").touch()
+    Path("a_table.csv").touch()
+    assert main([*words, "--method", "magic"]) == 2
+    said = capsys.readouterr()
+    assert "--method must be" in said.err
+    assert said.out == ""  # no heading, nor what is left out
     assert not Path("out").exists()
 
 

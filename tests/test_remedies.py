@@ -122,13 +122,58 @@ def test_a_folder_with_results_is_used_with_the_options_that_are_named(here, cap
     assert main(["batch", "a.tif", "--out", "out", remedy]) == 0
 
 
-def test_images_of_one_name_and_images_below_a_folder_need_recursive(here, capsys):
+@pytest.mark.parametrize(
+    ("words", "folder"),
+    [
+        (["in/a/x.tif", "in/b/x.tif"], "in"),
+        (["in/a", "in/b", "--recursive"], "in"),
+        (["in/a/x.tif", "x.tif"], "."),
+        (["in/a", "in/a/c/x.tif"], "in/a"),
+        (["in/b/../a/x.tif", "in/b/x.tif"], "{here}/in"),
+    ],
+)
+def test_images_of_one_name_in_two_folders_need_recursive(here, capsys, words, folder):
+    for name in ("in/a/x", "in/b/x", "in/a/c/x", "x"):
+        tiff(f"{name}.tif")
+    folder = folder.format(here=here)
+    assert main(["batch", *words, "--out", "out"]) == 2
+    assert f"Pass the folder '{folder}' with --recursive in place" in capsys.readouterr().err
+    assert main(["batch", folder, "--out", "out", "--recursive"]) == 0
+
+
+@pytest.mark.parametrize("other", ["in/x.tiff", "in/X.ome.tif", "in/.hidden/x.tif", "link/x.tif"])
+def test_images_of_one_name_that_recursive_does_not_keep_apart_are_renamed(here, capsys, other):
+    tiff("in/x.tif")
+    if other.startswith("link"):
+        Path("link").symlink_to("in")
+    else:
+        tiff(other)
+    words = ["batch", "in/x.tif", other, "--out", "out"]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "--recursive" not in said
+    assert "Rename one, or use another --out for it." in said
+    assert main(["batch", "in/x.tif", "--out", "out"]) == 0
+    assert main(["batch", other, "--out", "other"]) == 0
+
+
+def test_images_below_a_folder_need_recursive(here, capsys):
     tiff("in/a/x.tif")
-    tiff("in/b/x.tif")
-    for words in (["in"], ["in/a/x.tif", "in/b/x.tif"]):
-        assert main(["batch", *words, "--out", "out"]) == 2
-        assert "--recursive" in capsys.readouterr().err
+    assert main(["batch", "in", "--out", "out"]) == 2
+    assert "--recursive" in capsys.readouterr().err
     assert main(["batch", "in", "--out", "out", "--recursive"]) == 0
+
+
+@pytest.mark.parametrize("words", [[], ["--channel", "Dapi"]])
+def test_a_channel_is_found_by_the_message_that_asks_for_it(here, capsys, words):
+    names = {"axes": "CYX", "Channel": {"Name": ["GFP", "DAPI"]}}
+    tiff("a.tif", CHANNELS, ome=True, metadata=names)
+    assert main(["batch", "a.tif", "--out", "out", *words]) == 1
+    said = capsys.readouterr().out
+    remedy = re.search(r"Pass --channel (\w+)|Did you mean '(\w+)'", said)
+    channel = remedy[1] or remedy[2]
+    assert channel == ("DAPI" if words else "0")
+    assert main(["batch", "a.tif", "--out", "other", "--channel", channel]) == 0
 
 
 def test_frames_are_measured_with_the_option_that_is_named(here, capsys):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .claim import claimed
+from .clashes import refuse_clashes
 from .earlier import count_others
 from .folder import refuse_losses
-from .inputs import find, refuse_clashes
+from .inputs import find
 from .jsonfiles import read_run
-from .names import expanded, printable, quoted
+from .names import expanded, quoted
 from .options import RefusedError
 from .provenance import Provenance, differences, provenance
 from .records import RUN
 from .running import Run
-from .streams import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,17 +67,16 @@ def run(
         Before anything is computed or written.
     """
     _check(jobs, time_limit, resume, overwrite)
+    _check_format(options.format)
     out = expanded(out)
-    inputs, results = find(words, out, recursive=recursive)
+    inputs, skipped = find(words, out, recursive=recursive)
     refuse_clashes(inputs)
     with claimed(out) as place:
         present = refuse_losses(out, inputs, replace=resume or overwrite)
         made_with = provenance(options)
         if resume and (present or count_others(out, [item.name for item in inputs])):
             _refuse_difference(out, made_with)
-        for result in results:
-            say(f"{printable(result)}: skipped, a label image of an earlier run")
-        work = Run(inputs, out, options, made_with, place=place, resume=resume)
+        work = Run(inputs, out, options, made_with, place=place, resume=resume, skipped=skipped)
         return work.go(jobs, time_limit)
 
 
@@ -100,6 +100,16 @@ def _check(jobs: int, time_limit: float | None, resume: bool, overwrite: bool) -
             "Change to another folder."
         )
         raise RefusedError(message) from error
+
+
+def _check_format(name: str) -> None:
+    """Raise RefusedError if tables cannot be written in a format."""
+    if name == "parquet" and find_spec("pyarrow") is None:
+        message = (
+            "--format parquet needs pyarrow; got none installed. Install it with "
+            "`pip install pyarrow`, or pass --format csv."
+        )
+        raise RefusedError(message)
 
 
 def _refuse_difference(out: Path, now: Provenance) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import glob
 import os
 import stat
-import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .names import SUFFIXES, expanded, quoted, stem
+from .names import SUFFIXES, expanded, printable, quoted, stem
 from .options import RefusedError
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class Input:
     complaint: str = ""
 
 
-def find(words: Sequence[str], out: Path, *, recursive: bool) -> tuple[list[Input], list[Path]]:
+def find(words: Sequence[str], out: Path, *, recursive: bool) -> tuple[list[Input], list[str]]:
     """Find images by the names of files and folders, and by patterns.
 
     Parameters
@@ -54,9 +53,10 @@ def find(words: Sequence[str], out: Path, *, recursive: bool) -> tuple[list[Inpu
     -------
     inputs : list of Input
         Each file once, in the order of the words, then of the names.
-    results : list of Path
-        Left out as results of an earlier run: ``*_labels.tif``. One that was named itself is
-        left out if its table lies beside it (a shell expands patterns before we see them).
+    skipped : list of str
+        Lines on files that are left out, ``*_labels.tif``: label images of an earlier run, whose
+        table lies beside them, and others that were not named themselves (a shell expands
+        patterns before we see them).
 
     Raises
     ------
@@ -64,51 +64,38 @@ def find(words: Sequence[str], out: Path, *, recursive: bool) -> tuple[list[Inpu
         If there is no image at all.
     """
     inputs: dict[str, Input] = {}
-    results: list[Path] = []
+    skipped: dict[str, tuple[Path, str]] = {}
     for word in words:
         for item in _behind(word, out, recursive):
-            named = item.path == expanded(word)
-            if not item.complaint and is_result(item.path, named=named):
-                results.append(item.path)
+            where = os.path.abspath(item.path)  # noqa: PTH100 - links stay
+            why = "" if item.complaint else _reason(item.path, named=item.path == expanded(word))
+            if why:
+                skipped.setdefault(where, (item.path, why))
             else:
-                inputs.setdefault(os.path.abspath(item.path), item)  # noqa: PTH100 - links stay
+                inputs.setdefault(where, item)
+    left_out = [found for where, found in skipped.items() if where not in inputs]
     if all(item.complaint for item in inputs.values()):
         message = next((item.complaint for item in inputs.values()), "")
         if not message:
-            message = (
-                f"INPUT must be images; got label images of an earlier run, {quoted(results[0])}. "
-                "Pass the images they were made from."
-            )
+            path, why = left_out[0]
+            message = f"INPUT must be images; got {quoted(path)}, {why}"
         raise RefusedError(message)
-    return list(inputs.values()), results
+    return list(inputs.values()), [f"{printable(path)}: skipped, {why}" for path, why in left_out]
 
 
-def is_result(path: Path, *, named: bool) -> bool:
-    """Return whether a file is a label image of an earlier run, by its name and its table."""
+def _reason(path: Path, *, named: bool) -> str:
+    """Return why a file is left out, going by its name and the table beside it; "" if it is not."""
     name = stem(path)
     if not name.endswith("_labels"):
-        return False
+        return ""
     table = path.with_name(name.removesuffix("_labels") + "_table")
-    return not named or any(os.path.exists(f"{table}.{end}") for end in ("csv", "parquet"))  # noqa: PTH110 - never raises
-
-
-def refuse_clashes(inputs: Sequence[Input]) -> None:
-    """Raise a RefusedError that names two inputs whose results would have one name.
-
-    Names that differ only in case or in how accents are encoded are one name on many disks.
-    """
-    first: dict[str, Input] = {}
-    for item in inputs:
-        if item.complaint:
-            continue
-        other = first.setdefault(unicodedata.normalize("NFC", item.name).casefold(), item)
-        if other is not item:
-            message = (
-                f"inputs must have names of their own; got {quoted(other.path)} and "
-                f"{quoted(item.path)}, both for {quoted(item.name + '_labels.tif')}. Rename one, "
-                "or pass a folder that holds both with --recursive, which keeps subfolders apart."
-            )
-            raise RefusedError(message)
+    for ending in ("csv", "parquet"):
+        if os.path.exists(f"{table}.{ending}"):  # noqa: PTH110 - never raises
+            beside = quoted(f"{table.name}.{ending}")
+            return f"a label image whose table is beside it, {beside}. Rename it to label it too."
+    if named:
+        return ""
+    return "which has the name of a label image. Pass the file by its name to label it too."
 
 
 def _behind(word: str, out: Path, recursive: bool) -> Iterator[Input]:

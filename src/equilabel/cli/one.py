@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from .channels import find_channel
 from .earlier import find_earlier
 from .errors import MEMORY, explain, is_memory, one_line
 from .folder import RECORD
@@ -115,7 +116,7 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
     """Segment an image, and write its results to the folder of the job."""
     from equilabel import segment
 
-    channel_axis, channel = _channel(image, options.channel)
+    channel_axis, channel = find_channel(image, options.channel)
     axes = image.axes.replace("C", "")
     spacing, unit = _spacing(image, options)
     stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
@@ -191,26 +192,6 @@ def _write(
     if "overlay" in paths:
         sides = [spacing.get(axis, 1.0) for axis in "YX"]
         write_overlay(paths["overlay"], shown, result.labels, spacing=sides)
-
-
-def _channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None, int | None]:
-    """Find the axis of channels, and the index of the channel to label."""
-    if "C" not in image.axes:
-        if wanted in (None, 0):
-            return None, None
-        message = (
-            f"--channel must be 0 for an image without channels; got {wanted!r}. Leave it out."
-        )
-        raise ValueError(message)
-    if isinstance(wanted, str):
-        if wanted not in image.channels:
-            message = (
-                f"--channel must be one of {list(image.channels)} or an index; got {wanted!r}. "
-                "Pass an index, from 0."
-            )
-            raise ValueError(message)
-        return image.axes.index("C"), image.channels.index(wanted)
-    return image.axes.index("C"), wanted
 
 
 def _spacing(image: TiffImage, options: Options) -> tuple[dict[str, float], str]:

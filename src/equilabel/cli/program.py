@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RefusedError as error:
         return _refuse(str(error))
     except UsageError as error:
-        return _refuse(f"{error.format_message().rstrip('.')}. See `equilabel --help`.")
+        command = error.ctx.command_path if error.ctx else "equilabel"
+        return _refuse(f"{error.format_message().rstrip('.')}. See `{command} --help`.")
     except Interrupted as error:
         complain("interrupted; nothing was written.")
         return 128 + error.number

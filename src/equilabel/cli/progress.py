@@ -15,7 +15,7 @@ from .records import RUN, SUMMARY
 from .streams import Steady, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from .options import Options
@@ -47,55 +47,72 @@ def describe(record: Record) -> str:
     return f"{record.file}: {_objects(record)}, threshold {threshold}, {record.seconds:.1f} s"
 
 
+class Lines:
+    """A line for each image."""
+
+    def __init__(self, total: int, out: Path) -> None:
+        self.total, self.out, self.count = total, out, 0
+
+    def begin(self) -> None:
+        """Print the heading."""
+        say(f"{images(self.total)}, results in {printable(self.out)}")
+
+    def show(self, record: Record) -> None:
+        """Print the record of an image."""
+        self.count += 1
+        say(f"[{self.count:{len(str(self.total))}}/{self.total}] {describe(record)}")
+
+    def end(self) -> None:
+        """Print nothing more."""
+
+
+class Bar:
+    """A progress bar for a terminal, with a line for each image that failed."""
+
+    def __init__(self, total: int) -> None:
+        from rich import progress
+        from rich.console import Console
+
+        self.bar = progress.Progress(
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("left"),
+            progress.TimeRemainingColumn(),
+            console=Console(highlight=False, file=cast("TextIO", Steady())),
+        )
+        self.task = self.bar.add_task("starting", total=total)
+
+    def begin(self) -> None:
+        """Draw the bar."""
+        self.bar.start()
+
+    def show(self, record: Record) -> None:
+        """Advance the bar by an image."""
+        from rich.text import Text
+
+        if record.status == "failed":
+            self.bar.console.print(Text(describe(record), style="red"))
+        self.bar.update(self.task, advance=1, description=record.file[-40:])
+
+    def end(self) -> None:
+        """Leave the bar as it is."""
+        self.bar.stop()
+
+
 @contextmanager
-def progress(total: int, out: Path) -> Iterator[Callable[[Record], None]]:
-    """Yield a function that shows a record: a progress bar on a terminal, otherwise a line each."""
-    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
-        with _bar(total) as show:
-            yield show
-        return
-    say(f"{images(total)}, results in {printable(out)}")
-    width, count = len(str(total)), 0
+def progress(total: int, out: Path) -> Iterator[Lines | Bar]:
+    """Yield what shows records: a bar on a terminal, else lines. Nothing is shown before `begin`.
 
-    def show_line(record: Record) -> None:
-        nonlocal count
-        count += 1
-        say(f"[{count:{width}}/{total}] {describe(record)}")
-
-    yield show_line
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[Record], None]]:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    console = Console(highlight=False, file=cast("TextIO", Steady()))
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("starting", total=total)
-
-        def show(record: Record) -> None:
-            if record.status == "failed":
-                bar.console.print(Text(describe(record), style="red"))
-            bar.update(task, advance=1, description=record.file[-40:])
-
-        yield show
+    Until then the run may be refused.
+    """
+    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    shown = Bar(total) if terminal else Lines(total, out)
+    try:
+        yield shown
+    finally:
+        shown.end()
 
 
 def close(

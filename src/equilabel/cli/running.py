@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ from .one import Job
 from .options import RefusedError
 from .records import RUN, STATE, SUMMARY, Record, write_summary
 from .signals import collecting
-from .streams import complain
+from .streams import complain, say
 from .workers import label_all
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Run:
         Folder in it for what is not finished.
     resume : bool
         Whether to keep what is complete.
+    skipped : sequence of str
+        Lines on files that are left out, printed once the run is not refused any more.
     """
 
     def __init__(
@@ -67,9 +70,11 @@ class Run:
         *,
         place: Path,
         resume: bool,
+        skipped: Sequence[str] = (),
     ) -> None:
         self.inputs, self.options, self.provenance = inputs, options, made_with
         self.out, self.place, self.resume = out, place, resume
+        self.skipped = skipped
         self.records: dict[int, Record] = {}
         self.begun, self.clock = datetime.now().astimezone(), perf_counter()
         self.folder = Path.cwd()
@@ -79,11 +84,10 @@ class Run:
         """Label all images; return the exit code."""
         with collecting() as heard:
             trouble = ""
-            with progress.progress(len(self.inputs), self.out) as show:
-                for number, item in enumerate(self.inputs):
-                    if item.complaint:
-                        self.records[number] = self.blank(item, "failed", item.complaint)
-                        show(self.records[number])
+            for number, item in enumerate(self.inputs):
+                if item.complaint:
+                    self.records[number] = self.blank(item, "failed", item.complaint)
+            with progress.progress(len(self.inputs), self.out) as shown:
                 work = label_all(
                     self.jobs(),
                     self.options,
@@ -91,10 +95,11 @@ class Run:
                     count=count,
                     limit=limit,
                     stop=lambda: bool(heard),
+                    begin=partial(self.begin, shown),
                 )
                 try:
                     for job, record in work:
-                        show(self.keep(job, record))
+                        shown.show(self.keep(job, record))
                 except KeyboardInterrupt:  # where signals are not ours to hear
                     heard.append(signal.SIGINT)
                 except RefusedError:
@@ -104,6 +109,14 @@ class Run:
                 finally:
                     work.close()
             return self.close(heard, trouble)
+
+    def begin(self, shown: progress.Lines | progress.Bar) -> None:
+        """Print which files are left out, the heading, and the inputs that are no images."""
+        for line in self.skipped:
+            say(line)
+        shown.begin()
+        for record in self.records.values():
+            shown.show(record)
 
     def blank(self, item: Input, status: str, error: str = "") -> Record:
         """Return the record of an image that was not labeled."""

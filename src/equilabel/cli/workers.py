@@ -44,6 +44,7 @@ def label_all(
     count: int,
     limit: float | None,
     stop: Callable[[], bool],
+    begin: Callable[[], None],
 ) -> Generator[tuple[Job, Record]]:
     """Label images in `count` processes, yielding each as it is finished.
 
@@ -59,13 +60,15 @@ def label_all(
         Seconds after which an image is given up.
     stop : callable
         Asked several times a second; once true, work under way is dropped.
+    begin : callable
+        Called once, when the options have passed their trial and the first image is begun.
 
     Raises
     ------
     RefusedError
         If the options cannot be used for any image, or no worker can be started.
     """
-    pool = _Pool(jobs, options, provenance, count, limit)
+    pool = _Pool(jobs, options, provenance, count, limit, begin)
     try:
         while pool.pending() and not stop():
             pool.start_workers()
@@ -84,9 +87,11 @@ class _Pool:
         provenance: Provenance,
         count: int,
         limit: float | None,
+        begin: Callable[[], None],
     ) -> None:
         self.waiting, self.again = deque(jobs), deque[Job]()
         self.options, self.provenance, self.limit = options, provenance, limit
+        self.begin = begin
         self.most = min(count, len(jobs))
         self.workers: list[Worker] = []
         self.approved = False  # whether the options have been tried
@@ -151,6 +156,8 @@ class _Pool:
     def start(self, worker: Worker, answer: Record | str | None) -> None:
         """Send a new worker its first job, unless it cannot work."""
         if answer == "" and self.waiting:
+            if not self.approved:
+                self.begin()
             worker.ready = self.approved = True
             self.failures.clear()
             worker.give(self.waiting.popleft())
