@@ -264,7 +264,7 @@ def test_statistics_taken_off_stay_off_for_another_image(viewer, qtbot, form):
     viewer.add_image(nuclei_3d((8, 32, 32)), name="3D")
     form.fields.image.value = viewer.layers["3D"]
     assert "area" not in form.fields.statistics.names
-    assert "surface_area_faces" in form.fields.statistics.names
+    assert "surface_area_crofton" in form.fields.statistics.names
     assert "perimeter" not in form.fields.statistics.names
 
 

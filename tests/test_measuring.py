@@ -855,7 +855,7 @@ def test_a_spacing_that_is_no_number_is_refused(spacing):
 @pytest.mark.parametrize(
     ("name", "shape", "remedy"),
     [
-        ("perimeter", (2, 3, 4), "In 3D, ask for 'surface_area_faces'."),
+        ("perimeter", (2, 3, 4), "In 3D, ask for 'surface_area_crofton'."),
         ("perimeter_edges", (2, 3, 4), "In 3D, ask for 'surface_area_faces'."),
         ("surface_area_faces", (3, 4), "In 2D, ask for 'perimeter_edges'."),
         ("perimeter_crofton", (2, 3, 4), "In 3D, ask for 'surface_area_crofton'."),

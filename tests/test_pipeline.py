@@ -269,9 +269,9 @@ def test_what_progress_raises_ends_the_work(step):
         ((9,), {}, None),
         ((5, 6), {}, "perimeter"),
         ((5, 6), {"spacing": (2, 2)}, "perimeter"),
-        ((5, 6), {"spacing": (2, 3)}, "perimeter_edges"),
-        ((3, 4, 5), {}, "surface_area_faces"),
-        ((3, 4, 5), {"spacing": (2, 1, 1)}, "surface_area_faces"),
+        ((5, 6), {"spacing": (2, 3)}, "perimeter_crofton"),
+        ((3, 4, 5), {}, "surface_area_crofton"),
+        ((3, 4, 5), {"spacing": (2, 1, 1)}, "surface_area_crofton"),
         ((2, 3, 4, 5), {}, None),
     ],
 )
@@ -285,6 +285,31 @@ def test_the_columns_follow_from_the_number_of_axes(shape, options, contour, sta
     expected += [contour] * bool(contour)
     expected += [f"intensity_{name}" for name in ("mean", "min", "max", "std")]
     assert list(table.columns) == expected
+
+
+def test_the_surface_of_a_ball_is_measured_right_by_default():
+    """As no count of faces does, which is off by half."""
+    z, y, x = np.ogrid[-10:11, -20:21, -20:21]
+    table = segment((2 * z) ** 2 + y**2 + x**2 <= 18**2, threshold=0.5, spacing=(2, 1, 1)).table
+    assert table["surface_area_crofton"].item() == pytest.approx(4 * np.pi * 18**2, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("options", "threshold"),
+    [
+        ({"threshold": 3}, "3"),
+        ({"threshold": (2, 4)}, "2 to 4"),
+        ({"threshold": "local", "block_size": 3}, "local"),
+    ],
+)
+def test_a_result_prints_as_three_lines(options, threshold):
+    found = segment(noise((9, 9), "u1", 9), **options)
+    lines = repr(found).splitlines()
+    assert len(lines) == 3
+    objects, row = ("1 object", "1 row") if found.num == 1 else (f"{found.num} objects", "rows")
+    assert lines[0] == f"Segmentation of {objects}, threshold {threshold}"
+    assert f"{row} of label, area, bbox-0, bbox-1, ..., intensity_std (14 columns)" in lines[2]
+    assert str(found) == repr(found)
 
 
 def test_other_columns_are_measured_if_asked_for():

@@ -110,7 +110,7 @@ def check_values(image: ArrayLike | None, shape: tuple[int, ...]) -> HostArray |
 
 
 REMEDIES = {
-    "perimeter": {3: "surface_area_faces"},
+    "perimeter": {3: "surface_area_crofton"},
     "perimeter_edges": {3: "surface_area_faces"},
     "perimeter_crofton": {3: "surface_area_crofton"},
     "circularity": {3: "sphericity"},

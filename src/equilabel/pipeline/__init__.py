@@ -78,8 +78,8 @@ def segment(
         border.
     properties : iterable of str, optional
         Columns of the table, see `regionprops_table`. Default: label, frame (of a stack), area,
-        bbox, centroid, equivalent_diameter_area, the perimeter in 2D (perimeter_edges if `spacing`
-        differs), surface_area_faces in 3D, and intensity_mean, _min, _max and _std.
+        bbox, centroid, equivalent_diameter_area, the perimeter in 2D (perimeter_crofton if
+        `spacing` differs), surface_area_crofton in 3D, and intensity_mean, _min, _max and _std.
     spacing : float or sequence of float, optional
         Distance of pixels along each spatial axis, in any unit. Default 1.
     stacked : bool

@@ -32,11 +32,11 @@ def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> 
     Examples
     --------
     >>> default_properties(3, (2, 1, 1), stacked=False)[-5]
-    'surface_area_faces'
+    'surface_area_crofton'
     """
-    outline = {2: ("perimeter",), 3: ("surface_area_faces",)}.get(rank, ())
+    outline = {2: ("perimeter",), 3: ("surface_area_crofton",)}.get(rank, ())
     if rank == 2 and len(set(spacing)) > 1:
-        outline = ("perimeter_edges",)
+        outline = ("perimeter_crofton",)
     return (
         "label",
         *(("frame",) if stacked else ()),

@@ -10,8 +10,10 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
+MOST_NAMES = 6  # of columns that a description lists
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Segmentation:
     """Labels and table of the objects that `segment` found, and how it found them.
 
@@ -42,3 +44,36 @@ class Segmentation:
     spacing: tuple[float, ...]
     method: str
     device: str
+
+    def __repr__(self) -> str:
+        """Describe the result in three lines; the labels and the table are left out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import equilabel
+        >>> equilabel.segment(np.eye(3), threshold=0.5, properties=("label", "area"))
+        Segmentation of 1 object, threshold 0.5
+          labels: (3, 3) int32, spacing (1.0, 1.0), connectivity 2, by 'runs' on 'cpu'
+          table: 1 row of label, area
+        """
+        objects = f"{self.num} object{'s' * (self.num != 1)}"
+        names = list(map(str, self.table.columns))
+        if len(names) > MOST_NAMES:
+            names = [*names[: MOST_NAMES - 2], "...", f"{names[-1]} ({len(names)} columns)"]
+        rows = len(self.table)
+        return "\n".join(
+            (
+                f"Segmentation of {objects}, threshold {_threshold(self.threshold)}",
+                f"  labels: {tuple(self.labels.shape)} {self.labels.dtype}, spacing "
+                f"{self.spacing}, connectivity {self.connectivity}, by {self.method!r} on "
+                f"{self.device!r}",
+                f"  table: {rows} row{'s' * (rows != 1)} of {', '.join(names)}",
+            )
+        )
+
+
+def _threshold(value: float | tuple[float, float] | None) -> str:
+    if value is None:
+        return "local"
+    return f"{value[0]:g} to {value[1]:g}" if isinstance(value, tuple) else f"{value:g}"

@@ -15,7 +15,7 @@ NOT_OFFERED = (
 # Measured by `equilabel.segment` by default; which outline depends on the pixels.
 USUAL = (
     *("frame", "area", "bbox", "centroid", "equivalent_diameter_area"),
-    *("perimeter", "perimeter_edges", "surface_area_faces"),
+    *("perimeter", "perimeter_crofton", "surface_area_crofton"),
     *("intensity_mean", "intensity_min", "intensity_max", "intensity_std"),
 )
 SQUARE = "perimeter"  # defined for square pixels
@@ -70,7 +70,7 @@ def offered(
     Examples
     --------
     >>> [each.name for each in offered((4, 1, 1), image=False) if each.usual][-1]
-    'surface_area_faces'
+    'surface_area_crofton'
     >>> "perimeter" in [each.name for each in offered((2, 1))]
     False
     """
@@ -87,7 +87,7 @@ def offered(
             or (name == SQUARE and not square)
         ):
             continue
-        usual = name in USUAL and not (name == "perimeter_edges" and square)
+        usual = name in USUAL and not (name == "perimeter_crofton" and square)
         group = "Usual" if usual else row.group
         found.append(Statistic(name, row.summary, group, usual, not row.counted))
     return sorted(found, key=lambda each: (ORDER.index(each.group), each.slow))
