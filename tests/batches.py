@@ -48,7 +48,7 @@ def tiff(path, image=None, **keywords):
 
 def summary(out="out"):
     with (Path(out) / "summary.csv").open(encoding="utf-8") as file:
-        return {row["file"]: row for row in csv.DictReader(file)}
+        return {row["file"]: row for row in csv.DictReader(file) if not row["frame"]}
 
 
 def record(out="out"):
@@ -63,7 +63,8 @@ def names(folder="out"):
 
 def results(*stems):
     endings = ("_labels.tif", "_overlay.png", "_table.csv")
-    return sorted([*(s + e for s in stems for e in endings), "run.json", "summary.csv"])
+    of_run = ["objects.csv", "run.json", "summary.csv"]
+    return sorted([*(s + e for s in stems for e in endings), *of_run])
 
 
 def refused(capsys, *words):

@@ -37,8 +37,12 @@ def test_the_summary_has_a_row_for_an_image(here):
     assert float(row.pop("seconds")) > 0
     assert row == {
         "file": "a.tif",
+        "frame": "",
         "status": "done",
         "objects": "2",
+        "area_mean": "3.0",
+        "area_total": "6.0",
+        "intensity_mean": "200.0",
         "threshold": "20.0",
         "shape": "24 x 32",
         "axes": "YX",
@@ -198,7 +202,13 @@ def test_tables_may_be_parquet_and_overlays_left_out(here):
     pytest.importorskip("pyarrow")
     tiff("a.tif")
     assert main(["batch", "a.tif", "--out", "out", "--format", "parquet", "--no-overlay"]) == 0
-    assert names() == ["a_labels.tif", "a_table.parquet", "run.json", "summary.csv"]
+    assert names() == [
+        "a_labels.tif",
+        "a_table.parquet",
+        "objects.parquet",
+        "run.json",
+        "summary.csv",
+    ]
     assert read_table(Path("out/a_table.parquet"))["area"].tolist() == [48, 48]
 
 

@@ -1,5 +1,6 @@
 """What `--resume` keeps, makes again and refuses."""
 
+import copy
 import json
 import os
 import random
@@ -119,7 +120,7 @@ def test_every_image_has_a_record_of_its_own(finished):
     assert found["parameters"] == record()["parameters"]
     assert found["versions"].items() <= record()["versions"].items()
     assert found["record"] == record()["files"][0]
-    assert set(found["record"]["outputs"]["table"]) == {"file", "bytes", "sha256"}
+    assert set(found["record"]["outputs"]["table"]) == {"file", "bytes", "sha256", "units"}
 
 
 def test_results_count_only_with_their_record(finished, monkeypatch):
@@ -265,7 +266,10 @@ def test_records_of_wrong_types_are_refused_or_made_again(finished, capsys, seed
     rng = random.Random(seed)
     for path in (record_path(Path("out"), "b"), Path("out/run.json")):
         whole = json.loads(path.read_text(encoding="utf-8"))
-        path.write_text(json.dumps(mutated(whole, rng)), encoding="utf-8")
+        other = whole
+        while other == whole:
+            other = mutated(copy.deepcopy(whole), rng)
+        path.write_text(json.dumps(other), encoding="utf-8")
     Path("out/summary.csv").write_text("file,status\n=1;\x00", encoding="utf-8")
     capsys.readouterr()
     code = main([*BATCH, "--resume"])

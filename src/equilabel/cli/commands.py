@@ -64,6 +64,7 @@ def batch(
     device: given.Device = "auto",
     properties: given.Properties = None,
     format_: given.Format = "csv",
+    unit_row: given.UnitRow = False,
     spacing: given.Spacing = None,
     unit: given.Unit = None,
     stacked: given.Stacked = None,
@@ -85,8 +86,10 @@ def batch(
     - `NAME_table.csv`: a row for each object, with its number and measurements
     - `NAME_overlay.png`: the image with its objects outlined
 
-    For the run, `summary.csv` has a row for each image, and `run.json` has the options, versions
-    and checksums that are needed to repeat it. The folder `.equilabel` is used by --resume.
+    For the run, `objects.csv` has the rows of all tables, with the name of the file; `summary.csv`
+    has a row for each image, and for each frame of a movie; and `run.json` has the options,
+    versions and checksums that are needed to repeat it. The folder `.equilabel` is used by
+    --resume.
 
     If an image cannot be read, the summary says why, and the run continues. If the folder holds
     earlier results of these images, pass --resume or --overwrite. Label images of earlier runs,

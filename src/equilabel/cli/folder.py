@@ -13,7 +13,7 @@ from equilabel.storage.files import flush_folder
 
 from .names import quoted
 from .options import ENDINGS, RefusedError
-from .records import RUN, STATE, SUMMARY, record_path
+from .records import OBJECTS, RUN, STATE, SUMMARY, record_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[
     present: list[Path] = []
     for path in [
         *(out / f"{item.name}{ending}" for item in images for ending in ENDINGS),
-        *(out / name for name in (SUMMARY, RUN)),
+        *(out / name for name in (SUMMARY, RUN, *OBJECTS)),
     ]:
         target = os.path.join(real(path.parent), path.name)  # noqa: PTH118 - as `realpath` says it
         if not Path(target).is_relative_to(root):
@@ -79,12 +79,14 @@ def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[
         )
         raise RefusedError(message)
     _refuse_obstacles(out)
-    return [path for path in present if path not in (out / SUMMARY, out / RUN)]
+    of_run = [out / name for name in (SUMMARY, RUN, *OBJECTS)]
+    return [path for path in present if path not in of_run]
 
 
 def _refuse_obstacles(out: Path) -> None:
     """Raise RefusedError if a record of the run cannot get its name."""
-    for path, folder in ((out / SUMMARY, False), (out / RUN, False), (out / STATE, True)):
+    files = ((out / name, False) for name in (SUMMARY, RUN, *OBJECTS))
+    for path, folder in (*files, (out / STATE, True)):
         if not os.path.lexists(path):
             continue
         if folder != (path.is_dir() and not path.is_symlink()):

@@ -156,6 +156,10 @@ _FITTING: dict[str, Callable[[object], bool]] = {
         value is None or _text(value) or _number(value) or _list_of(_number)(value)
     ),
     "shape": _list_of(_count),
+    "statistics": lambda value: isinstance(value, dict),
+    "frames": _list_of(
+        lambda value: isinstance(value, dict) and {"frame", "objects"} <= set(value)
+    ),
     "spacing": lambda value: isinstance(value, dict) and all(map(_number, value.values())),
     "seconds": _number,
     "outputs": _outputs,

@@ -115,6 +115,9 @@ def _same(before: os.stat_result, after: os.stat_result) -> None:
 def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Record:
     """Segment an image, and write its results to the folder of the job."""
     from equilabel import segment
+    from equilabel.storage.table import write_table
+
+    from .columns import PIXEL, column_units, summarize, summarize_frames
 
     channel_axis, channel = find_channel(image, options.channel)
     axes = image.axes.replace("C", "")
@@ -135,8 +138,13 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
     }
     shown = image.pixels if channel_axis is None else image.pixels.take(channel or 0, channel_axis)
     job.place.mkdir()  # fails if the folder of the run has been removed, and with it the run
-    _write(paths, result, shown, axes=axes, spacing=spacing, unit=unit, interval=image.interval)
     measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
+    length = unit if measured else PIXEL
+    units = column_units(result.table, len(axes) - stacked, length)
+    write_table(paths["table"], result.table, units=units if options.unit_row else None)
+    _write(paths, result, shown, axes=axes, spacing=spacing, unit=unit, interval=image.interval)
+    outputs = {kind: _describe(path, job.name) for kind, path in paths.items()}
+    outputs["table"]["units"] = units
     return replace(
         record,
         status="done",
@@ -148,7 +156,9 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         method=result.method,
         device=result.device,
         connectivity=result.connectivity,
-        outputs={kind: _describe(path, job.name) for kind, path in paths.items()},
+        statistics=summarize(result.table),
+        frames=tuple(summarize_frames(result.table, result.labels)) if stacked else (),
+        outputs=outputs,
     )
 
 
@@ -184,10 +194,8 @@ def _write(
     **calibration: Any,
 ) -> None:
     from equilabel.storage.overlay import write_overlay
-    from equilabel.storage.table import write_table
     from equilabel.storage.tiff import write_labels
 
-    write_table(paths["table"], result.table)
     write_labels(paths["labels"], result.labels, spacing=spacing, **calibration)
     if "overlay" in paths:
         sides = [spacing.get(axis, 1.0) for axis in "YX"]

@@ -33,6 +33,8 @@ class Options:
         Which image of a file that holds several.
     format : {"csv", "parquet"}
         Of the tables.
+    unit_row : bool
+        Whether the second line of each table has the units of its columns.
     overlay : bool
         Whether to draw overlays.
     memory_limit : int, optional
@@ -47,6 +49,7 @@ class Options:
     channel: int | str | None = None
     series: int = 0
     format: str = "csv"
+    unit_row: bool = False
     overlay: bool = True
     memory_limit: int | None = None
 

@@ -108,6 +108,16 @@ Properties = Annotated[
 Format = Annotated[
     Literal["csv", "parquet"], _option(TABLE, None, "File format of the tables.", "--format")
 ]
+UnitRow = Annotated[
+    bool,
+    _option(
+        TABLE,
+        "",
+        "Write the units of columns into a second line of the CSV tables. They are in `run.json` "
+        "in any case.",
+        "--unit-row",
+    ),
+]
 
 Spacing = Annotated[
     str | None,

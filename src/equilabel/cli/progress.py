@@ -137,6 +137,7 @@ def close(
     if count["done"] or count["skipped"]:
         for kind, ending in options.endings().items():
             say(f"  {names[kind]:9} {printable(out / f'*{ending}')}")
+        say(f"  objects   {printable(out / f'objects.{options.format}')}")
     if others:
         say(f"  {images(others)} of earlier runs: results are kept, but are not in the summary")
     if count["interrupted"]:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from equilabel.storage.table import write_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 SUMMARY, RUN = "summary.csv", "run.json"
+OBJECTS = ("objects.csv", "objects.parquet")  # all tables in one
 Facts: TypeAlias = dict[str, Any]  # values that JSON holds, by name
 STATE = ".equilabel"  # folder of the images' records, in the output folder
 
@@ -29,6 +31,10 @@ class Record:
         "skipped": complete since an earlier run; the other columns are that run's.
     objects, threshold, shape, axes, spacing, unit
         What was found, and in what: `shape` and `axes` of the image as read, `spacing` by axis.
+    statistics : dict of str to float
+        Mean and total sizes and mean intensities of its objects.
+    frames : tuple of dict
+        The number of each frame of a stack, its objects, and the same statistics of them.
     seconds : float
         From opening the image to the last result.
     error : str
@@ -56,6 +62,8 @@ class Record:
     axes: str = ""
     spacing: dict[str, float] = field(default_factory=dict)
     unit: str = ""
+    statistics: dict[str, float | None] = field(default_factory=dict)
+    frames: tuple[Facts, ...] = ()
     seconds: float = 0.0
     error: str = ""
     notes: tuple[str, ...] = ()
@@ -80,24 +88,41 @@ def record_path(out: Path, name: str) -> Path:
 
 
 def write_summary(path: Path, records: list[Record]) -> None:
-    """Write a table with a row for each image."""
-    rows = [
-        {
-            "file": record.file,
-            "status": record.status,
-            "objects": "" if record.objects is None else record.objects,
-            "threshold": _joined(record.threshold, " to "),
-            "shape": _joined(record.shape, " x "),
-            "axes": record.axes,
-            "spacing": _joined(tuple(record.spacing.values()), " x "),
-            "unit": record.unit,
-            "seconds": round(record.seconds, 3),
-            "error": record.error,
-            "notes": " ".join(record.notes),
-        }
-        for record in records
-    ]
-    write_table(path, {name: [row[name] for row in rows] for name in rows[0]})
+    """Write a table with a row for each image, followed by one for each frame of a stack."""
+    names = dict.fromkeys(name for record in records for name in record.statistics)
+    columns: dict[str, list[Any]] = {}
+    for record in records:
+        whole = {"objects": record.objects, **record.statistics}
+        for row in (_row(record, whole, names), *_frame_rows(record, names)):
+            for name, value in row.items():
+                columns.setdefault(name, []).append("" if value is None else value)
+    write_table(path, columns)
+
+
+def _row(record: Record, found: Facts, names: Iterable[str]) -> Facts:
+    return {
+        "file": record.file,
+        "frame": None,
+        "status": record.status,
+        "objects": found["objects"],
+        **{name: found.get(name) for name in names},
+        "threshold": _joined(record.threshold, " to "),
+        "shape": _joined(record.shape, " x "),
+        "axes": record.axes,
+        "spacing": _joined(tuple(record.spacing.values()), " x "),
+        "unit": record.unit,
+        "seconds": round(record.seconds, 3),
+        "error": record.error,
+        "notes": " ".join(record.notes),
+    }
+
+
+def _frame_rows(record: Record, names: Iterable[str]) -> Iterator[Facts]:
+    """Yield the rows of the frames of a stack; what holds for the file stands in its own row."""
+    told = ("file", "frame", "objects", "unit", *names)
+    for frame in record.frames:
+        row = {**_row(record, frame, names), "frame": frame["frame"]}
+        yield {name: value if name in told else None for name, value in row.items()}
 
 
 def _joined(value: Any, between: str) -> Any:

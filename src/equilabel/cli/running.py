@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 import equilabel
 from equilabel.storage.files import flush_folder
+from equilabel.storage.objects import Part, merge_tables
 
 from . import progress
+from .columns import lengths
 from .earlier import count_others, find_earlier
 from .errors import explain
 from .folder import settle
@@ -24,7 +26,7 @@ from .jsonfiles import write_run
 from .names import printable
 from .one import Job
 from .options import RefusedError
-from .records import RUN, STATE, SUMMARY, Record, write_summary
+from .records import OBJECTS, RUN, STATE, SUMMARY, Record, write_summary
 from .signals import collecting
 from .streams import complain, say
 from .workers import label_all
@@ -145,24 +147,38 @@ class Run:
     def declare(self) -> None:
         """Write the record of this run into the folder, before the first result gets its name.
 
-        The summary of an earlier run is removed: it would not fit the results any more.
+        The summary of an earlier run, and its table of all objects, are removed: they would not
+        fit the results any more.
         """
         try:
             self.publish(RUN, "running", [])
-            (self.out / SUMMARY).unlink(missing_ok=True)
+            for name in (SUMMARY, *OBJECTS):
+                (self.out / name).unlink(missing_ok=True)
             (self.out / STATE).mkdir(exist_ok=True)
         except OSError as error:
             raise RefusedError(explain(error)) from error
         self.declared = True
 
     def publish(self, name: str, status: str, records: list[Record]) -> None:
-        """Write the summary or the record of the run, complete before it gets its name."""
+        """Write a file of the run, complete before it gets its name."""
         if name == RUN:
             write_run(self.place / name, self.facts(status), records)
+        elif name in OBJECTS:
+            self.merge(self.place / name)
         else:
             write_summary(self.place / name, records)
         (self.place / name).replace(self.out / name)
         flush_folder(self.out)
+
+    def merge(self, path: Path) -> None:
+        """Write the objects of all images into one table, in the order of the images."""
+        ending = self.options.endings()["table"]
+        parts = [
+            Part(record.file, lengths(record), self.out / f"{self.inputs[number].name}{ending}")
+            for number, record in sorted(self.records.items())
+            if record.complete
+        ]
+        merge_tables(path, parts, unit_row=self.options.unit_row)
 
     def close(self, heard: Sequence[int], trouble: str) -> int:
         """Write the summary and the record of the run, and print how it ended."""
@@ -177,10 +193,11 @@ class Run:
         failed = any(record.status == "failed" for record in self.records.values())
         status = "interrupted" if heard else "failed" if failed or trouble else "done"
         records = [record for _, record in sorted(self.records.items())]
-        for name in (RUN, SUMMARY):
+        found = any(record.complete for record in records)
+        for name in (RUN, SUMMARY, *([f"objects.{self.options.format}"] if found else [])):
             try:
                 self.publish(name, status, records)
-            except (OSError, MemoryError) as error:
+            except (OSError, MemoryError, ValueError) as error:
                 trouble = trouble or explain(error)
         names = {item.name for item in self.inputs if not item.complaint}
         others = count_others(self.out, names)

@@ -15,7 +15,7 @@ SEGMENT = (
     *("threshold", "sigma", "dark", "block_size", "offset", "fill_holes", "connectivity"),
     *("min_size", "max_size", "exclude_border", "properties", "method", "device"),
 )
-FILES = ("spacing", "unit", "stacked", "channel", "series", "format", "overlay")
+FILES = ("spacing", "unit", "stacked", "channel", "series", "format", "unit_row", "overlay")
 READERS: dict[str, Callable[[Any], Any]] = {
     "threshold": parsing.threshold,
     "sigma": parsing.sigma,

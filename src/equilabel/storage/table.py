@@ -26,7 +26,12 @@ _FORMULA = re.compile(f"((?:^|[{_SEPARATORS}])[{_IGNORED}]*)(?=[{_SIGNS}])")
 _ESCAPED = re.compile(f"((?:^|[{_SEPARATORS}])[{_IGNORED}]*)'(?=[{_SIGNS}])")
 
 
-def write_table(path: Path | str, table: Mapping[str, Any] | pd.DataFrame) -> None:
+def write_table(
+    path: Path | str,
+    table: Mapping[str, Any] | pd.DataFrame,
+    *,
+    units: Mapping[str, str] | None = None,
+) -> None:
     """Write a table as CSV or Parquet, depending on the suffix.
 
     The file gets its name when it is complete. In CSV, floats are written so that they read
@@ -42,6 +47,9 @@ def write_table(path: Path | str, table: Mapping[str, Any] | pd.DataFrame) -> No
         File to write, ending in ``.csv`` or ``.parquet``.
     table : mapping of str to array, or DataFrame
         Columns of one length.
+    units : mapping of str to str, optional
+        Unit of each column, to be written as a second line of a CSV file; empty for columns
+        that it leaves out. In a Parquet file there is no such line.
 
     Raises
     ------
@@ -70,16 +78,17 @@ def write_table(path: Path | str, table: Mapping[str, Any] | pd.DataFrame) -> No
         if suffix == ".parquet":
             frame.to_parquet(unfinished, engine="pyarrow", index=False)
             return
-        escaped = pd.DataFrame(
-            {_escape(name): _escaped(frame[name]) for name in frame}, index=frame.index
-        )
+        safe = pd.DataFrame({escaped(name): _escaped(frame[name]) for name in frame}, frame.index)
         # A bare carriage return ends a row, and the next cell could begin a formula: quote it.
-        bare = any("\r" in cell for cell in _texts(escaped))
+        bare = any("\r" in cell for cell in _texts(safe))
         quoting: Literal[0, 2] = 2 if bare else 0  # all text, or what the csv module would
-        escaped.to_csv(unfinished, index=False, lineterminator="\n", quoting=quoting)
+        if units is not None:
+            words = [units.get(str(name), "") for name in frame]
+            safe.columns = pd.MultiIndex.from_arrays([safe.columns, words])
+        safe.to_csv(unfinished, index=False, lineterminator="\n", quoting=quoting)
 
 
-def read_table(path: Path | str) -> pd.DataFrame:
+def read_table(path: Path | str, *, unit_row: bool = False) -> pd.DataFrame:
     """Read a table that `write_table` wrote.
 
     CSV has no types: numbers come back as numbers, ``True`` and ``False`` as bool, empty cells
@@ -89,6 +98,8 @@ def read_table(path: Path | str) -> pd.DataFrame:
     ----------
     path : path
         File to read, ending in ``.csv`` or ``.parquet``.
+    unit_row : bool
+        Whether the second line of a CSV file has the units of columns. It is left out.
 
     Returns
     -------
@@ -119,7 +130,13 @@ def read_table(path: Path | str) -> pd.DataFrame:
     # The default became exact with pandas 3, which warns of the option.
     exact: Literal["round_trip"] | None = "round_trip" if pd.__version__ < "3" else None
     try:
-        frame = pd.read_csv(path, keep_default_na=False, na_values=[""], float_precision=exact)
+        frame = pd.read_csv(
+            path,
+            keep_default_na=False,
+            na_values=[""],
+            float_precision=exact,
+            skiprows=[1] if unit_row else None,
+        )
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
     return pd.DataFrame({_plain(name): _plained(frame[name]) for name in frame}, index=frame.index)
@@ -131,15 +148,20 @@ def _suffix(path: Path | str) -> str:
         message = f"path must end in one of {list(SUFFIXES)}; got {str(path)!r}. Change the suffix."
         raise ValueError(message)
     if suffix == ".parquet":
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError as error:
-            message = (
-                f"a .parquet table needs pyarrow; got {error}. "
-                "Install with `pip install equilabel[parquet]`, or write .csv."
-            )
-            raise ImportError(message) from error
+        needs_pyarrow()
     return suffix
+
+
+def needs_pyarrow() -> None:
+    """Raise ImportError if Parquet can be neither read nor written."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        message = (
+            f"a .parquet table needs pyarrow; got {error}. "
+            "Install with `pip install equilabel[parquet]`, or write .csv."
+        )
+        raise ImportError(message) from error
 
 
 def _frame(table: Mapping[str, Any] | pd.DataFrame) -> pd.DataFrame:
@@ -165,7 +187,8 @@ def _texts(frame: pd.DataFrame) -> Iterator[str]:
             yield from (cell for cell in frame[name] if isinstance(cell, str))
 
 
-def _escape(value: Any) -> Any:
+def escaped(value: Any) -> Any:
+    """Return text so that no spreadsheet program takes it for a formula; all else as it is."""
     return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value
 
 
@@ -174,7 +197,7 @@ def _plain(value: Any) -> Any:
 
 
 def _escaped(column: pd.Series[Any]) -> pd.Series[Any]:
-    return column if column.dtype.kind in "biufc" else column.astype(object).map(_escape)
+    return column if column.dtype.kind in "biufc" else column.astype(object).map(escaped)
 
 
 def _plained(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -1,0 +1,108 @@
+"""What the columns of a table are measured in, and what they come to for a whole image."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel import PROPERTIES, regionprops_table
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator
+
+    import pandas as pd
+
+    from equilabel.array_types import HostArray
+
+    from .records import Record
+
+PIXEL = "px"  # unit of lengths where the size of a pixel is not known
+POWERS = {1: "", 2: "²", 3: "³"}
+TOTALED = ("area", "volume", "num_pixels")
+
+
+def column_units(columns: Iterable[Hashable], rank: int, unit: str) -> dict[str, str]:
+    """Return the units of columns, by the names of those that have one.
+
+    Parameters
+    ----------
+    columns : iterable of str
+        Names of columns, such as "centroid-0".
+    rank : int
+        Number of spatial axes.
+    unit : str
+        Of lengths.
+
+    Examples
+    --------
+    >>> column_units(["label", "area", "centroid-0", "orientation"], 2, "µm")
+    {'area': 'µm²', 'centroid-0': 'µm', 'orientation': 'rad'}
+    """
+    units = ((name, _unit(name, rank, unit)) for name in map(str, columns))
+    return {name: word for name, word in units if word}
+
+
+def _unit(column: str, rank: int, unit: str) -> str:
+    name, *numbers = column.split("-")
+    kind = PROPERTIES[name].unit if name in PROPERTIES else ""
+    if kind == "pixel":
+        return PIXEL
+    if kind == "radian":
+        return "rad"
+    power = {"length": 1, "area": 2, "size": rank}.get(kind, 0)
+    if kind == "powers of length" and all(number.isdecimal() for number in numbers):
+        power = sum(map(int, numbers))
+    return f"{unit}{POWERS.get(power, f'^{power}')}" if unit and power else ""
+
+
+def lengths(record: Record) -> str:
+    """Return the unit of lengths in the table of an image; empty if it is not known."""
+    return record.unit if record.spacing else PIXEL
+
+
+def summarize(table: pd.DataFrame) -> dict[str, float | None]:
+    """Return mean sizes, total sizes and mean intensities of the objects of a table.
+
+    Means are over objects, whatever their sizes; None where there is nothing to average.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> summarize(pd.DataFrame({"label": [1, 2], "area": [4.0, 6.0]}))
+    {'area_mean': 5.0, 'area_total': 10.0}
+    """
+    found: dict[str, float | None] = {}
+    for name in table:
+        values = table[name].to_numpy()
+        if name in TOTALED:
+            found[f"{name}_mean"] = _mean(values)
+            found[f"{name}_total"] = _finite(values.sum())
+        elif re.fullmatch(r"intensity_mean(-\d+)?", str(name)):
+            found[str(name)] = _mean(values)
+    return found
+
+
+def summarize_frames(table: pd.DataFrame, labels: HostArray) -> Iterator[dict[str, Any]]:
+    """Yield, for each image of a stack, its number, its objects and what `summarize` returns."""
+    if "frame" in table:
+        frames = table["frame"].to_numpy()
+    else:
+        frames = regionprops_table(labels, properties=("frame",), stacked=True)["frame"]
+    order = np.argsort(frames, kind="stable")  # labels made elsewhere may be in any
+    table = table.iloc[order]
+    edges = np.searchsorted(frames[order], np.arange(len(labels) + 1))
+    for number, (start, end) in enumerate(pairwise(edges)):
+        part = table.iloc[start:end]
+        yield {"frame": number, "objects": len(part), **summarize(part)}
+
+
+def _mean(values: HostArray) -> float | None:
+    values = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    return _finite(values.mean()) if values.size else None
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None

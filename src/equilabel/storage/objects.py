@@ -1,0 +1,160 @@
+"""One table of the objects of many images, put together from a table for each image."""
+
+from __future__ import annotations
+
+import csv
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .files import replacing
+from .table import escaped, needs_pyarrow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ROWS = 2**16  # of a group of rows in a Parquet file, at least
+
+
+class Part(NamedTuple):
+    """The table of one image.
+
+    Attributes
+    ----------
+    file : str
+        The image: what stands in the column "file".
+    unit : str
+        Unit of its lengths: what stands in the column "unit".
+    path : Path
+        The table, as `write_table` wrote it.
+    """
+
+    file: str
+    unit: str
+    path: Path
+
+
+def merge_tables(path: Path | str, parts: Sequence[Part], *, unit_row: bool = False) -> None:
+    """Put tables below each other, with columns that name the image and its unit.
+
+    Columns that one table lacks are empty in its rows. Tables are read row by row, however
+    large they are, and the cells of CSV files are copied as they are written: the same tables
+    give the same bytes.
+
+    Parameters
+    ----------
+    path : path
+        File to write, ending in ``.csv`` or ``.parquet``; the parts end in the same.
+    parts : sequence of Part
+        Tables in the order of their rows.
+    unit_row : bool
+        Whether the second line of each CSV file has the units of columns. So has that of the
+        new one; units of a column that differ are joined by "or".
+
+    Raises
+    ------
+    OSError
+        If a table cannot be read, or the file cannot be written.
+    ValueError
+        If a table was changed since it was written.
+    ImportError
+        If the suffix is ``.parquet`` and pyarrow is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from equilabel.storage.table import write_table
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_table(folder / "a.csv", {"label": [1], "area": [7.0]})
+    >>> write_table(folder / "b.csv", {"label": [1, 2], "volume": [2.5, 3.0]})
+    >>> parts = [Part("a.tif", "µm", folder / "a.csv"), Part("b.tif", "pixel", folder / "b.csv")]
+    >>> merge_tables(folder / "objects.csv", parts)
+    >>> print((folder / "objects.csv").read_text(encoding="utf-8"))
+    file,unit,label,area,volume
+    a.tif,µm,1,7.0,
+    b.tif,pixel,1,,2.5
+    b.tif,pixel,2,,3.0
+    """
+    with replacing(path) as unfinished:
+        if Path(path).suffix.lower() == ".parquet":
+            needs_pyarrow()
+            _merge_parquet(unfinished, parts)
+        else:
+            _merge_csv(unfinished, parts, unit_row)
+
+
+def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
+    units: dict[str, dict[str, None]] = {"file": {"": None}, "unit": {"": None}}
+    for part in parts:
+        with _rows(part.path, unit_row) as (names, words, _):
+            for name, word in zip(names, words, strict=True):
+                units.setdefault(name, {})[word] = None
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(units)
+        if unit_row:
+            writer.writerow([" or ".join(filter(None, words)) for words in units.values()])
+        for part in parts:
+            own = [escaped(part.file), part.unit]
+            with _rows(part.path, unit_row) as (names, _, rows):
+                column = {name: k for k, name in enumerate(names)}
+                order = [column.get(name, -1) for name in list(units)[2:]]
+                for row in rows:
+                    if len(row) != len(names):
+                        _refuse(part.path, f"{len(row)} cells in a row for {len(names)} columns")
+                    cells = [*row, ""]
+                    writer.writerow([*own, *[cells[k] for k in order]])
+
+
+@contextmanager
+def _rows(path: Path, unit_row: bool) -> Iterator[tuple[list[str], list[str], Iterator[list[str]]]]:
+    """Open a CSV file; yield the names of its columns, their units, and its rows."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        names = next(rows, [])
+        units = next(rows, []) if unit_row else [""] * len(names)
+        if len(units) != len(names):
+            _refuse(path, f"{len(units)} units for {len(names)} columns")
+        yield names, units, rows
+
+
+def _merge_parquet(path: Path, parts: Sequence[Part]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    own = pa.schema([("file", pa.string()), ("unit", pa.string())])
+    schemas = [pq.read_schema(part.path).remove_metadata() for part in parts]
+    schema = pa.unify_schemas([own, *schemas], promote_options="permissive")
+    with pq.ParquetWriter(path, schema) as writer:
+        waiting: list[Any] = []
+        for part in parts:
+            with pq.ParquetFile(part.path) as file:
+                for batch in file.iter_batches(ROWS):
+                    waiting.append(_fitted(pa.Table.from_batches([batch]), part, schema))
+                    if sum(map(len, waiting)) >= ROWS:
+                        writer.write_table(pa.concat_tables(waiting))
+                        waiting.clear()
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
+
+
+def _fitted(table: Any, part: Part, schema: Any) -> Any:
+    """Return a table with all columns of a schema."""
+    import pyarrow as pa
+
+    columns = {name: table[name] for name in table.column_names}
+    columns |= {"file": [part.file] * len(table), "unit": [part.unit] * len(table)}
+    arrays = []
+    for field in schema:
+        column = columns.get(field.name, pa.nulls(len(table)))
+        known = isinstance(column, (pa.Array, pa.ChunkedArray))
+        arrays.append(column.cast(field.type) if known else pa.array(column, field.type))
+    return pa.table(arrays, schema=schema)
+
+
+def _refuse(path: Path, got: str) -> None:
+    message = (
+        f"tables of images must stay as they were written; got {got} in {str(path)!r}. "
+        "Run again with --overwrite."
+    )
+    raise ValueError(message)
