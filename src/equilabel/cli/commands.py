@@ -1,10 +1,12 @@
-"""The commands: `equilabel batch` and `equilabel devices`."""
+"""The commands: `equilabel batch`, `equilabel label` and `equilabel devices`."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from . import parameters as given
+from .sharing import OF_A_RUN, takes_options_of
 from .typed import read_options
 
 app = typer.Typer(
@@ -39,6 +41,7 @@ def about(
     table with a row for each object; and a picture of the image with its objects outlined.
 
     ```
+    equilabel label cells.tif
     equilabel batch images --out results
     equilabel batch --help
     equilabel devices
@@ -125,6 +128,34 @@ def batch(
         resume=resume,
         overwrite=overwrite,
     )
+
+
+@app.command()
+@takes_options_of(batch, without=("inputs", *OF_A_RUN))
+def label(image: given.Image, out: given.OutHere = Path(), **options: Any) -> int:
+    """Find, label and measure the objects in one image.
+
+    Takes the options of `equilabel batch`, and writes for NAME.tif to the folder --out, by default
+    the current one:
+
+    - `NAME_labels.tif`: each pixel has the number of its object, and the background has 0
+    - `NAME_table.csv`: a row for each object, with its number and measurements
+    - `NAME_overlay.png`: the image with its objects outlined
+    - `NAME_record.json`: the options, versions, units and checksums
+
+    For example:
+
+    ```
+    equilabel label cells.tif
+    equilabel label cells.tif --threshold triangle --fill-holes --out results --overwrite
+    ```
+
+    Exit codes: 0, the image was labeled; 1, it failed; 2, the command was refused; 130,
+    interrupted by Ctrl-C.
+    """
+    from .single import run
+
+    return run(image, out, read_options(options), overwrite=options["overwrite"])
 
 
 @app.command()

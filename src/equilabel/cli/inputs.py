@@ -103,7 +103,7 @@ def _behind(word: str, out: Path, recursive: bool) -> Iterator[Input]:
         message = f"INPUT must be a file, a folder or a pattern; got {word!r}."
         raise RefusedError(message)
     path = expanded(word)
-    kind = _kind(path)
+    kind = kind_of(path)
     if kind == FOLDER:
         yield from _inside(path, out, recursive)
     elif kind != NOTHING:
@@ -123,7 +123,7 @@ def _matching(pattern: Path, out: Path, recursive: bool) -> Iterator[Input]:
         if real in seen:
             continue
         seen.add(real)
-        kind = _kind(match)
+        kind = kind_of(match)
         if kind == FOLDER:
             items = [item for item in _inside(match, out, recursive) if not item.complaint]
         else:
@@ -197,13 +197,13 @@ def _is_same(path: Path, out: Path) -> bool:
 
 def _image(path: Path, name: str, kind: str = "") -> Input:
     """Return a file as input, unless opening it would fail or block."""
-    kind = kind or _kind(path)
+    kind = kind or kind_of(path)
     if kind == FILE:
         return Input(path, name)
     return Input(path, complaint=f"INPUT must be a file or a folder; got {quoted(path)}, {kind}.")
 
 
-def _kind(path: Path) -> str:
+def kind_of(path: Path) -> str:
     """Return what kind of file a path is, or why that is not known."""
     try:
         mode = path.stat().st_mode

@@ -25,6 +25,17 @@ Inputs = Annotated[
 Out = Annotated[
     Path, Option(metavar="FOLDER", help="Folder to write results to. It is created if needed.")
 ]
+Image = Annotated[
+    str, Argument(metavar="IMAGE", help="The image: a TIFF file.", show_default=False)
+]
+OutHere = Annotated[
+    Path,
+    Option(
+        metavar="FOLDER",
+        help="Folder to write results to, by default the current one.",
+        show_default=False,
+    ),
+]
 
 Threshold = Annotated[
     str,

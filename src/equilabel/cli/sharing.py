@@ -1,0 +1,49 @@
+"""Options that several commands take: declared by one, and taken over by others."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+OF_A_RUN = ("recursive", "jobs", "time_limit", "resume")  # what one image does not need
+
+
+def takes_options_of(
+    other: Callable[..., Any], *, without: Collection[str] = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the parameters of another command to those of a function.
+
+    Parameters
+    ----------
+    other : callable
+        The command that declares them.
+    without : collection of str
+        Those that the function does not take.
+
+    Returns
+    -------
+    callable
+        It sets the signature, which Typer reads, of a function that takes `**options`.
+
+    Examples
+    --------
+    >>> def batch(inputs: list, out: str, sigma: float = 0.0): ...
+    >>> @takes_options_of(batch, without=["inputs"])
+    ... def label(image: str, out: str = ".", **options): ...
+    >>> print(inspect.signature(label))
+    (image: 'str', out: 'str' = '.', sigma: 'float' = 0.0)
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        own = list(inspect.signature(function).parameters.values())[:-1]
+        known = {*without, *(parameter.name for parameter in own)}
+        theirs = inspect.signature(other).parameters.values()
+        added = [parameter for parameter in theirs if parameter.name not in known]
+        function.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+        function.__annotations__ = {each.name: each.annotation for each in (*own, *added)}
+        return function
+
+    return decorate

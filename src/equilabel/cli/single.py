@@ -1,0 +1,141 @@
+"""`equilabel label`: one image, in this process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from equilabel.storage.files import flush_folder
+
+from .errors import explain
+from .folder import RECORD
+from .inputs import FILE, FOLDER, NOTHING, kind_of
+from .names import expanded, printable, quoted, stem
+from .one import Job, label_one
+from .options import RefusedError
+from .progress import describe
+from .provenance import provenance
+from .streams import complain, say
+from .trial import check
+
+if TYPE_CHECKING:
+    from .options import Options
+
+OWN_RECORD = "_record.json"
+WORDS = {"labels": "labels", "table": "table", "overlay": "overlay", "record": "record"}
+
+
+def run(word: str, out: Path, options: Options, *, overwrite: bool = False) -> int:
+    """Label one image, and write its results and their record to a folder.
+
+    Parameters
+    ----------
+    word : str
+        The image.
+    out : Path
+        Folder of the results; made if needed.
+    options : Options
+        What to do with it.
+    overwrite : bool
+        Replace earlier results.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or 1 if the image failed.
+
+    Raises
+    ------
+    RefusedError
+        Before anything is written.
+    """
+    path, out = _file(word), expanded(out)
+    name = stem(path)
+    finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
+    finals["record"] = out / f"{name}{OWN_RECORD}"
+    _refuse_losses(finals, path, overwrite)
+    new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        place = Path(tempfile.mkdtemp(prefix=".equilabel-", dir=out))
+    except OSError as error:
+        message = (
+            f"--out must be a folder that can be written; got {quoted(out)}: {error.strerror}. "
+            "Choose another folder, or change its permissions."
+        )
+        raise RefusedError(message) from error
+    try:
+        job = Job(0, path, name, place / "results", out)
+        record = label_one(job, options, provenance(options))
+        if record.status == "failed":
+            return _fail(record.error, path, options)
+        for final in finals.values():
+            source = RECORD if final == finals["record"] else final.name
+            os.replace(job.place / source, final)  # noqa: PTH105 - as `replace` of a Path
+        flush_folder(out)
+    except OSError as error:
+        return _fail(explain(error), path, options)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        for folder in new:
+            with suppress(OSError):  # not empty: the usual case
+                folder.rmdir()
+    say(describe(record))
+    for note in record.notes:
+        say(f"  note      {note}")
+    for kind, final in finals.items():
+        say(f"  {WORDS[kind]:9} {printable(final)}")
+    return 0
+
+
+def _file(word: str) -> Path:
+    path = expanded(word)
+    kind = kind_of(path) if word.strip() else NOTHING
+    if kind == FILE:
+        return path
+    if kind == FOLDER:
+        remedy = f"For all images in it, use `equilabel batch {printable(word)} --out results`."
+    elif kind == NOTHING:
+        remedy = "Check the path."
+    else:
+        remedy = "Pass a file."
+    message = f"IMAGE must be a file; got {quoted(path)}, {kind}. {remedy}"
+    raise RefusedError(message)
+
+
+def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> None:
+    """Raise RefusedError if a result would replace the image, or another result unasked."""
+    present = [path for path in finals.values() if os.path.lexists(path)]
+    for path in present:
+        if path.exists() and path.samefile(image):
+            message = (
+                f"results must not replace the image; got {quoted(path)} for both. "
+                "Choose another folder with --out."
+            )
+            raise RefusedError(message)
+        if path.is_dir():
+            message = (
+                f"--out must hold no folder of the name of a result; got {quoted(path)}. "
+                "Choose another folder."
+            )
+            raise RefusedError(message)
+    if present and not overwrite:
+        more = f" and {len(present) - 1} more" if len(present) > 1 else ""
+        message = (
+            f"--out must hold no earlier results; got {quoted(present[0])}{more}. "
+            "Pass --overwrite to replace them, or choose another folder."
+        )
+        raise RefusedError(message)
+
+
+def _fail(error: str, path: Path, options: Options) -> int:
+    """Print why the image failed; raise RefusedError if the options suit no image."""
+    complaint = check(options)
+    if complaint:
+        raise RefusedError(complaint)
+    complain(f"{printable(path)}: {error}")
+    return 1

@@ -1,0 +1,92 @@
+"""`equilabel label`: one image, with the options of `equilabel batch`."""
+
+import inspect
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from batches import names, picture, refused, tiff
+from equilabel import segment
+from equilabel.cli import commands, main
+from equilabel.storage.table import read_table
+from equilabel.storage.tiff import read_tiff
+
+RESULTS = ["a_labels.tif", "a_overlay.png", "a_record.json", "a_table.csv"]
+
+
+def test_it_takes_all_options_of_batch_but_those_of_a_run():
+    batch, label = (inspect.signature(f).parameters for f in (commands.batch, commands.label))
+    assert set(batch) - set(label) == {"inputs", "recursive", "jobs", "time_limit", "resume"}
+    assert set(label) - set(batch) == {"image"}
+    assert {name: row.default for name, row in label.items() if name not in ("image", "out")} == {
+        name: batch[name].default for name in label if name not in ("image", "out")
+    }
+
+
+def test_results_are_those_of_batch(here, capsys):
+    tiff("in/a.tif", picture(objects=3), resolution=(4, 4), imagej=True, metadata={"unit": "um"})
+    options = ["--threshold", "li", "--min-size", "9", "--exclude-border"]
+    assert main(["batch", "in/a.tif", "--out", "many", *options]) == 0
+    capsys.readouterr()
+    assert main(["label", "in/a.tif", "--out", "one", *options]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("in/a.tif: 3 objects, threshold 53.75, ")
+    assert [line.split()[0] for line in said[1:]] == ["labels", "table", "overlay", "record"]
+    assert names("one") == RESULTS
+    for name in RESULTS:
+        if name != "a_record.json":
+            assert Path("one", name).read_bytes() == Path("many", name).read_bytes()
+    record = json.loads(Path("one/a_record.json").read_text(encoding="utf-8"))
+    assert record["parameters"]["threshold"] == "li"
+    assert record["record"]["outputs"]["table"]["units"]["area"] == "µm²"
+
+
+def test_results_are_written_here_unless_told_and_replace_nothing_unasked(here, capsys):
+    tiff("in/a.tif")
+    assert main(["label", "in/a.tif", "--no-overlay"]) == 0
+    assert names(".") == ["a_labels.tif", "a_record.json", "a_table.csv", "in/a.tif"]
+    capsys.readouterr()
+    said = refused(capsys, "label", "in/a.tif", "--no-overlay", "--sigma", "1")
+    assert "got 'a_labels.tif' and 2 more. Pass --overwrite" in said
+    assert main(["label", "in/a.tif", "--no-overlay", "--threshold", "199", "--overwrite"]) == 0
+    np.testing.assert_array_equal(
+        read_tiff("a_labels.tif").pixels, segment(picture(), threshold=199).labels
+    )
+    assert len(read_table("a_table.csv")) == 2
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("none.tif", "IMAGE must be a file; got 'none.tif', nothing. Check the path."),
+        ("in", "got 'in', a folder. For all images in it, use `equilabel batch in --out results`."),
+    ],
+)
+def test_what_is_no_file_is_refused_with_what_to_do(here, capsys, word, said):
+    tiff("in/a.tif")
+    assert said in refused(capsys, "label", word, "--out", "out")
+    assert not Path("out").exists()
+
+
+def test_an_image_never_replaces_itself(here, capsys):
+    path = tiff("b_labels.tif")
+    Path("a.tif").symlink_to("b_labels.tif")
+    Path("b.tif").symlink_to("b_labels.tif")
+    before = path.read_bytes()
+    assert "replace the image" in refused(capsys, "label", "b.tif", "--overwrite")
+    assert main(["label", "a.tif"]) == 0
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_image_and_options_for_no_image_leave_nothing(here, capsys):
+    tiff("a.tif")
+    Path("half.tif").write_bytes(Path("a.tif").read_bytes()[:300])
+    assert main(["label", "half.tif", "--out", "out"]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("equilabel: half.tif: image file must hold")
+    assert "--threshold must be" in refused(capsys, "label", "a.tif", "--threshold", "magic")
+    assert not Path("out").exists()
+    assert names(".") == ["a.tif", "half.tif"]
