@@ -32,6 +32,7 @@ LEVELS = {
     "labeling": 5,  # measures while it labels
     "thresholding": 6,  # hysteresis labels
     "cleanup": 6,
+    "tracking": 6,
     "simulation": 6,
     "pipeline": 7,
     "": 8,  # the facade

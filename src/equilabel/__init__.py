@@ -20,6 +20,7 @@ from .methods import METHODS
 from .pipeline import Segmentation, segment
 from .simulation import PottsSimulation, swendsen_wang
 from .thresholding import binarize, smooth
+from .tracking import link_frames, track_overlaps
 
 __version__ = "0.1.0"
 
@@ -38,9 +39,11 @@ __all__ = [
     "label",
     "label_graph",
     "lattices",
+    "link_frames",
     "measure",
     "regionprops_table",
     "segment",
     "smooth",
     "swendsen_wang",
+    "track_overlaps",
 ]
