@@ -411,6 +411,38 @@ def test_labels_without_spacing_come_back_without(file):
     assert (read_tiff(file).spacing, read_tiff(file).unit) == ({}, "")
 
 
+@pytest.mark.parametrize(
+    ("size", "unit", "per_centimeter"),
+    [
+        (0.325, "µm", 1e4 / 0.325),
+        (0.05149313617092096, "µm", 1e4 / 0.05149313617092096),
+        (12.0, "nm", 1e7 / 12),
+        (1.5, "mm", 10 / 1.5),
+        (2.0, "km", 5e-6),
+    ],
+)
+def test_programs_that_look_in_the_tags_alone_find_the_pixel_size(file, size, unit, per_centimeter):
+    """As ImageJ does: it shows a size in centimeters in micrometers."""
+    write_labels(file, pixels(8, 9), axes="YX", spacing={"Y": size, "X": 2 * size}, unit=unit)
+    with tifffile.TiffFile(file) as tiff:
+        tags = tiff.pages[0].tags
+        down, across = (tags[name].value for name in ("YResolution", "XResolution"))
+        assert tags["ResolutionUnit"].value == 3
+    assert down[0] / down[1] == pytest.approx(per_centimeter, rel=1e-6)
+    assert across[0] / across[1] == pytest.approx(per_centimeter / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("spacing", "unit"),
+    [({"Y": 2.0, "X": 2.0}, ""), ({"X": 2.0}, "µm"), ({"Y": 9e9, "X": 1.0}, "m")],
+)
+def test_a_pixel_size_that_tags_cannot_hold_is_left_to_the_metadata(file, spacing, unit):
+    write_labels(file, pixels(8, 9), axes="YX", spacing=spacing, unit=unit)
+    with tifffile.TiffFile(file) as tiff:
+        assert tiff.pages[0].tags["ResolutionUnit"].value == 1
+    assert read_tiff(file).spacing == spacing
+
+
 def test_labels_keep_the_time_between_frames(file):
     write_labels(file, pixels(2, 8, 9), axes="TYX", interval=0.1)
     assert read_tiff(file).interval == 0.1
@@ -460,7 +492,7 @@ uuid.getnode = lambda: network
 uuid._node = network
 socket.gethostname = lambda: f"host-{network}"
 labels = np.arange(600).reshape(3, 10, 20) // 7
-write_labels(sys.argv[1], labels, axes="ZYX", spacing={"Z": 2.0, "X": 0.5}, unit="nm")
+write_labels(sys.argv[1], labels, axes="ZYX", spacing={"Z": 2.0, "Y": 0.7, "X": 0.3}, unit="nm")
 """
 
 

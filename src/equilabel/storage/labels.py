@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
 CLASSIC_BYTES = 2**32 - 2**25  # what a classic TIFF can hold, less room for its directories
+FINEST = 1e-8  # centimeters a pixel, in a tag with eight digits
 MOST_LABELS = 2**32 - 1  # OME has no integers of 64 bits
 
 
@@ -37,8 +38,9 @@ def write_labels(
     """Write labels as OME-TIFF: tiled, compressed, in the smallest unsigned type.
 
     The file gets its name when it is complete; an earlier one stays until then. It is a
-    BigTIFF where a classic one might not hold it. The same labels and arguments give the same
-    bytes: nothing of the machine or the time is in the file.
+    BigTIFF where a classic one might not hold it. Pixel sizes are in the OME metadata and, those
+    of Y and X, in the resolution tags, for programs such as ImageJ that look there. The same
+    labels and arguments give the same bytes: nothing of the machine or the time is in the file.
 
     Parameters
     ----------
@@ -91,7 +93,12 @@ def write_labels(
         # Closed on success only: closing writes, and would hide why writing failed.
         writer = tifffile.TiffWriter(file, ome=True, bigtiff=labels.nbytes > CLASSIC_BYTES)
         writer.write(
-            labels, photometric="minisblack", compression="zlib", tile=tile, metadata=metadata
+            labels,
+            photometric="minisblack",
+            compression="zlib",
+            tile=tile,
+            metadata=metadata,
+            **_resolution(spacing or {}, unit),
         )
         writer.close()
 
@@ -149,3 +156,16 @@ def _sizes(spacing: Mapping[str, float], unit: str) -> dict[str, object]:
             raise ValueError(message)
         metadata |= {f"PhysicalSize{axis}": float(size), f"PhysicalSize{axis}Unit": word}
     return metadata
+
+
+def _resolution(spacing: Mapping[str, float], unit: str) -> dict[str, Any]:
+    """Return the tags that hold pixels per centimeter, if they can, as arguments of tifffile.
+
+    A tag is a ratio of two integers of 32 bits.
+    """
+    if unit not in LENGTHS or not {"X", "Y"} <= set(spacing):
+        return {}
+    centimeters = [float(LENGTHS[unit] * 100) * spacing[axis] for axis in "XY"]
+    if not all(FINEST < size < 1 / FINEST for size in centimeters):
+        return {}
+    return {"resolution": [1 / size for size in centimeters], "resolutionunit": "CENTIMETER"}
