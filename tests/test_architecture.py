@@ -35,10 +35,11 @@ LEVELS = {
     "tracking": 6,
     "simulation": 6,
     "pipeline": 7,
-    "": 8,  # the facade
-    "cli": 9,
-    "widget": 9,
-    "__main__": 10,
+    "chunked": 8,
+    "": 9,  # the facade
+    "cli": 10,
+    "widget": 10,
+    "__main__": 11,
 }
 
 # Libraries that only some rooms may know.
@@ -54,6 +55,9 @@ HOMES = {
     "typer": ("cli",),
     "rich": ("cli",),
     "tifffile": ("storage",),
+    "zarr": ("storage", "chunked"),
+    "dask": ("chunked",),
+    "distributed": ("chunked",),
 }
 
 

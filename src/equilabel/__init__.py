@@ -12,6 +12,7 @@ from . import starting as _starting  # noqa: F401 - first: what Ctrl-C does
 # isort: split
 from . import lattices
 from .bonds import Bonds
+from .chunked import label_chunked
 from .devices import DeviceMemoryError, DeviceUnavailableError, devices
 from .graphs import Graph
 from .labeling import Report, label, label_graph, measure
@@ -37,6 +38,7 @@ __all__ = [
     "binarize",
     "devices",
     "label",
+    "label_chunked",
     "label_graph",
     "lattices",
     "link_frames",

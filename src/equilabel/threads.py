@@ -7,19 +7,45 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
+from threading import local
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 ENVIRONMENT = "EQUILABEL_NUM_THREADS"
+_limits = local()  # of the threads that may be used, for each thread
 WEIGHT = 2**20  # pixels below which a thread is not worth waking
+
+
+@contextmanager
+def limited(most: int) -> Iterator[None]:
+    """Use no more threads than this while the calling thread is in the block.
+
+    Examples
+    --------
+    >>> with limited(1):
+    ...     available()
+    1
+    """
+    before = getattr(_limits, "most", None)
+    _limits.most = most
+    try:
+        yield
+    finally:
+        _limits.most = before
 
 
 def available() -> int:
     """Count the threads to use: the environment's word, or the cores this process may use."""
+    most: int | None = getattr(_limits, "most", None)
+    return _known() if most is None else min(most, _known())
+
+
+def _known() -> int:
     word = os.environ.get(ENVIRONMENT, "")
     if word:
         if not word.isdecimal() or int(word) < 1:

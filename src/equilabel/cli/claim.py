@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from equilabel.storage.files import open_regular
+from equilabel.storage.locks import lock as _lock
 
 from .names import quoted
 from .options import RefusedError
@@ -112,24 +113,3 @@ def _is_open_at(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except OSError:
         return False
-
-
-def _lock(claim: int) -> bool:
-    """Lock an open file for this process; return False if another process has locked it."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        try:
-            msvcrt.locking(claim, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # a disk without locks: do without
-    return True

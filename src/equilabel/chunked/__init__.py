@@ -1,0 +1,5 @@
+"""Images in chunks: labeled and measured without ever being in memory as a whole."""
+
+from .label import label_chunked
+
+__all__ = ["label_chunked"]

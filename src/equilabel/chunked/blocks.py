@@ -1,0 +1,137 @@
+"""How an image is cut into blocks, and which block lies beside which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LARGE = 2**24  # elements of a block, where its size is not asked for
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks of equal sides; the last one along an axis may be shorter.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the image; no axis is empty.
+    sides : tuple of int
+        Of a block.
+
+    Examples
+    --------
+    >>> blocks = Blocks((5, 4), (2, 4))
+    >>> blocks.counts, blocks.slices(2)
+    ((3, 1), (slice(4, 5, None), slice(0, 4, None)))
+    >>> blocks.neighbor(2, (1, 0), (False, False)), blocks.neighbor(2, (1, 0), (True, False))
+    (None, 0)
+    """
+
+    shape: tuple[int, ...]
+    sides: tuple[int, ...]
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """Number of blocks along each axis."""
+        pairs = zip(self.shape, self.sides, strict=True)
+        return tuple(-(-length // side) for length, side in pairs)
+
+    @cached_property
+    def number(self) -> int:
+        """Number of blocks; they are numbered from 0 in raster order."""
+        return prod(self.counts)
+
+    def index(self, block: int) -> tuple[int, ...]:
+        """Return the place of a block along each axis."""
+        places = []
+        for count in reversed(self.counts):
+            block, place = divmod(block, count)
+            places.append(place)
+        return tuple(reversed(places))
+
+    def slices(self, block: int) -> tuple[slice, ...]:
+        """Return the part of the image that a block covers."""
+        each = zip(self.index(block), self.sides, self.shape, strict=True)
+        return tuple(
+            slice(place * side, min((place + 1) * side, length)) for place, side, length in each
+        )
+
+    def origin(self, block: int) -> tuple[int, ...]:
+        """Return the first element of a block."""
+        return tuple(part.start for part in self.slices(block))
+
+    def neighbor(self, block: int, step: Sequence[int], periodic: tuple[bool, ...]) -> int | None:
+        """Return the block that lies one step away, or None beyond the border of the image."""
+        found = 0
+        for place, move, count, around in zip(
+            self.index(block), step, self.counts, periodic, strict=True
+        ):
+            there = place + move
+            if not 0 <= there < count:
+                if not around:
+                    return None
+                there %= count
+            found = found * count + there
+        return found
+
+
+def steps_forward(axes: int, hops: int, *, stacked: bool) -> list[tuple[int, ...]]:
+    """List the steps to neighboring blocks that lead forward along the first axis they go along.
+
+    Every pair of neighbors is met once.
+
+    Examples
+    --------
+    >>> steps_forward(2, 2, stacked=False)
+    [(0, 1), (1, -1), (1, 0), (1, 1)]
+    """
+    return [
+        step
+        for step in product((-1, 0, 1), repeat=axes)
+        if step > (0,) * axes and sum(map(abs, step)) <= hops and not (stacked and step[0])
+    ]
+
+
+def steps_around(axes: int, *, stacked: bool) -> list[tuple[int, ...]]:
+    """List the steps to all neighboring blocks."""
+    forward = steps_forward(axes, axes, stacked=stacked)
+    return forward + [tuple(-move for move in step) for step in forward]
+
+
+def large_sides(
+    shape: tuple[int, ...], stored: tuple[int, ...], most: int = LARGE
+) -> tuple[int, ...]:
+    """Join stored chunks to blocks of many elements, as cubic as can be.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the image.
+    stored : tuple of int
+        Sides of the chunks in which it is stored.
+    most : int
+        Elements of a block, if a chunk has no more.
+
+    Examples
+    --------
+    >>> large_sides((2048, 2048, 2048), (64, 64, 64))
+    (256, 256, 256)
+    >>> large_sides((500, 1000, 1000), (1, 1000, 1000))
+    (16, 1000, 1000)
+    """
+    sides = [min(side, length) for side, length in zip(stored, shape, strict=True)]
+    while True:
+        open_axes = [axis for axis, side in enumerate(sides) if side < shape[axis]]
+        if not open_axes:
+            return tuple(sides)
+        axis = min(open_axes, key=lambda one: sides[one])
+        if 2 * prod(sides) > most:
+            return tuple(sides)
+        sides[axis] = min(2 * sides[axis], shape[axis])

@@ -1,0 +1,89 @@
+"""Arguments of `label_chunked` and `segment_chunked` that no other room checks."""
+
+from __future__ import annotations
+
+import operator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .blocks import large_sides
+
+if TYPE_CHECKING:
+    from equilabel.array_types import HostArray
+
+    from .sources import Source
+
+
+def check_chunks(chunks: Any, source: Source) -> tuple[int, ...]:
+    """Return the sides of a block, or raise TypeError or ValueError.
+
+    Parameters
+    ----------
+    chunks : int, sequence of int, or None
+        For all axes or for each; -1 is all of an axis. None leaves the choice to the image.
+    source : Source
+    """
+    shape = source.shape
+    if chunks is None:
+        if source.stored is None:
+            message = (
+                "chunks must be given for an array of NumPy; got None. Pass the sides of a block, "
+                "such as chunks=256."
+            )
+            raise ValueError(message)
+        stored = tuple(max(side, 1) for side in source.stored)
+        return stored if source.kind == "dask" else large_sides(shape, stored)
+    try:
+        sides = [operator.index(chunks)] * len(shape)
+    except TypeError:
+        try:
+            sides = [operator.index(side) for side in chunks]
+        except TypeError:
+            message = f"chunks must be whole numbers, one or one for each axis; got {chunks!r}."
+            raise TypeError(message) from None
+    if len(sides) != len(shape) or any(side < 1 and side != -1 for side in sides):
+        message = (
+            f"chunks must be 1 or more (or -1: all) for each of {len(shape)} axes; got {chunks!r}."
+        )
+        raise ValueError(message)
+    pairs = zip(sides, shape, strict=True)
+    return tuple(length if side == -1 else min(side, length) for side, length in pairs)
+
+
+def stored_chunks(source: Source, sides: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the sides of the chunks of labels: those of the image if blocks consist of them."""
+    stored = source.stored
+    if stored is None:
+        return sides
+    pairs = zip(sides, stored, source.shape, strict=True)
+    fits = all(side % chunk == 0 or side == length for side, chunk, length in pairs)
+    return tuple(min(a, b) for a, b in zip(sides, stored, strict=True)) if fits else sides
+
+
+def check_out(out: Any, source: Source, *, resume: bool) -> Path | None:
+    """Return the path for labels; raise TypeError or ValueError if there has to be another."""
+    if out is None:
+        if source.kind in ("zarr", "path"):
+            message = (
+                "out must be the path of a new Zarr where the image is a Zarr or a file; got None. "
+                "Pass a path, such as out='labels.zarr'."
+            )
+            raise ValueError(message)
+        if resume:
+            message = "resume needs out, the path of the labels that were begun; got out=None."
+            raise ValueError(message)
+        return None
+    if not isinstance(out, (str, Path)):
+        message = f"out must be a path; got {type(out).__name__}."
+        raise TypeError(message)
+    return Path(out).absolute()
+
+
+def pretend(source: Source) -> HostArray:
+    """Return an array like an image that takes no memory, to check arguments with."""
+    dtype = source.dtype.newbyteorder("=")
+    if dtype == np.float16:
+        dtype = np.dtype(np.float32)
+    return np.broadcast_to(np.zeros((), dtype), source.shape)

@@ -1,0 +1,78 @@
+"""Arrays of Dask as a source of pixels: each block is computed alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from equilabel.array_types import HostArray
+
+    Slices = tuple[slice, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class DaskPart:
+    """The tasks that compute a part of a Dask array, and no others."""
+
+    graph: Any
+    key: Any
+
+    def __call__(self) -> HostArray:
+        """Compute it in this thread."""
+        from dask.local import get_sync
+
+        return np.asarray(get_sync(self.graph, self.key))
+
+
+class DaskSource:
+    """An array of Dask; each block is computed alone, when it is its turn."""
+
+    kind = "dask"
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+    @property
+    def stored(self) -> tuple[int, ...]:
+        """Sides of the greatest chunk."""
+        return tuple(max(sides) for sides in self.array.chunks)
+
+    @cached_property
+    def _graph(self) -> dict[Any, Any]:
+        """All tasks, fused once for all blocks."""
+        from dask.array.optimization import optimize
+        from dask.core import flatten
+
+        array = self.array
+        return dict(optimize(array.__dask_graph__(), list(flatten(array.__dask_keys__()))))
+
+    @cached_property
+    def _starts(self) -> list[dict[tuple[int, int], int]]:
+        """For each axis the number of each chunk by where it begins and ends."""
+        found = []
+        for sides in self.array.chunks:
+            ends = np.cumsum((0, *sides)).tolist()
+            found.append({(a, b): i for i, (a, b) in enumerate(pairwise(ends))})
+        return found
+
+    def loader(self, part: Slices) -> DaskPart:
+        """Return the tasks behind a part: of one chunk, mostly."""
+        from dask.optimization import cull
+
+        pairs = zip(self._starts, part, strict=True)
+        place = [starts.get((one.start, one.stop)) for starts, one in pairs]
+        if None not in place:
+            key = (self.array.name, *place)
+            return DaskPart(cull(self._graph, [key])[0], key)
+        some = self.array[part]
+        source = DaskSource(some.rechunk(some.shape))
+        return DaskPart(source._graph, (source.array.name, *(0,) * some.ndim))
+
+    def identity(self) -> dict[str, Any]:
+        """Return the name of the array, which Dask makes of what it is computed from."""
+        return {"name": self.array.name}

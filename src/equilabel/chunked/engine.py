@@ -1,0 +1,166 @@
+"""Where tasks run: threads, processes or a Dask cluster; few at a time, in any order."""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from equilabel import threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Task = tuple[Any, ...]
+
+SCHEDULERS = ("threads", "processes", "synchronous")
+AHEAD = 2  # tasks that are handed to each worker at once
+RETRIES = 5  # of a task whose worker died
+
+
+class Engine:
+    """Runs functions of a few arguments, and yields what they return as they finish.
+
+    Parameters
+    ----------
+    scheduler : str or distributed.Client
+        One of `SCHEDULERS`, the address of a Dask scheduler, or a client.
+    workers : int, optional
+        Threads or processes; as many as there are cores by default.
+    """
+
+    def __init__(self, scheduler: Any = "threads", workers: int | None = None) -> None:
+        self._scheduler, self._workers = check_scheduler(scheduler), check_workers(workers)
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether tasks can write to an array of this process."""
+        return self._scheduler in ("threads", "synchronous")
+
+    @contextmanager
+    def started(self) -> Iterator[Run]:
+        """Start workers, and stop them at the end; those of a client stay."""
+        if self._scheduler == "synchronous":
+            yield _in_this_thread
+            return
+        if self._scheduler in SCHEDULERS:
+            with _pool(self._scheduler, self._workers) as pool:
+                yield lambda function, tasks: _in_pool(pool, self._workers, function, tasks)
+            return
+        client, ours = _client(self._scheduler)
+        try:
+            yield lambda function, tasks: _on_cluster(client, function, tasks)
+        finally:
+            if ours:
+                client.close()
+
+
+if TYPE_CHECKING:
+    Run = Callable[[Callable[..., Any], Iterable[Task]], Iterator[Any]]
+
+
+def check_scheduler(scheduler: Any) -> Any:
+    """Return a scheduler; raise ValueError or TypeError unless it is one."""
+    address = isinstance(scheduler, str) and "://" in scheduler
+    if scheduler in SCHEDULERS if isinstance(scheduler, str) and not address else False:
+        return scheduler
+    if address or (hasattr(scheduler, "submit") and hasattr(scheduler, "scheduler_info")):
+        return scheduler
+    message = (
+        f"scheduler must be one of {list(SCHEDULERS)}, an address such as 'tcp://host:8786', or a "
+        f"distributed.Client; got {scheduler!r}."
+    )
+    raise (ValueError if isinstance(scheduler, str) else TypeError)(message)
+
+
+def check_workers(workers: int | None) -> int:
+    """Return a number of workers; raise ValueError unless it is 1 or more."""
+    if workers is None:
+        return threads.available()
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        message = f"workers must be a whole number of 1 or more; got {workers!r}."
+        raise ValueError(message)
+    return workers
+
+
+def _in_this_thread(function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[Any]:
+    for task in tasks:
+        yield function(*task)
+
+
+@contextmanager
+def _pool(scheduler: str, workers: int) -> Iterator[Executor]:
+    """Start threads or processes; when an error ends the work, drop what has not begun."""
+    if scheduler == "threads":
+        pool: Executor = ThreadPoolExecutor(workers, thread_name_prefix="equilabel-block")
+    else:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _in_pool(
+    pool: Executor, workers: int, function: Callable[..., Any], tasks: Iterable[Task]
+) -> Iterator[Any]:
+    waiting: set[Future[Any]] = set()
+    for task in tasks:
+        waiting.add(pool.submit(_alone, function, task))
+        if len(waiting) >= AHEAD * workers:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+    while waiting:
+        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield future.result()
+
+
+def _client(scheduler: Any) -> tuple[Any, bool]:
+    """Return a client, and whether it was made here."""
+    if not isinstance(scheduler, str):
+        return scheduler, False
+    from distributed import Client
+
+    return Client(scheduler, set_as_default=False), True
+
+
+def _on_cluster(client: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[Any]:
+    """Keep the threads of a cluster busy; a task whose worker dies goes to another one."""
+    from cloudpickle import dumps
+    from distributed import as_completed
+
+    running = as_completed(loop=client.loop, with_results=True)
+    for task in tasks:
+        at_once = AHEAD * max(1, sum(client.nthreads().values()))
+        while running.count() >= at_once:
+            yield _result(next(running))
+        packed = dumps((function, task))
+        running.add(client.submit(_unpacked, packed, pure=False, retries=RETRIES))
+    while running.count():
+        yield _result(next(running))
+
+
+def _result(found: tuple[Any, Any]) -> Any:
+    """Return what a task returned; raise what became of it if it was lost."""
+    if isinstance(found[1], BaseException):
+        raise found[1]
+    return found[1]
+
+
+def _unpacked(packed: bytes) -> Any:
+    """Call a function in a worker; Dask does not look into what is packed for tasks of its own."""
+    from pickle import loads
+
+    function, task = loads(packed)
+    return _alone(function, task)
+
+
+def _alone(function: Callable[..., Any], task: Task) -> Any:
+    """Call a function whose kernels run in one thread, as there are others beside this one."""
+    with threads.limited(1):
+        return function(*task)

@@ -1,0 +1,176 @@
+"""`label_chunked`: labels of an image that need not fit into memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from equilabel.labeling.checks import make_problem
+from equilabel.measuring import check_periodic
+
+from .blocks import Blocks
+from .checks import check_chunks, check_out, pretend, stored_chunks
+from .engine import Engine
+from .results import Target, label_whole
+from .sources import open_source
+from .tasks import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from equilabel.array_types import HostArray
+    from equilabel.devices import Device
+    from equilabel.labeling.problem import Problem
+
+    from .checkpoints import Checkpoints
+
+
+@dataclass(frozen=True)
+class Labeling:
+    """How `label` is called for each block: its arguments."""
+
+    background: int | None
+    connectivity: int | None
+    stacked: bool
+    method: str
+    device: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def problem(self, pixels: HostArray) -> Problem:
+        """Return what `solve` labels."""
+        return make_problem(
+            pixels,
+            self.background,
+            self.connectivity,
+            self.stacked,
+            self.method,
+            self.device,
+            None,
+            self.options,
+        )
+
+
+def label_chunked(
+    label_image: Any,
+    background: int | None = None,
+    return_num: bool = False,
+    connectivity: int | None = None,
+    *,
+    chunks: int | Sequence[int] | None = None,
+    out: str | Path | None = None,
+    method: str = "auto",
+    device: Device = "auto",
+    stacked: bool = False,
+    periodic: bool | Sequence[bool] = False,
+    scheduler: Any = "threads",
+    workers: int | None = None,
+    resume: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+    **options: Any,
+) -> Any:
+    """Label connected regions of an image that need not fit into memory.
+
+    Labels are those that `label` gives to the whole image, number by number, whatever the chunks
+    are and in whatever order they are worked on.
+
+    Parameters
+    ----------
+    label_image : array of Dask, Zarr or NumPy, or path
+        Image to label; a path leads to a Zarr, an OME-Zarr or a TIFF, which are read chunk by
+        chunk. Each chunk is read twice.
+    background, return_num, connectivity, method, device, stacked, periodic
+        As for `label`.
+    chunks : int or sequence of int, optional
+        Sides of the blocks that are labeled at once, for all axes or for each; -1 is all of an
+        axis. Default: the chunks of a Dask array; those of a Zarr or a TIFF, of which small ones
+        are joined to blocks of about 16 million elements. NumPy needs them.
+    out : path, optional
+        Where to write labels, as a Zarr. Nothing may be there yet; it appears when it is complete.
+        Needed where the image is a Zarr or a file. Without it, the labels of a Dask array are in a
+        temporary folder, which is removed when they are no longer used.
+    scheduler : {"threads", "processes", "synchronous"}, address or distributed.Client
+        What runs the work: threads of this process, processes of this machine, or a Dask cluster,
+        whose workers have to see the image and `out` under the same paths.
+    workers : int, optional
+        Threads or processes. Default: as many as there are cores.
+    resume : bool
+        Whether to go on with what a run with the same `out` left when it was killed. It ends with
+        the same labels.
+    progress : callable, optional
+        Called as ``progress(step, done, total)`` with the steps "label", "merge" and "write" and
+        numbers of blocks. What it raises ends the work; it can be resumed.
+    **options
+        Options of the method, see `METHODS`.
+
+    Returns
+    -------
+    labels : array of int32 or int64 of the same kind, or Path
+        A Dask array that reads a Zarr, an array of Zarr or of NumPy, or `out`.
+    num : int
+        Number of labels, only with ``return_num=True``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `label` does; or if `chunks`, `out`, `scheduler` or `workers` cannot be used.
+    ValueError
+        If `resume` is for another image, or with other arguments, than before.
+    FileExistsError
+        If there is something at `out`.
+    RuntimeError
+        If another run writes `out`, or the image changes meanwhile.
+
+    Notes
+    -----
+    A block takes about 20 bytes for each of its elements while it is worked on, in every worker.
+    Beside blocks, about 50 bytes are needed for each component of each block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.array([[1, 1, 0, 1], [0, 0, 0, 1], [1, 1, 1, 1]])
+    >>> label_chunked(image, chunks=2)
+    array([[1, 1, 0, 2],
+           [0, 0, 0, 2],
+           [2, 2, 2, 2]], dtype=int32)
+    """
+    source = open_source(label_image)
+    rule = Labeling(background, connectivity, bool(stacked), method, device, options)
+    whole = rule.problem(pretend(source))
+    rank = len(source.shape)
+    around = check_periodic(periodic, rank, whole.stacked) if periodic is not False else ()
+    engine = Engine(scheduler, workers)
+    path = check_out(out, source, resume=resume)
+    if 0 in source.shape or not rank:
+        message = (
+            f"label_image must have an axis and no empty one; got shape {source.shape}. "
+            "Use `label` for it."
+        )
+        raise ValueError(message)
+    sides = check_chunks(chunks, source)
+    arguments = {
+        "background": background,
+        "connectivity": whole.connectivity,
+        "stacked": whole.stacked,
+        "periodic": [bool(one) for one in around],
+        "blocks": list(sides),
+        "method": whole.method.name,
+    }
+
+    def make_job(saved: Checkpoints) -> Job:
+        return Job(
+            blocks=Blocks(source.shape, sides),
+            rule=rule,
+            connectivity=whole.connectivity,
+            stacked=whole.stacked,
+            periodic=around or (False,) * rank,
+            turned=whole.numbered_by_columns,
+            sized=False,
+            depth=1,
+            saved=saved,
+        )
+
+    target = Target(path, stored_chunks(source, sides), resume, arguments)
+    found = label_whole(make_job, source, target, engine, progress)
+    return (found.labels, found.num) if return_num else found.labels

@@ -1,0 +1,118 @@
+"""Where final labels go: an array in memory, or a Zarr whose chunks each have one writer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from equilabel.array_types import HostArray
+
+
+class Output(Protocol):
+    """An array that takes the labels of blocks."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the labels."""
+        ...
+
+    def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
+        """Write the labels of a block."""
+        ...
+
+    def read(self, part: tuple[slice, ...]) -> HostArray:
+        """Read them again."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayOutput:
+    """An array of NumPy in this process."""
+
+    array: HostArray
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the labels."""
+        return self.array.dtype
+
+    def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
+        """Write the labels of a block."""
+        self.array[part] = labels
+
+    def read(self, part: tuple[slice, ...]) -> HostArray:
+        """Read them again."""
+        return self.array[part]
+
+
+@dataclass(frozen=True)
+class ZarrOutput:
+    """An array of Zarr on a disk.
+
+    Attributes
+    ----------
+    path : str
+    name : str
+        Of the type of the labels.
+    token : str
+        Of this run: an array that had the same path before is opened anew.
+    """
+
+    path: str
+    name: str
+    token: str
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the labels."""
+        return np.dtype(self.name)
+
+    def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
+        """Write the labels of a block; all of its chunks, those without labels too."""
+        _open(self.path, self.token)[part] = labels
+
+    def read(self, part: tuple[slice, ...]) -> HostArray:
+        """Read them again."""
+        return np.asarray(_open(self.path, self.token)[part])
+
+
+@lru_cache(4)
+def _open(path: str, token: str) -> Any:
+    """Open an array to write to it."""
+    import zarr
+
+    return zarr.open_array(path, mode="r+", config={"write_empty_chunks": True})
+
+
+def create_zarr(
+    path: Path,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    dtype: np.dtype[Any],
+) -> None:
+    """Create an array for labels, or go on with the one that is there and alike.
+
+    Chunks are compressed by LZ4 after their bits are sorted, and carry a CRC-32C: damage is
+    noticed when they are read. Those without labels are stored, too: one that is missing is lost.
+    """
+    import zarr
+    from zarr.codecs import BloscCodec, Crc32cCodec
+
+    if path.exists():
+        known = zarr.open_array(path, mode="r")
+        if (known.shape, known.chunks, known.dtype) == (shape, chunks, dtype):
+            return
+    zarr.create_array(
+        path,
+        shape=shape,
+        chunks=chunks,
+        dtype=dtype,
+        compressors=[BloscCodec(cname="lz4", clevel=5, shuffle="bitshuffle"), Crc32cCodec()],
+        overwrite=True,
+    )

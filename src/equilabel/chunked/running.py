@@ -1,0 +1,129 @@
+"""The order of the work: label blocks, compare them, number components, write labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .merging import Numbers, number_components
+from .tasks import FACES, compare_blocks, is_written, label_block, write_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from .engine import Run
+    from .outputs import Output
+    from .sources import Source
+    from .tasks import Job
+
+TOGETHER = 32  # blocks that are compared in one task
+
+
+class Progress(NamedTuple):
+    """Tells a caller how far the work is.
+
+    Attributes
+    ----------
+    report : callable, or None
+        Called with the name of a step, the blocks that are done, and their number.
+    """
+
+    report: Callable[[str, int, int], None] | None
+
+    def begin(self, step: str, done: int, total: int) -> Iterator[None]:
+        """Tell that a step begins; each `next` tells of one more block."""
+        while True:
+            if self.report is not None:
+                self.report(step, done, total)
+            yield
+            done += 1
+
+
+def number_blocks(
+    job: Job,
+    source: Source,
+    run: Run,
+    progress: Progress,
+    select: Callable[..., NDArray[np.bool_]] | None = None,
+) -> Numbers:
+    """Label all blocks that have not been, and number the components of the whole image.
+
+    Parameters
+    ----------
+    job : Job
+    source : Source
+        Of pixels.
+    run : callable
+        Of a started `Engine`.
+    progress : Progress
+    select : callable, optional
+        As for `merging.number_components`.
+    """
+    blocks, saved = job.blocks, job.saved
+    ready = [block for block in range(blocks.number) if saved.has_part(block)]
+    counts = np.zeros(blocks.number, np.int64)
+    for block in ready:
+        counts[block] = len(saved.part(block).firsts)
+    rest = sorted(set(range(blocks.number)) - set(ready))
+    ticks = progress.begin("label", len(ready), blocks.number)
+    next(ticks)
+    tasks = ((job, block, source.loader(blocks.slices(block))) for block in rest)
+    for block, count in run(label_block, tasks):
+        counts[block] = count
+        next(ticks)
+    offsets = np.zeros(blocks.number + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    pairs = _compare(job, run, progress)
+    found = number_components(saved, offsets, pairs, select)
+    np.save(saved.numbers_file, found.labels)
+    np.save(saved.numbers_file.with_name("offsets.npy"), offsets)
+    return found
+
+
+def _compare(
+    job: Job, run: Run, progress: Progress
+) -> Sequence[tuple[int, int, NDArray[np.int64]]]:
+    """Pair the components of all blocks that touch, in the same order every time."""
+    total = job.blocks.number
+    if total == 1 and not any(job.periodic):
+        return []
+    ticks = progress.begin("merge", 0, total)
+    next(ticks)
+    groups = [range(start, min(start + TOGETHER, total)) for start in range(0, total, TOGETHER)]
+    found: list[tuple[int, int, NDArray[np.int64]]] = []
+    for some in run(compare_blocks, ((job, group) for group in groups)):
+        found += some
+        next(ticks)
+    return sorted(found, key=lambda one: one[:2])
+
+
+def write_blocks(
+    job: Job, source: Source, output: Output, run: Run, progress: Progress, *, fresh: bool
+) -> None:
+    """Write the final labels of all blocks that have not been written.
+
+    Parameters
+    ----------
+    fresh : bool
+        Whether nothing can have been written before.
+    """
+    blocks = job.blocks
+    rest = list(range(blocks.number))
+    if not fresh:
+        known = [block for block in rest if job.saved.path("done", block).exists()]
+        intact = run(_check, ((job, block, output) for block in known))
+        rest = sorted(set(rest) - {block for block, whole in intact if whole})
+    ticks = progress.begin("write", blocks.number - len(rest), blocks.number)
+    next(ticks)
+    tasks = ((job, block, source.loader(blocks.slices(block)), output) for block in rest)
+    for _ in run(write_block, tasks):
+        next(ticks)
+    FACES.clear()
+
+
+def _check(job: Job, block: int, output: Any) -> tuple[int, bool]:
+    """Return whether a block has been written, with its number."""
+    return block, is_written(job, block, output)

@@ -1,0 +1,142 @@
+"""Where pixels come from: arrays of NumPy, Dask and Zarr, and files, read block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from equilabel.storage.ome_zarr import find_image
+
+from .dask_source import DaskSource
+from .zarr_source import Opened, PathOpener, TiffOpener, ZarrSource, folder_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from equilabel.array_types import HostArray
+
+    Slices = tuple[slice, ...]
+
+
+class Source(Protocol):
+    """An image that is read in parts.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+    stored : tuple of int, or None
+        Sides of the chunks in which it is stored.
+    kind : {"numpy", "dask", "zarr", "path"}
+        What a caller passed, and gets back.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each axis."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the pixels."""
+        ...
+
+    @property
+    def stored(self) -> tuple[int, ...] | None:
+        """Sides of chunks."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What a caller passed."""
+        ...
+
+    def loader(self, part: Slices) -> Callable[[], HostArray]:
+        """Return a function that reads a part; it can be sent to another process."""
+        ...
+
+    def identity(self) -> dict[str, Any]:
+        """Return what changes when the image does, as far as that is known without reading it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryPart:
+    """A part of a NumPy array."""
+
+    pixels: HostArray
+
+    def __call__(self) -> HostArray:
+        """Return it."""
+        return self.pixels
+
+
+class MemorySource:
+    """An array of NumPy."""
+
+    kind, stored = "numpy", None
+
+    def __init__(self, array: HostArray) -> None:
+        self._array, self.shape, self.dtype = array, array.shape, array.dtype
+
+    def loader(self, part: Slices) -> MemoryPart:
+        """Return a view of a part."""
+        return MemoryPart(self._array[part])
+
+    def identity(self) -> dict[str, Any]:
+        """Return a checksum of all pixels."""
+        from .arrayfiles import checksum
+
+        return {"checksum": checksum(self._array)}
+
+
+def open_source(image: Any) -> Source:
+    """Return what reads an image block by block.
+
+    Raises
+    ------
+    TypeError
+        If it is none of the arrays that can be read, and no path.
+    FileNotFoundError, ValueError
+        If there is no image at a path.
+    """
+    if isinstance(image, (str, Path)):
+        return _open_path(Path(image))
+    room = type(image).__module__.partition(".")[0]
+    if room == "dask" and hasattr(image, "__dask_graph__") and hasattr(image, "chunks"):
+        return DaskSource(_known(image))
+    if room == "zarr" and hasattr(image, "chunks"):
+        path = folder_of(image)
+        return ZarrSource(PathOpener(path) if path else Opened(image), "zarr", path)
+    if isinstance(image, np.ndarray):
+        return MemorySource(image)
+    message = (
+        "label_image must be an array of NumPy, Dask or Zarr, or the path of a Zarr, OME-Zarr or "
+        f"TIFF; got {type(image).__name__}. Convert it, for instance with dask.array.from_array."
+    )
+    raise TypeError(message)
+
+
+def _open_path(path: Path) -> ZarrSource:
+    if not path.exists():
+        message = f"label_image must be a path that exists; got {str(path)!r}. Correct it."
+        raise FileNotFoundError(message)
+    where = str(path.resolve())
+    if path.is_file():
+        return ZarrSource(TiffOpener(where), "path", where)
+    inner = str(find_image(path).path.resolve())
+    return ZarrSource(PathOpener(inner), "path", inner)
+
+
+def _known(array: Any) -> Any:
+    """Return a Dask array, or raise ValueError if the sizes of its chunks are not known."""
+    if any(np.isnan(side) for sides in array.chunks for side in sides):
+        message = (
+            "label_image must have chunks of known sizes; got unknown ones. "
+            "Call `.compute_chunk_sizes()` on it first."
+        )
+        raise ValueError(message)
+    return array

@@ -1,0 +1,207 @@
+"""What is done to one block: labeled and stored; compared with its neighbors; labeled for good."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from equilabel import neighborhood
+from equilabel.devices import fetch
+from equilabel.labeling import solve
+from equilabel.measuring import Request
+from equilabel.measuring.plan import make_plan
+
+from .arrayfiles import checksum, load_arrays, save_arrays
+from .checkpoints import Faces, Part
+from .faces import cut_faces, pairs_across
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
+    from equilabel.labeling.problem import Problem
+
+    from .blocks import Blocks
+    from .checkpoints import Checkpoints
+    from .outputs import Output
+
+CACHED = 2**26  # bytes of faces that a process keeps at hand
+
+
+class Rule(Protocol):
+    """How the pixels of a block become components."""
+
+    def problem(self, pixels: HostArray) -> Problem:
+        """Return what `solve` labels."""
+        ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is the same for all blocks of an image.
+
+    Attributes
+    ----------
+    blocks : Blocks
+    rule : Rule
+    connectivity : int
+    stacked : bool
+    periodic : tuple of bool
+        For each axis.
+    turned : bool
+        Whether the image is numbered column by column, as scikit-image numbers shape (M, N, 1).
+    sized : bool
+        Whether components are dropped by their size or place.
+    depth : int
+        Layers of labels that are stored at the ends of blocks.
+    saved : Checkpoints
+        The files of all blocks.
+    """
+
+    blocks: Blocks
+    rule: Rule
+    connectivity: int
+    stacked: bool
+    periodic: tuple[bool, ...]
+    turned: bool
+    sized: bool
+    depth: int
+    saved: Checkpoints
+
+
+class ChangedInputError(RuntimeError):
+    """An image that changed while it was labeled."""
+
+
+def label_block(job: Job, block: int, load: Callable[[], HostArray]) -> tuple[int, int]:
+    """Label a block by itself, and store what the others need to know of it.
+
+    Returns
+    -------
+    block, count : int
+    """
+    pixels = load()
+    problem = job.rule.problem(pixels)
+    axes = pixels.ndim
+    plan = make_plan(("num_pixels",), (), axes, job.stacked, True, first=True)
+    found = solve(problem, Request(plan, None, (1.0,) * (axes - job.stacked)), counted=True)
+    labels, counts = found.labels, found.counts
+    origin = np.array(job.blocks.origin(block), np.int64)
+    firsts, flat = _firsts(job, labels, counts, origin)
+    values = np.empty(0, pixels.dtype)
+    if problem.foreground.values:
+        values = fetch(problem.image).reshape(-1)[flat]
+    sizes = np.empty((0, 0), np.int64)
+    if job.sized:
+        spans = (counts.pixels[:, None], counts.begins + origin, counts.ends + origin)
+        sizes = np.concatenate(spans, axis=1)
+    ends = cut_faces(labels, job.blocks, block, job.periodic, job.stacked, job.depth)
+    part = Part(checksum(pixels), firsts, values, sizes)
+    job.saved.save_part(block, part, Faces(*ends, values))
+    return block, found.count
+
+
+def _firsts(
+    job: Job, labels: HostArray, counts: Any, origin: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first element of each component, in the whole image and in the block."""
+    shape = job.blocks.shape
+    if not job.turned:
+        flat = counts.first_pixels
+        places = np.stack(np.unravel_index(flat, labels.shape), axis=1) + origin
+        return places @ neighborhood.strides(shape), flat
+    turned = labels.swapaxes(-3, -2)
+    found, first = np.unique(turned, return_index=True)
+    places = np.stack(np.unravel_index(first[found > 0], turned.shape), axis=1)
+    places[:, [-3, -2]] = places[:, [-2, -3]]
+    flat = places @ neighborhood.strides(labels.shape)
+    places += origin
+    places[:, [-3, -2]] = places[:, [-2, -3]]
+    sides = (*shape[:-3], shape[-2], shape[-3], shape[-1])
+    return places @ neighborhood.strides(sides), flat
+
+
+def compare_blocks(job: Job, some: Sequence[int]) -> list[tuple[int, int, NDArray[np.int64]]]:
+    """Pair the components that touch, of some blocks and those that follow them."""
+    faces_of = FACES.reader(job.saved)
+    found = []
+    for block in some:
+        pairs = pairs_across(
+            block, job.blocks, faces_of, job.connectivity, job.stacked, job.periodic
+        )
+        found += [(block, other, both) for other, both in pairs]
+    return found
+
+
+def write_block(job: Job, block: int, load: Callable[[], HostArray], output: Output) -> int:
+    """Label a block again, write its final labels."""
+    pixels = load()
+    known = job.saved.part(block)
+    if checksum(pixels) != known.checksum:
+        message = (
+            "label_image must stay as it is until its labels are written; got other pixels in "
+            f"{job.blocks.slices(block)} than before. Remove what was begun, and run again."
+        )
+        raise ChangedInputError(message)
+    labels = solve(job.rule.problem(pixels)).labels
+    numbers = job.saved.numbers(block)
+    table = np.append(numbers.dtype.type(0), numbers).astype(output.dtype)
+    final = np.take(table, labels, mode="clip")
+    output.write(job.blocks.slices(block), final)
+    save_arrays(job.saved.path("done", block), (np.array([checksum(final)]),))
+    return block
+
+
+def is_written(job: Job, block: int, output: Output) -> bool:
+    """Return whether the final labels of a block are there, as they were written."""
+    try:
+        known = load_arrays(job.saved.path("done", block))[0]
+    except OSError:
+        return False
+    try:
+        return bool(checksum(output.read(job.blocks.slices(block))) == int(known[0]))
+    except Exception:
+        return False
+
+
+class FaceCache:
+    """Faces of blocks that were read last, of a few megabytes in all."""
+
+    def __init__(self, most: int = CACHED) -> None:
+        self._most, self._size, self._lock = most, 0, threading.Lock()
+        self._held: OrderedDict[tuple[Checkpoints, int], Faces] = OrderedDict()
+
+    def reader(self, saved: Checkpoints) -> Callable[[int], Faces]:
+        """Return a function that reads the faces of a block."""
+
+        def read(block: int) -> Faces:
+            key = (saved, block)
+            with self._lock:
+                if key in self._held:
+                    self._held.move_to_end(key)
+                    return self._held[key]
+            faces = saved.faces(block)
+            with self._lock:
+                if key not in self._held:
+                    self._held[key] = faces
+                    self._size += faces.nbytes
+                while self._size > self._most and len(self._held) > 1:
+                    self._size -= self._held.popitem(last=False)[1].nbytes
+            return faces
+
+        return read
+
+    def clear(self) -> None:
+        """Forget all faces."""
+        with self._lock:
+            self._held.clear()
+            self._size = 0
+
+
+FACES = FaceCache()

@@ -1,0 +1,129 @@
+"""The folder of an unfinished run: locked, with a manifest that says what it is for."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equilabel.storage.files import replacing
+from equilabel.storage.locks import lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MANIFEST, LOCK = "manifest.json", "lock"
+TRIES = 20  # a run that ends removes its folder while the next one opens it
+
+
+def folder_for(out: Path) -> Path:
+    """Return the folder in which a result is made that will be `out`."""
+    return out.with_name(f".{out.name}.unfinished")
+
+
+@contextmanager
+def temporary() -> Iterator[Path]:
+    """Make a folder for a run that cannot go on after it was killed; it is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="equilabel-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def unfinished(out: Path, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[Path]:
+    """Make or find the folder of a run, and lock it; it is removed when the run is complete.
+
+    Parameters
+    ----------
+    out : Path
+        What will be made.
+    manifest : mapping
+        Image, arguments and versions, as JSON.
+    resume : bool
+        Whether to go on with what an earlier run left. It has to have had the same manifest.
+
+    Raises
+    ------
+    RuntimeError
+        If another run makes the same result now.
+    ValueError
+        If an earlier run was for another image, or had other arguments.
+    OSError
+        If the folder cannot be written.
+    """
+    folder = folder_for(out)
+    descriptor = _locked(folder, out)
+    try:
+        if not (resume and (folder / MANIFEST).exists()):
+            _clear(folder)
+            with replacing(folder / MANIFEST) as file:
+                file.write_text(json.dumps(manifest, indent=1, sort_keys=True), "utf-8")
+        else:
+            known = json.loads((folder / MANIFEST).read_text("utf-8"))
+            check_manifest(known, manifest, str(out))
+        yield folder
+        _clear(folder)
+        if os.name != "nt":  # where open files cannot be removed
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+    if os.name == "nt":
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked(folder: Path, out: Path) -> int:
+    """Make a folder and lock the file in it that says so; return its descriptor."""
+    for _ in range(TRIES):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        except FileNotFoundError:  # the folder went with another run just now
+            continue
+        if not lock(descriptor):
+            os.close(descriptor)
+            break
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), (folder / LOCK).lstat()):
+                return descriptor
+        os.close(descriptor)
+    message = (
+        f"out must be made by one run at a time; got {str(out)!r}, which another run makes now. "
+        "Wait until it ends, or choose another path."
+    )
+    raise RuntimeError(message)
+
+
+def check_manifest(known: Mapping[str, Any], manifest: Mapping[str, Any], out: str) -> None:
+    """Raise ValueError if a run that is to go on was for something else."""
+    manifest = json.loads(json.dumps(manifest))
+    other = [key for key in manifest if known.get(key) != manifest[key]]
+    if other:
+        was = ", ".join(f"{key}={known.get(key)!r}" for key in other)
+        now = ", ".join(f"{key}={manifest[key]!r}" for key in other)
+        message = (
+            f"resume must go on with the image and arguments with which {out!r} was begun; got "
+            f"{now}, before {was}. Pass resume=False to begin again."
+        )
+        raise ValueError(message)
+
+
+def _clear(folder: Path) -> None:
+    """Remove everything but the lock: the manifest first, so that nothing half removed is used."""
+    with suppress(FileNotFoundError):
+        (folder / MANIFEST).unlink()
+    for leftover in folder.iterdir():
+        if leftover.name == LOCK:
+            continue
+        if leftover.is_dir() and not leftover.is_symlink():
+            shutil.rmtree(leftover)
+        else:
+            leftover.unlink()
+
+
+def new_token() -> str:
+    """Return a name for a run that no other has."""
+    return secrets.token_hex(8)

@@ -1,0 +1,156 @@
+"""OME-Zarr: where the pixels of an image are, and what its axes mean (NGFF 0.4 and 0.5)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .directories import refuse
+from .units import LENGTHS, positive, spelled
+
+LONGEST = 2**24  # bytes of a description that is read
+
+
+@dataclass(frozen=True)
+class ZarrImage:
+    """An array of a Zarr and, if it is an OME-Zarr, what its axes mean.
+
+    Attributes
+    ----------
+    path : Path
+        Folder of the array, of the full resolution.
+    group : Path, or None
+        Folder of the OME-Zarr.
+    axes : str
+        One letter of T, C, Z, Y, X for each axis; empty where they are not known.
+    spacing : dict of str to float
+        Pixel size along Z, Y and X where it is known.
+    unit : str
+        Of `spacing`; "" where it is unknown.
+    version : str
+        Of NGFF; "" for a plain Zarr.
+    """
+
+    path: Path
+    group: Path | None = None
+    axes: str = ""
+    spacing: dict[str, float] | None = None
+    unit: str = ""
+    version: str = ""
+
+
+def find_image(path: Path | str) -> ZarrImage:
+    """Find the array of full resolution at a path.
+
+    Parameters
+    ----------
+    path : path
+        An array of Zarr, an image of an OME-Zarr, or an OME-Zarr that holds one image, as
+        bioformats2raw writes it.
+
+    Raises
+    ------
+    UnreadableImageError
+        If there is neither, or its description is not one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> written = (folder / "zarr.json").write_text('{"node_type": "array", "zarr_format": 3}')
+    >>> find_image(folder).axes
+    ''
+    """
+    path = Path(path)
+    attributes = _attributes(path)
+    if attributes is None:
+        return ZarrImage(path)
+    ome = attributes.get("ome", attributes)
+    scales = ome.get("multiscales") if isinstance(ome, dict) else None
+    if not scales:
+        inner = path / "0"
+        if isinstance(ome, dict) and "bioformats2raw.layout" in ome and inner.is_dir():
+            return find_image(inner)
+        remedy = "Pass the folder of an array or of an image inside it."
+        refuse("be an array of Zarr or an image of OME-Zarr", f"a group at {str(path)!r}", remedy)
+    try:
+        return _described(path, scales[0], str(ome.get("version") or scales[0].get("version", "")))
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        refuse("have the description of an OME-Zarr", f"{error!r} at {str(path)!r}")
+
+
+def _described(path: Path, scales: dict[str, Any], version: str) -> ZarrImage:
+    """Read the description of an image."""
+    dataset = scales["datasets"][0]
+    inner = path.joinpath(*str(dataset["path"]).split("/"))
+    if path.resolve() not in inner.resolve().parents:
+        refuse("keep its arrays in its own folder", repr(dataset["path"]))
+    if _attributes(inner) is not None:
+        refuse("have an array at each path that it names", repr(dataset["path"]))
+    axes = scales.get("axes", [])
+    names = [str(axis["name"] if isinstance(axis, dict) else axis).upper() for axis in axes]
+    known = all(name in "TCZYX" and len(name) == 1 for name in names)
+    if not known or len(set(names)) < len(names):
+        return ZarrImage(inner, path, version=version)
+    scale = [1.0] * len(names)
+    for transform in (*dataset.get("coordinateTransformations", ()),):
+        if transform.get("type") == "scale":
+            scale = [float(step) for step in transform["scale"]]
+    for transform in scales.get("coordinateTransformations", ()):
+        if transform.get("type") == "scale":
+            scale = [a * float(b) for a, b in zip(scale, transform["scale"], strict=True)]
+    pairs = {name: (axis, step) for name, axis, step in zip(names, axes, scale, strict=True)}
+    lengths = {name: pair for name, pair in pairs.items() if name in "ZYX"}
+    units = {_unit(axis) for axis, _ in lengths.values()}
+    unit = units.pop() if len(units) == 1 else ""
+    spacing = {name: step for name, (_, step) in lengths.items() if positive(step)}
+    return ZarrImage(inner, path, "".join(names), spacing, unit, version)
+
+
+def _unit(axis: Any) -> str:
+    """Return the unit of an axis, or "" if it has none that is known."""
+    name = spelled(str(axis.get("unit", ""))) if isinstance(axis, dict) else ""
+    return name if name in LENGTHS else ""
+
+
+def _attributes(path: Path) -> dict[str, Any] | None:
+    """Return the attributes of a group, or None for an array.
+
+    Raises
+    ------
+    UnreadableImageError
+        If it is neither.
+    """
+    if (path / ".zarray").is_file():
+        return None
+    for name in ("zarr.json", ".zgroup"):
+        file = path / name
+        if file.is_file():
+            node = read_json(file)
+            if node.get("node_type") == "array":
+                return None
+            if name == "zarr.json":
+                found = node.get("attributes", {})
+            else:
+                file = path / ".zattrs"
+                found = read_json(file) if file.is_file() else {}
+            return found if isinstance(found, dict) else {}
+    remedy = "Pass the folder of an array of Zarr, or of an OME-Zarr."
+    refuse("be a Zarr", f"a folder without zarr.json or .zgroup, {str(path)!r}", remedy)
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """Read a description, or raise UnreadableImageError."""
+    if file.stat().st_size > LONGEST:
+        refuse(f"have descriptions of up to {LONGEST} bytes", f"{file.stat().st_size}")
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        refuse("have descriptions in JSON", f"{error} in {str(file)!r}")
+    if not isinstance(found, dict):
+        refuse(
+            "have descriptions that are JSON objects", f"{type(found).__name__} in {str(file)!r}"
+        )
+    return found
