@@ -39,11 +39,11 @@ class Passes(Protocol):
         ...
 
     def find_largest(self, parents: Array) -> Any:
-        """Return the root that most of a sample of vertices have."""
+        """Return the root that half of a sample of vertices have; -1 in its type if none."""
         ...
 
     def unite_rest(self, domain: Domain, parents: Array, largest: Any) -> None:
-        """Unite vertices that have another root with their other neighbors."""
+        """Unite vertices of other roots with other neighbors; all with smaller ones for -1."""
         ...
 
     def finish(self, parents: Array) -> Array:

@@ -9,7 +9,8 @@ still. So chains end, in the root of the set, whoever wins; and the root is the 
 from .atomics import compare_and_swap
 from .caching import inlined, njit
 
-FIRST = 2  # neighbors of each vertex that are looked at before all others
+FIRST = 2  # neighbors of each vertex that are united before all others
+FEW = 16  # ... among which the first parent is looked for
 
 
 @inlined
@@ -57,7 +58,7 @@ def point_at_smaller(offsets, neighbors, parents, begin, end):
     """
     for i in range(begin, end):
         parent = i
-        for k in range(offsets[i], min(offsets[i] + FIRST, offsets[i + 1])):
+        for k in range(offsets[i], min(offsets[i] + FEW, offsets[i + 1])):
             if neighbors[k] < i:
                 parent = neighbors[k]
                 break
@@ -101,9 +102,11 @@ def unite_other_arcs(offsets, neighbors, parents, largest, begin, end):
     ----------
     largest : int
         A root before this pass. An edge between a vertex below it and another is seen from there.
+        If it is -1, vertices are united with their smaller neighbors.
     """
     for i in range(begin, end):
         if parents[i] == largest:
             continue
         for k in range(offsets[i] + FIRST, offsets[i + 1]):
-            unite_shared(parents, parents.dtype.type(i), parents.dtype.type(neighbors[k]))
+            if largest >= 0 or neighbors[k] < i:
+                unite_shared(parents, parents.dtype.type(i), parents.dtype.type(neighbors[k]))

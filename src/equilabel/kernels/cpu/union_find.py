@@ -124,15 +124,15 @@ def unite_first(domain: Graph, parents: HostArray) -> None:
 
 
 def find_largest(parents: HostArray) -> int:
-    """Return the root that most of a sample of vertices have."""
+    """Return the root that half of a sample of vertices have or more; -1 if there is none."""
     spread = np.arange(SAMPLE, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     sample = parents[spread % np.uint64(parents.size)]
     roots, counts = np.unique(sample, return_counts=True)
-    return int(roots[counts.argmax()])
+    return int(roots[counts.argmax()]) if 2 * counts.max() >= SAMPLE else -1
 
 
 def unite_rest(domain: Graph, parents: HostArray, largest: int) -> None:
-    """Unite vertices that have another root with their other neighbors."""
+    """Unite vertices that have another root with their other neighbors; for -1, the smaller."""
     graph = domain.offsets, domain.neighbors, parents, largest
     threads.each(graph_unions.unite_other_arcs, [(*graph, *each) for each in _ranges(parents)])
 

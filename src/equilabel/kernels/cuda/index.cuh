@@ -21,3 +21,10 @@ __device__ inline Index thread_index()
 {
     return static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
+
+// The same where a thread has `batch` elements, this one the `b`th: a block has a stretch of them, and
+// neighbors in a warp are neighbors in memory.
+__device__ inline Index thread_index(int b, int batch)
+{
+    return (static_cast<Index>(blockIdx.x) * batch + b) * blockDim.x + threadIdx.x;
+}

@@ -6,6 +6,8 @@
 #include "neighbors.cuh"
 #include "union_find.cuh"
 
+constexpr int BATCH = 4;  // elements of a thread of `analyze`
+
 // Step (i): the label is the lowest neighbor, or the element itself.
 template <typename Pixel, int rank>
 __global__ void initialize(const Pixel* __restrict__ values, bool has_background, Pixel background,
@@ -28,13 +30,32 @@ __global__ void initialize(const Pixel* __restrict__ values, bool has_background
     labels[i] = label;
 }
 
-// Steps (ii) and (iv). A thread writes the end of its own chain, which no thread moves; others that
-// pass by find a shorter chain to the same end.
+// Steps (ii) and (iv). A thread writes the end of its own chains, which no thread moves; others that
+// pass by find a shorter chain to the same end. A few elements per thread climb at the same time: their reads overlap.
 template <typename Root>
 __global__ void analyze(Index size, Root* labels)
 {
-    const Index i = thread_index();
-    if (i < size && labels[i] >= 0) labels[i] = root_of(labels, static_cast<Root>(i));
+    Root label[BATCH], root[BATCH];
+#pragma unroll
+    for (int b = 0; b < BATCH; ++b) {
+        const Index i = thread_index(b, BATCH);
+        root[b] = label[b] = i < size ? labels[i] : static_cast<Root>(-1);
+    }
+    bool more = true;
+    while (more) {
+        Root above[BATCH];
+        more = false;
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) above[b] = root[b] < 0 ? root[b] : labels[root[b]];
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            more = more || above[b] != root[b];
+            root[b] = above[b];
+        }
+    }
+#pragma unroll
+    for (int b = 0; b < BATCH; ++b)
+        if (root[b] != label[b]) labels[thread_index(b, BATCH)] = root[b];
 }
 
 // Step (iii): unite every element with its residual list (Algorithm 1 is `unite_roots`).

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from equilabel.graphs import Graph
     from equilabel.grid import Grid
 
+BATCH = 4  # elements of a thread of `analyze`, as in komura.cu
+
 
 def initialize(domain: Grid | Bonds | Graph) -> cupy.ndarray:
     """Label every foreground element with its lowest neighbor, or itself."""
@@ -47,7 +49,8 @@ def initialize(domain: Grid | Bonds | Graph) -> cupy.ndarray:
 
 def analyze(labels: cupy.ndarray) -> None:
     """Point every element at the end of its chain of labels."""
-    launch(kernel("komura", f"analyze<{labels.dtype.str[1:]}>"), labels.size, labels.size, labels)
+    function = kernel("komura", f"analyze<{labels.dtype.str[1:]}>")
+    launch(function, -(-labels.size // BATCH), labels.size, labels)
 
 
 def reduce_labels(domain: Grid | Bonds | Graph, labels: cupy.ndarray) -> None:

@@ -6,38 +6,43 @@
 // without the lowest of them. Neither is stored.
 #include "union_find.cuh"
 
-// A lattice and one of its sites.
-template <typename Word, int rank>
+// A lattice and one of its sites; `Root` is wide enough for all flat indices.
+template <typename Word, int rank, typename Root>
 struct Site {
     const Word* __restrict__ open;
     const Index* __restrict__ shape;
     const Index* __restrict__ steps;
     const bool* __restrict__ periodic;
-    Index site, coordinates[rank];
+    Root site, coordinates[rank];
+    bool around;  // whether any axis is periodic: else no step forward leads to an earlier site
 
     __device__ Site(const Word* open, Index site, const Index* shape, const Index* steps,
                     const bool* periodic)
-        : open(open), shape(shape), steps(steps), periodic(periodic), site(site)
+        : open(open), shape(shape), steps(steps), periodic(periodic), site(static_cast<Root>(site))
     {
-        Index rest = site;
+        Root rest = this->site;
 #pragma unroll
         for (int axis = rank - 1; axis > 0; --axis) {
-            const Index above = rest / shape[axis];
-            coordinates[axis] = rest - above * shape[axis];
+            const Root side = static_cast<Root>(shape[axis]), above = rest / side;
+            coordinates[axis] = rest - above * side;
             rest = above;
         }
         coordinates[0] = rest;
+        around = false;
+#pragma unroll
+        for (int axis = 0; axis < rank; ++axis) around = around || periodic[axis];
     }
 
     // The site one step away, forward or backward; the site itself if that is outside.
-    __device__ Index beside(Index k, bool forward) const
+    __device__ Root beside(Index k, bool forward) const
     {
-        Index found = 0;
+        Root found = 0;
         bool inside = true;
 #pragma unroll
         for (int axis = 0; axis < rank; ++axis) {
-            const Index step = steps[k * rank + axis], side = shape[axis];
-            Index there = coordinates[axis] + (forward ? step : -step);
+            const Root step = static_cast<Root>(steps[k * rank + axis]);
+            const Root side = static_cast<Root>(shape[axis]);
+            Root there = coordinates[axis] + (forward ? step : -step);
             if (there < 0 || there >= side) {
                 inside = inside && periodic[axis];
                 there = there < 0 ? side - 1 : 0;
@@ -48,18 +53,24 @@ struct Site {
     }
 
     // The earlier site to which an open bond leads along step k, or the site itself.
-    __device__ Index earlier(Index k, bool forward) const
+    __device__ Root earlier(Index k, bool forward) const
     {
-        const Index other = beside(k, forward);
+        if (forward && !around) return site;
+        const Root other = beside(k, forward);
         if (other >= site) return site;
         return open[forward ? site : other] >> k & 1 ? other : site;
     }
 
-    // The lowest of all of them, or the site itself.
-    __device__ Index lowest(Index count) const
+    // The lowest of all of them, or the site itself, and how many there are.
+    __device__ Root lowest(Index count, int& earlier_sites) const
     {
-        Index found = site;
-        for (Index k = 0; k < count; ++k) found = min(found, min(earlier(k, true), earlier(k, false)));
+        Root found = site;
+        earlier_sites = 0;
+        for (Index k = 0; k < count; ++k) {
+            const Root one = earlier(k, true), other = earlier(k, false);
+            earlier_sites += (one != site) + (other != site);
+            found = min(found, min(one, other));
+        }
         return found;
     }
 };
@@ -72,8 +83,9 @@ __global__ void label_sites(const Word* __restrict__ open, Index size, const Ind
 {
     const Index i = thread_index();
     if (i >= size) return;
-    const Site<Word, rank> site(open, i, shape, steps, periodic);
-    labels[i] = static_cast<Root>(site.lowest(count));
+    const Site<Word, rank, Root> site(open, i, shape, steps, periodic);
+    int earlier_sites;
+    labels[i] = site.lowest(count, earlier_sites);
 }
 
 // Step (iii): unite every site with its residual list (Algorithm 1 is `unite_roots`). A site that is met
@@ -85,13 +97,14 @@ __global__ void unite_sites(const Word* __restrict__ open, Index size, const Ind
 {
     const Index i = thread_index();
     if (i >= size) return;
-    const Site<Word, rank> site(open, i, shape, steps, periodic);
-    const Index lowest = site.lowest(count);
+    const Site<Word, rank, Root> site(open, i, shape, steps, periodic);
+    int earlier_sites;
+    const Root self = static_cast<Root>(i), lowest = site.lowest(count, earlier_sites);
+    if (earlier_sites < 2) return;
     for (Index k = 0; k < count; ++k) {
         for (int way = 0; way < 2; ++way) {
-            const Index other = site.earlier(k, way == 0);
-            if (other != i && other != lowest)
-                unite_roots(labels, static_cast<Root>(i), static_cast<Root>(other));
+            const Root other = site.earlier(k, way == 0);
+            if (other != self && other != lowest) unite_roots(labels, self, other);
         }
     }
 }

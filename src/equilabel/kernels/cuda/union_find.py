@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cupy
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from equilabel.graphs import Graph
 
 SAMPLE = 1024  # threads of `find_largest`
-FEW, PIECE = 16, 2048  # as in union_find.cu: neighbors of a thread, and of a warp
+FEW, PIECE, BATCH, PAIR = 16, 2048, 4, 2  # as in union_find.cu
 BLOCKS = 2048  # that share the pieces of long lists
 
 
@@ -22,14 +22,14 @@ def initialize(domain: Graph) -> cupy.ndarray:
     size = domain.size
     parents = cupy.empty(size, cupy.uint32 if size < 2**32 else cupy.uint64)
     function = kernel("union_find", f"initialize<{_types(domain, parents)}>")
-    launch(function, size, domain.offsets, domain.neighbors, size, parents)
+    launch(function, -(-size // PAIR), domain.offsets, domain.neighbors, size, parents)
     return parents
 
 
 def compress(parents: cupy.ndarray) -> None:
     """Point every vertex at its root."""
     function = kernel("union_find", f"compress<{parents.dtype.str[1:]}>")
-    launch(function, parents.size, parents.size, parents)
+    launch(function, -(-parents.size // BATCH), parents.size, parents)
 
 
 def unite_first(domain: Graph, parents: cupy.ndarray) -> None:
@@ -40,7 +40,7 @@ def unite_first(domain: Graph, parents: cupy.ndarray) -> None:
 
 
 def find_largest(parents: cupy.ndarray) -> cupy.ndarray:
-    """Return the root that most of a sample of vertices have, on the device."""
+    """Return the root that half of a sample of vertices have or more, on the device; else -1."""
     largest = cupy.empty((), parents.dtype)
     function = kernel("union_find", f"find_largest<{parents.dtype.str[1:]}>")
     function((1,), (SAMPLE,), (parents, parents.size, largest))
@@ -49,37 +49,50 @@ def find_largest(parents: cupy.ndarray) -> cupy.ndarray:
 
 def unite_all(domain: Graph, parents: cupy.ndarray) -> None:
     """Unite every vertex with its smaller neighbors."""
-    _unite_lists(domain, parents, parents, "true")  # nothing is looked up in the largest
+    size, types = domain.size, _types(domain, parents)
+    pieces = _pieces(domain, FEW)
+    function = kernel("union_find", f"unite_all<{types}>")
+    arrays = domain.offsets, domain.neighbors, size, parents
+    launch(function, -(-size // PAIR), *arrays, *pieces)
+    _unite_pieces(domain, parents, 0, pieces)
 
 
 def unite_rest(domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray) -> None:
     """Unite vertices that have another root with their other neighbors."""
-    _unite_lists(domain, parents, largest, "false")
+    size, types = domain.size, _types(domain, parents)
+    pieces = _pieces(domain, PIECE)
+    function = kernel("union_find", f"unite_rest<{types}>")
+    launch(function, size, domain.offsets, domain.neighbors, size, parents, largest, *pieces)
+    _unite_pieces(domain, parents, largest, pieces)
 
 
-def _unite_lists(domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray, every: str) -> None:
-    """Unite vertices with neighbors, of short lists first, then of long ones in pieces."""
-    offsets, neighbors, size = domain.offsets, domain.neighbors, domain.size
-    types = _types(domain, parents)
-    most = neighbors.size // FEW + neighbors.size // PIECE + 1
-    pieces = (
-        cupy.empty(most, neighbors.dtype),
-        cupy.empty(most, offsets.dtype),
+def _pieces(domain: Graph, most: int) -> tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray]:
+    """Return room for the pieces of lists that are longer than `most`, and their number."""
+    pieces = domain.neighbors.size // most + domain.neighbors.size // PIECE + 1
+    return (
+        cupy.empty(pieces, domain.neighbors.dtype),
+        cupy.empty(pieces, domain.offsets.dtype),
         cupy.zeros((), cupy.uint64),
     )
-    function = kernel("union_find", f"unite_lists<{types}, {every}>")
-    launch(function, size, offsets, neighbors, size, parents, largest, *pieces)
-    function = kernel("union_find", f"unite_pieces<{types}>")
-    threads = min(BLOCKS * THREADS, 32 * most)
-    launch(function, threads, offsets, neighbors, parents, *pieces)
+
+
+def _unite_pieces(
+    domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray | int, pieces: tuple[Any, Any, Any]
+) -> None:
+    """Unite vertices with the pieces of their lists; with `largest` 0 all with smaller ones."""
+    function = kernel("union_find", f"unite_pieces<{_types(domain, parents)}>")
+    threads = min(BLOCKS * THREADS, 32 * pieces[0].size)
+    launch(function, threads, domain.offsets, domain.neighbors, parents, largest, *pieces)
 
 
 def finish(parents: cupy.ndarray) -> cupy.ndarray:
     """Return the root of every vertex."""
     roots = empty_roots(parents.size)
+    if roots.itemsize == parents.itemsize:
+        roots = parents.view(roots.dtype)
     types = f"{parents.dtype.str[1:]}, {roots.dtype.str[1:]}"
     function = kernel("union_find", f"finish<{types}>")
-    launch(function, parents.size, parents, parents.size, roots)
+    launch(function, -(-parents.size // BATCH), parents, parents.size, roots)
     return roots
 
 
