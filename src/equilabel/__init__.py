@@ -18,7 +18,7 @@ from .graphs import Graph
 from .labeling import Report, label, label_graph, measure
 from .measuring import PROPERTIES, regionprops_table
 from .methods import METHODS
-from .pipeline import Segmentation, segment
+from .pipeline import Segmentation, default_properties, segment
 from .simulation import PottsSimulation, swendsen_wang
 from .thresholding import binarize, smooth
 from .tracking import link_frames, track_overlaps
@@ -36,6 +36,7 @@ __all__ = [
     "Report",
     "Segmentation",
     "binarize",
+    "default_properties",
     "devices",
     "label",
     "label_chunked",

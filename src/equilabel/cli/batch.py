@@ -14,6 +14,7 @@ from .inputs import find
 from .jsonfiles import read_run
 from .names import expanded, quoted
 from .options import RefusedError
+from .pairs import find_pairs
 from .provenance import Provenance, differences, provenance
 from .records import RUN
 from .running import Run
@@ -29,13 +30,14 @@ def run(
     out: Path,
     options: Options,
     *,
+    image: str | None = None,
     recursive: bool = False,
     jobs: int = 1,
     time_limit: float | None = None,
     resume: bool = False,
     overwrite: bool = False,
 ) -> int:
-    """Label many images, and write their results and records to a folder.
+    """Label many images, or measure labels, and write their results and records to a folder.
 
     Parameters
     ----------
@@ -45,6 +47,8 @@ def run(
         Folder of the results; made if needed.
     options : Options
         What to do with each image.
+    image : str, optional
+        The image that labels are measured in, or a folder of images.
     recursive : bool
         Whether folders stand for everything below them.
     jobs : int
@@ -69,10 +73,13 @@ def run(
     _check(jobs, time_limit, resume, overwrite)
     _check_format(options.format)
     out = expanded(out)
-    inputs, skipped = find(words, out, recursive=recursive)
-    refuse_clashes(inputs)
+    if options.command == "measure":
+        inputs, skipped = find_pairs(words, image, out, recursive=recursive)
+    else:
+        inputs, skipped = find(words, out, recursive=recursive)
+    refuse_clashes(inputs, next(iter(options.endings().values())))
     with claimed(out) as place:
-        present = refuse_losses(out, inputs, replace=resume or overwrite)
+        present = refuse_losses(out, inputs, options, replace=resume or overwrite)
         made_with = provenance(options)
         if resume and (present or count_others(out, [item.name for item in inputs])):
             _refuse_difference(out, made_with)

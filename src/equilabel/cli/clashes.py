@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from .inputs import Input
 
 
-def refuse_clashes(inputs: Sequence[Input]) -> None:
+def refuse_clashes(inputs: Sequence[Input], ending: str = "_labels.tif") -> None:
     """Raise a RefusedError that names two inputs whose results would have one name.
 
-    Names that differ only in case or in how accents are encoded are one name on many disks.
+    `ending` is that of one of the results. Names that differ only in case or in how accents are
+    encoded are one name on many disks.
     """
     first: dict[str, Input] = {}
     for item in inputs:
@@ -29,7 +30,7 @@ def refuse_clashes(inputs: Sequence[Input]) -> None:
         if other is not item:
             message = (
                 f"inputs must have names of their own; got {quoted(other.path)} and "
-                f"{quoted(item.path)}, both for {quoted(item.name + '_labels.tif')}. "
+                f"{quoted(item.path)}, both for {quoted(item.name + ending)}. "
                 f"{_remedy(other.path, item.path)}"
             )
             raise RefusedError(message)

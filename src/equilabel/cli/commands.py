@@ -1,4 +1,4 @@
-"""The commands: `equilabel batch`, `equilabel label` and `equilabel devices`."""
+"""The commands: `equilabel batch`, `label`, `measure` and `devices`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from . import parameters as given
-from .sharing import OF_A_RUN, takes_options_of
+from .sharing import FOR_MEASURING, OF_A_RUN, takes_options_of
 from .typed import read_options
 
 app = typer.Typer(
@@ -156,6 +156,40 @@ def label(image: given.Image, out: given.OutHere = Path(), **options: Any) -> in
     from .single import run
 
     return run(image, out, read_options(options), overwrite=options["overwrite"])
+
+
+@app.command()
+@takes_options_of(batch, only=FOR_MEASURING)
+def measure(labels: given.Labels, out: given.Out, image: given.Under = None, **options: Any) -> int:
+    """Measure objects whose labels were made elsewhere: by Cellpose, StarDist or by hand.
+
+    LABELS are images in which each pixel has the number of its object, and the background has 0.
+    Objects keep their numbers, also where numbers are missing between them. With --image, the
+    tables have intensities, and overlays are drawn.
+
+    If --image is a folder, each file of labels is measured in the image of its name. Of the name
+    of the labels one of these endings is left out: `_labels`, `_label`, `_masks`, `_mask`,
+    `_cp_masks`, `_seg`, `_segmentation`; of the name of the image `_image` or `_img`. So
+    `cells_cp_masks.tif` belongs to `cells.tif`.
+
+    The results are those of `equilabel batch`, but for the label images.
+
+    For example:
+
+    ```
+    equilabel measure cells_masks.tif --image cells.tif --out measured
+    equilabel measure masks --image images --out measured --jobs 4
+    equilabel measure labels.tif --out measured --properties label,area,solidity
+    ```
+
+    Exit codes are those of `equilabel batch`.
+    """
+    from .batch import run
+
+    overlay = options["overlay"] and image is not None
+    others = ("recursive", "jobs", "time_limit", "resume", "overwrite")
+    chosen = read_options({**options, "overlay": overlay, "command": "measure"})
+    return run(labels, out, chosen, image=image, **{name: options[name] for name in others})
 
 
 @app.command()

@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING
 from equilabel.storage.files import flush_folder
 
 from .names import quoted
-from .options import ENDINGS, RefusedError
+from .options import RefusedError
 from .records import OBJECTS, RUN, STATE, SUMMARY, record_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from .inputs import Input
+    from .options import Options
 
 RECORD = "record.json"  # of an image whose results have not got their names yet
 
 
-def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[Path]:
+def refuse_losses(
+    out: Path, inputs: Sequence[Input], options: Options, *, replace: bool
+) -> list[Path]:
     """Raise RefusedError if a result would lie outside the folder, or replace an input or a result.
 
     Parameters
@@ -32,6 +35,8 @@ def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[
         The output folder.
     inputs : sequence of Input
         What will be read, and the names of its results.
+    options : Options
+        How the names of results end.
     replace : bool
         Whether earlier results may be replaced.
 
@@ -47,11 +52,12 @@ def refuse_losses(out: Path, inputs: Sequence[Input], *, replace: bool) -> list[
         With the first of the files concerned.
     """
     images = [item for item in inputs if not item.complaint]
-    sources = {os.path.realpath(item.path) for item in images}
+    files = [path for item in images for path in (item.path, item.image) if path is not None]
+    sources = set(map(os.path.realpath, files))
     root, real = os.path.realpath(out), cache(os.path.realpath)
     present: list[Path] = []
     for path in [
-        *(out / f"{item.name}{ending}" for item in images for ending in ENDINGS),
+        *(out / f"{item.name}{ending}" for item in images for ending in options.all_endings()),
         *(out / name for name in (SUMMARY, RUN, *OBJECTS)),
     ]:
         target = os.path.join(real(path.parent), path.name)  # noqa: PTH118 - as `realpath` says it
@@ -98,7 +104,7 @@ def _refuse_obstacles(out: Path) -> None:
             raise RefusedError(message)
 
 
-def settle(place: Path, out: Path, name: str, endings: Iterable[str]) -> None:
+def settle(place: Path, out: Path, name: str, options: Options) -> None:
     """Move the finished results of an image to their final names.
 
     Its record is moved last, and has their checksums: results are complete if they fit the
@@ -112,7 +118,7 @@ def settle(place: Path, out: Path, name: str, endings: Iterable[str]) -> None:
         The output folder.
     name : str
         What the names of the results begin with, below `out`.
-    endings : iterable of str
+    options : Options
         What they end in. Earlier results of the image that end otherwise are removed.
 
     Raises
@@ -120,12 +126,12 @@ def settle(place: Path, out: Path, name: str, endings: Iterable[str]) -> None:
     OSError
         If one cannot have its name.
     """
-    finals = [out / f"{name}{ending}" for ending in endings]
+    finals = [out / f"{name}{ending}" for ending in options.endings().values()]
     record = record_path(out, name)
     for final in (*finals, record):
         if final.is_dir() and not final.is_symlink():  # before any is moved
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(final))
-    for ending in ENDINGS:
+    for ending in options.all_endings():
         earlier = out / f"{name}{ending}"
         if earlier not in finals and not earlier.is_dir():
             with suppress(FileNotFoundError):

@@ -30,14 +30,19 @@ class Input:
         Of its results below the output folder, without their endings: "cells", "day1/cells".
     complaint : str
         Why there is nothing to read; empty for an image.
+    image : Path, optional
+        The image to measure in, where the input holds labels.
     """
 
     path: Path
     name: str = ""
     complaint: str = ""
+    image: Path | None = None
 
 
-def find(words: Sequence[str], out: Path, *, recursive: bool) -> tuple[list[Input], list[str]]:
+def find(
+    words: Sequence[str], out: Path, *, recursive: bool, labels: bool = False
+) -> tuple[list[Input], list[str]]:
     """Find images by the names of files and folders, and by patterns.
 
     Parameters
@@ -48,6 +53,8 @@ def find(words: Sequence[str], out: Path, *, recursive: bool) -> tuple[list[Inpu
         Folder of the results; the search does not go into it.
     recursive : bool
         Whether folders stand for everything below them; results then keep the subfolders.
+    labels : bool
+        Whether labels are looked for, so that none are left out.
 
     Returns
     -------
@@ -68,7 +75,8 @@ def find(words: Sequence[str], out: Path, *, recursive: bool) -> tuple[list[Inpu
     for word in words:
         for item in _behind(word, out, recursive):
             where = os.path.abspath(item.path)  # noqa: PTH100 - links stay
-            why = "" if item.complaint else _reason(item.path, named=item.path == expanded(word))
+            known = labels or item.complaint
+            why = "" if known else _reason(item.path, named=item.path == expanded(word))
             if why:
                 skipped.setdefault(where, (item.path, why))
             else:

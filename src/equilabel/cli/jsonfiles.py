@@ -148,7 +148,9 @@ def _outputs(value: object) -> bool:
 
 
 _FITTING: dict[str, Callable[[object], bool]] = {
-    **dict.fromkeys(("file", "name", "status", "axes", "unit", "error", "method", "device"), _text),
+    **dict.fromkeys(
+        ("file", "name", "status", "image", "axes", "unit", "error", "method", "device"), _text
+    ),
     **dict.fromkeys(("sha256", "fingerprint"), _text),
     **dict.fromkeys(("objects", "connectivity"), _count),
     **dict.fromkeys(("notes", "attempts"), _list_of(_text)),

@@ -16,10 +16,12 @@ from .errors import MEMORY, explain, is_memory, one_line
 from .folder import RECORD
 from .jsonfiles import write_record
 from .names import printable
-from .records import Record
+from .pixelsize import spacing_of, steps_of
+from .records import Record, describe_file
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from equilabel import Segmentation
     from equilabel.array_types import HostArray
@@ -49,6 +51,8 @@ class Job:
         The output folder, where an earlier run may have left them.
     resume : bool
         Whether they may be kept if nothing has changed.
+    image : Path, optional
+        The image to measure in, where `path` holds labels.
     attempts : tuple of str
         How earlier attempts of this run ended.
     """
@@ -59,6 +63,7 @@ class Job:
     place: Path
     out: Path
     resume: bool = False
+    image: Path | None = None
     attempts: tuple[str, ...] = ()
 
 
@@ -70,21 +75,32 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     started = perf_counter()
     names = printable(job.path), printable(job.name)
     print_, attempts = provenance.fingerprint, job.attempts
-    record = Record(*names, "failed", fingerprint=print_, attempts=attempts)
+    measured = "" if job.image is None else printable(job.image)
+    record = Record(*names, "failed", image=measured, fingerprint=print_, attempts=attempts)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            before = job.path.stat()
-            record = replace(record, sha256=sha256(job.path))
+            files = [path for path in (job.path, job.image) if path is not None]
+            before = [path.stat() for path in files]
+            record = replace(record, sha256=",".join(map(sha256, files)))
             if job.resume:
                 earlier = find_earlier(job.out, job.name, options.endings(), print_)
                 if earlier is not None and earlier.sha256 == record.sha256:
                     return replace(earlier, status="skipped", file=record.file)
-            image = read_tiff(job.path, series=options.series, memory_limit=options.memory_limit)
-            _same(before, job.path.stat())
+            image, *values = [
+                read_tiff(path, series=options.series, memory_limit=options.memory_limit)
+                for path in files
+            ]
+            _same(before, [path.stat() for path in files])
             shape = tuple(map(int, image.pixels.shape))
             record = replace(record, shape=shape, axes=image.axes, notes=image.notes)
-            record = _label(image, job, options, record)
+            if options.command == "measure":
+                from .measuring import measure_one
+
+                own = job.place / Path(job.name).name
+                record = measure_one(image, values, own, options, record)
+            else:
+                record = _label(image, job, options, record)
         except Exception as error:  # whatever it is, it costs one row
             record = _failed(job, record, error)
     said = [one_line(each.message) for each in caught if each.category in FOR_USERS]
@@ -106,8 +122,9 @@ def _failed(job: Job, record: Record, error: Exception) -> Record:
     return replace(record, status="failed", error=explain(error), attempts=attempts, outputs={})
 
 
-def _same(before: os.stat_result, after: os.stat_result) -> None:
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+def _same(before: Sequence[os.stat_result], after: Sequence[os.stat_result]) -> None:
+    """Raise ValueError if files have changed."""
+    if [(s.st_size, s.st_mtime_ns) for s in before] != [(s.st_size, s.st_mtime_ns) for s in after]:
         message = "image file must not change while it is read; got a new size or time. Run again."
         raise ValueError(message)
 
@@ -121,9 +138,9 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
 
     channel_axis, channel = find_channel(image, options.channel)
     axes = image.axes.replace("C", "")
-    spacing, unit = _spacing(image, options)
+    spacing, unit = spacing_of(image, options)
     stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
-    steps = _steps(axes[stacked:], spacing)
+    steps = steps_of(axes[stacked:], spacing)
     result = segment(
         image.pixels,
         **options.segment,
@@ -143,7 +160,7 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
     units = column_units(result.table, len(axes) - stacked, length)
     write_table(paths["table"], result.table, units=units if options.unit_row else None)
     _write(paths, result, shown, axes=axes, spacing=spacing, unit=unit, interval=image.interval)
-    outputs = {kind: _describe(path, job.name) for kind, path in paths.items()}
+    outputs = {kind: describe_file(path, job.name) for kind, path in paths.items()}
     outputs["table"]["units"] = units
     return replace(
         record,
@@ -174,17 +191,6 @@ def _notes_on_size(
     return ()
 
 
-def _describe(path: Path, name: str) -> dict[str, Any]:
-    """Return the name, the size and the checksum of a result."""
-    from equilabel.storage.files import sha256
-
-    return {
-        "file": printable(Path(name).with_name(path.name).as_posix()),
-        "bytes": path.stat().st_size,
-        "sha256": sha256(path),
-    }
-
-
 def _write(
     paths: dict[str, Path],
     result: Segmentation,
@@ -200,29 +206,6 @@ def _write(
     if "overlay" in paths:
         sides = [spacing.get(axis, 1.0) for axis in "YX"]
         write_overlay(paths["overlay"], shown, result.labels, spacing=sides)
-
-
-def _spacing(image: TiffImage, options: Options) -> tuple[dict[str, float], str]:
-    """Return the pixel size by axis, and its unit: those given, or those of the file."""
-    space = "".join(axis for axis in image.axes if axis in "ZYX")
-    unit = image.unit if options.unit is None else options.unit
-    if options.spacing is None:
-        return {axis: image.spacing[axis] for axis in space if axis in image.spacing}, unit
-    values = options.spacing if len(options.spacing) > 1 else options.spacing * len(space)
-    if len(values) != len(space):
-        message = (
-            f"--spacing must be 1 or {len(space)} numbers for axes {space!r}; got {len(values)}. "
-            "Pass one number for all axes, or leave it out to use that of the file."
-        )
-        raise ValueError(message)
-    return dict(zip(space, values, strict=True)), unit
-
-
-def _steps(axes: str, spacing: dict[str, float]) -> tuple[float, ...] | None:
-    """Return the spacing of axes in order, 1 for time; None if one of space has none."""
-    if any(axis != "T" and axis not in spacing for axis in axes):
-        return None
-    return tuple(spacing.get(axis, 1.0) for axis in axes)
 
 
 def _plain(value: Any) -> Any:

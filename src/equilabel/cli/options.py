@@ -37,6 +37,8 @@ class Options:
         Whether the second line of each table has the units of its columns.
     overlay : bool
         Whether to draw overlays.
+    command : {"batch", "measure"}
+        Whether objects are found in images, or labels are measured.
     memory_limit : int, optional
         Bytes an image may decode to; by default half of the free memory. Decides whether there
         are results, not what is in them, and so is none of the parameters.
@@ -51,12 +53,19 @@ class Options:
     format: str = "csv"
     unit_row: bool = False
     overlay: bool = True
+    command: str = "batch"
     memory_limit: int | None = None
 
     def endings(self) -> dict[str, str]:
         """Return how the names of the files written for an image end, by kind of file."""
-        endings = {"labels": LABELS, "table": f"_table.{self.format}"}
+        endings = {"table": f"_table.{self.format}"}
+        if self.command == "batch":
+            endings = {"labels": LABELS, **endings}
         return {**endings, "overlay": OVERLAY} if self.overlay else endings
+
+    def all_endings(self) -> tuple[str, ...]:
+        """Return how the names of all files end that this command could write for an image."""
+        return ENDINGS if self.command == "batch" else ENDINGS[1:]
 
     def parameters(self) -> dict[str, Any]:
         """Return all options that decide the results, by their names in Python."""

@@ -28,6 +28,23 @@ Out = Annotated[
 Image = Annotated[
     str, Argument(metavar="IMAGE", help="The image: a TIFF file.", show_default=False)
 ]
+Labels = Annotated[
+    list[str],
+    Argument(
+        metavar="LABELS...",
+        help="Images of labels: TIFF files, folders that contain them, or patterns.",
+        show_default=False,
+    ),
+]
+Under = Annotated[
+    str | None,
+    Option(
+        "--image",
+        metavar="IMAGE",
+        help="Image to measure intensities in, or the folder with the images of all LABELS. By "
+        "default sizes and shapes alone are measured.",
+    ),
+]
 OutHere = Annotated[
     Path,
     Option(

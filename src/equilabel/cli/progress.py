@@ -39,6 +39,8 @@ def describe(record: Record) -> str:
         return f"{record.file}: skipped, complete and unchanged ({_objects(record)})"
     if record.status == "interrupted":
         return f"{record.file}: interrupted"
+    if record.threshold is None:  # labels were measured
+        return f"{record.file}: {_objects(record)}, {record.seconds:.1f} s"
     threshold = record.threshold
     if isinstance(threshold, (tuple, list)):
         threshold = " to ".join(f"{value:.6g}" for value in threshold)
@@ -122,7 +124,8 @@ def close(
     count = dict.fromkeys(("done", "skipped", "failed", "interrupted"), 0)
     for record in records:
         count[record.status] += 1
-    parts = [f"{count['done']} labeled"]
+    done = "measured" if options.command == "measure" else "labeled"
+    parts = [f"{count['done']} {done}"]
     parts += [
         f"{count[word]} {word}" for word in ("skipped", "failed", "interrupted") if count[word]
     ]

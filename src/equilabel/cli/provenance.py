@@ -66,6 +66,9 @@ def differences(now: Provenance, then: Provenance) -> list[str]:
     for name in {**now.parameters, **then.parameters}:
         new, old = now.parameters.get(name), then.parameters.get(name)
         if new != old:
+            if name == "command":
+                found.append(f"`equilabel {new}` where it was `equilabel {old}`")
+                continue
             option = f"--{name.replace('_', '-')}"
             found.append(f"{_given(option, new)} where it was {_value(old)}")
     for name in {**now.versions, **then.versions}:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from equilabel.storage.files import sha256
 from equilabel.storage.table import write_table
+
+from .names import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,7 +30,10 @@ class Record:
     Attributes
     ----------
     file, name : str
-        The image, and its results below the output folder without their endings.
+        The image (or labels to measure), and its results below the output folder without their
+        endings.
+    image : str
+        The image that labels were measured in.
     status : {"done", "skipped", "failed", "interrupted"}
         "skipped": complete since an earlier run; the other columns are that run's.
     objects, threshold, shape, axes, spacing, unit
@@ -56,6 +63,7 @@ class Record:
     file: str
     name: str
     status: str
+    image: str = ""
     objects: int | None = None
     threshold: float | tuple[float, ...] | str | None = None
     shape: tuple[int, ...] = ()
@@ -85,6 +93,18 @@ def record_path(out: Path, name: str) -> Path:
     """Return the path of the record of an image whose results have a name."""
     digest = hashlib.sha256(os.fsencode(name)).hexdigest()
     return out / STATE / f"{digest[:32]}.json"
+
+
+def describe_file(path: Path, name: str) -> Facts:
+    """Return the name, the size and the checksum of a result, for the record.
+
+    `name` is that of the results of the image below the output folder, without their endings.
+    """
+    return {
+        "file": printable(PurePath(name).with_name(path.name).as_posix()),
+        "bytes": path.stat().st_size,
+        "sha256": sha256(path),
+    }
 
 
 def write_summary(path: Path, records: list[Record]) -> None:

@@ -127,7 +127,10 @@ class Run:
     def jobs(self) -> list[Job]:
         """List the images to label."""
         return [
-            Job(number, item.path, item.name, self.place / str(number), self.out, self.resume)
+            Job(
+                *(number, item.path, item.name, self.place / str(number), self.out, self.resume),
+                image=item.image,
+            )
             for number, item in enumerate(self.inputs)
             if not item.complaint
         ]
@@ -138,7 +141,7 @@ class Run:
             self.declare()
         if record.status == "done":
             try:
-                settle(job.place, self.out, job.name, self.options.endings().values())
+                settle(job.place, self.out, job.name, self.options)
             except OSError as error:
                 record = replace(record, status="failed", error=explain(error), outputs={})
         self.records[job.number] = record

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+FOR_MEASURING = (
+    *("properties", "format_", "unit_row", "spacing", "unit", "stacked", "series"),
+    *("recursive", "jobs", "time_limit", "memory_limit", "resume", "overwrite", "overlay"),
+)
 OF_A_RUN = ("recursive", "jobs", "time_limit", "resume")  # what one image does not need
 
 
 def takes_options_of(
-    other: Callable[..., Any], *, without: Collection[str] = ()
+    other: Callable[..., Any], *, without: Collection[str] = (), only: Collection[str] = ()
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the parameters of another command to those of a function.
 
@@ -22,6 +26,8 @@ def takes_options_of(
         The command that declares them.
     without : collection of str
         Those that the function does not take.
+    only : collection of str
+        Those that it takes; by default all.
 
     Returns
     -------
@@ -41,7 +47,11 @@ def takes_options_of(
         own = list(inspect.signature(function).parameters.values())[:-1]
         known = {*without, *(parameter.name for parameter in own)}
         theirs = inspect.signature(other).parameters.values()
-        added = [parameter for parameter in theirs if parameter.name not in known]
+        added = [
+            parameter
+            for parameter in theirs
+            if parameter.name not in known and (not only or parameter.name in only)
+        ]
         function.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
         function.__annotations__ = {each.name: each.annotation for each in (*own, *added)}
         return function

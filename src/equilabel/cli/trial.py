@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import explain, is_memory
 
 if TYPE_CHECKING:
+    from equilabel.array_types import HostArray
+
     from .options import Options
 
 # Images of the axes YX, ZYX, TYX, TZYX (a stack or not), each with whether it is a stack.
@@ -30,8 +32,6 @@ def check(options: Options) -> str:
     """
     import numpy as np
 
-    from equilabel import segment
-
     complaint = ""
     for shape, stacked in IMAGES:
         if options.stacked is not None and stacked != (options.stacked and len(shape) > 2):
@@ -45,7 +45,7 @@ def check(options: Options) -> str:
         spacing = steps * rank if len(steps) == 1 else steps
         try:
             with warnings.catch_warnings(action="ignore"):
-                segment(noise, **options.segment, stacked=stacked, spacing=spacing)
+                _try(noise, options, stacked=stacked, spacing=spacing)
         except Exception as error:
             if is_memory(error) or (isinstance(error, OSError) and error.errno in TEMPORARY):
                 return ""  # not due to the options: images will fail if it lasts
@@ -53,3 +53,16 @@ def check(options: Options) -> str:
         else:
             return ""
     return complaint
+
+
+def _try(noise: HostArray, options: Options, **given: Any) -> None:
+    if options.command == "measure":
+        from .measuring import measure_table
+
+        numbers, names = (noise > 110).astype(int), options.segment.get("properties")
+        values = noise if options.overlay else None  # overlays need an image, too
+        measure_table(numbers, values, names, given["spacing"], stacked=given["stacked"])
+        return
+    from equilabel import segment
+
+    segment(noise, **options.segment, **given)

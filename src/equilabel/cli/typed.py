@@ -52,7 +52,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
     """
     values = {name.rstrip("_"): value for name, value in given.items()}
     read = {name: READERS.get(name, _keep)(value) for name, value in values.items()}
-    own = {name: read[name] for name in FILES if name in read}
+    own = {name: read[name] for name in ("command", *FILES) if name in read}
     if "memory_limit" in values:
         jobs = values.get("jobs", 1)
         own["memory_limit"] = parsing.memory_limit(values["memory_limit"], jobs)

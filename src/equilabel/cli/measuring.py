@@ -1,0 +1,210 @@
+"""Measure the objects of labels that were made elsewhere, and write their table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel import PROPERTIES, default_properties, label, regionprops_table
+
+from .columns import PIXEL, column_units, summarize, summarize_frames
+from .pixelsize import spacing_of, steps_of
+from .records import describe_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from equilabel.array_types import HostArray
+    from equilabel.storage.tiff import TiffImage
+
+    from .options import Options
+    from .records import Record
+
+
+def measure_one(
+    labels: TiffImage, images: Sequence[TiffImage], stem: Path, options: Options, record: Record
+) -> Record:
+    """Measure the objects of labels, and write the results to the folder.
+
+    Parameters
+    ----------
+    labels : TiffImage
+        What was read from the file.
+    images : sequence of TiffImage
+        The image to measure in, or none.
+    stem : Path
+        What the names of results begin with, in a folder that is made.
+    options : Options
+        How to measure.
+    record : Record
+        To be completed.
+    """
+    from equilabel.storage.table import write_table
+
+    numbers, notes = whole_numbers(labels), record.notes
+    source, values = labels, None
+    for image in images:
+        values, notes = _beside(numbers, labels.axes, image), image.notes
+        known = image if image.spacing else labels
+        source = replace(known, axes=image.axes.replace("C", ""))
+    axes = source.axes
+    spacing, unit = spacing_of(source, options)
+    stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
+    steps = steps_of(axes[stacked:], spacing)
+    names = options.segment.get("properties")
+    table = measure_table(numbers, values, names, steps, stacked=stacked)
+    measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
+    units = column_units(table, len(axes) - stacked, unit if measured else PIXEL)
+    paths = {
+        kind: stem.with_name(f"{stem.name}{ending}") for kind, ending in options.endings().items()
+    }
+    stem.parent.mkdir()  # fails if the folder of the run has been removed, and with it the run
+    write_table(paths["table"], table, units=units if options.unit_row else None)
+    if "overlay" in paths and values is not None:
+        from equilabel.storage.overlay import write_overlay
+
+        shown = values if values.ndim == numbers.ndim else values[..., 0]
+        sides = [spacing.get(axis, 1.0) for axis in "YX"]
+        write_overlay(paths["overlay"], shown, numbers, spacing=sides)
+    outputs = {kind: describe_file(path, record.name) for kind, path in paths.items()}
+    outputs["table"]["units"] = units
+    return replace(
+        record,
+        status="done",
+        objects=len(table),
+        axes=axes,
+        spacing=measured,
+        unit=unit if measured else "",
+        notes=(*notes, *_notes_on_masks(numbers)),
+        device="cpu",
+        statistics=summarize(table),
+        frames=tuple(summarize_frames(table, numbers)) if stacked else (),
+        outputs=outputs,
+    )
+
+
+def whole_numbers(labels: TiffImage) -> HostArray:
+    """Return labels as integers, or raise ValueError."""
+    pixels = labels.pixels
+    if "C" in labels.axes:
+        count = pixels.shape[labels.axes.index("C")]
+        message = (
+            f"LABELS must have one number for each pixel; got {count} channels, as a picture in "
+            "colors has. Save the labels as TIFF of 16 or 32 bits."
+        )
+        raise ValueError(message)
+    if pixels.dtype.kind == "b":
+        message = (
+            "LABELS must have a number for each object; got a mask of 0 and 1. "
+            "Use `equilabel label` with --threshold 0.5 to find its objects."
+        )
+        raise ValueError(message)
+    if pixels.dtype.kind != "f":
+        return pixels
+    whole = np.isfinite(pixels) & (pixels == np.floor(pixels)) & (np.abs(pixels) < 2**53)
+    if not whole.all():
+        message = (
+            f"LABELS must be whole numbers; got {pixels[~whole].flat[0].item()!r}. "
+            "Pass the file of the labels, and the image with --image."
+        )
+        raise ValueError(message)
+    return pixels.astype(np.int64)
+
+
+def _beside(numbers: HostArray, axes: str, image: TiffImage) -> HostArray:
+    """Return an image of the shape of labels, with its channels last."""
+    values = image.pixels
+    if "C" in image.axes:
+        values = np.moveaxis(values, image.axes.index("C"), -1)
+    rank = len(image.axes.replace("C", ""))
+    if values.shape[:rank] != numbers.shape:
+        theirs, ours = (" x ".join(map(str, a.shape)) for a in (image.pixels, numbers))
+        message = (
+            f"--image must have the shape of the labels; got {theirs} ({image.axes}) for labels "
+            f"of {ours} ({axes}). Pass the image that the labels were made of."
+        )
+        raise ValueError(message)
+    return values
+
+
+def measure_table(
+    numbers: HostArray,
+    values: HostArray | None,
+    names: Sequence[str] | None,
+    steps: tuple[float, ...] | None,
+    *,
+    stacked: bool,
+) -> pd.DataFrame:
+    """Measure labels; of a stack each image by itself, as labels may go on from one to the next.
+
+    Parameters
+    ----------
+    numbers : array of int
+        Labels, with gaps or without.
+    values : array, optional
+        The image, with channels last.
+    names : sequence of str, optional
+        Properties; by default those of `segment`, without intensities where there is no image.
+    steps : tuple of float, optional
+        Pixel size along each spatial axis.
+    stacked : bool
+        Whether the first axis counts images.
+
+    Examples
+    --------
+    >>> numbers = np.array([[7, 7, 0], [0, 0, 3]])
+    >>> measure_table(numbers, None, ["label", "area"], None, stacked=False)
+       label  area
+    0      3   1.0
+    1      7   2.0
+    """
+    import pandas as pd
+
+    rank = numbers.ndim - stacked
+    if names is None:
+        every = default_properties(rank, steps or (1.0,) * rank, stacked)
+        names = [name for name in every if values is not None or not PROPERTIES[name].intensity]
+    blind = [name for name in names if name in PROPERTIES and PROPERTIES[name].intensity]
+    if blind and values is None:
+        message = (
+            f"--properties must not ask for intensities without --image; got {blind[0]!r}. "
+            "Pass --image, or leave it out."
+        )
+        raise ValueError(message)
+    if "frame" in names and not stacked:  # as `segment` says it
+        regionprops_table(numbers[:0], properties=("frame",))
+    wanted = [name for name in names if name != "frame"]
+    parts = []
+    for k in range(len(numbers)) if stacked else [...]:
+        under = None if values is None else values[k]
+        columns: dict[str, Any] = regionprops_table(
+            numbers[k], under, ["label", *wanted], spacing=steps
+        )
+        count = len(columns["label"])
+        own = {name: column for name, column in columns.items() if name.split("-")[0] in wanted}
+        part = pd.DataFrame(own, index=range(count))
+        if "frame" in names:
+            before = set(names[: names.index("frame")])
+            place = sum(name.split("-")[0] in before for name in own)
+            part.insert(place, "frame", np.full(count, k, np.int64))
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _notes_on_masks(numbers: HostArray) -> tuple[str, ...]:
+    """Return a note if all objects have one number, as in a mask; empty if not."""
+    most = int(numbers.max(initial=0))
+    if most == 0 or (numbers[numbers > 0] != most).any():
+        return ()
+    _, count = label(numbers > 0, return_num=True)
+    if count == 1:
+        return ()
+    return (
+        f"All labeled pixels have the number {most}, in {count} regions: if this is a mask, use "
+        "`equilabel label` to tell its objects apart.",
+    )

@@ -1,0 +1,179 @@
+"""`equilabel measure`: tables for labels that were made elsewhere."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from batches import names, picture, record, refused, sizes, summary, tiff
+from equilabel import regionprops_table
+from equilabel.cli import main
+from equilabel.storage.table import read_table
+
+LABELS = np.zeros((24, 32), np.uint16)
+LABELS[4:12, 4:10], LABELS[4:12, 14:20] = 7, 3
+
+
+def measure(*words):
+    return main(["measure", *map(str, words), "--out", "out"])
+
+
+def test_labels_of_batch_give_the_same_tables_again(here):
+    tiff("in/a.tif", picture(objects=3), ome=True, metadata={"axes": "YX", **sizes(0.5, 0.5)})
+    tiff(
+        "in/b.tif", np.stack([picture(), picture(objects=3)]), imagej=True, metadata={"axes": "TYX"}
+    )
+    main(["batch", "in", "--out", "first", "--threshold", "50"])
+    Path("masks").mkdir()
+    for name in "ab":
+        Path(f"first/{name}_labels.tif").rename(f"masks/{name}_labels.tif")
+    assert measure("masks", "--image", "in") == 0
+    for name in "ab":
+        before, after = (Path(out, f"{name}_table.csv").read_text() for out in ("first", "out"))
+        rows = [line.split(",") for line in (before + after).splitlines()]
+        assert len({len(row) for row in rows}) == 1
+        assert after == before
+        assert (
+            Path(f"first/{name}_overlay.png").read_bytes()
+            == Path(f"out/{name}_overlay.png").read_bytes()
+        )
+    assert summary()["masks/a_labels.tif"]["unit"] == "µm"
+    assert not list(Path("out").glob("*_labels.tif"))
+
+
+def test_numbers_are_kept_and_intensities_need_an_image(here):
+    tiff("a_masks.tif", LABELS)
+    tiff("a.tif", picture())
+    assert measure("a_masks.tif") == 0
+    table = read_table("out/a_table.csv")
+    assert table["label"].tolist() == [3, 7]
+    assert not [name for name in table if name.startswith("intensity")]
+    assert names() == ["a_table.csv", "objects.csv", "run.json", "summary.csv"]
+    assert measure("a_masks.tif", "--image", "a.tif", "--overwrite") == 0
+    assert read_table("out/a_table.csv")["intensity_mean"].tolist() == [200, 200]
+    assert record()["files"][0]["image"] == "a.tif"
+
+
+@pytest.mark.parametrize(
+    ("mask", "image"),
+    [
+        ("masks/a.tif", "images/a.tif"),
+        ("masks/a_cp_masks.tif", "images/a.tif"),
+        ("masks/a_masks.tif", "images/a_img.tif"),
+        ("masks/a_img_label.tif", "images/a_img.tif"),
+        ("both/a_seg.tif", "both/a.tif"),
+        ("masks/a\n_mask.tif", "images/a\n.tif"),
+        ("masks/day1/A_Labels.TIF", "images/day1/A.tif"),
+    ],
+)
+def test_pairs_are_found_by_name(here, mask, image):
+    tiff(mask, LABELS)
+    tiff(image, picture(), resolution=(4, 4), imagej=True, metadata={"unit": "um"})
+    words = [mask.split("/")[0], "--image", image.split("/")[0], "--recursive"]
+    assert measure(*words) == 0
+    (entry,) = record()["files"]
+    assert [entry["file"], entry["image"]] == [name.replace("\n", "\\n") for name in (mask, image)]
+    assert (entry["status"], entry["unit"]) == ("done", "µm")
+
+
+def test_labels_without_an_image_or_with_two_cost_their_row(here):
+    for name in ("a", "b", "c"):
+        tiff(f"masks/{name}.tif", LABELS)
+    tiff("images/a.tif")
+    tiff("images/b.tif")
+    tiff("images/b_img.tif")
+    Path("images/b.tif").rename("images/b_image.tif")
+    assert measure("masks", "--image", "images") == 1
+    rows = summary()
+    assert [row["status"] for row in rows.values()] == ["done", "failed", "failed"]
+    assert "got 'b_image.tif' and 'b_img.tif' in 'images'" in rows["masks/b.tif"]["error"]
+    assert "got none for 'c' in 'images'" in rows["masks/c.tif"]["error"]
+
+
+def test_a_tracked_object_has_a_row_for_each_frame(here):
+    movie = np.stack([LABELS, np.roll(LABELS, 3, axis=0), LABELS * (LABELS == 3)])
+    tiff("a.tif", movie, imagej=True, metadata={"axes": "TYX"})
+    assert measure("a.tif", "--properties", "label,frame,area,centroid") == 0
+    table = read_table("out/a_table.csv")
+    assert list(table) == ["label", "frame", "area", "centroid-0", "centroid-1"]
+    assert table["frame"].tolist() == [0, 0, 1, 1, 2]
+    assert table["label"].tolist() == [3, 7, 3, 7, 3]
+    for k, frame in enumerate(movie):
+        alone = regionprops_table(frame, properties=("centroid",))["centroid-0"]
+        assert table["centroid-0"][table["frame"] == k].tolist() == alone.tolist()
+
+
+def test_shapes_have_to_agree(here):
+    tiff("a_masks.tif", LABELS)
+    tiff("a.tif", picture((24, 30)))
+    assert measure("a_masks.tif", "--image", "a.tif") == 1
+    assert "got 24 x 30 (YX) for labels of 24 x 32 (YX)" in summary()["a_masks.tif"]["error"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "axes", "said"),
+    [
+        (LABELS / 2, "YX", "LABELS must be whole numbers; got 3.5"),
+        (np.stack([LABELS] * 3), "CYX", "got 3 channels"),
+        (LABELS > 0, "YX", "Use `equilabel label` with --threshold 0.5"),
+        (LABELS.astype(np.int16) - 1, "YX", "negative"),
+    ],
+)
+def test_what_are_no_labels_is_refused(here, labels, axes, said):
+    tiff("a.tif", labels, metadata={"axes": axes}, photometric="minisblack")
+    assert measure("a.tif") == 1
+    assert said in summary()["a.tif"]["error"]
+
+
+def test_the_remedy_for_a_mask_works_and_one_of_255_is_noticed(here):
+    tiff("mask.tif", LABELS > 0)
+    assert main(["label", "mask.tif", "--threshold", "0.5"]) == 0
+    assert len(read_table("mask_table.csv")) == 2
+    tiff("white.tif", np.where(LABELS, 255, 0).astype(np.uint8))
+    assert measure("white.tif") == 0
+    assert "the number 255, in 2 regions: if this is a mask" in summary()["white.tif"]["notes"]
+
+
+def test_whole_floats_are_labels(here):
+    tiff("a.tif", LABELS.astype(np.float32))
+    assert measure("a.tif", "--properties", "label,area") == 0
+    assert read_table("out/a_table.csv")["label"].tolist() == [3, 7]
+
+
+def test_a_run_is_resumed_unless_the_image_has_changed(here):
+    tiff("a_masks.tif", LABELS)
+    tiff("a.tif", picture())
+    words = ["a_masks.tif", "--image", "a.tif"]
+    measure(*words)
+    assert measure(*words, "--resume") == 0
+    assert summary()["a_masks.tif"]["status"] == "skipped"
+    tiff("a.tif", picture(objects=1))
+    assert measure(*words, "--resume") == 0
+    assert summary()["a_masks.tif"]["status"] == "done"
+
+
+def test_results_of_batch_are_not_mixed_with_those_of_measure(here, capsys):
+    tiff("a.tif", LABELS)
+    assert main(["batch", "a.tif", "--out", "out", "--no-overlay"]) == 0
+    capsys.readouterr()
+    assert measure("a.tif", "--resume") == 2
+    assert "`equilabel measure` where it was `equilabel batch`" in capsys.readouterr().err
+    assert measure("a.tif", "--overwrite") == 0
+    assert Path("out/a_labels.tif").exists()  # it may be what is measured next
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["masks", "--image", "masks/a.tif"], "--image must be a folder for 2 files of labels"),
+        (["masks", "--image", "none"], "--image must be a file or a folder; got 'none', nothing."),
+        (["masks", "--image", "masks"], "LABELS must end in one of"),
+        (["masks", "--properties", "intensity_mean"], "got 'intensity_mean'. Pass --image, or"),
+        (["masks", "--properties", "beauty"], "beauty"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(here, capsys, words, said):
+    tiff("masks/a.tif", LABELS)
+    tiff("masks/b.tif", LABELS)
+    assert said in refused(capsys, "measure", *words, "--out", "out")
+    assert not Path("out").exists()
