@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 from scipy import ndimage
 
+from equilabel.storage.numbers import draw_numbers
 from equilabel.storage.overlay import BRIGHTEST, GAMMA, GAP, LONGEST, PALETTE, write_overlay
 from pictures import pictures
 
@@ -14,8 +15,8 @@ NUCLEI = pictures(
 LEVELS = {"nuclei_2d": 418, "blobs": 0}  # of the others, 50
 
 
-def drawn(folder, image, labels, **options):
-    write_overlay(folder / "o.png", image, labels, **options)
+def drawn(folder, image, labels, *, numbered=False, **options):
+    write_overlay(folder / "o.png", image, labels, numbered=numbered, **options)
     with Image.open(folder / "o.png") as picture:
         return np.asarray(picture)
 
@@ -213,3 +214,70 @@ def test_nuclei_of_pictures_are_all_outlined(tmp_path, path):
     factor = picture.shape[0] // image.shape[0]
     outlined = np.kron(labels, np.ones((factor, factor), int))[colored(picture)]
     assert set(outlined) == set(range(1, count + 1))
+
+
+# --------------------------------------------------------------------------------------- numbers
+
+
+def test_a_picture_is_numbered_unless_told_otherwise(tmp_path, square):
+    plain = drawn(tmp_path, *square)
+    write_overlay(tmp_path / "n.png", *square)
+    with Image.open(tmp_path / "n.png") as picture:
+        changed = (np.asarray(picture) != plain).any(axis=2)
+    assert 50 < changed.sum() < 400
+    assert changed[200:400, 480:680].sum() == changed.sum()  # within the square
+
+
+def lettered(labels, **options):
+    """Return the pixels of a picture that numbers change."""
+    gray = np.full((*labels.shape, 3), 99, np.uint8)
+    colors = []
+
+    def color_of(each):
+        colors.extend(each.tolist())
+        return np.full((len(each), 3), 255, np.uint8)
+
+    drawn = draw_numbers(gray, labels, color_of, **options)
+    return (drawn != gray).any(axis=2), colors
+
+
+def test_every_object_with_room_has_its_number_inside():
+    labels = np.zeros((120, 300), np.int32)
+    boxes = [(slice(10, 50), slice(10 + 70 * k, 60 + 70 * k)) for k in range(4)]
+    for number, box in enumerate(boxes):
+        labels[box] = number + 1
+    marks, numbers = lettered(labels)
+    assert sorted(numbers) == [1, 2, 3, 4]
+    assert not marks[labels == 0].any()
+    assert all(marks[box].any() for box in boxes)
+
+
+def test_a_number_lies_beside_an_object_that_it_would_hide():
+    labels = np.zeros((60, 90), np.int32)
+    labels[30:34, 30:34] = 7
+    marks, numbers = lettered(labels)
+    assert numbers == [7]
+    assert not marks[labels == 7].any()
+    assert marks[:, 34:60].any()
+    labels[20:45, 36:80] = 8  # no room on the right: on the left
+    marks, numbers = lettered(labels)
+    assert sorted(numbers) == [7, 8]
+    assert marks[:, :30].any()
+
+
+def test_numbers_without_room_are_left_out_and_the_largest_come_first():
+    labels = np.arange(1, 401, dtype=np.int32).reshape(20, 20).repeat(4, 0).repeat(4, 1)
+    labels[20:60, 20:60] = 500
+    assert lettered(labels)[1] == [500]
+    assert lettered(labels, kept_free=(80, 80))[1] == []
+
+
+def test_objects_at_the_border_have_numbers_that_are_whole():
+    labels = np.zeros((80, 80), np.int32)
+    labels[:17, 30:60], labels[40:75, 72:] = 1111, 22
+    marks, numbers = lettered(labels)
+    assert sorted(numbers) == [22, 1111]
+    assert marks[:17, 30:60].any()
+    assert marks[40:75, 40:].any()
+    assert lettered(np.ones((40, 40), np.int32))[1] == [1]
+    assert lettered(np.ones((4, 4), np.int32))[1] == []

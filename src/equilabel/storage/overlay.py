@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .files import replacing
+from .numbers import draw_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 LONGEST = 2048  # pixels of the picture's longer side, at most
 GOOD = 1200  # small images are enlarged to about this
+CAPTION = 28, 110  # pixels for the caption of a plane
 GAP = 6  # pixels between the planes of a montage
 BRIGHTEST = 215  # gray of the brightest pixels: outlines outshine it
 GAMMA = 0.7  # below 1 shows dim objects beside bright ones
@@ -48,14 +50,15 @@ def write_overlay(
     labels: NDArray[np.integer],
     *,
     spacing: Sequence[float] | None = None,
+    numbered: bool = True,
 ) -> None:
-    """Write a PNG of an image with the outlines of its objects.
+    """Write a PNG of an image with the outlines of its objects, and their numbers.
 
     Gray runs from the 0.5th to the 99.8th percentile of the pixels shown, and dim ones are
     lifted. Large images are
     reduced by whole blocks to at most 2048 pixels (gray by the mean, labels by the maximum, so
     that no object is lost), small ones enlarged by a whole factor. Outlines lie inside their
-    objects; objects next to each other differ in color.
+    objects; objects next to each other differ in color. Numbers are drawn where they can be read.
 
     Parameters
     ----------
@@ -68,6 +71,8 @@ def write_overlay(
     spacing : sequence of float, optional
         Distance of elements along each axis, or along the last ones. Rows or columns are
         repeated to bring Y and X near their true proportion.
+    numbered : bool
+        Whether numbers are drawn.
 
     Raises
     ------
@@ -93,12 +98,14 @@ def write_overlay(
         message = f"image must have at least two axes and one element; got shape {image.shape}."
         raise ValueError(message)
     with np.errstate(invalid="ignore", over="ignore"):  # infinities are drawn too
-        picture = _draw(image, labels, _proportions(spacing))
+        picture = _draw(image, labels, _proportions(spacing), numbered=numbered)
     with replacing(Path(path)) as unfinished:
         Image.fromarray(picture).save(unfinished, format="PNG")
 
 
-def _draw(image: HostArray, labels: HostArray, repeat: tuple[int, int]) -> NDArray[np.uint8]:
+def _draw(
+    image: HostArray, labels: HostArray, repeat: tuple[int, int], *, numbered: bool
+) -> NDArray[np.uint8]:
     """Draw the chosen planes side by side; `repeat` makes their elements about square."""
     height, width = image.shape[-2] * repeat[0], image.shape[-1] * repeat[1]
     chosen, columns = _planes(image.shape[:-2], height / width)
@@ -114,12 +121,18 @@ def _draw(image: HostArray, labels: HostArray, repeat: tuple[int, int]) -> NDArr
     grays = [_blocks(np.add, image[index], step, np.float32) for index in chosen]
     planes = [_blocks(np.maximum, labels[index], step, labels.dtype) for index in chosen]
     shades, known, colors = _shades(grays), *_colors(planes)
-    panels = []
+    panels, corner = [], CAPTION if len(chosen) > 1 else (0, 0)
+
+    def color_of(numbers: HostArray) -> NDArray[np.uint8]:
+        return PALETTE[_lookup(numbers, known, colors)]
+
     for shade, plane in zip(shades, planes, strict=True):
         panel = np.repeat(_enlarge(shade, factor, repeat)[..., None], 3, axis=2)
         plane = _enlarge(plane, factor, repeat)
         edge = _edges(plane, min(4, (factor + 1) // 2))
-        panel[edge] = PALETTE[_lookup(plane[edge], known, colors)]
+        panel[edge] = color_of(plane[edge])
+        if numbered:
+            panel = draw_numbers(panel, plane, color_of, kept_free=corner)
         panels.append(panel)
     if len(panels) == 1:
         return panels[0]
