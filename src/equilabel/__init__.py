@@ -1,10 +1,11 @@
 """Fast connected-component labeling and measurement for scientific images.
 
 Use `label` and `regionprops_table` in place of scikit-image's, `measure` for a table without an
-image of labels, `segment` for the whole way from an image to labels and a table, `label_graph` for
-a `Graph` or `Bonds`, such as `lattices` makes, and `devices` to see what the work can run on;
-`PROPERTIES` lists what can be measured. `swendsen_wang` and `PottsSimulation` simulate spins on
-lattices by their clusters. Heavy libraries are loaded when they are first needed.
+image of labels, `split_touching` for objects that touch, `segment` for the whole way from an image
+to labels and a table, `label_graph` for a `Graph` or `Bonds`, such as `lattices` makes, and
+`devices` to see what the work can run on; `PROPERTIES` lists what can be measured. `swendsen_wang`
+and `PottsSimulation` simulate spins on lattices by their clusters. Heavy libraries are loaded when
+they are first needed.
 """
 
 from . import starting as _starting  # noqa: F401 - first: what Ctrl-C does
@@ -13,6 +14,7 @@ from . import starting as _starting  # noqa: F401 - first: what Ctrl-C does
 from . import lattices
 from .bonds import Bonds
 from .chunked import label_chunked
+from .cleanup import split_touching
 from .devices import DeviceMemoryError, DeviceUnavailableError, devices
 from .graphs import Graph
 from .labeling import Report, label, label_graph, measure
@@ -47,6 +49,7 @@ __all__ = [
     "regionprops_table",
     "segment",
     "smooth",
+    "split_touching",
     "swendsen_wang",
     "track_overlaps",
 ]

@@ -1,4 +1,4 @@
-"""Clean-up of a mask and of its components: fill holes, drop small, large and border objects."""
+"""Which components are kept: small, large and border objects are dropped."""
 
 from __future__ import annotations
 
@@ -6,46 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .devices import is_on_cuda, library, resolve
-from .labeling import label
+from equilabel.devices import is_on_cuda, library
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
-
-    from .measuring import Counts
-
-
-def fill_holes(mask: NDArray[np.bool_], *, stacked: bool = False) -> NDArray[np.bool_]:
-    """Fill the holes of a mask: background that does not reach the border across faces.
-
-    Parameters
-    ----------
-    mask : (M, N[, ...]) array of bool
-    stacked : bool
-        Whether the first axis counts independent images.
-
-    Returns
-    -------
-    array of bool
-        As `scipy.ndimage.binary_fill_holes` returns it for each image.
-
-    Examples
-    --------
-    >>> ring = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]], dtype=bool)
-    >>> bool(fill_holes(ring).all())
-    True
-    """
-    where = resolve("auto", mask)  # the mask stays where it is
-    gaps, count = label(~mask, return_num=True, connectivity=1, stacked=stacked, device=where)
-    is_hole = library(gaps).ones(count + 1, dtype=bool)
-    is_hole[0] = False
-    for axis in range(int(stacked), mask.ndim):
-        for end in (0, -1):
-            is_hole[np.take(gaps, end, axis=axis) if mask.shape[axis] else 0] = False
-    filled: NDArray[np.bool_] = mask | is_hole[gaps]
-    return filled
+    from equilabel.measuring import Counts
 
 
 def select_components(

@@ -1,0 +1,193 @@
+"""Objects that touch: parted at their necks, and nothing else."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equilabel import label, split_touching
+from equilabel.cleanup import necks, splitting
+from equilabel.cleanup.necks import split_component
+from equilabel.samples.nuclei import nuclei_mask
+
+Y, X = np.mgrid[:120, :120].astype(float)
+
+
+def disk(y, x, radius, shape=(120, 120)):
+    return (Y[: shape[0], : shape[1]] - y) ** 2 + (X[: shape[0], : shape[1]] - x) ** 2 <= radius**2
+
+
+def turned(angle, y=60.3, x=59.6):
+    """Return coordinates along an axis, and across it."""
+    along = (Y - y) * np.sin(angle) + (X - x) * np.cos(angle)
+    return along, (Y - y) * np.cos(angle) - (X - x) * np.sin(angle)
+
+
+def balls(centers, radius, shape, steps=(1, 1, 1)):
+    grid = np.indices(shape).T * steps
+    return np.any([((grid - c) ** 2).sum(-1) <= radius**2 for c in centers], axis=0).T
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.floats(9, 20),
+    st.floats(0.4, 1),
+    st.floats(0, np.pi),
+    st.floats(0, 0.7),
+    st.floats(-0.5, 0.5),
+)
+def test_two_disks_with_a_clear_neck_are_parted(radius, share, angle, width, shift):
+    small = radius * share
+    neck = width * small
+    apart = np.sqrt(radius**2 - neck**2) + np.sqrt(small**2 - neck**2)
+    y, x = 45 + shift, 45 - shift
+    mask = disk(y, x, radius) | disk(y + apart * np.sin(angle), x + apart * np.cos(angle), small)
+    parts = split_touching(mask)
+    if small - neck > 2.5:
+        assert parts.max() == 2
+    assert ((parts > 0) == mask).all()
+
+
+@pytest.mark.parametrize("width", [1, 2, 2.6, 3.4, 5.3, 8, 15])
+def test_rods_rings_spirals_and_ells_stay_whole(width):
+    for angle in (0, 0.1, 0.45, np.pi / 4, 1.3):
+        along, across = turned(angle)
+        radius = np.hypot(along, across)
+        turns = radius / (2 * width + 4) - np.arctan2(across, along) / (2 * np.pi)
+        inner = np.abs(along + 10) <= width / 2, np.abs(across + 10) <= width / 2
+        end = (np.minimum(along, across) >= -10 - width / 2) & (np.maximum(along, across) < 30)
+        for shape in (
+            (np.abs(along) <= 40) & (np.abs(across) <= width / 2),
+            np.abs(radius - 30) <= width / 2,
+            (np.abs(turns - np.rint(turns)) * (2 * width + 4) <= width / 2) & (radius < 50),
+            (inner[0] | inner[1]) & end,
+            (along / 40) ** 2 + (across / (width / 2 + 1)) ** 2 <= 1,
+        ):
+            assert np.array_equal(split_touching(shape, tolerance=1), label(shape))
+
+
+def test_the_default_keeps_rods_and_large_rings_whole():
+    for angle in np.linspace(0, np.pi, 12):
+        for width in (2, 3, 4, 7.5):
+            along, across = turned(angle)
+            rod = (np.abs(along) <= 45) & (np.abs(across) <= width / 2)
+            assert split_touching(rod).max() == label(rod).max()
+            ring = np.abs(np.hypot(along, across) - 35) <= width / 2
+            assert split_touching(ring).max() == label(ring).max()
+
+
+def test_equal_disks_without_a_neck_are_one_object():
+    """`skimage.morphology.h_maxima` finds two seeds here: both ends have the greatest distance."""
+    mask = disk(60, 50, 15) | disk(60, 51, 15)
+    mask[75, 50:52] = True
+    assert split_component(mask, 0.8, (1, 1), 2) is None
+
+
+def test_seeds_are_the_same_whichever_way_they_are_found(monkeypatch):
+    mask = nuclei_mask((200, 200))
+    for tolerance in (0.3, 0.8, 2):
+        found = []
+        for rounds in (0, 12, 1000):
+            monkeypatch.setattr(necks, "ROUNDS", rounds)
+            found.append(split_component(mask, tolerance, (1, 1), 2))
+        for parts in found[1:]:
+            pairs = set(zip(parts.flat, found[0].flat, strict=True))
+            assert len(pairs) == parts.max() + 1 == found[0].max() + 1
+
+
+def test_disks_that_share_a_pixel_or_a_corner_are_parted():
+    shared = np.zeros((9, 17), bool)
+    shared[:, :9] = shared[:, 8:] = disk(4, 4, 4, (9, 9))
+    shared[4, 8] = True
+    corner = np.zeros((14, 14), bool)
+    corner[:7, :7] = corner[7:, 7:] = True
+    for mask in (shared, corner):
+        assert label(mask).max() == 1
+        assert split_touching(mask).max() == 2
+    assert split_touching(corner, connectivity=1).max() == 2
+
+
+@pytest.mark.parametrize("crops", [4, 0])
+def test_images_that_are_cropped_or_not_get_the_same_parts(crops, monkeypatch):
+    """Labels that touch, and components that touch at corners, are split by themselves."""
+    mask = nuclei_mask((220, 260))
+    labels = label(mask) % 3 * mask  # few values; 0 cuts holes
+    labels = labels + 3 * np.roll(mask, 7, axis=1)
+    cropped = split_touching(labels)
+    monkeypatch.setattr(splitting, "CROPS", crops)
+    assert np.array_equal(split_touching(labels), cropped)
+    assert label(labels).max() < cropped.max()
+
+
+def test_parts_are_numbered_in_raster_order_and_the_same_in_any_number_of_threads(monkeypatch):
+    mask = nuclei_mask((400, 400))
+    monkeypatch.setitem(os.environ, "EQUILABEL_NUM_THREADS", "1")
+    parts = split_touching(mask)
+    assert parts.dtype == np.int32
+    assert parts.max() > label(mask).max()
+    values, first = np.unique(parts, return_index=True)
+    assert np.array_equal(values, np.arange(parts.max() + 1))
+    assert np.array_equal(np.argsort(first[1:]), np.arange(parts.max()))
+    monkeypatch.setitem(os.environ, "EQUILABEL_NUM_THREADS", "4")
+    assert np.array_equal(split_touching(mask), parts)
+    assert np.array_equal(split_touching(parts), parts)
+
+
+def test_components_that_are_surely_convex_are_not_looked_at(monkeypatch):
+    def fail(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(splitting, "split_component", fail)
+    mask = disk(30, 30, 20) | disk(90, 80, 12) | disk(30, 80, 8)
+    assert np.array_equal(split_touching(mask), label(mask))
+
+
+def test_objects_at_the_border_and_whole_images():
+    mask = disk(0, 40, 10) | disk(0, 59, 10)
+    assert split_touching(mask).max() == 2
+    assert split_touching(np.ones((20, 30), bool)).max() == 1
+    assert split_touching(np.ones(9, bool)).tolist() == [1] * 9
+    assert split_touching(np.zeros((0, 5), bool)).shape == (0, 5)
+
+
+def test_balls_are_parted_in_3d_where_spacings_differ():
+    steps = (2.0, 0.5, 0.5)
+    mask = balls([(8, 8, 8), (8, 8, 20)], 6.5, (9, 34, 58), steps)
+    assert label(mask).max() == 1
+    assert split_touching(mask, spacing=steps).max() == 2
+    assert split_touching(mask, spacing=steps, tolerance="3um", unit="um").max() == 2
+    assert split_touching(mask, spacing=steps, tolerance="4.5um", unit="um").max() == 1
+    across = (np.indices((30, 30, 30)).T - 15) @ np.array([[0.8, 0.0], [-0.6, 0.6], [0.0, -0.8]])
+    rod = ((across**2).sum(-1) <= 16).T
+    assert split_touching(rod).max() == label(rod).max() == 1
+
+
+def test_images_of_a_stack_are_split_by_themselves():
+    one = disk(40, 40, 12) | disk(40, 62, 12)
+    stack = np.stack([one, disk(40, 40, 12), one])
+    parts = split_touching(stack, stacked=True)
+    assert [set(np.unique(frame)) for frame in parts] == [{0, 1, 2}, {0, 3}, {0, 4, 5}]
+
+
+def test_each_label_is_split_by_itself():
+    labels = np.where(disk(40, 40, 12) | disk(40, 62, 12), 7, 0)
+    labels[disk(40, 86, 12) & (labels == 0)] = 3
+    parts = split_touching(labels)
+    assert parts.max() == 3
+    assert set(parts[labels == 3]) == {3}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tolerance": -1}, "tolerance must be 0 or more"),
+        ({"tolerance": "1um"}, "tolerance must be in pixels for an image without a pixel size"),
+        ({"tolerance": "1um2", "spacing": 1, "unit": "um"}, "tolerance must be a length"),
+        ({"tolerance": (1, 2)}, "tolerance must be a number"),
+    ],
+)
+def test_a_tolerance_that_cannot_be_used_is_refused(options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        split_touching(np.ones((5, 5), bool), **options)
