@@ -45,7 +45,7 @@ def test_two_disks_with_a_clear_neck_are_parted(radius, share, angle, width, shi
     y, x = 45 + shift, 45 - shift
     mask = disk(y, x, radius) | disk(y + apart * np.sin(angle), x + apart * np.cos(angle), small)
     parts = split_touching(mask)
-    if small - neck > 2.5:
+    if small - neck > 3:  # 0.8 pixels, and what rounding takes away
         assert parts.max() == 2
     assert ((parts > 0) == mask).all()
 
