@@ -30,8 +30,13 @@ SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | g
 .PHONY: demo test test-gpu sanitize lint style types unit gui kernels bounds plain compiled coverage screenshots attack bench samples clean
 .DELETE_ON_ERROR:
 
+# Sample images with a pixel size; lengths of the others can only be in pixels.
+CALIBRATED = $(addprefix sample_data/, movie.tif nuclei_2d.tif nuclei_3d.tif porous_medium.tif)
+
 demo: .venv/package
-	$(BIN)/equilabel batch sample_data --out $(OUT) --overwrite --threshold li --sigma 0.5 --min-size 4
+	$(BIN)/equilabel batch $(CALIBRATED) --out $(OUT) --overwrite --threshold li --sigma 0.5um --min-size 4
+	$(BIN)/equilabel batch $(filter-out $(CALIBRATED), $(wildcard sample_data/*.tif)) --out $(OUT)/pixels --overwrite \
+	    --threshold li --sigma 0.5px --min-size 4
 
 # What does not use all cores runs two at a time, the longest first.
 test: style unit

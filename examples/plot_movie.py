@@ -15,7 +15,7 @@ from equilabel import segment
 from equilabel.samples import movie
 
 frames = movie()
-found = segment(frames, stacked=True, threshold="li", sigma=0.65, spacing=0.65, min_size=20)
+found = segment(frames, stacked=True, threshold="li", sigma=1, spacing=0.65, min_size=20)
 by_frame = found.table.groupby("frame")
 print(by_frame.size().to_string())
 

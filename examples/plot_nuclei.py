@@ -16,7 +16,15 @@ from equilabel import segment
 from equilabel.samples import nuclei_2d
 
 image = nuclei_2d()
-found = segment(image, threshold="triangle", sigma=0.5, spacing=0.325, fill_holes=True, min_size=30)
+found = segment(
+    image,
+    threshold="triangle",
+    sigma="0.5um",
+    spacing=0.325,
+    unit="um",
+    fill_holes=True,
+    min_size=30,
+)
 print(f"{found.num} objects above {found.threshold:.0f}")
 print(found.table[["label", "area", "perimeter", "intensity_mean"]].head())
 

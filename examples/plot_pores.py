@@ -20,8 +20,9 @@ image = porous_medium()
 pores = segment(
     image,
     dark=True,
-    sigma=4,  # µm, like the spacing
+    sigma="4um",
     spacing=4,
+    unit="um",
     connectivity=1,
     properties=("label", "volume", "bbox", "sphericity"),
 )

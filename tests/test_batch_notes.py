@@ -1,7 +1,10 @@
 """What a batch run says about its images beside their results, and how much memory it takes."""
 
 import warnings
+from pathlib import Path
 
+import numpy as np
+import pytest
 import tifffile
 
 from batches import picture, record, summary, tiff
@@ -69,3 +72,76 @@ def test_notes_are_told_by_how_many_images_have_them(capsys):
     assert "  note      a (2 images)\n" in said
     assert said.count("(1 image)") == 4
     assert "  notes     3 more are in the summary" in said
+
+
+def test_a_folder_of_mixed_units_is_blurred_by_one_length_or_by_one_number_of_pixels(here, capsys):
+    image = picture((96, 96))
+    size = {"axes": "YX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
+    tiff("in/a.tif", image, ome=True, metadata=size)
+    nanometres = {"PhysicalSizeXUnit": "nm", "PhysicalSizeYUnit": "nm"}
+    size |= {"PhysicalSizeX": 250, "PhysicalSizeY": 250, **nanometres}
+    tiff("in/b.tif", image, ome=True, metadata=size)
+    words = ["batch", "in", "--out"]
+    assert main([*words, "length", "--sigma", "0.5um", "--min-size", "1.1 um^2"]) == 0
+    said = capsys.readouterr().out
+    assert "sigma 1 px, min size 5 px" in said
+    assert "sigma 2 px, min size 18 px" in said
+    used = {entry["name"]: entry["in_pixels"] for entry in record("length")["files"]}
+    assert used == {
+        "a": {"sigma": [1.0, 1.0], "min_size": 5},
+        "b": {"sigma": [2.0, 2.0], "min_size": 18},
+    }
+    assert main([*words, "pixels", "--sigma", "2", "--min-size", "18px"]) == 0
+    assert all(entry["in_pixels"] == used["b"] for entry in record("pixels")["files"])
+    assert main([*words, "pixels", "--sigma", "2px", "--min-size", "18", "--resume"]) == 0
+    assert main([*words, "other", "--spacing", "0.25", "--sigma", "100nm"]) == 0
+    assert "--spacing was taken to be in µm, the unit of the file" in capsys.readouterr().out
+
+
+def test_a_wide_blur_is_questioned_on_the_terminal(here, capsys):
+    size = {"axes": "YX", "PhysicalSizeX": 0.0515, "PhysicalSizeY": 0.0515}
+    tiff("a.tif", picture((96, 96)), ome=True, metadata=size)
+    assert main(["batch", "a.tif", "--out", "out", "--sigma", "2um"]) == 0
+    question = "--sigma 2µm is 38.8 pixels and blurs the image over 91 of its 96 pixels"
+    assert question in capsys.readouterr().out
+
+
+def test_planes_without_a_name_are_asked_about_until_it_is_said_what_they_are(here, capsys):
+    tiff("in/movie.tif", np.stack([picture((32, 32))] * 5), photometric="minisblack")
+    tiff("in/one.tif", picture((32, 32)))
+    question = "5 planes read as depth, as the file does not name their axis; pass --stacked if"
+    for words, asked in (((), True), (("--stacked",), False), (("--no-stacked",), False)):
+        assert main(["batch", "in", "--out", "out", "--overwrite", *words]) == 0
+        said = capsys.readouterr().out
+        assert (f"note: {question}" in said) == asked
+        assert (f"note      {question}" in said) == asked
+    assert main(["batch", "in/movie.tif", "--out", "out", "--overwrite"]) == 0
+    assert capsys.readouterr().out.count(question) == 1
+
+
+@pytest.mark.parametrize(
+    ("image", "said"),
+    [
+        (np.full((24, 24), np.nan, np.float32), "All pixels are NaN or infinite"),
+        (np.full((24, 24), 7, np.uint8), "All pixels have the same gray value, 7"),
+        (np.full((24, 24), np.float32([2, np.nan] * 12)), "the same gray value, 2"),
+    ],
+)
+def test_an_image_in_which_nothing_can_be_found_is_not_done_without_a_word(
+    here, capsys, image, said
+):
+    tiff("a.tif", image)
+    for words in (("--threshold", "otsu"), ("--threshold", "1")):
+        assert main(["batch", "a.tif", "--out", "out", "--overwrite", *words]) == 0
+        assert said in capsys.readouterr().out
+        assert said in summary()["a.tif"]["notes"]
+
+
+def test_a_terminal_shows_each_note_once_with_its_file(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.progress(3, Path("out")) as shown:
+        shown.begin()
+        for name in "abc":
+            shown.show(Record(name, name, "done", objects=0, notes=("Nothing there.",)))
+    assert capsys.readouterr().out.count("Nothing there.") == 1

@@ -9,7 +9,7 @@ import pytest
 
 from batches import names, picture, record, refused, results, summary, tiff
 from equilabel import segment
-from equilabel.cli import commands, main, parsing, trial
+from equilabel.cli import commands, main, trial, typed
 from equilabel.cli.errors import explain
 from equilabel.cli.options import Options
 from equilabel.devices import DeviceReport
@@ -22,7 +22,7 @@ def test_every_option_of_segment_has_its_name_and_default():
     theirs = inspect.signature(segment).parameters
     decided_by_the_file = {"image", "channel_axis", "progress"}  # or shown by the command itself
     assert set(theirs) - decided_by_the_file <= set(ours)
-    readers = {"threshold": parsing.threshold, "sigma": parsing.sigma}
+    readers = typed.READERS
     for name in set(theirs) - decided_by_the_file - {"stacked"}:
         default = readers.get(name, lambda value: value)(ours[name].default)
         assert default == theirs[name].default, name
@@ -106,6 +106,16 @@ def test_messages_name_options_as_they_are_typed(python, typed):
         (["--offset", "nan"], "--offset must be"),
         (["--sigma", "x"], "--sigma must be"),
         (["--sigma", "-1"], "--sigma must be"),
+        (["--sigma", "3um2"], "--sigma must be a length; got '3um2'"),
+        (["--sigma", "3 parsec"], "--sigma must be in px or one of"),
+        (["--sigma", "0,3um"], "got '0,3um'. Write a point in place of the comma"),
+        (["--sigma", "5000px"], "--sigma must be at most 1000 pixels"),
+        (["--sigma", "500um", "--spacing", "0.1", "--unit", "um"], "'500µm', 5000 pixels"),
+        (["--sigma", "1um", "--spacing", "0.1", "--unit", "px"], "--unit must be"),
+        (["--block-size", "5um2", "--threshold", "local"], "--block-size must be a length"),
+        (["--min-size", "5um"], "--min-size must be"),
+        (["--min-size", "2.5"], "--min-size must be whole pixels; got '2.5'. Try '2'"),
+        (["--min-size", "5um2", "--max-size", "4um2"], "--max-size must be at least --min-size"),
         (["--connectivity", "0"], "--connectivity must be"),
         (["--connectivity", "9"], "--connectivity must be"),
         (["--min-size", "-1"], "--min-size must be"),

@@ -224,6 +224,41 @@ def test_an_image_without_sizes_is_asked_for_pixels_alone(viewer, qtbot):
     form = open_form(viewer, qtbot)
     assert not form.fields.min_area.visible
     assert form.fields.sigma.label == "Smoothing, pixels"
+    assert not form.fields.sigma_unit.visible
+
+
+def test_smoothing_is_in_pixels_or_in_the_unit_of_the_layer(viewer, qtbot, form):
+    image = viewer.layers[0].data
+    assert form.fields.sigma.label == "Smoothing, pixels"
+    form.fields.sigma.value = 2.0
+    np.testing.assert_array_equal(
+        run(form, qtbot).data, segment(image, sigma=2.0, spacing=0.325).labels
+    )
+    form.fields.sigma_unit.value = "µm"  # the same length
+    assert form.fields.sigma.value == pytest.approx(0.65)
+    assert form.fields.sigma.label == "Smoothing, µm"
+    form.fields.sigma.value = 0.5
+    assert form.fields.smoothing.remark.text() == "0.5µm = 1.54 pixels."
+    layer = run(form, qtbot)
+    expected = segment(image, sigma="0.5um", spacing=0.325, unit="um")
+    np.testing.assert_array_equal(layer.data, expected.labels)
+    assert made(layer)["in_pixels"] == expected.in_pixels
+    assert "sigma='0.5µm', " in made(layer)["python"]
+    assert "spacing=(0.325, 0.325), unit='µm')" in made(layer)["python"]
+    assert "--sigma=0.5µm" in made(layer)["batch"]
+    assert made(layer)["batch"].count("--unit") == 1
+    form.fields.sigma.value = 20
+    assert "more than a tenth: objects may merge" in form.fields.smoothing.remark.text()
+
+
+def test_planes_without_a_name_are_asked_about(viewer, qtbot, form):
+    assert form.fields.axes_remark.text() == ""
+    viewer.add_image(np.zeros((48, 32, 32)), name="planes")
+    form.fields.image.value = viewer.layers["planes"]
+    assert form.fields.axes_remark.text().startswith("48 planes read as depth: under Axes")
+    viewer.add_image(np.zeros((48, 32, 32)), name="stack", axis_labels=("z", "y", "x"))
+    form.fields.image.value = viewer.layers["stack"]
+    assert form.fields.axes_remark.text() == ""
 
 
 @pytest.mark.parametrize(("shape", "names"), [((64, 64), "4 8"), ((8, 64, 64), "6 18 26")])

@@ -144,11 +144,45 @@ def test_smoothing_joins_what_is_near():
     assert segment(IMAGE, threshold=3, sigma=2).num < segment(IMAGE, threshold=3).num
 
 
-def test_smoothing_is_in_the_unit_of_spacing():
-    image = noise((20, 30), "f8", 1000)
-    found = segment(image, threshold=450, sigma=1.5, spacing=(3, 0.5))
-    expected = ndimage.gaussian_filter(image, (0.5, 3), mode="nearest") > 450
-    np.testing.assert_array_equal(found.labels > 0, expected)
+def test_numbers_are_pixels_and_lengths_with_a_unit_lie_in_space():
+    image = noise((30, 80), "f8", 1000)
+    known = {"threshold": 450, "spacing": (3, 0.5), "unit": "um"}
+    for sigma, widths in ((1.5, (1.5, 1.5)), ("1.5um", (0.5, 3)), ("0.5px", (0.5, 0.5))):
+        found = segment(image, sigma=sigma, **known)
+        expected = ndimage.gaussian_filter(image, widths, mode="nearest") > 450
+        np.testing.assert_array_equal(found.labels > 0, expected)
+        assert found.in_pixels == {"sigma": widths, "min_size": 0, "max_size": None}
+
+
+def test_sizes_with_a_unit_are_those_of_the_table():
+    known = {"threshold": 5, "spacing": (0.5, 0.1), "unit": "um"}
+    areas = segment(IMAGE, **known).table["area"]
+    for least, most in (("0.15um2", "0.2 µm²"), ("0.11 um^2", "249999 nm2")):
+        low, high = (0.15, 0.2) if least == "0.15um2" else (0.11, 0.249999)
+        found = segment(IMAGE, min_size=least, max_size=most, **known)
+        expected = areas[(areas > low - 1e-9) & (areas < high + 1e-9)]
+        assert 0 < found.num == len(expected) < len(areas)
+        np.testing.assert_array_equal(found.table["area"], expected)
+    assert segment(IMAGE, min_size="3px", **known).in_pixels["min_size"] == 3
+
+
+def test_the_block_of_a_local_threshold_is_rounded_to_odd_pixels_along_each_axis():
+    image = noise((2, 40, 60), "f8", 1000)
+    known = {"threshold": "local", "spacing": (0.5, 0.2), "unit": "um", "stacked": True}
+    found = segment(image, block_size="3um", **known)
+    assert found.in_pixels["block_size"] == (7, 15)
+    np.testing.assert_array_equal(found.labels, segment(image, block_size=(7, 15), **known).labels)
+
+
+@pytest.mark.parametrize("shape", [(20, 30, 3), (20, 30, 4), (5, 20, 30, 3)])
+def test_an_image_shaped_like_rgb_is_refused_and_the_remedies_work(shape):
+    image, stacked = noise(shape, "u1", 255), len(shape) > 3
+    with pytest.raises(ValueError, match=r"^channel_axis must be given .* channel_axis=-1 and"):
+        segment(image, stacked=stacked)
+    assert segment(image, channel_axis=-1, channel=0, stacked=stacked).labels.shape == shape[:-1]
+    volume = np.moveaxis(image, -1, int(stacked))
+    assert segment(volume, stacked=stacked).labels.shape == volume.shape
+    assert segment(image > 9).labels.shape == shape  # a mask has no colors
 
 
 def test_intensities_are_those_before_smoothing():
@@ -493,7 +527,11 @@ def test_options_are_keywords():
         ({"spacing": (1, 2, 3)}, r"spacing must be a number or 2 numbers; got \(1, 2, 3\)"),
         ({"spacing": 0}, "spacing must be positive and finite; got 0"),
         ({"connectivity": 3}, "connectivity must be 1 to 2 .*; got 3"),
-        ({"min_size": -1}, "min_size must be 0 pixels or more; got -1"),
+        ({"min_size": -1}, "min_size must be 0 or more, and finite; got -1"),
+        ({"min_size": "3um2"}, "min_size must be in pixels .*; got '3um2'"),
+        ({"min_size": "3um2", "spacing": 2}, "min_size must be in pixels .*; got '3um2'"),
+        ({"min_size": "3um3", "spacing": 2, "unit": "um"}, "min_size must be .*; got '3um3'"),
+        ({"sigma": "3um2"}, "sigma must be a length; got '3um2'"),
         ({"max_size": 0}, "max_size must be at least .*; got 0"),
         ({"min_size": 5, "max_size": 4}, "max_size must be at least min_size .*; got 4 < 5"),
         ({"properties": ("aera",)}, "properties must be .*; got 'aera'. Did you mean 'area'"),
@@ -520,8 +558,8 @@ def test_an_option_out_of_range_is_refused(options, rule):
         ({"threshold": None}, "threshold must be .*; got None"),
         ({"threshold": True}, "threshold must be .*; got True"),
         ({"connectivity": 1.5}, "connectivity must be a whole number; got 1.5"),
-        ({"min_size": "3"}, "min_size must .*; got '3'"),
-        ({"max_size": "3"}, "max_size must .*; got '3'"),
+        ({"min_size": 3.5}, "min_size must .*; got 3.5"),
+        ({"max_size": 3.5}, "max_size must .*; got 3.5"),
         ({"channel_axis": 0.5}, "channel_axis must .*; got 0.5"),
         ({"channel_axis": 0, "channel": 0.5}, "channel must .*; got 0.5"),
     ],

@@ -32,7 +32,7 @@ def test_numbers_and_text_are_read_alike_however_they_are_spelled(written, meani
         *((-1, "0 or more"), ("-1um", "0 or more"), (float("nan"), "finite"), ("inf", "finite")),
         *(("nan um", "finite"), ("0,3um", "a point in place of the comma"), ("", "its unit")),
         *(("um", "its unit"), ("2 3", "its unit"), ("3um4", "its unit"), ("2px!", "its unit")),
-        *(("3mn", "'nm'"), ("3 parsec", "px or one of ['km'"), ("1e999um", "finite")),
+        *(("3uum", "Did you mean 'µm'"), ("3 parsec", "px or one of ['km'"), ("1e999um", "finite")),
     ],
 )
 def test_what_is_no_length_is_refused_with_a_remedy(written, said):
@@ -87,7 +87,7 @@ def test_another_dimension_is_refused_and_its_remedy_works(function, value, rank
     [
         ({}, "spacing=0.1 with unit='µm'"),
         ({"spacing": (0.1, 0.1)}, "unit='µm'"),
-        ({"spacing": (0.1, 0.1), "unit": "parsec"}, "unit='µm'"),
+        ({"spacing": (0.1, 0.1), "unit": "px"}, "unit='µm'"),
     ],
 )
 def test_a_unit_needs_a_pixel_size_with_a_unit(known, remedy):
@@ -100,3 +100,8 @@ def test_a_unit_needs_a_pixel_size_with_a_unit(known, remedy):
 def test_as_many_lengths_as_axes():
     with pytest.raises(ValueError, match=r"^sigma must be one length, or one for each of 2 axes"):
         length_in_pixels("sigma", (1, 2, 3), 2)
+
+
+def test_an_unknown_unit_of_the_pixel_size_is_named_with_a_near_one():
+    with pytest.raises(ValueError, match=r"^unit must be .*got 'nmm'. Did you mean 'nm'"):
+        length_in_pixels("sigma", "3um", 1, spacing=(1.0,), unit="nmm")

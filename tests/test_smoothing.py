@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -37,11 +40,42 @@ def test_the_type_is_wide_enough_and_the_range_kept(dtype, expected):
     assert_allclose(result, ndimage.gaussian_filter(image.astype("f8"), 2.0, mode="nearest"), 1e-5)
 
 
-def test_sigma_is_in_the_unit_of_spacing():
-    image = noise((30, 40))
-    expected = ndimage.gaussian_filter(image, (1.0, 4.0), mode="nearest")
-    assert_allclose(smooth(image, 2.0, spacing=(2.0, 0.5)), expected)
-    assert_allclose(smooth(image, (0.5, 2.0), spacing=0.5), expected)
+def test_a_number_is_in_pixels_and_a_length_in_space():
+    image = noise((60, 140))
+    known = {"spacing": (2.0, 0.5), "unit": "um"}
+    pixels = ndimage.gaussian_filter(image, 2.0, mode="nearest")
+    space = ndimage.gaussian_filter(image, (1.0, 4.0), mode="nearest")
+    for sigma in (2.0, "2", "2px", (2, "2px")):
+        assert_allclose(smooth(image, sigma, **known), pixels)
+    for sigma in ("2um", "2000 nm", ("2um", "2 µm"), ("1px", "2um")):
+        assert_allclose(smooth(image, sigma, **known), space)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "shape", "stacked", "asked"),
+    [
+        (3.0, (60, 90), False, "sigma=3.0 blurs the image over 7 of its 60 pixels"),
+        (
+            "2um",
+            (512, 512),
+            False,
+            "sigma='2um' is 38.8 pixels and blurs .* over 91 of its 512",
+        ),
+        ((0, 5.0), (60, 90), False, "over 12 of its 90"),
+        (3.0, (80, 90), False, ""),
+        (2.0, (9, 9), False, ""),
+        (3.0, (5, 80, 90), True, ""),
+        (3.0, (1, 80), False, ""),
+    ],
+)
+def test_a_blur_wider_than_a_tenth_of_the_image_is_questioned(sigma, shape, stacked, asked):
+    known = {"spacing": 0.0515, "unit": "µm", "stacked": stacked}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        smooth(np.zeros(shape), sigma, **known)
+    said = [str(each.message) for each in caught]
+    assert len(said) == bool(asked)
+    assert all(re.search(asked, text) for text in said)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f4", "i8"])
@@ -58,10 +92,13 @@ def test_nothing_is_smoothed_along_a_stack():
         assert_array_equal(part, smooth(frame, 1.5))
 
 
-@pytest.mark.parametrize(("sigma", "spacing"), [((9, 2, 4), 2.0), ((2, 4), (9, 2, 2)), ((2, 4), 2)])
+@pytest.mark.parametrize(
+    ("sigma", "spacing"),
+    [((9, 1, 2), 2.0), ((1, 2), (9, 2, 2)), ("4um", (9, 4, 2)), (("9px", "2um", "4um"), (2, 2))],
+)
 def test_sequences_may_leave_out_the_stacked_axis(sigma, spacing):
     stack = noise((3, 20, 30))
-    result = smooth(stack, sigma, spacing=spacing, stacked=True)
+    result = smooth(stack, sigma, spacing=spacing, unit="um", stacked=True)
     assert_array_equal(result[1], smooth(stack[1], (1.0, 2.0)))
 
 

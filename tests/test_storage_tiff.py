@@ -125,7 +125,8 @@ def test_unknown_axes_become_z_then_t_then_c_and_are_noted(file, shape, axes):
     order = [axes.index(axis) for axis in image.axes]
     np.testing.assert_array_equal(image.pixels, pixels(*shape).transpose(order))
     assert len(image.notes) == len(shape) - 2
-    assert "has no known meaning; it was read as" in image.notes[0]
+    assert all("as the file does not name their axis" in note for note in image.notes)
+    assert ("pass --stacked if they are times" in image.notes[-1]) == (axes == "ZYX")
 
 
 def test_more_unknown_axes_than_letters_are_refused(file):

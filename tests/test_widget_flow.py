@@ -37,7 +37,11 @@ def run(layer, **options):
 
 CASES = {
     "2D": (nuclei_2d((96, 120)), {}, {}),
-    "sized": (nuclei_2d((96, 120)), {"scale": (0.3, 0.3), "units": ("um", "um")}, {"sigma": 0.6}),
+    "sized": (
+        nuclei_2d((96, 120)),
+        {"scale": (0.3, 0.3), "units": ("um", "um")},
+        {"sigma": "0.6um"},
+    ),
     "3D": (nuclei_3d((16, 96, 96)), {"scale": (4, 1, 1)}, {"connectivity": 1, "min_size": 9}),
     "movie": (movie((4, 128, 128)), {"axis_labels": ("t", "y", "x")}, {"exclude_border": True}),
     "channels first": (
@@ -320,7 +324,7 @@ def test_the_command_repeats_the_run_on_the_file(tmp_path, capsys):
     choices = Choices(
         source.guess(),
         threshold="li",
-        sigma=0.4,
+        sigma="0.4um",
         fill_holes=True,
         connectivity=1,
         min_size=12,

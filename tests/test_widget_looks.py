@@ -62,10 +62,10 @@ def test_a_sample_is_spread_over_the_image():
 
 @pytest.mark.parametrize("method", ["otsu", "li", "triangle", "mean"])
 def test_the_threshold_found_before_is_that_of_the_run(method):
-    source, choices = source_of(nuclei_2d((96, 100)), scale=(0.5, 0.5))
-    choices = Choices(source.guess(), threshold=method, sigma=0.7)
+    source, choices = source_of(nuclei_2d((96, 100)), scale=(0.5, 0.5), units=("um", "um"))
+    choices = Choices(source.guess(), threshold=method, sigma="0.7um")
     _, found = estimate_threshold(source, choices, (0, 0), (0, 1))
-    run = equilabel.segment(source.data, threshold=method, sigma=0.7, spacing=(0.5, 0.5))
+    run = equilabel.segment(source.data, threshold=method, sigma=1.4)
     assert found.exact
     assert found.threshold == run.threshold
 
@@ -163,6 +163,14 @@ def test_nothing_is_smoothed_along_time():
     choices = Choices(source.guess(), sigma=1.0)
     plane = smooth_plane(pixels[:, 2], source, choices, (0, 2))
     np.testing.assert_allclose(plane[3], equilabel.smooth(pixels[3, 2], 1.0))
+
+
+def test_a_plane_is_smoothed_by_the_same_length_as_the_run():
+    pixels = np.random.default_rng(0).random((40, 60))
+    source, _ = source_of(pixels, scale=(1.0, 0.5), units=("um", "um"))
+    choices = Choices(source.guess(), sigma="1000nm")
+    plane = smooth_plane(pixels[::2, ::2], source, choices, (0, 1), step=2)
+    np.testing.assert_allclose(plane, equilabel.smooth(pixels[::2, ::2], (0.5, 1.0)))
 
 
 def test_an_unknown_threshold_finds_nothing():

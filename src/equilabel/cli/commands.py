@@ -60,7 +60,7 @@ def batch(
     offset: given.Offset = 0.0,
     fill_holes: given.FillHoles = False,
     connectivity: given.Connectivity = None,
-    min_size: given.MinSize = 0,
+    min_size: given.MinSize = "0",
     max_size: given.MaxSize = None,
     exclude_border: given.ExcludeBorder = False,
     method: given.Method = "auto",
@@ -102,7 +102,7 @@ def batch(
 
     ```
     equilabel batch images --out results
-    equilabel batch images --out results --sigma 0.5 --min-size 20 --fill-holes
+    equilabel batch images --out results --sigma 0.3um --min-size 20 --fill-holes
     equilabel batch "plate?/*.tif" --out results --threshold 120 --no-overlay
     equilabel batch plates --recursive --jobs 4 --channel DAPI --out results
     equilabel batch stack.tif --spacing 0.5,0.1,0.1 --unit µm --out results

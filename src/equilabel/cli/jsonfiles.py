@@ -164,6 +164,7 @@ _FITTING: dict[str, Callable[[object], bool]] = {
     ),
     "spacing": lambda value: isinstance(value, dict) and all(map(_number, value.values())),
     "seconds": _number,
+    "in_pixels": lambda value: isinstance(value, dict),
     "outputs": _outputs,
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 from equilabel import PROPERTIES, default_properties, label, regionprops_table
 
 from .columns import PIXEL, column_units, summarize, summarize_frames
+from .notes import notes_of_file
 from .pixelsize import spacing_of, steps_of
 from .records import describe_file
 
@@ -49,7 +50,7 @@ def measure_one(
     numbers, notes = whole_numbers(labels), record.notes
     source, values = labels, None
     for image in images:
-        values, notes = _beside(numbers, labels.axes, image), image.notes
+        values, notes = _beside(numbers, labels.axes, image), notes_of_file(image, options)
         known = image if image.spacing else labels
         source = replace(known, axes=image.axes.replace("C", ""))
     axes = source.axes

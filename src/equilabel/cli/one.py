@@ -10,12 +10,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .channels import find_channel
 from .earlier import find_earlier
-from .errors import MEMORY, explain, is_memory, one_line
+from .errors import MEMORY, explain, is_memory, name_options, one_line
 from .folder import RECORD
 from .jsonfiles import write_record
 from .names import printable
+from .notes import notes_of_file, notes_on_spacing, notes_on_values
 from .pixelsize import spacing_of, steps_of
 from .records import Record, describe_file
 
@@ -93,7 +96,8 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
             ]
             _same(before, [path.stat() for path in files])
             shape = tuple(map(int, image.pixels.shape))
-            record = replace(record, shape=shape, axes=image.axes, notes=image.notes)
+            notes = notes_of_file(image, options)
+            record = replace(record, shape=shape, axes=image.axes, notes=notes)
             if options.command == "measure":
                 from .measuring import measure_one
 
@@ -103,7 +107,7 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
                 record = _label(image, job, options, record)
         except Exception as error:  # whatever it is, it costs one row
             record = _failed(job, record, error)
-    said = [one_line(each.message) for each in caught if each.category in FOR_USERS]
+    said = [name_options(one_line(each.message)) for each in caught if each.category in FOR_USERS]
     if job.attempts and record.status == "done":
         said.append(f"A first attempt ended with {job.attempts[-1]}; the second, alone, succeeded.")
     notes = tuple(dict.fromkeys((*record.notes, *said)))
@@ -145,6 +149,7 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         image.pixels,
         **options.segment,
         spacing=steps,
+        unit=None if steps is None else unit,
         stacked=stacked,
         channel_axis=channel_axis,
         channel=channel,
@@ -169,7 +174,12 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         threshold=_plain("local" if result.threshold is None else result.threshold),
         spacing=measured,
         unit=unit if measured else "",
-        notes=(*record.notes, *_notes_on_size(measured, spacing, options)),
+        notes=(
+            *record.notes,
+            *notes_on_values(shown),
+            *notes_on_spacing(measured, spacing, unit, options),
+        ),
+        in_pixels=_used(result.in_pixels),
         method=result.method,
         device=result.device,
         connectivity=result.connectivity,
@@ -177,18 +187,6 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         frames=tuple(summarize_frames(result.table, result.labels)) if stacked else (),
         outputs=outputs,
     )
-
-
-def _notes_on_size(
-    measured: dict[str, float], spacing: dict[str, float], options: Options
-) -> tuple[str, ...]:
-    """Return notes on a pixel size that is not used."""
-    if not measured and spacing:
-        axes = "".join(spacing)
-        return (f"The pixel size is known along {axes} only: lengths are in pixels.",)
-    if not spacing and options.unit is not None:
-        return ("The pixel size is not known: --unit was not used.",)
-    return ()
 
 
 def _write(
@@ -206,6 +204,11 @@ def _write(
     if "overlay" in paths:
         sides = [spacing.get(axis, 1.0) for axis in "YX"]
         write_overlay(paths["overlay"], shown, result.labels, spacing=sides)
+
+
+def _used(in_pixels: dict[str, Any]) -> dict[str, Any]:
+    """Return lengths and sizes that made a difference: not those that are 0 or None."""
+    return {name: value for name, value in in_pixels.items() if np.any(value)}
 
 
 def _plain(value: Any) -> Any:

@@ -68,21 +68,22 @@ Sigma = Annotated[
     str,
     _option(
         OBJECTS,
-        "NUMBERS",
-        "Smooth images before the threshold: standard deviation of a Gaussian, in the unit of the "
-        "pixel size. One number, or one for each axis.",
+        "LENGTH",
+        "Smooth images before the threshold: standard deviation of a Gaussian, in pixels (2 or "
+        "2px) or with a unit (0.3um), which is converted with the pixel size of each image. One, "
+        "or one for each axis.",
     ),
 ]
 Dark = Annotated[
     bool, _option(OBJECTS, "", "Find objects that are darker than the background.", "--dark")
 ]
 BlockSize = Annotated[
-    int | None,
+    str | None,
     _option(
         OBJECTS,
-        "PIXELS",
-        "Side of the block around each pixel that --threshold local averages: an odd number, "
-        "larger than the objects.",
+        "LENGTH",
+        "Side of the block around each pixel that --threshold local averages, larger than the "
+        "objects: an odd number of pixels, or a length with its unit (20um).",
     ),
 ]
 Offset = Annotated[
@@ -98,8 +99,15 @@ Connectivity = Annotated[
         "(in 3D an edge); 3, or a corner in 3D. By default all of these.",
     ),
 ]
-MinSize = Annotated[int, _option(OBJECTS, "PIXELS", "Drop objects that have fewer pixels.")]
-MaxSize = Annotated[int | None, _option(OBJECTS, "PIXELS", "Drop objects that have more pixels.")]
+MinSize = Annotated[
+    str,
+    _option(
+        OBJECTS,
+        "SIZE",
+        "Drop smaller objects: a number of pixels (30), or an area (5um2), in 3D a volume (1um3).",
+    ),
+]
+MaxSize = Annotated[str | None, _option(OBJECTS, "SIZE", "Drop larger objects.")]
 ExcludeBorder = Annotated[
     bool,
     _option(OBJECTS, "", "Drop objects that touch the border of the image.", "--exclude-border"),

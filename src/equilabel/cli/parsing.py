@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from equilabel.quantities import KINDS, Quantity, parse
+
 from .options import RefusedError
 
 
@@ -29,16 +31,80 @@ def threshold(text: str) -> str | float | tuple[float, float]:
     raise RefusedError(message)
 
 
-def sigma(text: str) -> float | tuple[float, ...]:
-    """Read the width of a Gaussian: one number, or one for each axis.
+def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
+    """Read a length, or one for each axis: numbers of pixels, or numbers with their unit.
+
+    Parameters
+    ----------
+    name : str
+        Of the option, without its hyphens.
+    text : str
+        What was typed.
 
     Examples
     --------
-    >>> sigma("1.5"), sigma("0, 2, 2")
-    (1.5, (0.0, 2.0, 2.0))
+    >>> length("sigma", "1.5"), length("sigma", "2px"), length("sigma", "0.3 um")
+    (1.5, 2.0, '0.3µm')
+    >>> length("sigma", "0, 2, 2"), length("sigma", "1um,300nm")
+    ((0.0, 2.0, 2.0), ('1µm', '300nm'))
     """
-    values = _numbers(text, "sigma", "1.5")
+    parts = text.split(",")
+    found = [_quantity(name, part, text) for part in parts]
+    written = [part.strip()[-1:].isdigit() for part in parts]
+    if any(written) and not all(written):  # "0,3um" may be a number with a comma
+        message = (
+            f"--{name} must have a unit for each axis, or for none; got {text!r}. "
+            f"Write a point in place of the comma, or '{parts[0].strip()}px,...'."
+        )
+        raise RefusedError(message)
+    for quantity in found:
+        if quantity.power > 1:
+            message = (
+                f"--{name} must be a length; got {text!r}, {KINDS[quantity.power]}. "
+                f"Pass for instance '{float(quantity.value):g}{quantity.unit}'."
+            )
+            raise RefusedError(message)
+    values = tuple(map(_short, found))
     return values[0] if len(values) == 1 else values
+
+
+def block_size(text: str | None) -> float | str | tuple[float | str, ...] | None:
+    """Read the side of a block: a length or nothing."""
+    return None if text is None else length("block-size", text)
+
+
+def size(name: str, text: str | None) -> int | str | None:
+    """Read the size of an object: whole pixels, or an area or a volume with its unit.
+
+    Examples
+    --------
+    >>> size("min-size", "30"), size("min-size", "30px"), size("min-size", "5 um^2")
+    (30, 30, '5µm²')
+    """
+    if text is None:
+        return None
+    found = _short(_quantity(name, text, text))
+    if isinstance(found, str):
+        return found
+    if found != int(found):
+        message = f"--{name} must be whole pixels; got {text!r}. Try '{found:.0f}'."
+        raise RefusedError(message)
+    return int(found)
+
+
+def _quantity(name: str, text: str, whole: str) -> Quantity:
+    try:
+        return parse(f"--{name}", text)
+    except ValueError as error:
+        message = str(error).replace(f"got {text!r}", f"got {whole!r}")
+        raise RefusedError(message) from error
+
+
+def _short(quantity: Quantity) -> float | str:
+    """Return pixels as a number, so that "2" and "2px" are one option to --resume."""
+    if quantity.power == 0:
+        return float(quantity.value)
+    return str(quantity).replace(" ", "")
 
 
 def offset(value: float) -> float:

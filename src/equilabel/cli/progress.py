@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .options import Options
-    from .records import Record
+    from .records import Facts, Record
 
 MOST_NOTES = 5  # printed at the end; all of them are in the summary
 
@@ -46,7 +46,25 @@ def describe(record: Record) -> str:
         threshold = " to ".join(f"{value:.6g}" for value in threshold)
     elif isinstance(threshold, float):
         threshold = f"{threshold:.6g}"
-    return f"{record.file}: {_objects(record)}, threshold {threshold}, {record.seconds:.1f} s"
+    parts = [_objects(record), f"threshold {threshold}", *in_pixels(record.in_pixels)]
+    return f"{record.file}: {', '.join(parts)}, {record.seconds:.1f} s"
+
+
+def in_pixels(used: Facts) -> list[str]:
+    """Describe lengths and sizes as numbers of pixels.
+
+    Examples
+    --------
+    >>> in_pixels({"sigma": (1.54, 1.54), "min_size": 30}), in_pixels({"sigma": [0.5, 2, 2]})
+    (['sigma 1.54 px', 'min size 30 px'], ['sigma 0.5 x 2 x 2 px'])
+    """
+    found = []
+    for name, value in used.items():
+        each = list(value) if isinstance(value, (tuple, list)) else [value]
+        texts = [f"{number:.3g}" if isinstance(number, float) else str(number) for number in each]
+        numbers = texts[0] if len(set(texts)) == 1 else " x ".join(texts)
+        found.append(f"{name.replace('_', ' ')} {numbers} px")
+    return found
 
 
 class Lines:
@@ -63,13 +81,16 @@ class Lines:
         """Print the record of an image."""
         self.count += 1
         say(f"[{self.count:{len(str(self.total))}}/{self.total}] {describe(record)}")
+        if self.total > 1:  # of one image they are told at the end
+            for note in record.notes:
+                say(f"      note: {note}")
 
     def end(self) -> None:
         """Print nothing more."""
 
 
 class Bar:
-    """A progress bar for a terminal, with a line for each image that failed."""
+    """A progress bar for a terminal, with a line for each failed image and each new note."""
 
     def __init__(self, total: int) -> None:
         from rich import progress
@@ -84,6 +105,7 @@ class Bar:
             progress.TimeRemainingColumn(),
             console=Console(highlight=False, file=cast("TextIO", Steady())),
         )
+        self.total, self.told = total, set[str]()
         self.task = self.bar.add_task("starting", total=total)
 
     def begin(self) -> None:
@@ -96,6 +118,11 @@ class Bar:
 
         if record.status == "failed":
             self.bar.console.print(Text(describe(record), style="red"))
+        if self.total > 1:
+            for note in record.notes:
+                if note not in self.told:
+                    self.bar.console.print(Text(f"{record.file}: {note}", style="yellow"))
+                self.told.add(note)
         self.bar.update(self.task, advance=1, description=record.file[-40:])
 
     def end(self) -> None:

@@ -50,6 +50,8 @@ class Record:
         What a person should know of the results, such as an axis that was guessed.
     method, device, connectivity
         What was used.
+    in_pixels : dict
+        Lengths and sizes that were used, in pixels, by the names of their options in Python.
     sha256 : str
         Of the image file.
     fingerprint : str
@@ -78,6 +80,7 @@ class Record:
     method: str = ""
     device: str = ""
     connectivity: int | None = None
+    in_pixels: Facts = field(default_factory=dict)
     sha256: str = ""
     fingerprint: str = ""
     attempts: tuple[str, ...] = ()

@@ -6,6 +6,8 @@ import errno
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from equilabel.quantities import parse
+
 from .errors import explain, is_memory
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ def check(options: Options) -> str:
     import numpy as np
 
     complaint = ""
+    arguments = options.segment if options.spacing else _without_units(options.segment)
+    unit = options.unit or "µm"  # that of a file is not known before it is opened
     for shape, stacked in IMAGES:
         if options.stacked is not None and stacked != (options.stacked and len(shape) > 2):
             continue
@@ -45,7 +49,7 @@ def check(options: Options) -> str:
         spacing = steps * rank if len(steps) == 1 else steps
         try:
             with warnings.catch_warnings(action="ignore"):
-                _try(noise, options, stacked=stacked, spacing=spacing)
+                _try(noise, options, {**arguments, "unit": unit}, stacked=stacked, spacing=spacing)
         except Exception as error:
             if is_memory(error) or (isinstance(error, OSError) and error.errno in TEMPORARY):
                 return ""  # not due to the options: images will fail if it lasts
@@ -55,7 +59,7 @@ def check(options: Options) -> str:
     return complaint
 
 
-def _try(noise: HostArray, options: Options, **given: Any) -> None:
+def _try(noise: HostArray, options: Options, arguments: dict[str, Any], **given: Any) -> None:
     if options.command == "measure":
         from .measuring import measure_table
 
@@ -65,4 +69,26 @@ def _try(noise: HostArray, options: Options, **given: Any) -> None:
         return
     from equilabel import segment
 
-    segment(noise, **options.segment, **given)
+    segment(noise, **arguments, **given)
+
+
+def _without_units(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Replace lengths in a unit by some pixels: how many they are depends on the pixel size.
+
+    Examples
+    --------
+    >>> _without_units({"sigma": "9mm", "block_size": ("5um", "3px"), "min_size": "5um2"})
+    {'sigma': 3.0, 'block_size': (3.0, '3px'), 'min_size': '5um2'}
+    """
+    found = dict(arguments)
+    for name in ("sigma", "block_size"):
+        value = arguments.get(name)
+        if isinstance(value, (str, tuple)):
+            each = value if isinstance(value, tuple) else (value,)
+            kept = tuple(3.0 if _is_physical(name, one) else one for one in each)
+            found[name] = kept if isinstance(value, tuple) else kept[0]
+    return found
+
+
+def _is_physical(name: str, length: object) -> bool:
+    return parse(name, length).is_physical

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import parsing
@@ -18,7 +19,10 @@ SEGMENT = (
 FILES = ("spacing", "unit", "stacked", "channel", "series", "format", "unit_row", "overlay")
 READERS: dict[str, Callable[[Any], Any]] = {
     "threshold": parsing.threshold,
-    "sigma": parsing.sigma,
+    "sigma": partial(parsing.length, "sigma"),
+    "block_size": parsing.block_size,
+    "min_size": partial(parsing.size, "min-size"),
+    "max_size": partial(parsing.size, "max-size"),
     "offset": parsing.offset,
     "properties": parsing.properties,
     "spacing": parsing.spacing,

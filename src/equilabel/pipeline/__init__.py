@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from equilabel import cleanup
 from equilabel.devices import place, resolve, take, using
@@ -11,7 +11,7 @@ from equilabel.measuring import check_spacing, make_request
 from equilabel.methods import find_method
 from equilabel.thresholding import apply_threshold, from_mask
 
-from .checks import check_sizes, take_channel
+from .checks import check_sizes, in_pixels, refuse_colors, take_channel
 from .columns import default_properties, make_table
 from .segmentation import Segmentation
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from equilabel.devices import Device
+    from equilabel.quantities import Lengths, Size
     from equilabel.thresholding import Threshold
 
 __all__ = ["Segmentation", "default_properties", "segment"]
@@ -30,17 +31,18 @@ def segment(
     image: ArrayLike,
     *,
     threshold: Threshold = "otsu",
-    sigma: float | Sequence[float] = 0.0,
+    sigma: Lengths = 0.0,
     dark: bool = False,
-    block_size: int | None = None,
+    block_size: Lengths | None = None,
     offset: float = 0.0,
     fill_holes: bool = False,
     connectivity: int | None = None,
-    min_size: int = 0,
-    max_size: int | None = None,
+    min_size: Size = 0,
+    max_size: Size | None = None,
     exclude_border: bool = False,
     properties: Iterable[str] | None = None,
     spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
     stacked: bool = False,
     channel_axis: int | None = None,
     channel: int | None = None,
@@ -57,12 +59,14 @@ def segment(
     threshold : str, float or (float, float)
         Method, number, or low and high for hysteresis: "otsu", "li", "triangle", "yen", "isodata",
         "mean", "minimum" or "local". See `binarize`.
-    sigma : float or sequence of float
-        Standard deviation of Gaussian smoothing before the threshold, in the unit of `spacing`.
+    sigma : float, str, or a sequence of them
+        Standard deviation of Gaussian smoothing before the threshold, for all axes or for each: a
+        number of pixels, or a length with its unit, "0.3um".
     dark : bool
         Whether objects are darker than the background.
-    block_size : int, optional
-        Width in pixels of the neighborhood of a local threshold, odd.
+    block_size : int or str, optional
+        Width of the neighborhood of a local threshold: an odd number of pixels, or a length with
+        its unit.
     offset : float
         Subtracted from a local threshold.
     fill_holes : bool
@@ -71,8 +75,9 @@ def segment(
     connectivity, method, device
         As for `label`. On a GPU only the table comes back to the host. A mask is computed only to
         fill holes, and for a local threshold or hysteresis.
-    min_size, max_size : int
-        Fewest and most pixels of an object; others are dropped.
+    min_size, max_size : int or str
+        Least and greatest size of an object; others are dropped. A number of pixels, or an area
+        (in 3D a volume) with its unit: "5um2", "1um3".
     exclude_border : bool
         Whether objects that touch the border of the image are dropped. Axes of length 1 have no
         border.
@@ -81,7 +86,10 @@ def segment(
         bbox, centroid, equivalent_diameter_area, the perimeter in 2D (perimeter_crofton if
         `spacing` differs), surface_area_crofton in 3D, and intensity_mean, _min, _max and _std.
     spacing : float or sequence of float, optional
-        Distance of pixels along each spatial axis, in any unit. Default 1.
+        Distance of pixels along each spatial axis, in any unit. Default 1. The table is in this
+        unit; lengths and sizes given with a unit are converted with it.
+    unit : str, optional
+        Unit of `spacing`, such as "um", for lengths and sizes that are given with a unit.
     stacked : bool
         Whether the first axis counts independent images, such as time points. They share one
         threshold, and are smoothed, filled and labeled one by one. Labels differ between images.
@@ -101,7 +109,8 @@ def segment(
     Raises
     ------
     ValueError, TypeError
-        If an argument is out of range, or the image is not of a real type.
+        If an argument is out of range, the image is not of a real type, or it is shaped like an
+        RGB image and `channel_axis` is not given.
     DeviceUnavailableError
         If `device` was asked for by name and cannot be used.
 
@@ -120,10 +129,12 @@ def segment(
          2   6.0            60.0
     """
     source = take(image)
+    refuse_colors(source, channel_axis, stacked=stacked)
     pixels, channels = take_channel(source, channel_axis, channel)
     rank = pixels.ndim - bool(stacked)
     steps = check_spacing(spacing, rank)
-    check_sizes(min_size, max_size)
+    scale: dict[str, Any] = {"spacing": None if spacing is None else steps, "unit": unit}
+    smallest, largest = check_sizes(min_size, max_size, rank, **scale)
     names = default_properties(rank, steps, stacked) if properties is None else properties
     names = [names] if isinstance(names, str) else list(names)
     report = progress or _ignore
@@ -135,11 +146,11 @@ def segment(
             pixels,
             threshold,
             sigma=sigma,
-            spacing=steps,
             dark=dark,
             block_size=block_size,
             offset=offset,
             stacked=stacked,
+            **scale,
         )
         if fill_holes:
             report("fill")
@@ -153,10 +164,10 @@ def segment(
         shape = problem.image.shape
         request = make_request(wanted, channels, shape, spacing, stacked=problem.stacked)
         labels, count, _, counts, _ = solve(problem, request, counted=True)
-        if min_size > 1 or max_size is not None or exclude_border:
+        if smallest > 1 or largest is not None or exclude_border:
             report("drop")
             kept = cleanup.select_components(
-                counts, min_size=min_size, max_size=max_size, exclude_border=exclude_border
+                counts, min_size=smallest, max_size=largest, exclude_border=exclude_border
             )
             count, counts = cleanup.drop_components(labels, kept), counts.select(kept)
         report("measure")
@@ -171,6 +182,9 @@ def segment(
         spacing=steps,
         method=find_method(method).name,
         device=where,
+        in_pixels=in_pixels(
+            pixels.ndim, sigma, block_size, smallest, largest, stacked=stacked, **scale
+        ),
     )
 
 

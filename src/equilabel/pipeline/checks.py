@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.quantities import size_in_pixels
+from equilabel.thresholding import check_block, widths_in_pixels
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from equilabel.array_types import HostArray
+    from equilabel.quantities import Lengths, Size
+
+SIDE_OF_COLORS = 16  # pixels; smaller images are not taken for RGB
 
 
 def take_channel(
@@ -56,16 +65,76 @@ def take_channel(
     return channels[..., channel or 0], channels
 
 
-def check_sizes(min_size: int, max_size: int | None) -> None:
-    """Raise TypeError or ValueError unless sizes are whole numbers that objects can lie between."""
-    check_whole("min_size", min_size)
-    check_whole("max_size", max_size)
-    if min_size < 0:
-        message = f"min_size must be 0 pixels or more; got {min_size!r}."
+def refuse_colors(image: HostArray, axis: int | None, *, stacked: bool) -> None:
+    """Raise ValueError if an image without an axis of channels is shaped like an RGB image."""
+    if axis is not None or image.ndim != 3 + stacked or image.dtype == np.bool_:
+        return
+    *sides, colors = image.shape[-3:]
+    if colors in (3, 4) and min(sides) >= SIDE_OF_COLORS:
+        message = (
+            f"channel_axis must be given for an image shaped like RGB; got None for shape "
+            f"{image.shape}. Pass channel_axis=-1 and channel=0 (red), or gray values; if it is a "
+            f"volume, put its {colors} planes first: np.moveaxis(image, -1, {int(stacked)})."
+        )
         raise ValueError(message)
-    if max_size is not None and max_size < max(min_size, 1):
-        message = f"max_size must be at least min_size and 1; got {max_size!r} < {min_size!r}."
+
+
+def check_sizes(
+    min_size: Size,
+    max_size: Size | None,
+    rank: int,
+    *,
+    spacing: Sequence[float] | None,
+    unit: str | None,
+) -> tuple[int, int | None]:
+    """Return the fewest and the most pixels of an object, or raise TypeError or ValueError.
+
+    Examples
+    --------
+    >>> check_sizes("1um2", "2.1um2", 2, spacing=(0.5, 0.5), unit="um")
+    (4, 8)
+    """
+    known: Any = {"spacing": spacing, "unit": unit}
+    found = []
+    for name, size in (("min_size", min_size), ("max_size", max_size)):
+        if not isinstance(size, str):
+            check_whole(name, size)
+        found.append(None if size is None else size_in_pixels(name, size, rank, **known))
+    least, most = found
+    if least is None:
+        message = "min_size must be a whole number or text; got None. Pass 0 to keep all objects."
+        raise TypeError(message)
+    smallest = math.ceil(least)
+    largest = None if most is None else math.floor(most)
+    if largest is not None and largest < max(smallest, 1):
+        given = f"{max_size!r} < {min_size!r}"
+        pixels = "" if isinstance(max_size, Integral) else f", {largest} and {smallest} pixels"
+        message = f"max_size must be at least min_size and 1; got {given}{pixels}."
         raise ValueError(message)
+    return smallest, largest
+
+
+def in_pixels(
+    axes: int,
+    sigma: Lengths,
+    block_size: Lengths | None,
+    smallest: int,
+    largest: int | None,
+    *,
+    stacked: bool,
+    **scale: Any,
+) -> dict[str, Any]:
+    """Return the lengths and sizes that were used, in pixels, by the names of their parameters.
+
+    Lengths are those along the spatial axes of an image of `axes` axes.
+    """
+    first = int(stacked)
+    widths = widths_in_pixels(sigma, axes, stacked=stacked, **scale)
+    used: dict[str, Any] = {"sigma": tuple(widths[first:])}
+    if block_size is not None:
+        sides = check_block(block_size, axes, stacked=stacked, **scale)
+        used["block_size"] = tuple(map(int, sides[first:]))
+    return {**used, "min_size": smallest, "max_size": largest}
 
 
 def check_whole(name: str, value: object) -> None:

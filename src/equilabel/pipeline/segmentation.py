@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +34,10 @@ class Segmentation:
         Distance of pixels along each spatial axis.
     method, device : str
         Method and device that labeled the image.
+    in_pixels : dict
+        Lengths and sizes that were used, in pixels, by the names of the parameters of `segment`:
+        "sigma" along each spatial axis, "min_size", "max_size" and, of a local threshold,
+        "block_size" along each.
     """
 
     labels: HostArray
@@ -44,6 +48,7 @@ class Segmentation:
     spacing: tuple[float, ...]
     method: str
     device: str
+    in_pixels: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Describe the result in three lines; the labels and the table are left out.

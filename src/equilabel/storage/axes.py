@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
 AXES = "TCZYX"
+UNNAMED = "QI"  # letters of tifffile for axes of which it knows nothing
 
 
 def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, ...]]:
@@ -44,7 +45,7 @@ def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, 
     Examples
     --------
     >>> canonical(np.zeros((7, 1, 5, 4)), "QCYX")[1:]
-    ('ZYX', ("Axis 'Q' of length 7 has no known meaning; it was read as Z.",))
+    ('ZYX', ('7 planes read as depth, as the file does not name their axis; ...',))
     >>> canonical(np.zeros((2, 5, 4, 3)), "ZYXS")[0].shape
     (3, 2, 5, 4)
     """
@@ -67,16 +68,25 @@ def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, 
         merged = (*shape[:channel], shape[channel] * shape[channel + 1], *shape[channel + 2 :])
         pixels = pixels.reshape(merged)
     letters = ["C" if letter == "S" else letter for letter in letters]
-    notes = []
+    guesses = []
     for k in reversed(range(len(letters))):
         if letters[k] not in AXES or letters.index(letters[k]) != k:
             free = next((axis for axis in "ZTC" if axis not in letters), None)
             if free is None:
                 refuse("have no axes beside T, C, Z, Y and X", f"axes {axes!r}")
-            notes.append(
-                f"Axis {letters[k]!r} of length {pixels.shape[k]} has no known meaning; "
-                f"it was read as {free}."
-            )
+            guesses.append((free, letters[k], pixels.shape[k]))
             letters[k] = free
+    notes = tuple(_describe(*guess, stackable="T" not in letters) for guess in reversed(guesses))
     order = sorted(range(len(letters)), key=lambda k: AXES.index(letters[k]))
-    return pixels.transpose(order), "".join(letters[k] for k in order), tuple(reversed(notes))
+    return pixels.transpose(order), "".join(letters[k] for k in order), notes
+
+
+def _describe(axis: str, letter: str, length: int, *, stackable: bool) -> str:
+    """Say as what an axis was read and, if a person can say otherwise, by which option."""
+    what = ("planes read as depth", "images read as times", "planes read as channels")
+    read = dict(zip("ZTC", what, strict=True))
+    other = {"Z": "--stacked if they are times", "T": "--no-stacked if they are not times"}
+    unnamed = letter in UNNAMED
+    why = "the file does not name their axis" if unnamed else f"axis {letter!r} is not known"
+    remedy = f"; pass {other[axis]}" if axis in other and (stackable or axis == "T") else ""
+    return f"{length} {read[axis]}, as {why}{remedy}."

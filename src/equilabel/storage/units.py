@@ -24,7 +24,7 @@ TIMES = {
         **{"min": "60", "h": "3600", "d": "86400"},
     }.items()
 }
-_SPELLINGS = {
+SPELLINGS = {
     **dict.fromkeys(("um", "μm", "\\u00b5m", "micron", "microns"), "µm"),
     **dict.fromkeys(("micrometer", "micrometers", "micrometre", "micrometres"), "µm"),
     **dict.fromkeys(("nanometer", "nanometers", "nanometre", "nanometres"), "nm"),
@@ -54,7 +54,7 @@ def spelled(unit: str) -> str:
     word = unit.strip()
     if word in LENGTHS or word in TIMES:
         return word
-    return _SPELLINGS.get(word.lower(), word)
+    return SPELLINGS.get(word.lower(), word)
 
 
 def seconds(value: object, unit: str) -> float | None:

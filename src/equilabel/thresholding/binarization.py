@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+    from equilabel.quantities import Lengths
+
 
 Threshold = (
     float
@@ -30,10 +32,11 @@ def binarize(
     image: ArrayLike,
     threshold: Threshold = ...,
     *,
-    sigma: float | Sequence[float] = ...,
+    sigma: Lengths = ...,
     spacing: float | Sequence[float] | None = ...,
+    unit: str | None = ...,
     dark: bool = ...,
-    block_size: int | Sequence[int] | None = ...,
+    block_size: Lengths | None = ...,
     offset: float = ...,
     stacked: bool = ...,
     return_threshold: Literal[False] = ...,
@@ -45,10 +48,11 @@ def binarize(
     image: ArrayLike,
     threshold: Threshold = ...,
     *,
-    sigma: float | Sequence[float] = ...,
+    sigma: Lengths = ...,
     spacing: float | Sequence[float] | None = ...,
+    unit: str | None = ...,
     dark: bool = ...,
-    block_size: int | Sequence[int] | None = ...,
+    block_size: Lengths | None = ...,
     offset: float = ...,
     stacked: bool = ...,
     return_threshold: Literal[True],
@@ -59,10 +63,11 @@ def binarize(
     image: ArrayLike,
     threshold: Threshold = "otsu",
     *,
-    sigma: float | Sequence[float] = 0.0,
+    sigma: Lengths = 0.0,
     spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
     dark: bool = False,
-    block_size: int | Sequence[int] | None = None,
+    block_size: Lengths | None = None,
     offset: float = 0.0,
     stacked: bool = False,
     return_threshold: bool = False,
@@ -78,17 +83,20 @@ def binarize(
         "isodata", "mean", "minimum". A number. Two numbers, for hysteresis: pixels above `low`
         that touch pixels above `high` by way of others above `low`, across faces. Or "local":
         the Gaussian mean of the block around each pixel, less `offset`.
-    sigma : float or sequence of float
-        Standard deviation of the Gaussian that smooths the image first, in the unit of
-        `spacing`; see `smooth`. Default 0: none.
+    sigma : float, str, or a sequence of them
+        Standard deviation of the Gaussian that smooths the image first, in pixels or with a
+        unit, "0.3um"; see `smooth`. Default 0: none.
     spacing : float or sequence of float, optional
-        Pixel size, for all axes or for each. Default 1.
+        Pixel size, for all axes or for each. Lengths with a unit are converted with it.
+    unit : str, optional
+        Unit of `spacing`: "um", "nm", ...
     dark : bool
         Whether objects are darker than the background: foreground is then what is *not* above
         the threshold. The hysteresis is mirrored: pixels up to `high` that touch pixels up to
         `low`. A local threshold is raised by `offset`, and pixels below it are foreground.
-    block_size : int or sequence of int, optional
-        For "local": side of the block in pixels, odd, larger than the objects.
+    block_size : int, str, or a sequence of them, optional
+        For "local": side of the block, larger than the objects: an odd number of pixels, or a
+        length with a unit, "10um", of which the nearest odd number is taken.
     offset : float
         For "local": subtracted from the mean of the block. With a negative offset, foreground has
         to differ more from its block.
@@ -143,6 +151,7 @@ def binarize(
             threshold,
             sigma=sigma,
             spacing=spacing,
+            unit=unit,
             dark=dark,
             block_size=block_size,
             offset=offset,

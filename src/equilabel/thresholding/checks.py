@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from equilabel.quantities import length_in_pixels, parse
+
+from .lengths import LARGEST, per_axis
 from .levels import THRESHOLDS
-from .smoothing import LARGEST, per_axis
 
 
 def check_threshold(threshold: object) -> str | float | tuple[float, float]:
@@ -57,22 +59,41 @@ def explain_unknown(name: str, word: object, choices: Sequence[str], kinds: str)
     return f"{name} must be {kinds} {list(choices)}; got {word!r}. {remedy}"
 
 
-def check_block(block_size: object, ndim: int, *, stacked: bool) -> list[float]:
-    """Return the sides of the block of a local threshold, or raise ValueError."""
+def check_block(
+    block_size: Any,
+    ndim: int,
+    *,
+    spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
+    stacked: bool,
+) -> list[float]:
+    """Return the sides of the block of a local threshold, or raise TypeError or ValueError."""
     if block_size is None:
         message = (
             "block_size must be given where threshold='local'; got None. "
             "Pass an odd number of pixels larger than the objects, such as 51."
         )
         raise ValueError(message)
-    sides = per_axis("block_size", block_size, ndim, stacked=stacked)
-    if not all(1 <= side <= 6 * LARGEST + 1 and side % 2 == 1 for side in sides) or max(sides) < 3:
+    inner = ndim - stacked
+    sides: Any = block_size
+    if not isinstance(sides, str) and np.ndim(sides) == 1 and stacked and len(sides) == ndim:
+        sides = sides[1:]
+    steps = None
+    if spacing is not None:
+        steps = per_axis("spacing", spacing, ndim, stacked=stacked)[stacked:]
+    found = list(length_in_pixels("block_size", sides, inner, spacing=steps, unit=unit))
+    each = [sides] * inner if np.ndim(sides) == 0 else sides
+    for axis, side in enumerate(each):
+        if parse("block_size", side).is_physical:
+            found[axis] = 2 * math.floor(found[axis] / 2) + 1
+    found = [1.0] * stacked + found
+    if not all(1 <= side <= 6 * LARGEST + 1 and side % 2 == 1 for side in found) or max(found) < 3:
         message = (
             f"block_size must be odd, 3 to {6 * LARGEST + 1:.0f} pixels; got {block_size!r}. "
             "Pass an odd number larger than the objects, such as 51."
         )
         raise ValueError(message)
-    return sides
+    return found
 
 
 def reject_unused(threshold: object, **given: tuple[object, object]) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array, HostArray
     from equilabel.grid import Compare
+    from equilabel.quantities import Lengths
 
 
 class ThresholdedImage(NamedTuple):
@@ -54,10 +55,11 @@ def apply_threshold(
     image: ArrayLike,
     threshold: Any,
     *,
-    sigma: float | Sequence[float] = 0.0,
+    sigma: Lengths = 0.0,
     spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
     dark: bool = False,
-    block_size: int | Sequence[int] | None = None,
+    block_size: Lengths | None = None,
     offset: float = 0.0,
     stacked: bool = False,
 ) -> tuple[ThresholdedImage, float | tuple[float, float] | None]:
@@ -74,11 +76,11 @@ def apply_threshold(
     pixels = as_pixels(image, stacked=stacked)
     level = check_threshold(threshold)
     if level == "local":
-        block = check_block(block_size, pixels.ndim, stacked=stacked)
+        block = check_block(block_size, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
         shift = check_number("offset", offset)
     else:
         reject_unused(threshold, block_size=(block_size, None), offset=(offset, 0.0))
-    pixels = comparable(smooth(pixels, sigma, spacing=spacing, stacked=stacked))
+    pixels = comparable(smooth(pixels, sigma, spacing=spacing, unit=unit, stacked=stacked))
     if level == "local":
         return from_mask(_local(pixels, block, shift, dark=dark, stacked=stacked)), None
     if isinstance(level, tuple):

@@ -1,4 +1,4 @@
-"""Gaussian smoothing in physical units, before an image is binarized."""
+"""Gaussian smoothing before an image is binarized, by pixels or by a physical length."""
 
 from __future__ import annotations
 
@@ -9,38 +9,43 @@ import numpy as np
 from equilabel import threads
 from equilabel.devices import fetch, filters, is_on_cuda, take
 
+from .lengths import question, widths_in_pixels
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
     from equilabel.array_types import HostArray
+    from equilabel.quantities import Lengths
 
     Border = Literal["nearest", "reflect"]
 
-# Standard deviations in pixels. A kernel reaches four times as far to either side.
-LARGEST = 1000.0
-NARROWEST = 0.125  # below, the kernel is a single pixel
+NARROWEST = 0.125  # pixels; below, the kernel is a single pixel
 
 
 def smooth(
     image: ArrayLike,
-    sigma: float | Sequence[float],
+    sigma: Lengths,
     *,
     spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
     stacked: bool = False,
 ) -> HostArray:
-    """Smooth an image with a Gaussian whose width is given in physical units.
+    """Smooth an image with a Gaussian whose width is given in pixels or as a length.
 
     Parameters
     ----------
     image : (M, N[, ..., P]) array of bool, integer or float
         Image to smooth.
-    sigma : float or sequence of float
-        Standard deviation, for all axes or for each, in the unit of `spacing`. Gray values stay
+    sigma : float, str, or a sequence of them
+        Standard deviation, for all axes or for each. A number counts pixels, the same along all
+        axes. Text may name a unit, "0.3um": the same length in all directions. Gray values stay
         what they are where it is 0.
     spacing : float or sequence of float, optional
-        Pixel size, for all axes or for each. Default 1: `sigma` counts pixels.
+        Pixel size, for all axes or for each. Only a `sigma` with a unit depends on it.
+    unit : str, optional
+        Unit of `spacing`: "um", "nm", ...
     stacked : bool
         Whether the first axis counts independent images: nothing is smoothed along it, and
         sequences may leave it out.
@@ -57,43 +62,33 @@ def smooth(
     TypeError
         If the image is not of a real type, or a number is not a number.
     ValueError
-        If `sigma` is negative or beyond 1000 pixels, `spacing` not positive, or a sequence has
-        not one entry per axis.
+        If `sigma` is negative or beyond 1000 pixels, `spacing` not positive, a sequence has
+        not one entry per axis, or `sigma` has a unit and `spacing` has none.
+
+    Warns
+    -----
+    UserWarning
+        If the blur is wider than a tenth of the image: its full width at half maximum, 2.355
+        `sigma`. Up to 2 pixels are never too many.
 
     Notes
     -----
-    Equal to ``skimage.filters.gaussian(image, sigma / spacing, preserve_range=True)`` but for
-    rounding: beyond its border an image is continued by its last pixel. Pixels that are NaN or
-    infinite are not changed, and do not contribute to their neighbors. A constant image stays
-    constant to the last bit.
+    Equal to ``skimage.filters.gaussian(image, sigma, preserve_range=True)`` but for rounding:
+    beyond its border an image is continued by its last pixel. Pixels that are NaN or infinite are
+    not changed, and do not contribute to their neighbors. A constant image stays constant to the
+    last bit.
 
     Examples
     --------
     >>> image = np.array([[0, 0, 8, 0, 0]], dtype=np.uint8)
     >>> smooth(image, 1.0).round(2)
     array([[0.43, 1.94, 3.19, 1.94, 0.43]], dtype=float32)
-    >>> smooth(image, 1.0, spacing=2.0).round(2)
+    >>> smooth(image, "1um", spacing=2.0, unit="um").round(2)
     array([[0.  , 0.85, 6.29, 0.85, 0.  ]], dtype=float32)
     """
     pixels = as_pixels(image, stacked=stacked)
-    sigmas = per_axis("sigma", sigma, pixels.ndim, stacked=stacked, fill=0.0)
-    if not all(0 <= value < np.inf for value in sigmas):
-        message = f"sigma must be 0 or more, and finite; got {sigma!r}. Pass 0 for no smoothing."
-        raise ValueError(message)
-    sizes = per_axis("spacing", 1.0 if spacing is None else spacing, pixels.ndim, stacked=stacked)
-    if not all(0 < value < np.inf for value in sizes):
-        message = (
-            f"spacing must be positive and finite; got {spacing!r}. "
-            "Leave it out where pixels have no known size."
-        )
-        raise ValueError(message)
-    widths = [value / size for value, size in zip(sigmas, sizes, strict=True)]
-    if max(widths) > LARGEST:
-        message = (
-            f"sigma must be at most {LARGEST:g} pixels; got {max(widths):g}. "
-            "Give it in the unit of spacing."
-        )
-        raise ValueError(message)
+    widths = widths_in_pixels(sigma, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
+    question(sigma, widths, pixels.shape)
     if pixels.size == 0 or not any(widths):
         return pixels
     wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)
@@ -194,54 +189,6 @@ def extremes(pixels: HostArray) -> tuple[Any, Any, bool]:
         fetch(np.where(finite, pixels, -far).max())[()],
         False,
     )
-
-
-def per_axis(
-    name: str, value: object, ndim: int, *, stacked: bool, fill: float | None = None
-) -> list[float]:
-    """Return a number for each axis of an image, from one number or a sequence.
-
-    Parameters
-    ----------
-    name : str
-        What to call it in an error.
-    value : float or sequence of float
-    ndim : int
-        Axes of the image.
-    stacked : bool
-        Whether the first axis counts independent images; a sequence may leave it out.
-    fill : float, optional
-        What the stacked axis gets, whatever was given for it. Default 1.
-
-    Returns
-    -------
-    list of float
-        `ndim` numbers.
-
-    Raises
-    ------
-    TypeError
-        If they are no numbers.
-    ValueError
-        If there are too few or too many.
-    """
-    inner = ndim - stacked
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        message = f"{name} must be a number, or one for each axis; got {value!r}."
-        raise TypeError(message) from None
-    if numbers.ndim == 0:
-        numbers = np.full(inner, numbers)
-    elif stacked and numbers.shape == (ndim,):
-        numbers = numbers[1:]
-    if numbers.shape != (inner,):
-        message = (
-            f"{name} must be a number, or one for each of {inner} axes; got {value!r}. "
-            "Give one number for all axes, or as many as there are."
-        )
-        raise ValueError(message)
-    return [1.0 if fill is None else fill] * stacked + [float(number) for number in numbers]
 
 
 def _filter(values: HostArray, widths: Sequence[float], mode: Border) -> HostArray:

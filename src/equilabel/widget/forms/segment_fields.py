@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.choices import Choices, connectivities, pixels_of, size_of, unit_of_size
+from equilabel.widget.logic.smoothing import describe_smoothing, length_unit
 from equilabel.widget.logic.sources import COLORS
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.viewer.notifications import guarded
@@ -17,6 +18,7 @@ from equilabel.widget.viewer.notifications import guarded
 from .axes import AxesField
 from .fields import device_field, method_field
 from .layout import column, fold
+from .smoothing import SmoothingField
 from .statistics import StatisticsField
 from .threshold import ThresholdField
 
@@ -56,6 +58,8 @@ class SegmentFields(QWidget):
         self.method, self.device = method_field(), device_field()
         self.remark = QLabel()
         self.remark.setWordWrap(True)
+        self.axes_remark = QLabel()
+        self.axes_remark.setWordWrap(True)
         self._arrange()
         self._connect()
 
@@ -83,15 +87,8 @@ class SegmentFields(QWidget):
 
     def _make_object_fields(self) -> None:
         self.threshold = ThresholdField()
-        self.sigma = FloatSpinBox(
-            name="sigma",
-            label="Smoothing",
-            min=0.0,
-            max=1e6,
-            step=0.5,
-            tooltip="Standard deviation of a Gaussian that smooths the image before the threshold, "
-            "in the unit of the layer. Intensities are measured in the original image.",
-        )
+        self.smoothing = SmoothingField()
+        self.sigma, self.sigma_unit = self.smoothing.number, self.smoothing.unit
         self.fill_holes = CheckBox(
             name="fill_holes", text="Fill holes", tooltip="Fill holes inside objects."
         )
@@ -139,8 +136,10 @@ class SegmentFields(QWidget):
         layout = QVBoxLayout(self)
         for part in (
             column(self.image, self.color, self.channel).native,
+            self.axes_remark,
             self.threshold,
-            column(self.sigma, self.fill_holes, self.show_preview).native,
+            self.smoothing,
+            column(self.fill_holes, self.show_preview).native,
             self.remark,
             column(self.connectivity, self.min_size, self.min_area, self.exclude_border).native,
             fold("Axes", self.axes),
@@ -152,7 +151,8 @@ class SegmentFields(QWidget):
 
     def _connect(self) -> None:
         self.image.changed.connect(self._change_image)
-        for field in (self.color, self.channel, self.sigma):
+        self.smoothing.changed.connect(self._change_histogram)
+        for field in (self.color, self.channel):
             field.changed.connect(self._change_histogram)
         self.threshold.method_changed.connect(self.histogram_changed)
         self.threshold.moved.connect(self.outline_changed)
@@ -163,7 +163,10 @@ class SegmentFields(QWidget):
     def _change_image(self, *_: object) -> None:
         self.image_changed.emit()
 
+    @guarded
     def _change_histogram(self, *_: object) -> None:
+        if self._source is not None and not check_roles(self.axes.roles):
+            self.smoothing.show_remark(describe_smoothing(self._source, self.choices()))
         self.histogram_changed.emit()
 
     def _change_outline(self, *_: object) -> None:
@@ -210,11 +213,12 @@ class SegmentFields(QWidget):
         if "channel" in roles:
             self.channel.max = source.shape[roles.index("channel")] - 1
         calibrated = set(self._spacing) != {1.0} or bool(unit)
-        self.sigma.label = f"Smoothing, {unit or ('units' if calibrated else 'pixels')}"
+        self.smoothing.show_units(length_unit(unit), self._spacing)
         self.min_area.visible = calibrated
         self.min_area.label = f"Minimum size, {unit_of_size(unit, rank)}"
         self._show_area()
-        self.histogram_changed.emit()
+        self.axes_remark.setText(source.explain_guess(roles))
+        self._change_histogram()
 
     def choices(self) -> Choices:
         """Return the values of the fields."""
@@ -225,7 +229,7 @@ class SegmentFields(QWidget):
             color=self.color.value,
             channel=self.channel.value,
             threshold=self.threshold.choice,
-            sigma=self.sigma.value,
+            sigma=self.smoothing.choice,
             dark=self.threshold.dark.value,
             block_size=self.threshold.block_size.value | 1,
             offset=self.threshold.offset.value,

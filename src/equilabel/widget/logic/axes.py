@@ -57,8 +57,7 @@ def guess_roles(
     """
     roles: list[Role | None] = [None] * len(shape)
     for axis in range(len(shape)):
-        word = re.sub(r"[^a-z]", "", axis_labels[axis].lower()) if axis_labels else ""
-        roles[axis] = next((role for role in ROLES if word in _WORDS[role]), None)
+        roles[axis] = _role_of(axis_labels[axis]) if axis_labels else None
         if dimensions and dimensions[axis] == "time":
             roles[axis] = "time"
     for axis in reversed(range(len(shape))):
@@ -73,6 +72,48 @@ def guess_roles(
         else:
             roles[axis] = "time"
     return tuple(role or "space" for role in roles)
+
+
+def explain_guess(
+    shape: Sequence[int],
+    roles: Sequence[Role],
+    axis_labels: Sequence[str] = (),
+    dimensions: Sequence[str] = (),
+) -> str:
+    """Say as what axes without a known name are read, and how to change it; "" if all are known.
+
+    Parameters
+    ----------
+    shape, axis_labels, dimensions
+        As for `guess_roles`.
+    roles : sequence of {"space", "time", "channel"}
+        Roles that the axes have now.
+
+    Examples
+    --------
+    >>> explain_guess((48, 512, 512), ("space", "space", "space"))
+    '48 planes read as depth: under Axes, set their axis to time if they are times.'
+    >>> explain_guess((48, 512, 512), ("space", "space", "space"), ("z", "y", "x"))
+    ''
+    """
+    words = {
+        "space": ("planes read as depth", "time if they are times"),
+        "time": ("images read as times", "space if they are planes in depth"),
+        "channel": ("images read as channels", "space or time if they are not"),
+    }
+    said = []
+    for axis, length in enumerate(shape[:-2]):
+        known = _role_of(axis_labels[axis]) if axis_labels else None
+        if known is None and length > 1 and not (dimensions and dimensions[axis]):
+            read, other = words[roles[axis]]
+            said.append(f"{length} {read}: under Axes, set their axis to {other}.")
+    return " ".join(said)
+
+
+def _role_of(label: str) -> Role | None:
+    """Return the role that the name of an axis says, if it says one."""
+    word = re.sub(r"[^a-z]", "", label.lower())
+    return next((role for role in ROLES if word in _WORDS[role]), None)
 
 
 def check_roles(roles: Sequence[Role]) -> str:

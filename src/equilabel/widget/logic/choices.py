@@ -32,14 +32,15 @@ class Choices:
     channel : int
         Channel to find objects in.
     threshold : str, float or (float, float)
-        As for `equilabel.segment`, as are the others.
+        As for `equilabel.segment`, as are the others; `sigma` is a number of pixels, or text with
+        a unit.
     """
 
     roles: tuple[Role, ...]
     color: str = "luminance"
     channel: int = 0
     threshold: str | float | tuple[float, float] = "otsu"
-    sigma: float = 0.0
+    sigma: float | str = 0.0
     dark: bool = False
     block_size: int = 51
     offset: float = 0.0
@@ -56,7 +57,8 @@ class Choices:
 
         Only those that differ from the defaults, in the order of the signature.
         """
-        spacing, _ = source.spacing(self.roles)
+        spacing, unit = source.spacing(self.roles)
+        physical = isinstance(self.sigma, str)
         local = self.threshold == "local"
         wanted: dict[str, Any] = {
             "threshold": self.threshold,
@@ -69,7 +71,8 @@ class Choices:
             "min_size": self.min_size,
             "exclude_border": self.exclude_border,
             "properties": self.properties,
-            "spacing": spacing if set(spacing) != {1.0} else None,
+            "spacing": spacing if physical or set(spacing) != {1.0} else None,
+            "unit": unit if physical else None,
             "stacked": "time" in self.roles,
             "channel_axis": -1 if "channel" in self.roles else None,
             "channel": self.channel if "channel" in self.roles else None,

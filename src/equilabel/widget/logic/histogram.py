@@ -10,6 +10,7 @@ import numpy as np
 import equilabel
 
 from .planes import take_plane
+from .smoothing import without_questions
 from .sources import gray
 
 if TYPE_CHECKING:
@@ -139,10 +140,11 @@ def estimate_threshold(
     method: Any = choices.threshold
     if exact:
         arguments = choices.arguments(source)
-        names = ("sigma", "spacing", "stacked")
+        names = ("sigma", "spacing", "unit", "stacked")
         options = {name: arguments[name] for name in names if name in arguments}
     try:
-        _, threshold = equilabel.binarize(pixels, method, return_threshold=True, **options)
+        with without_questions():
+            _, threshold = equilabel.binarize(pixels, method, return_threshold=True, **options)
     except ValueError as error:
         return histogram, ThresholdEstimate(None, exact, str(error))
     if not isinstance(threshold, float) or not np.isfinite(threshold):

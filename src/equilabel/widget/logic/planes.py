@@ -8,6 +8,7 @@ import numpy as np
 
 import equilabel
 
+from .smoothing import widths_of, without_questions
 from .sources import gray
 
 if TYPE_CHECKING:
@@ -80,12 +81,11 @@ def smooth_plane(
     """
     if not choices.sigma:
         return plane
-    spacing, _ = source.spacing(choices.roles)
-    steps = dict(zip(source.arrangement(choices.roles).space, spacing, strict=True))
-    widths = [
-        choices.sigma / (steps[axis] * step) if axis in steps else 0.0 for axis in sorted(displayed)
-    ]
-    return equilabel.smooth(plane, widths)
+    space = source.arrangement(choices.roles).space
+    widths = dict(zip(space, widths_of(source, choices), strict=True))
+    shown = [widths.get(axis, 0.0) / step for axis in sorted(displayed)]
+    with without_questions():
+        return equilabel.smooth(plane, shown)
 
 
 def find_mask(

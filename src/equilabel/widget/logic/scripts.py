@@ -75,7 +75,8 @@ def batch_command(source: Source, choices: Choices) -> str:
     if choices.properties is not None:
         arguments["properties"] = ("label", *choices.properties)
     spacing, unit = source.spacing(choices.roles)
-    arguments.pop("channel_axis", None)
+    for name in ("channel_axis", "unit"):
+        arguments.pop(name, None)
     if source.rgb:
         arguments["channel"] = ("red", "green", "blue").index(choices.color)
     arguments["spacing"] = (

@@ -13,6 +13,7 @@ from .features import as_features, whole
 from .histogram import compute_histogram
 from .outcome import Outcome
 from .scripts import batch_command, python_line
+from .smoothing import without_questions
 from .transforms import labels_transform
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     image = arrangement.arrange(source.read(choices.color, report))
     arguments = choices.arguments(source)
     names = ("label", *(choices.properties or ())) if choices.properties is not None else None
-    found = equilabel.segment(image, **{**arguments, "properties": names}, progress=report)
+    with without_questions():
+        found = equilabel.segment(image, **{**arguments, "properties": names}, progress=report)
     features, _ = as_features(found.table)
     metadata = {
         **describe_segmentation(source, choices, found),
@@ -75,6 +77,7 @@ def describe_segmentation(
         "connectivity": found.connectivity,
         "spacing": spacing,
         "unit": unit,
+        "in_pixels": found.in_pixels,
         "method": found.method,
         "device": found.device,
         "whole": whole(found.table),

@@ -9,7 +9,7 @@ import numpy as np
 
 from equilabel.storage.memory import free
 
-from .axes import Arrangement, guess_roles
+from .axes import Arrangement, explain_guess, guess_roles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,8 +79,14 @@ class Source:
 
     def guess(self) -> tuple[Role, ...]:
         """Guess the roles of the axes."""
-        dimensions = ["time" if _is_time(unit) else "" for unit in self.transform["units"]]
-        return guess_roles(self.shape, self.transform["axis_labels"], dimensions)
+        return guess_roles(self.shape, self.transform["axis_labels"], self._dimensions())
+
+    def explain_guess(self, roles: Sequence[Role]) -> str:
+        """Say as what axes without a known name are read; empty if all are known."""
+        return explain_guess(self.shape, roles, self.transform["axis_labels"], self._dimensions())
+
+    def _dimensions(self) -> list[str]:
+        return ["time" if _is_time(unit) else "" for unit in self.transform["units"]]
 
     def spacing(self, roles: Sequence[Role]) -> tuple[tuple[float, ...], str]:
         """Return the distance of pixels along each axis of space, and its unit.

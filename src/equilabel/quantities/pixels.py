@@ -1,125 +1,23 @@
-"""Lengths and sizes, given in pixels or with a unit, as numbers of pixels.
-
-A plain number counts pixels; text may name a unit: "2", "2px", "0.3um", "5 µm²". Lengths are those
-along an axis, such as the width of a Gaussian. Sizes are what an object has: pixels, or an area of
-an image of two axes and a volume of one of three. Physical ones need the pixel size and its unit.
-"""
+"""Lengths and sizes as numbers of pixels."""
 
 from __future__ import annotations
 
-import math
-import re
-import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from numbers import Real
 from typing import TypeAlias
 
-from .storage.units import LENGTHS, PIXELS, spelled
+from equilabel.storage.units import LENGTHS
+
+from .quantity import KINDS, PIXEL, Quantity, known_unit, parse
 
 Length: TypeAlias = float | str
 Lengths: TypeAlias = Length | Sequence[Length]
 Size: TypeAlias = float | str
 
-PIXEL = "px"
-KINDS = {1: "a length", 2: "an area", 3: "a volume"}
-_POWERS = {1: "", 2: "²", 3: "³"}
-_FORM = re.compile(
-    r"\s*(?P<number>[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?|nan\b|inf(?:inity)?\b))\s*"
-    r"(?:(?P<unit>[^\W\d_]+)(?:(?:\s*(?:\^|\*\*)\s*)?(?P<power>[123]))?)?\s*",
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A number of pixels, or a length, an area or a volume.
-
-    Attributes
-    ----------
-    value : Fraction
-        Exactly what was written; 0 or more.
-    unit : str
-        "px", or a name in `equilabel.storage.units.LENGTHS`.
-    power : int
-        1 for a length, 2 for an area, 3 for a volume; 0 for pixels without a power, "30px", which
-        may be a length or a size.
-    """
-
-    value: Fraction
-    unit: str
-    power: int
-
-    def __str__(self) -> str:
-        """Write it as it can be read again: "2 px", "5 µm²"."""
-        return f"{float(self.value):g} {self.unit}{_POWERS.get(self.power, '')}"
-
-
-def parse(name: str, value: object) -> Quantity:
-    """Read a length or a size.
-
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for errors.
-    value : number or str
-        A number of pixels, or text: a number, and a unit if it is not pixels.
-
-    Raises
-    ------
-    TypeError
-        If it is neither.
-    ValueError
-        If it is negative or not finite, or the text has another form or an unknown unit.
-
-    Examples
-    --------
-    >>> print(parse("sigma", 2), parse("sigma", "0.3um"), parse("min_size", "5 um^2"), sep=", ")
-    2 px, 0.3 µm, 5 µm²
-    >>> parse("sigma", "0.3 mim")
-    Traceback (most recent call last):
-    ...
-    ValueError: sigma must be in px or one of ['km', ...]; got '0.3 mim'. Did you mean 'mm'?
-    """
-    if isinstance(value, str):
-        return _read(name, value)
-    if isinstance(value, bool) or not isinstance(value, Real):
-        message = (
-            f"{name} must be a number of pixels, or text with a unit; got {value!r}. "
-            "Pass for instance 2 or '0.3um'."
-        )
-        raise TypeError(message)
-    return Quantity(_checked(name, float(value), value), PIXEL, 0)
-
-
-def _read(name: str, text: str) -> Quantity:
-    found = _FORM.fullmatch(unicodedata.normalize("NFKC", text))  # "µm²" becomes "μm2"
-    if found is None:
-        remedy = "Write a point in place of the comma" if "," in text else "Write '2px' or '0.3um'"
-        message = (
-            f"{name} must be a number and, if it is not in pixels, its unit; got {text!r}. "
-            f"{remedy}."
-        )
-        raise ValueError(message)
-    _checked(name, float(found["number"]), text)
-    word, power = spelled(found["unit"] or ""), int(found["power"] or 0)
-    if word.lower() in PIXELS:
-        return Quantity(Fraction(found["number"]), PIXEL, power)
-    if word not in LENGTHS:
-        near = get_close_matches(word.lower(), LENGTHS, n=1, cutoff=0.5)
-        remedy = f"Did you mean {near[0]!r}?" if near else "Write for instance '2px' or '0.3um'."
-        message = f"{name} must be in px or one of {list(LENGTHS)}; got {text!r}. {remedy}"
-        raise ValueError(message)
-    return Quantity(Fraction(found["number"]), word, power or 1)
-
-
-def _checked(name: str, number: float, given: object) -> Fraction:
-    if not 0 <= number < math.inf:
-        message = f"{name} must be 0 or more, and finite; got {given!r}. Pass 0 for none."
-        raise ValueError(message)
-    return Fraction(number)
+# A blur is questioned if its full width at half maximum exceeds this share of the image.
+FULL_WIDTH, WIDE_SHARE = 2.355, 0.1
+NEVER_WIDE = 2.0  # pixels, however small the image
 
 
 def length_in_pixels(
@@ -240,23 +138,52 @@ def _per_pixel(
     """Return how many pixels a quantity of 1 has, in the space of some axes; exact."""
     if quantity.unit == PIXEL:
         return Fraction(1)
+    example = "2px" if quantity.power == 1 else "30px"
     if spacing is None:
         message = (
             f"{name} must be in pixels for an image without a pixel size; got {written!r}. Pass "
-            "pixels, such as '2px', or the pixel size, such as spacing=0.1 with unit='µm'."
+            f"pixels, such as {example!r}, or the pixel size, such as spacing=0.1 with unit='µm'."
         )
         raise ValueError(message)
-    home = spelled(unit or "")
-    if home not in LENGTHS:
+    home = known_unit("unit", unit)
+    if home is None:
         message = (
             f"{name} must be in pixels where the unit of the pixel size is not known; got "
-            f"{written!r}. Pass pixels, such as '2px', or name the unit, such as unit='µm'."
+            f"{written!r}. Pass pixels, such as {example!r}, or name the unit, such as unit='µm'."
         )
         raise ValueError(message)
     scale = Fraction(1)
     for axis in axes:
         scale *= LENGTHS[quantity.unit] / (LENGTHS[home] * Fraction(str(float(spacing[axis]))))
     return scale
+
+
+def wide_blur(widths: Sequence[float], shape: Sequence[int]) -> tuple[float, int, int] | None:
+    """Find an axis along which a Gaussian blurs objects together, rather than noise.
+
+    Parameters
+    ----------
+    widths : sequence of float
+        Its standard deviation along each axis, in pixels.
+    shape : sequence of int
+        Of the image.
+
+    Returns
+    -------
+    width, blur, side : float, int, int or None
+        Standard deviation, full width at half maximum and length of the image along the first
+        axis where the full width is more than a tenth of the image; None where it is not. Up to
+        2 pixels are never too many.
+
+    Examples
+    --------
+    >>> wide_blur((39, 39), (512, 512)), wide_blur((2, 2), (512, 512))
+    ((39, 92, 512), None)
+    """
+    for width, side in zip(widths, shape, strict=True):
+        if width > NEVER_WIDE and side > 1 and FULL_WIDTH * width > WIDE_SHARE * side:
+            return width, round(FULL_WIDTH * width), side
+    return None
 
 
 def _listed(name: str, value: object) -> list[Length]:

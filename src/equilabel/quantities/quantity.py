@@ -1,0 +1,142 @@
+"""A number with its unit, read from what a person wrote."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from numbers import Real
+
+from equilabel.storage.units import LENGTHS, PIXELS, SPELLINGS, spelled
+
+PIXEL = "px"
+KINDS = {1: "a length", 2: "an area", 3: "a volume"}
+_POWERS = {1: "", 2: "²", 3: "³"}
+_FORM = re.compile(
+    r"\s*(?P<number>[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?|nan\b|inf(?:inity)?\b))\s*"
+    r"(?:(?P<unit>[^\W\d_]+)(?:(?:\s*(?:\^|\*\*)\s*)?(?P<power>[123]))?)?\s*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of pixels, or a length, an area or a volume.
+
+    Attributes
+    ----------
+    value : Fraction
+        Exactly what was written; 0 or more.
+    unit : str
+        "px", or a name in `equilabel.storage.units.LENGTHS`.
+    power : int
+        1 for a length, 2 for an area, 3 for a volume; 0 for pixels without a power, "30px", which
+        may be a length or a size.
+    """
+
+    value: Fraction
+    unit: str
+    power: int
+
+    @property
+    def is_physical(self) -> bool:
+        """Whether its number of pixels depends on the pixel size."""
+        return self.unit != PIXEL
+
+    def __str__(self) -> str:
+        """Write it as it can be read again: "2 px", "5 µm²"."""
+        return f"{float(self.value):.15g} {self.unit}{_POWERS.get(self.power, '')}"
+
+
+def parse(name: str, value: object) -> Quantity:
+    """Read a length or a size.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter, for errors.
+    value : number or str
+        A number of pixels, or text: a number, and a unit if it is not pixels.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    ValueError
+        If it is negative or not finite, or the text has another form or an unknown unit.
+
+    Examples
+    --------
+    >>> print(parse("sigma", 2), parse("sigma", "0.3um"), parse("min_size", "5 um^2"), sep=", ")
+    2 px, 0.3 µm, 5 µm²
+    >>> parse("sigma", "0.3 mikron")
+    Traceback (most recent call last):
+    ...
+    ValueError: sigma must be in px or one of ['km', ...]; got '0.3 mikron'. Did you mean 'µm'?
+    """
+    if isinstance(value, str):
+        return _read(name, value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        message = (
+            f"{name} must be a number of pixels, or text with a unit; got {value!r}. "
+            "Pass for instance 2 or '0.3um'."
+        )
+        raise TypeError(message)
+    return Quantity(_checked(name, float(value), value), PIXEL, 0)
+
+
+def _read(name: str, text: str) -> Quantity:
+    found = _FORM.fullmatch(unicodedata.normalize("NFKC", text))  # "µm²" becomes "μm2"
+    if found is None:
+        remedy = "Write a point in place of the comma" if "," in text else "Write '2px' or '0.3um'"
+        message = (
+            f"{name} must be a number and, if it is not in pixels, its unit; got {text!r}. "
+            f"{remedy}."
+        )
+        raise ValueError(message)
+    _checked(name, float(found["number"]), text)
+    word, power = spelled(found["unit"] or ""), int(found["power"] or 0)
+    if word.lower() in PIXELS:
+        return Quantity(Fraction(found["number"]), PIXEL, power)
+    if word not in LENGTHS:
+        message = f"{name} must be in px or one of {list(LENGTHS)}; got {text!r}. {_suggest(word)}"
+        raise ValueError(message)
+    return Quantity(Fraction(found["number"]), word, power or 1)
+
+
+def _checked(name: str, number: float, given: object) -> Fraction:
+    if not 0 <= number < math.inf:
+        message = f"{name} must be 0 or more, and finite; got {given!r}. Pass 0 for none."
+        raise ValueError(message)
+    return Fraction(number)
+
+
+def known_unit(name: str, unit: str | None) -> str | None:
+    """Return a unit of length as this package spells it; None for pixels, or if there is none.
+
+    Raises
+    ------
+    ValueError
+        If there is no such unit; the error names `name`.
+
+    Examples
+    --------
+    >>> known_unit("unit", "micron"), known_unit("unit", None), known_unit("unit", "px")
+    ('µm', None, None)
+    """
+    word = spelled(unit or "")
+    if word.lower() in PIXELS:
+        return None
+    if word not in LENGTHS:
+        message = f"{name} must be one of {list(LENGTHS)}; got {unit!r}. {_suggest(word)}"
+        raise ValueError(message)
+    return word
+
+
+def _suggest(word: str) -> str:
+    known = [name for name in (*LENGTHS, *SPELLINGS) if spelled(name) in LENGTHS and len(name) > 1]
+    near = get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    return f"Did you mean {spelled(near[0])!r}?" if near else "Pass for instance 'um'."
