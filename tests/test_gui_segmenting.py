@@ -248,7 +248,7 @@ def test_smoothing_is_in_pixels_or_in_the_unit_of_the_layer(viewer, qtbot, form)
     assert "--sigma=0.5µm" in made(layer)["batch"]
     assert made(layer)["batch"].count("--unit") == 1
     form.fields.sigma.value = 20
-    assert "more than a tenth: objects may merge" in form.fields.smoothing.remark.text()
+    assert "more than a tenth of its 512: objects may merge" in form.fields.smoothing.remark.text()
 
 
 def test_planes_without_a_name_are_asked_about(viewer, qtbot, form):

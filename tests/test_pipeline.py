@@ -163,7 +163,8 @@ def test_sizes_with_a_unit_are_those_of_the_table():
         expected = areas[(areas > low - 1e-9) & (areas < high + 1e-9)]
         assert 0 < found.num == len(expected) < len(areas)
         np.testing.assert_array_equal(found.table["area"], expected)
-    assert segment(IMAGE, min_size="3px", **known).in_pixels["min_size"] == 3
+    found = segment(IMAGE, min_size="2.2px", max_size="249999 nm2", **known)
+    assert (found.in_pixels["min_size"], found.in_pixels["max_size"]) == (3, 4)
 
 
 def test_the_block_of_a_local_threshold_is_rounded_to_odd_pixels_along_each_axis():

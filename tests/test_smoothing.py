@@ -54,14 +54,19 @@ def test_a_number_is_in_pixels_and_a_length_in_space():
 @pytest.mark.parametrize(
     ("sigma", "shape", "stacked", "asked"),
     [
-        (3.0, (60, 90), False, "sigma=3.0 blurs the image over 7 of its 60 pixels"),
+        (
+            3.0,
+            (60, 90),
+            False,
+            "sigma=3.0 blurs the image over 7 pixels, .* of its 60",
+        ),
         (
             "2um",
             (512, 512),
             False,
-            "sigma='2um' is 38.8 pixels and blurs .* over 91 of its 512",
+            "sigma='2um' is 38.8 pixels and blurs .* over 91 pixels, .* of its 512",
         ),
-        ((0, 5.0), (60, 90), False, "over 12 of its 90"),
+        ((0, 5.0), (60, 90), False, "over 12 pixels, .* of its 90"),
         (3.0, (80, 90), False, ""),
         (2.0, (9, 9), False, ""),
         (3.0, (5, 80, 90), True, ""),

@@ -17,6 +17,7 @@ from equilabel.widget.logic.features import as_table
 from equilabel.widget.logic.measurement import measure_source
 from equilabel.widget.logic.scripts import batch_command, python_line
 from equilabel.widget.logic.segmentation import segment_source
+from equilabel.widget.logic.smoothing import describe_smoothing
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.statistics import ORDER, offered
 from equilabel.widget.logic.transforms import without_first_axis
@@ -378,3 +379,27 @@ def test_the_guess_for_a_sample_is_right():
         expected = ["time" if name == "t" else "space" for name in options["axis_labels"]]
         assert Source.of(layer).guess() == tuple(expected)
         assert guess_roles(pixels.shape, options["axis_labels"]) == tuple(expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "threshold", "objects", "said"),
+    [
+        (np.nan, "otsu", 0, "only NaN or infinite"),
+        (7.0, "otsu", 0, "only 7"),
+        (7.0, 5, 1, "only 7"),
+    ],
+)
+def test_an_image_in_which_nothing_can_be_found_is_not_done_without_a_word(
+    value, threshold, objects, said
+):
+    outcome, _ = run(layers.Image(np.full((9, 9), value)), threshold=threshold)
+    assert outcome.metadata["objects"] == objects
+    assert said in outcome.notes[0]
+
+
+def test_a_wide_blur_is_questioned_in_words():
+    source = Source.of(layers.Image(np.zeros((8, 512, 512)), scale=(4, 1, 1)))
+    roles = ("time", "space", "space")
+    said = [describe_smoothing(source, Choices(roles, sigma=sigma)) for sigma in (0.0, 20.0, 39.0)]
+    assert said[:2] == ["", ""]
+    assert said[2].startswith("The image is blurred over 92 pixels, more than a tenth of its 512")

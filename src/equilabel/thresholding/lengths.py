@@ -70,7 +70,7 @@ def question(sigma: Lengths, widths: Sequence[float], shape: Sequence[int]) -> N
     if isinstance(sigma, str):
         given += f" is {width:.3g} pixels and"
     message = (
-        f"{given} blurs the image over {blur} of its {side} pixels, more than a tenth. "
+        f"{given} blurs the image over {blur} pixels, more than a tenth of its {side}. "
         "Pass a smaller sigma, such as '2px', unless this is meant."
     )
     warnings.warn(message, UserWarning, stacklevel=3)

@@ -217,7 +217,9 @@ class SegmentFields(QWidget):
         self.min_area.visible = calibrated
         self.min_area.label = f"Minimum size, {unit_of_size(unit, rank)}"
         self._show_area()
-        self.axes_remark.setText(source.explain_guess(roles))
+        guess = source.explain_guess(roles)
+        self.axes_remark.setText(guess)
+        self.axes_remark.setVisible(bool(guess))
         self._change_histogram()
 
     def choices(self) -> Choices:

@@ -47,6 +47,8 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     image = arrangement.arrange(source.read(choices.color, report))
     arguments = choices.arguments(source)
     names = ("label", *(choices.properties or ())) if choices.properties is not None else None
+    channel = arguments.get("channel")
+    shown = image if channel is None else image[..., channel]
     with without_questions():
         found = equilabel.segment(image, **{**arguments, "properties": names}, progress=report)
     features, _ = as_features(found.table)
@@ -55,7 +57,7 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
         "parameters": arguments,
         "seconds": perf_counter() - started,
     }
-    notes = () if found.num else (explain_no_objects(source.name, compute_histogram(image)),)
+    notes = _notes(source.name, compute_histogram(shown), found.num)
     transform = labels_transform(source, arrangement)
     return Outcome(arrangement.restore(found.labels), features, transform, metadata, notes)
 
@@ -84,6 +86,13 @@ def describe_segmentation(
         "python": python_line(source, choices),
         "batch": batch_command(source, choices),
     }
+
+
+def _notes(name: str, histogram: Histogram, objects: int) -> tuple[str, ...]:
+    """Return what a person should know before the objects are trusted."""
+    if objects and histogram.counts.size and not histogram.flat:
+        return ()
+    return (explain_no_objects(name, histogram),)
 
 
 def explain_no_objects(name: str, histogram: Histogram) -> str:

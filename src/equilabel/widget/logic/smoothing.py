@@ -34,7 +34,7 @@ def describe_smoothing(source: Source, choices: Choices) -> str:
     if wide is not None:
         _, blur, side = wide
         said += (
-            f"The image is blurred over {blur} of its {side} pixels, more than a tenth: "
+            f"The image is blurred over {blur} pixels, more than a tenth of its {side}: "
             "objects may merge."
         )
     return said.strip()
