@@ -54,10 +54,13 @@ def batch(
     inputs: given.Inputs,
     out: given.Out,
     threshold: given.Threshold = "otsu",
+    background: given.Background = None,
     sigma: given.Sigma = "0",
     dark: given.Dark = False,
     block_size: given.BlockSize = None,
     offset: given.Offset = 0.0,
+    closing: given.Closing = "0",
+    opening: given.Opening = "0",
     fill_holes: given.FillHoles = False,
     connectivity: given.Connectivity = None,
     min_size: given.MinSize = "0",
@@ -71,6 +74,7 @@ def batch(
     spacing: given.Spacing = None,
     unit: given.Unit = None,
     stacked: given.Stacked = None,
+    track: given.Track = False,
     channel: given.Channel = None,
     series: given.Series = 0,
     recursive: given.Recursive = False,
@@ -105,6 +109,8 @@ def batch(
     equilabel batch images --out results --sigma 0.3um --min-size 20 --fill-holes
     equilabel batch "plate?/*.tif" --out results --threshold 120 --no-overlay
     equilabel batch plates --recursive --jobs 4 --channel DAPI --out results
+    equilabel batch plates --recursive --background 20um --closing 2px --out results
+    equilabel batch movie.tif --stacked --track --out results
     equilabel batch stack.tif --spacing 0.5,0.1,0.1 --unit µm --out results
     equilabel batch images --out results --resume
     ```

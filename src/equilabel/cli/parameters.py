@@ -64,6 +64,15 @@ Threshold = Annotated[
         "high.",
     ),
 ]
+Background = Annotated[
+    str | None,
+    _option(
+        OBJECTS,
+        "LENGTH",
+        "First subtract an uneven background: what is wider than a box that reaches this far to "
+        "either side (a top-hat). Wider than any object; as for --sigma, 50px or 20um.",
+    ),
+]
 Sigma = Annotated[
     str,
     _option(
@@ -88,6 +97,22 @@ BlockSize = Annotated[
 ]
 Offset = Annotated[
     float, _option(OBJECTS, "NUMBER", "Subtract this from the average of --threshold local.")
+]
+Closing = Annotated[
+    str,
+    _option(
+        OBJECTS,
+        "LENGTH",
+        "Close gaps and cracks into which no ball of this radius fits; as for --sigma.",
+    ),
+]
+Opening = Annotated[
+    str,
+    _option(
+        OBJECTS,
+        "LENGTH",
+        "Then remove specks and bridges into which no ball of this radius fits; as for --sigma.",
+    ),
 ]
 FillHoles = Annotated[bool, _option(OBJECTS, "", "Fill holes inside objects.", "--fill-holes")]
 Connectivity = Annotated[
@@ -173,6 +198,16 @@ Stacked = Annotated[
         "",
         "Treat the first axis as a series of independent images, such as time points. By default "
         "this is done for time, not for depth.",
+    ),
+]
+Track = Annotated[
+    bool,
+    _option(
+        TABLE,
+        "",
+        "Follow the objects of a movie by the pixels they share from frame to frame: adds the "
+        "columns track, parent and event.",
+        "--track",
     ),
 ]
 Channel = Annotated[

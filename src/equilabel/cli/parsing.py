@@ -68,9 +68,9 @@ def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
     return values[0] if len(values) == 1 else values
 
 
-def block_size(text: str | None) -> float | str | tuple[float | str, ...] | None:
-    """Read the side of a block: a length or nothing."""
-    return None if text is None else length("block-size", text)
+def optional_length(name: str, text: str | None) -> float | str | tuple[float | str, ...] | None:
+    """Read a length, or one for each axis, or nothing."""
+    return None if text is None else length(name, text)
 
 
 def size(name: str, text: str | None) -> int | str | None:

@@ -13,14 +13,27 @@ if TYPE_CHECKING:
 
 # Keyword arguments of `segment`, and options that say how files are read and written.
 SEGMENT = (
-    *("threshold", "sigma", "dark", "block_size", "offset", "fill_holes", "connectivity"),
-    *("min_size", "max_size", "exclude_border", "properties", "method", "device"),
+    *("threshold", "background", "sigma", "dark", "block_size", "offset", "closing", "opening"),
+    *(
+        "fill_holes",
+        "connectivity",
+        "track",
+        "min_size",
+        "max_size",
+        "exclude_border",
+        "properties",
+        "method",
+        "device",
+    ),
 )
 FILES = ("spacing", "unit", "stacked", "channel", "series", "format", "unit_row", "overlay")
 READERS: dict[str, Callable[[Any], Any]] = {
     "threshold": parsing.threshold,
     "sigma": partial(parsing.length, "sigma"),
-    "block_size": parsing.block_size,
+    "closing": partial(parsing.length, "closing"),
+    "opening": partial(parsing.length, "opening"),
+    "background": partial(parsing.optional_length, "background"),
+    "block_size": partial(parsing.optional_length, "block-size"),
     "min_size": partial(parsing.size, "min-size"),
     "max_size": partial(parsing.size, "max-size"),
     "offset": parsing.offset,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equilabel import cleanup
 from equilabel.devices import place, resolve, take, using
 from equilabel.labeling import problem_of, solve
 from equilabel.measuring import check_spacing, make_request
 from equilabel.methods import find_method
-from equilabel.thresholding import apply_threshold, from_mask
 
 from .checks import check_sizes, in_pixels, refuse_colors, take_channel
 from .columns import default_properties, make_table
 from .segmentation import Segmentation
+from .steps import check_track, drop, find_foreground, radii_in_pixels, with_tracks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -31,10 +30,13 @@ def segment(
     image: ArrayLike,
     *,
     threshold: Threshold = "otsu",
+    background: Lengths | None = None,
     sigma: Lengths = 0.0,
     dark: bool = False,
     block_size: Lengths | None = None,
     offset: float = 0.0,
+    closing: Lengths = 0.0,
+    opening: Lengths = 0.0,
     fill_holes: bool = False,
     connectivity: int | None = None,
     min_size: Size = 0,
@@ -44,6 +46,7 @@ def segment(
     spacing: float | Sequence[float] | None = None,
     unit: str | None = None,
     stacked: bool = False,
+    track: bool = False,
     channel_axis: int | None = None,
     channel: int | None = None,
     method: str = "auto",
@@ -59,6 +62,11 @@ def segment(
     threshold : str, float or (float, float)
         Method, number, or low and high for hysteresis: "otsu", "li", "triangle", "yen", "isodata",
         "mean", "minimum" or "local". See `binarize`.
+    background : float, str, or a sequence of them, optional
+        Subtract an uneven background before all else: what is wider than a box that reaches this
+        far to either side, wider than any object (the white top-hat; black for `dark`). As
+        `sigma`, a number of pixels or a length with a unit. Intensities are measured in the
+        image as it was; `threshold` is compared with what is left.
     sigma : float, str, or a sequence of them
         Standard deviation of Gaussian smoothing before the threshold, for all axes or for each: a
         number of pixels, or a length with its unit, "0.3um".
@@ -69,6 +77,9 @@ def segment(
         its unit.
     offset : float
         Subtracted from a local threshold.
+    closing, opening : float, str, or a sequence of them
+        Radius of a ball that closes gaps of the foreground into which it does not fit, and of one
+        that opens it: specks and bridges into which it does not fit are removed. As `sigma`.
     fill_holes : bool
         Whether to fill the holes of objects: background that does not reach the border of the
         image.
@@ -93,13 +104,17 @@ def segment(
     stacked : bool
         Whether the first axis counts independent images, such as time points. They share one
         threshold, and are smoothed, filled and labeled one by one. Labels differ between images.
+    track : bool
+        Whether objects of a stack are followed from frame to frame: adds the columns track,
+        parent and event of `track_overlaps` to the table.
     channel_axis : int, optional
         Axis of the channels. Intensities are measured in each: "intensity_mean-0", ...
     channel : int, optional
         Channel to binarize; needed if there are several.
     progress : callable, optional
-        Called with the name of each step before it begins: "binarize", "fill", "label", "drop" and
-        "measure"; steps that are not needed are left out. What it raises ends the work.
+        Called with the name of each step before it begins: "background", "binarize", "close and
+        open", "fill", "label", "drop" and "measure"; steps that are not needed are left out. What
+        it raises ends the work.
 
     Returns
     -------
@@ -133,28 +148,29 @@ def segment(
     pixels, channels = take_channel(source, channel_axis, channel)
     rank = pixels.ndim - bool(stacked)
     steps = check_spacing(spacing, rank)
+    check_track(track, stacked)
     scale: dict[str, Any] = {"spacing": None if spacing is None else steps, "unit": unit}
     smallest, largest = check_sizes(min_size, max_size, rank, **scale)
+    radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
     names = default_properties(rank, steps, stacked) if properties is None else properties
     names = [names] if isinstance(names, str) else list(names)
     report = progress or _ignore
     where, home = resolve(device, source), resolve("auto", source)
     with using(home if where == "cpu" else where):
-        report("binarize")
         pixels, channels = place(pixels, where), place(channels, where)
-        foreground, found = apply_threshold(
+        foreground, found = find_foreground(
             pixels,
             threshold,
+            radii,
+            report,
             sigma=sigma,
             dark=dark,
             block_size=block_size,
             offset=offset,
+            fill_holes=fill_holes,
             stacked=stacked,
             **scale,
         )
-        if fill_holes:
-            report("fill")
-            foreground = from_mask(cleanup.fill_holes(foreground.mask(), stacked=stacked))
         report("label")
         problem = problem_of(
             *foreground, connectivity, stacked=stacked, method=method, device=where
@@ -164,14 +180,14 @@ def segment(
         shape = problem.image.shape
         request = make_request(wanted, channels, shape, spacing, stacked=problem.stacked)
         labels, count, _, counts, _ = solve(problem, request, counted=True)
-        if smallest > 1 or largest is not None or exclude_border:
-            report("drop")
-            kept = cleanup.select_components(
-                counts, min_size=smallest, max_size=largest, exclude_border=exclude_border
-            )
-            count, counts = cleanup.drop_components(labels, kept), counts.select(kept)
+        limits = smallest, largest
+        count, counts = drop(
+            labels, count, counts, report, limits=limits, exclude_border=exclude_border
+        )
         report("measure")
         table = make_table(request.columns(counts, labels), names)
+        if track:
+            table = with_tracks(table, names, labels)
         labels = place(labels, home)
     return Segmentation(
         labels=labels,
@@ -184,7 +200,8 @@ def segment(
         device=where,
         in_pixels=in_pixels(
             pixels.ndim, sigma, block_size, smallest, largest, stacked=stacked, **scale
-        ),
+        )
+        | radii.in_pixels(stacked),
     )
 
 

@@ -36,8 +36,8 @@ class Segmentation:
         Method and device that labeled the image.
     in_pixels : dict
         Lengths and sizes that were used, in pixels, by the names of the parameters of `segment`:
-        "sigma" along each spatial axis, "min_size", "max_size" and, of a local threshold,
-        "block_size" along each.
+        "sigma" along each spatial axis, "min_size", "max_size" and, where they are used,
+        "block_size", "background", "closing" and "opening" along each.
     """
 
     labels: HostArray

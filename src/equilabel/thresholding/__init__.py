@@ -1,12 +1,14 @@
 """Foreground of an image: smooth it, find a threshold, binarize."""
 
+from .background import subtract_background
 from .binarization import Threshold, binarize, find_threshold
 from .checks import check_block
 from .criteria import NoThresholdError
 from .foreground import ThresholdedImage, apply_threshold, from_mask
 from .lengths import widths_in_pixels
 from .levels import THRESHOLDS
-from .smoothing import smooth
+from .morphology import close_mask, open_mask
+from .smoothing import as_pixels, smooth
 
 __all__ = [
     "THRESHOLDS",
@@ -14,10 +16,14 @@ __all__ = [
     "Threshold",
     "ThresholdedImage",
     "apply_threshold",
+    "as_pixels",
     "binarize",
     "check_block",
+    "close_mask",
     "find_threshold",
     "from_mask",
+    "open_mask",
     "smooth",
+    "subtract_background",
     "widths_in_pixels",
 ]

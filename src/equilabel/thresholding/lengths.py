@@ -1,4 +1,4 @@
-"""Widths of Gaussians along the axes of an image, in pixels."""
+"""Widths of Gaussians and other filters along the axes of an image, in pixels."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def widths_in_pixels(
     spacing: float | Sequence[float] | None = None,
     unit: str | None = None,
     stacked: bool = False,
+    name: str = "sigma",
 ) -> list[float]:
-    """Return the width of a Gaussian in pixels along each axis, 0 along that of a stack.
+    """Return the width of a filter in pixels along each axis, 0 along that of a stack.
 
     Parameters
     ----------
@@ -34,6 +35,8 @@ def widths_in_pixels(
         Number of axes of the image.
     sigma, spacing, unit, stacked
         As for `smooth`.
+    name : str
+        What to call `sigma` in an error.
 
     Raises
     ------
@@ -50,10 +53,10 @@ def widths_in_pixels(
     if stacked and not isinstance(sigma, str) and np.ndim(sigma) == 1 and len(sigma) == ndim:  # type: ignore[arg-type]
         sigma = sigma[1:]  # type: ignore[index]
     known = None if spacing is None else sizes[stacked:]
-    widths = length_in_pixels("sigma", sigma, ndim - stacked, spacing=known, unit=unit)
+    widths = length_in_pixels(name, sigma, ndim - stacked, spacing=known, unit=unit)
     if max(widths) > LARGEST:
         message = (
-            f"sigma must be at most {LARGEST:g} pixels; got {sigma!r}, {max(widths):g} pixels. "
+            f"{name} must be at most {LARGEST:g} pixels; got {sigma!r}, {max(widths):g} pixels. "
             "Pass a smaller one, such as '2px'."
         )
         raise ValueError(message)

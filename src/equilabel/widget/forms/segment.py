@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from equilabel.widget.logic.outcome import Outcome
     from equilabel.widget.napari_types import Event, Layer, Viewer
 
-STEPS = ("read", "binarize", "fill", "label", "drop", "measure")
+STEPS = ("read", "background", "binarize", "close and open", "fill", "label", "drop", "measure")
 
 
 class SegmentForm(QWidget):

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 BAR_DELAY = 150  # milliseconds until napari shows a progress bar
 WORDS = {
     "read": "reading the image",
+    "background": "subtracting the background",
     "binarize": "finding the threshold",
+    "close and open": "closing and opening",
     "fill": "filling holes",
     "label": "labeling",
     "drop": "dropping objects",

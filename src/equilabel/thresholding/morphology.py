@@ -1,0 +1,136 @@
+"""Opening and closing of a mask with a ball, by SciPy's distances, or CuPy's twin of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel import threads
+from equilabel.devices import fetch, filters, is_on_cuda, library
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import Array
+
+ROUNDING = 1 + 1e-9  # of distances that equal the radius
+
+
+def close_mask(mask: Array, radii: Sequence[float]) -> Array:
+    """Close a mask: its gaps, cracks and bays become foreground if no ball fits into them.
+
+    Parameters
+    ----------
+    mask : (M, N[, ...]) array of bool
+    radii : sequence of float
+        Of the ball along each axis, in pixels: an ellipsoid where they differ. 0 along axes that
+        do not belong together, such as time.
+
+    Returns
+    -------
+    array of bool
+        Holds all of `mask`. A pixel of the background stays if a ball that contains its center
+        holds no center of the foreground. Beyond the border all is background.
+
+    Examples
+    --------
+    >>> close_mask(np.array([[1, 1, 0, 1, 1, 0, 0, 0]], dtype=bool), (0, 1)).astype(int)
+    array([[1, 1, 1, 1, 1, 0, 0, 0]])
+    """
+    if max(radii, default=0) < 1 or not mask.any():  # a ball that reaches no neighbor
+        return mask
+    margins = [math.ceil(radius) + 1 if radius >= 1 else 0 for radius in radii]
+    padded = np.pad(mask, [(margin, margin) for margin in margins])
+    closed = _closed(padded, radii)
+    return closed[tuple(slice(m, m + side) for m, side in zip(margins, mask.shape, strict=True))]
+
+
+def open_mask(mask: Array, radii: Sequence[float]) -> Array:
+    """Open a mask: specks, spurs and bridges become background if no ball fits into them.
+
+    Parameters
+    ----------
+    mask, radii
+        As for `close_mask`.
+
+    Returns
+    -------
+    array of bool
+        Lies within `mask`. A pixel of the foreground stays if a ball that contains its center
+        holds no center of the background. Beyond the border all is foreground: objects that the
+        border cuts are not eaten away from there.
+
+    Examples
+    --------
+    >>> open_mask(np.array([[0, 1, 0, 0, 1, 1, 1, 0]], dtype=bool), (0, 1)).astype(int)
+    array([[0, 0, 0, 0, 1, 1, 1, 0]])
+    """
+    return ~close_mask(~mask, radii)
+
+
+def _closed(mask: Array, radii: Sequence[float]) -> Array:
+    """Close a mask image by image along axes without extent, else in threads by strips."""
+    flat = next((axis for axis, radius in enumerate(radii) if radius < 1), None)
+    if flat is not None:
+        inner = [radius for axis, radius in enumerate(radii) if axis != flat]
+        images = np.moveaxis(mask, flat, 0)
+        out = library(mask).empty_like(images)
+
+        def close_image(number: int) -> None:
+            out[number] = _closed(images[number], inner) if inner else images[number]
+
+        numbers = [(number,) for number in range(len(images))]
+        if is_on_cuda(mask) or mask.ndim < 3:
+            for number in numbers:
+                close_image(*number)
+        else:
+            threads.each(close_image, numbers)
+        return np.moveaxis(out, 0, flat)
+    return _close_by_strips(mask, radii)
+
+
+def _close_by_strips(mask: Array, radii: Sequence[float]) -> Array:
+    if is_on_cuda(mask):
+        return _close(mask, radii)
+    axis = int(np.argmax(mask.shape))
+    halo = 2 * math.ceil(radii[axis])  # a pixel depends on those within two radii
+    lines = np.moveaxis(mask, axis, 0)
+    order = [radii[axis], *(radius for a, radius in enumerate(radii) if a != axis)]
+    out = np.empty_like(lines)
+
+    def close_strip(start: int, stop: int) -> None:
+        first = max(0, start - halo)
+        strip = _close(lines[first : stop + halo], order)
+        out[start:stop] = strip[start - first : stop - first]
+
+    grain = max(1, 2 * halo)  # strips are not narrower than what they share
+    threads.each(close_strip, threads.ranges(len(lines), mask.size, grain))
+    return np.moveaxis(out, 0, axis)
+
+
+def _close(mask: Array, radii: Sequence[float]) -> Array:
+    """Dilate, then erode by the same ellipsoid; beyond the border nothing is eroded."""
+    if not mask.any():
+        return mask
+    dilated = _near(mask, radii)
+    return dilated if dilated.all() else ~_near(~dilated, radii)
+
+
+def _near(mask: Array, radii: Sequence[float]) -> Array:
+    """Mark the pixels that have a pixel of the mask within the ellipsoid around them."""
+    scale = max(radii)
+    sampling = [scale / radius for radius in radii]
+    if is_on_cuda(mask) and mask.ndim in (2, 3):  # all that CuPy has
+        distances = filters(mask).distance_transform_edt(
+            ~mask, sampling=sampling, float64_distances=True
+        )
+        return distances <= scale * ROUNDING
+    from scipy.ndimage import distance_transform_edt
+
+    host: NDArray[np.bool_] = fetch(mask)
+    near: Any = distance_transform_edt(~host, sampling=sampling) <= scale * ROUNDING
+    return library(mask).asarray(near)

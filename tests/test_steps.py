@@ -1,0 +1,244 @@
+"""Background, closing, opening and tracks: beside scikit-image, and as steps of `segment`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from skimage import morphology
+
+from batches import picture, record, refused, sizes, summary, tiff
+from equilabel import label, segment, track_overlaps
+from equilabel.cli import main
+from equilabel.samples import movie
+from equilabel.storage.table import read_table
+from equilabel.thresholding.background import subtract_background
+from equilabel.thresholding.morphology import close_mask, open_mask
+
+TYPES = ["u1", "i2", "u4", "f4", "f8"]
+
+
+def noise(shape, dtype="u1", seed=0):
+    return np.random.default_rng(seed).integers(0, 100, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("radii", [(2, 2), (0, 3), (5, 1), (40, 40)])
+def test_the_background_is_that_of_a_top_hat(dtype, radii):
+    image = noise((23, 31), dtype)
+    box = morphology.footprint_rectangle([2 * radius + 1 for radius in radii])
+    found = subtract_background(image, radii)
+    np.testing.assert_array_equal(found, morphology.white_tophat(image, box, mode="ignore"))
+    assert found.dtype == image.dtype
+
+
+@pytest.mark.parametrize("dtype", [*TYPES, "u2", "u8"])
+def test_dark_objects_lie_below_their_background(dtype):
+    image = noise((13, 3, 17), dtype)
+    found = subtract_background(image, (2, 0, 1.9), dark=True)
+    box = np.ones((5, 1, 3))
+    expected = morphology.black_tophat(image.astype("i4"), box, mode="ignore")
+    np.testing.assert_array_equal(found, -expected)
+    assert found.dtype.kind in "if"
+
+
+def test_pixels_that_are_not_finite_are_left_out_of_the_background():
+    image = noise((40, 40), "f8")
+    image[5, 7], image[20, 20:30], image[30, 30] = np.nan, np.inf, -np.inf
+    image[:4, :9] = np.nan  # wider than the box
+    found = subtract_background(image, (1, 1))
+    finite = np.isfinite(image)
+    np.testing.assert_array_equal(found[~finite], image[~finite])
+    for y, x in np.argwhere(finite):
+        level = max(
+            np.min(box[np.isfinite(box)])
+            for v in range(max(0, y - 1), min(40, y + 2))
+            for u in range(max(0, x - 1), min(40, x + 2))
+            for box in [image[max(0, v - 1) : v + 2, max(0, u - 1) : u + 2]]
+            if np.isfinite(box).any()
+        )
+        assert found[y, x] == image[y, x] - level
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (1, 1), (3, 1, 4)])
+def test_small_images_have_a_background_too(shape):
+    assert subtract_background(noise(shape), (9,) * len(shape)).shape == shape
+
+
+def ball(radii):
+    grid = np.ogrid[tuple(slice(-int(r), int(r) + 1) for r in radii)]
+    return sum((x / max(r, 1e-9)) ** 2 for x, r in zip(grid, radii, strict=True)) <= 1 + 1e-9
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([(1, 1), (2.5, 2.5), (3, 1), (0, 2), (0.6, 3), (2, 1, 1), (0, 2, 2), (4, 4)]),
+    st.floats(0, 1),
+)
+def test_a_ball_closes_and_opens_as_a_footprint_does(seed, radii, share):
+    random = np.random.default_rng(seed)
+    mask = random.random(random.integers(1, 12, len(radii))) < share
+    margins = [(int(r) + 1,) * 2 for r in radii]
+    inner = tuple(slice(a, -b) for a, b in margins)
+    for ours, theirs, outside in (
+        (close_mask, morphology.closing, False),
+        (open_mask, morphology.opening, True),
+    ):
+        padded = np.pad(mask, margins, constant_values=outside)
+        # A second margin: dilations at the border of the first would be cut.
+        padded = np.pad(padded, margins, constant_values=outside)
+        expected = theirs(padded, ball(radii))[inner][inner]
+        np.testing.assert_array_equal(ours(mask, radii), expected)
+
+
+def test_strips_in_threads_close_as_the_whole_does(many_threads):
+    mask = np.random.default_rng(0).random((90, 70)) < 0.1
+    stack = np.random.default_rng(1).random((4, 50, 40)) < 0.1
+    many_threads(1)
+    alone = close_mask(mask, (3, 3)), open_mask(~mask, (3, 2)), close_mask(stack, (0, 3, 3))
+    image = subtract_background(noise((4, 50, 40)), (0, 3, 3))
+    many_threads(3)
+    np.testing.assert_array_equal(close_mask(mask, (3, 3)), alone[0])
+    np.testing.assert_array_equal(open_mask(~mask, (3, 2)), alone[1])
+    np.testing.assert_array_equal(close_mask(stack, (0, 3, 3)), alone[2])
+    np.testing.assert_array_equal(subtract_background(noise((4, 50, 40)), (0, 3, 3)), image)
+    np.testing.assert_array_equal(close_mask(stack, (0, 3, 3))[2], close_mask(stack[2], (3, 3)))
+
+
+# ------------------------------------------------------------------------------ in `segment`
+
+
+def uneven(dtype="u2"):
+    """Disks of 90 on a slope that rises by three times as much."""
+    y, x = np.mgrid[:60, :90]
+    image = 100 + 3 * x
+    for row, column in ((15, 12), (40, 45), (20, 78)):
+        image = image + 90 * ((y - row) ** 2 + (x - column) ** 2 <= 36)
+    return image.astype(dtype)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_objects_on_a_slope_are_found_above_their_background(dark):
+    image = 1000 - uneven() if dark else uneven()
+    assert segment(image, dark=dark).num != 3
+    found = segment(image, background=9, dark=dark, properties=("label", "area", "intensity_max"))
+    assert found.num == 3
+    assert set(found.table["area"]) == {113}
+    brightest = [image[found.labels == number].max() for number in (1, 2, 3)]
+    assert found.table["intensity_max"].tolist() == brightest  # of the image as it was
+    assert found.in_pixels["background"] == (9, 9)
+
+
+def test_a_background_is_subtracted_from_each_frame_by_itself():
+    frames = np.stack([uneven(), uneven()[:, ::-1]])
+    both = segment(frames, background="4.5um", spacing=0.5, unit="um", stacked=True, threshold=50)
+    alone = [segment(frame, background=9, threshold=50).labels for frame in frames]
+    np.testing.assert_array_equal(both.labels[0], alone[0])
+    np.testing.assert_array_equal(both.labels[1] > 0, alone[1] > 0)
+    assert both.in_pixels["background"] == (9, 9)
+
+
+def test_steps_follow_one_another_as_the_guide_says():
+    """Background, smoothing, threshold, closing, opening, holes, labels."""
+    image = np.random.default_rng(3).random((80, 90)) * 50 + uneven("f8")[:1]
+    image[20:50, 30:70] += 60
+    steps = []
+    found = segment(
+        image, threshold=30, background=30, sigma=1, closing=2.5, opening=2, fill_holes=True,
+        progress=steps.append,
+    )  # fmt: skip
+    from scipy.ndimage import binary_fill_holes
+
+    from equilabel import smooth
+
+    mask = smooth(subtract_background(image, (30, 30)), 1) > 30
+    mask = open_mask(close_mask(mask, (2.5, 2.5)), (2, 2))
+    np.testing.assert_array_equal(found.labels, label(binary_fill_holes(mask)))
+    assert steps == ["background", "binarize", "close and open", "fill", "label", "measure"]
+    assert found.in_pixels["closing"] == (2.5, 2.5)
+
+
+def test_a_ball_of_a_physical_radius_is_flat_where_planes_are_far_apart():
+    volume = np.zeros((5, 20, 20), np.uint8)
+    volume[2, 5:15, 5:9] = volume[2, 5:15, 11:15] = 9  # a gap of two pixels in one plane
+    scale = {"spacing": (2.0, 0.5, 0.5), "unit": "um", "threshold": 1}
+    assert segment(volume, **scale).num == 2
+    closed = segment(volume, closing="1um", **scale)
+    assert closed.num == 1
+    assert not closed.labels[1].any()
+    assert not closed.labels[3].any()
+    assert segment(volume, opening="1.5um", **scale).num == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"background": 0.5}, "background must be 1 pixel or more, .* got 0.5, 0.5 pixels"),
+        ({"background": 0}, "background must be 1 pixel or more"),
+        ({"background": "5um2"}, "background must be a length"),
+        ({"closing": "1um"}, "closing must be in pixels"),
+        ({"opening": -1}, "opening must be 0 or more"),
+        ({"closing": (1, 2, 3)}, "closing must be one length, or one for each of 2 axes"),
+        ({"track": True}, "track needs stacked=True"),
+    ],
+)
+def test_steps_that_cannot_be_taken_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        segment(picture(), **options)
+
+
+def test_the_table_of_a_movie_holds_its_tracks():
+    found = segment(movie(), threshold="li", sigma=1, min_size=20, stacked=True, track=True)
+    tracks = track_overlaps(found.labels)
+    assert list(found.table)[:6] == ["label", "frame", "track", "parent", "event", "area"]
+    for name in tracks:
+        np.testing.assert_array_equal(found.table[name], tracks[name])
+    assert found.table["track"].max() < len(found.table) / 4  # most nuclei are found again
+    alone = segment(movie(), stacked=True, track=True, properties=["area"]).table
+    assert list(alone) == ["track", "parent", "event", "area"]
+
+
+# ------------------------------------------------------------------------- on the command line
+
+
+def test_steps_are_taken_by_the_command(here):
+    tiff("a.tif", uneven(), ome=True, metadata={"axes": "YX", **sizes(0.5, 0.5)})
+    words = ["--background", "4.5um", "--closing", "2px", "--opening", "1"]
+    assert main(["batch", "a.tif", "--out", "out", *words]) == 0
+    assert summary()["a.tif"]["objects"] == "3"
+    used = record()["files"][0]["in_pixels"]
+    assert used == {"background": [9.0, 9.0], "closing": [2.0, 2.0], "opening": [1.0, 1.0]}
+
+
+def test_a_movie_is_tracked_by_the_command(here, capsys):
+    tiff("a.tif", picture((3, 24, 32)), ome=True, metadata={"axes": "TYX"})
+    assert main(["batch", "a.tif", "--out", "out", "--track"]) == 0
+    table = read_table(Path("out/a_table.csv"))
+    assert table["track"].tolist() == [1, 2] * 3
+    assert read_table(Path("out/objects.csv"))["track"].tolist() == [1, 2] * 3
+    capsys.readouterr()
+    said = refused(capsys, "batch", "a.tif", "--out", "no", "--track", "--no-stacked")
+    assert "--track needs --stacked, " in said
+    tiff("b.tif")
+    assert main(["batch", "b.tif", "--out", "one", "--track"]) == 1
+    assert "got --no-stacked. Pass --stacked." in summary("one")["b.tif"]["error"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("radii", [(3, 3), (0, 2.5, 2.5), (1, 3, 3), (1, 1, 2, 2)])
+def test_a_gpu_gives_what_the_host_gives(radii):
+    cupy = pytest.importorskip("cupy")
+    if not cupy.cuda.is_available():
+        pytest.skip("no CUDA device")
+    image = noise((5, 6, 40, 50)[-len(radii) :])
+    mask = image > 60
+    for ours in (close_mask, open_mask):
+        found = ours(cupy.asarray(mask), radii)
+        assert isinstance(found, cupy.ndarray)
+        np.testing.assert_array_equal(found.get(), ours(mask, radii))
+    for pixels in (image, image.astype("f4"), np.where(image > 95, np.nan, image)):
+        for dark in (False, True):
+            found = subtract_background(cupy.asarray(pixels), radii, dark=dark)
+            expected = subtract_background(pixels, radii, dark=dark)
+            np.testing.assert_array_equal(found.get(), expected)
