@@ -129,7 +129,7 @@ def test_names_no_terminal_can_show_are_escaped(here, capsys):
     assert main(["batch", "in", "--out", "out"]) == 0
     assert "in/\\udcff\\n[red]=1+1.tif: 2 objects" in capsys.readouterr().out
     assert record()["files"][0]["name"] == "\\udcff\\n[red]=1+1"
-    assert len(names()) == 5
+    assert len(names()) == 6
 
 
 def test_a_terminal_that_knows_only_ascii_ends_no_run(here, monkeypatch):

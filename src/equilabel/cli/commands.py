@@ -85,7 +85,7 @@ def batch(
     overwrite: given.Overwrite = False,
     overlay: given.Overlay = True,
 ) -> int:
-    """Find, label and measure the objects in many TIFF images.
+    """Find, label and measure the objects in many images.
 
     For each image NAME.tif, these files are written to the folder --out:
 

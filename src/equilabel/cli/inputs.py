@@ -5,10 +5,14 @@ from __future__ import annotations
 import glob
 import os
 import stat
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from equilabel.storage.images import TIFF
+
+from .leftout import count_kinds, reason, tell_unread
 from .names import SUFFIXES, expanded, printable, quoted, stem
 from .options import RefusedError
 
@@ -32,12 +36,15 @@ class Input:
         Why there is nothing to read; empty for an image.
     image : Path, optional
         The image to measure in, where the input holds labels.
+    unread : bool
+        Whether it is a file of a folder that is no image, by its name.
     """
 
     path: Path
     name: str = ""
     complaint: str = ""
     image: Path | None = None
+    unread: bool = False
 
 
 def find(
@@ -61,9 +68,9 @@ def find(
     inputs : list of Input
         Each file once, in the order of the words, then of the names.
     skipped : list of str
-        Lines on files that are left out, ``*_labels.tif``: label images of an earlier run, whose
-        table lies beside them, and others that were not named themselves (a shell expands
-        patterns before we see them).
+        Lines on files that are left out. ``*_labels.tif`` and ``*_overlay.png``: results of an
+        earlier run, whose table lies beside them, and others that were not named themselves (a
+        shell expands patterns before we see them). A line on all files that are no images.
 
     Raises
     ------
@@ -72,11 +79,15 @@ def find(
     """
     inputs: dict[str, Input] = {}
     skipped: dict[str, tuple[Path, str]] = {}
+    unread: dict[str, Path] = {}
     for word in words:
         for item in _behind(word, out, recursive):
             where = os.path.abspath(item.path)  # noqa: PTH100 - links stay
-            known = labels or item.complaint
-            why = "" if known else _reason(item.path, named=item.path == expanded(word))
+            if item.unread:
+                unread[where] = item.path
+                continue
+            named = item.path == expanded(word)
+            why = "" if item.complaint else reason(item.path, named=named, labels=labels)
             if why:
                 skipped.setdefault(where, (item.path, why))
             else:
@@ -88,22 +99,8 @@ def find(
             path, why = left_out[0]
             message = f"INPUT must be images; got {quoted(path)}, {why}"
         raise RefusedError(message)
-    return list(inputs.values()), [f"{printable(path)}: skipped, {why}" for path, why in left_out]
-
-
-def _reason(path: Path, *, named: bool) -> str:
-    """Return why a file is left out, going by its name and the table beside it; "" if it is not."""
-    name = stem(path)
-    if not name.endswith("_labels"):
-        return ""
-    table = path.with_name(name.removesuffix("_labels") + "_table")
-    for ending in ("csv", "parquet"):
-        if os.path.exists(f"{table}.{ending}"):  # noqa: PTH110 - never raises
-            beside = quoted(f"{table.name}.{ending}")
-            return f"a label image whose table is beside it, {beside}. Rename it to label it too."
-    if named:
-        return ""
-    return "which has the name of a label image. Pass the file by its name to label it too."
+    lines = [f"{printable(path)}: skipped, {why}" for path, why in left_out]
+    return named_apart(list(inputs.values())), [*lines, *tell_unread(unread.values())]
 
 
 def _behind(word: str, out: Path, recursive: bool) -> Iterator[Input]:
@@ -135,8 +132,8 @@ def _matching(pattern: Path, out: Path, recursive: bool) -> Iterator[Input]:
         if kind == FOLDER:
             items = [item for item in _inside(match, out, recursive) if not item.complaint]
         else:
-            items = [_image(match, stem(match), kind)] if _is_image(match) else []
-        nothing = nothing and not items
+            items = [_found(match, stem(match), kind)]
+        nothing = nothing and all(item.unread for item in items)
         yield from items
     if nothing:
         message = f"INPUT must match images ({', '.join(SUFFIXES)}); got {quoted(pattern)}."
@@ -145,7 +142,7 @@ def _matching(pattern: Path, out: Path, recursive: bool) -> Iterator[Input]:
 
 def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
     """Yield the images of a folder, or why there are none."""
-    nothing = True
+    nothing, others = True, []
     for inside, found in _walk(folder, out if recursive else None):
         if isinstance(found, OSError):
             nothing = False
@@ -153,12 +150,16 @@ def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
             yield Input(inside, complaint=message)
             continue
         for path in sorted(inside / name for name in found):
-            if _is_image(path):
-                nothing = False
-                yield _image(path, (path.parent / stem(path)).relative_to(folder).as_posix())
+            if path.name[0] == ".":
+                continue
+            item = _found(path, (path.parent / stem(path)).relative_to(folder).as_posix())
+            nothing = nothing and item.unread
+            others += [path] * item.unread
+            yield item
     if nothing:
+        got = f"{quoted(folder)} with {count_kinds(others)}" if others else quoted(folder)
         remedy = "Pass another folder." if recursive else "Pass --recursive to search below it."
-        message = f"folder must hold images ({', '.join(SUFFIXES)}); got {quoted(folder)}. {remedy}"
+        message = f"folder must hold images ({', '.join(SUFFIXES)}); got {got}. {remedy}"
         yield Input(folder, complaint=message)
 
 
@@ -226,6 +227,22 @@ def kind_of(path: Path) -> str:
     return FILE if stat.S_ISREG(mode) else "neither file nor folder"
 
 
-def _is_image(path: Path) -> bool:
-    """Return whether a name is that of a TIFF; a file that is none fails when it is read."""
-    return path.suffix.lower() in SUFFIXES and path.name[0] != "."
+def _found(path: Path, name: str, kind: str = "") -> Input:
+    """Return a file that was not named itself: an image if its name is that of one."""
+    if path.suffix.lower() in SUFFIXES and path.name[0] != ".":
+        return _image(path, name, kind)
+    return Input(path, unread=True)
+
+
+def named_apart(inputs: list[Input]) -> list[Input]:
+    """Keep the results of `cells.png` apart from those of `cells.tif`: the name keeps its ending.
+
+    Only where both are read; two TIFFs of one name are refused later.
+    """
+    count = Counter(item.name for item in inputs if not item.complaint)
+    return [
+        replace(item, name=item.name + item.path.suffix)
+        if count[item.name] > 1 and not item.complaint and item.path.suffix.lower() not in TIFF
+        else item
+        for item in inputs
+    ]

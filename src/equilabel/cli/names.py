@@ -3,11 +3,13 @@
 import os
 from pathlib import Path
 
-SUFFIXES = (".tif", ".tiff", ".btf", ".tf8")
+from equilabel.storage.images import SUFFIXES
+
+__all__ = ["SUFFIXES", "expanded", "printable", "quoted", "stem"]
 
 
 def stem(path: Path) -> str:
-    """Return the name of a file without the suffixes of a TIFF.
+    """Return the name of a file without the suffixes of an image.
 
     Examples
     --------

@@ -73,7 +73,7 @@ class Job:
 def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     """Label one image, write its results, and return its record; errors are part of the record."""
     from equilabel.storage.files import sha256
-    from equilabel.storage.tiff import read_tiff
+    from equilabel.storage.images import read_image
 
     started = perf_counter()
     names = printable(job.path), printable(job.name)
@@ -91,7 +91,12 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
                 if earlier is not None and earlier.sha256 == record.sha256:
                     return replace(earlier, status="skipped", file=record.file)
             image, *values = [
-                read_tiff(path, series=options.series, memory_limit=options.memory_limit)
+                read_image(
+                    path,
+                    series=options.series,
+                    memory_limit=options.memory_limit,
+                    indices=options.command == "measure" and path is job.path,
+                )
                 for path in files
             ]
             _same(before, [path.stat() for path in files])

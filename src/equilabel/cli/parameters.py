@@ -18,7 +18,8 @@ Inputs = Annotated[
     list[str],
     Argument(
         metavar="INPUT...",
-        help='TIFF files, folders that contain TIFF files, or patterns such as `"plate?/*.tif"`.',
+        help="Images (TIFF, PNG, JPEG, BMP), folders that contain images, or patterns such as "
+        '`"plate?/*.tif"`.',
         show_default=False,
     ),
 ]
@@ -26,13 +27,13 @@ Out = Annotated[
     Path, Option(metavar="FOLDER", help="Folder to write results to. It is created if needed.")
 ]
 Image = Annotated[
-    str, Argument(metavar="IMAGE", help="The image: a TIFF file.", show_default=False)
+    str, Argument(metavar="IMAGE", help="The image: TIFF, PNG, JPEG or BMP.", show_default=False)
 ]
 Labels = Annotated[
     list[str],
     Argument(
         metavar="LABELS...",
-        help="Images of labels: TIFF files, folders that contain them, or patterns.",
+        help="Images of labels (TIFF, PNG, BMP), folders that contain them, or patterns.",
         show_default=False,
     ),
 ]

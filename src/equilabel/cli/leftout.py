@@ -1,0 +1,67 @@
+"""Files that a search finds and leaves out, and why."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from .names import SUFFIXES, printable, quoted, stem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+MOST_KINDS = 8  # that a line lists
+RESULTS = {"_labels": "a label image", "_overlay": "an overlay"}
+
+
+def reason(path: Path, *, named: bool, labels: bool = False) -> str:
+    """Return why a file is left out as a result of an earlier run; "" if it is not.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its name tells, and the table beside it.
+    named : bool
+        Whether it was named itself.
+    labels : bool
+        Whether labels are looked for.
+    """
+    name = stem(path)
+    ending = next((each for each in RESULTS if name.endswith(each)), "")
+    if not ending or (labels and ending == "_labels"):
+        return ""
+    what = RESULTS[ending]
+    table = path.with_name(name.removesuffix(ending) + "_table")
+    for suffix in ("csv", "parquet"):
+        if os.path.exists(f"{table}.{suffix}"):  # noqa: PTH110 - never raises
+            beside = quoted(f"{table.name}.{suffix}")
+            return f"{what} whose table is beside it, {beside}. Rename it to label it too."
+    if named or (ending == "_overlay" and path.suffix.lower() != ".png"):
+        return ""
+    return f"which has the name of {what}. Pass the file by its name to label it too."
+
+
+def count_kinds(paths: Iterable[Path]) -> str:
+    """Count files by the endings of their names, the most frequent first.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> count_kinds([Path("a.txt"), Path("README"), Path("b.TXT")])
+    '2 .txt, 1 without an ending'
+    """
+    kinds = Counter(path.suffix.lower() or "without an ending" for path in paths)
+    ordered = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+    told = [f"{count} {printable(kind)}" for kind, count in ordered[:MOST_KINDS]]
+    return ", ".join([*told, *(["..."] if len(kinds) > MOST_KINDS else [])])
+
+
+def tell_unread(paths: Iterable[Path]) -> list[str]:
+    """Return a line on files that are no images by their names; none if there are none."""
+    paths = list(paths)
+    if not paths:
+        return []
+    count = f"{len(paths)} file{'s' * (len(paths) != 1)}"
+    return [f"{count} left out: {count_kinds(paths)}. Images end in {', '.join(SUFFIXES)}."]

@@ -1,0 +1,43 @@
+"""An image file of any format that can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import pictures
+
+if TYPE_CHECKING:
+    from .tiff import TiffImage
+
+TIFF = (".tif", ".tiff", ".btf", ".tf8")
+SUFFIXES = (*TIFF, *pictures.SUFFIXES)
+
+
+def read_image(
+    path: Path | str, *, series: int = 0, memory_limit: int | None = None, indices: bool = False
+) -> TiffImage:
+    """Read an image file by the reader for the ending of its name; a TIFF if it has another.
+
+    Parameters
+    ----------
+    path : path
+        File to read.
+    series, memory_limit
+        As for `read_tiff`.
+    indices : bool
+        As for `read_picture`.
+
+    Raises
+    ------
+    UnreadableImageError, OSError, ValueError
+        As `read_tiff` and `read_picture`.
+    """
+    if Path(path).suffix.lower() in pictures.SUFFIXES:
+        if series:
+            message = f"series must be 0 for {Path(path).name!r}; got {series!r}."
+            raise ValueError(message)
+        return pictures.read_picture(path, memory_limit=memory_limit, indices=indices)
+    from .tiff import read_tiff
+
+    return read_tiff(path, series=series, memory_limit=memory_limit)

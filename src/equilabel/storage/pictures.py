@@ -1,0 +1,206 @@
+"""PNG, JPEG and BMP: checked before they are decoded, and read completely or not at all."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .directories import UnreadableImageError, refuse, unreadable
+from .memory import half_of_free, readable
+from .tiff import TiffImage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from equilabel.array_types import HostArray
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp")
+FORMATS = ("PNG", "JPEG", "BMP")
+NAMES = ("red", "green", "blue")
+ITEM = {"I;16": 2, "I;16B": 2, "I": 4, "F": 4}  # bytes of a value, where there are more than one
+ORIENTATION = 274  # tag of EXIF: how a viewer should turn the picture
+
+
+def read_picture(
+    path: Path | str, *, memory_limit: int | None = None, indices: bool = False
+) -> TiffImage:
+    """Read a PNG, JPEG or BMP, completely or not at all.
+
+    Gray of 1 bit becomes bool, of up to 8 bits uint8, of 16 bits uint16. Colors become the
+    channels red, green and blue, of 8 or 16 bits; or gray, if all three are equal everywhere.
+    Transparency is left out. There is no pixel size: what these files hold is a setting for
+    print.
+
+    Parameters
+    ----------
+    path : path
+        File to read.
+    memory_limit : int, optional
+        Largest image to read, in bytes when decoded; by default half of the free memory.
+    indices : bool
+        Whether a picture with a palette is read as the numbers of its colors, as label images
+        have them; by default as its colors.
+
+    Returns
+    -------
+    TiffImage
+        Pixels, axes and notes.
+
+    Raises
+    ------
+    UnreadableImageError
+        If the file is damaged, cut off, too large, or of colors for print.
+    OSError
+        If there is no such file or the system cannot read it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> file = Path(tempfile.mkdtemp()) / "red.png"
+    >>> Image.new("RGB", (4, 3), "red").save(file)
+    >>> image = read_picture(file)
+    >>> image.axes, image.pixels.shape, image.channels
+    ('CYX', (3, 3, 4), ('red', 'green', 'blue'))
+    """
+    path = Path(path)
+    with path.open("rb") as file, _decoding():
+        _verify(file)
+        file.seek(0)
+        with _opened(file) as picture:
+            deep = _is_deep(picture, file)
+            _check_memory(picture, deep, memory_limit)
+            pixels = _decoded_deep(picture, file) if deep else _decoded(picture, indices)
+            notes = _notes(picture)
+    pixels, left_out = _without_alpha(pixels)
+    if pixels.ndim == 3 and (pixels == pixels[..., :1]).all():
+        pixels = pixels[..., 0]
+        notes.append("Red, green and blue are equal everywhere; the picture was read as gray.")
+    colors = pixels.ndim == 3
+    pixels = np.ascontiguousarray(np.moveaxis(pixels, -1, 0) if colors else pixels)
+    return TiffImage(
+        pixels=pixels,
+        axes="CYX" if colors else "YX",
+        spacing={},
+        unit="",
+        interval=None,
+        channels=NAMES if colors else (),
+        series=0,
+        series_count=1,
+        notes=(*notes, *left_out),
+    )
+
+
+def _verify(file: Any) -> None:
+    """Refuse a file of another format, and a PNG with a wrong checksum or without its end."""
+    with _opened(file) as picture:
+        if picture.format == "PNG":
+            picture.verify()  # decoding does not look at the checksums
+
+
+@contextmanager
+def _opened(file: Any) -> Iterator[Any]:
+    """Open a picture, however many pixels it has: the memory limit decides."""
+    from PIL import Image, UnidentifiedImageError
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+        try:
+            picture = Image.open(file, formats=FORMATS)
+        except UnidentifiedImageError as error:
+            start = file.seek(0) or file.read(4)
+            rule = "be a PNG, JPEG or BMP"
+            raise unreadable(rule, f"one that begins with {start!r}") from error
+        finally:
+            Image.MAX_IMAGE_PIXELS = most
+        yield picture
+
+
+def _check_memory(picture: Any, deep: bool, limit: int | None) -> None:
+    """Refuse a picture that needs more memory than allowed, before it is decoded."""
+    width, height = picture.size
+    bands = 4 if picture.mode == "P" else len(picture.getbands())
+    size = width * height * bands * (2 if deep else ITEM.get(picture.mode, 1))
+    allowed = half_of_free() if limit is None else limit
+    if size > allowed:
+        rule = f"decode to {readable(allowed)} at most"
+        if limit is None:
+            rule += ", half of the memory that is free"
+        refuse(rule, readable(size), "Pass a larger memory_limit, or crop it.")
+
+
+def _is_deep(picture: Any, file: Any) -> bool:
+    """Return whether a PNG has more than a channel of 16 bits, of which Pillow keeps 8."""
+    if picture.format != "PNG":
+        return False
+    place = file.tell()
+    file.seek(24)
+    bits, color = file.read(2)
+    file.seek(place)
+    return bool(bits == 16 and color != 0)
+
+
+def _decoded_deep(picture: Any, file: Any) -> HostArray:
+    """Return the pixels of a PNG with all their 16 bits, channels last."""
+    import imagecodecs
+
+    file.seek(0)
+    pixels = np.asarray(imagecodecs.png_decode(file.read()))
+    width, height = picture.size
+    if pixels.shape[:2] != (height, width) or pixels.dtype != np.uint16:
+        refuse(f"decode to {height} x {width} pixels of 16 bits", pixels.shape)
+    return pixels
+
+
+def _decoded(picture: Any, indices: bool) -> HostArray:
+    """Return the pixels of a picture, channels last."""
+    if picture.mode not in ("1", "L", "LA", "P", "I", "I;16", "I;16B", "RGB", "RGBA"):
+        refuse("be gray, or have red, green and blue", picture.mode, "Convert it to RGB, or TIFF.")
+    picture.load()
+    if picture.mode == "P" and not indices:
+        picture = picture.convert("RGBA" if "transparency" in picture.info else "RGB")
+    pixels = np.asarray(picture)
+    if picture.mode == "I" and pixels.size and pixels.min() >= 0 and pixels.max() < 2**16:
+        return pixels.astype(np.uint16)  # what older versions of Pillow make of 16 bits
+    return pixels.astype(pixels.dtype.newbyteorder("="))
+
+
+def _without_alpha(pixels: HostArray) -> tuple[HostArray, tuple[str, ...]]:
+    """Leave out transparency; return a note if there was any."""
+    if pixels.ndim == 2 or pixels.shape[-1] not in (2, 4):
+        return pixels, ()
+    opaque = (pixels[..., -1] == np.iinfo(pixels.dtype).max).all()
+    rest = pixels[..., :-1]
+    note = () if opaque else ("The picture has transparent pixels; their colors are used.",)
+    return rest[..., 0] if rest.shape[-1] == 1 else rest, note
+
+
+def _notes(picture: Any) -> list[str]:
+    notes: list[str] = []
+    count = getattr(picture, "n_frames", 1)
+    if count > 1:
+        notes.append(f"The file holds {count} pictures; the first was read and no other.")
+    if picture.getexif().get(ORIENTATION, 1) != 1:
+        notes.append("The file asks viewers to turn the picture; it was read as it is stored.")
+    return notes
+
+
+@contextmanager
+def _decoding() -> Iterator[None]:
+    """Raise what Pillow and codecs raise for a damaged file as UnreadableImageError."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        known = isinstance(error, OSError) and error.errno is not None
+        if known or isinstance(error, UnreadableImageError):
+            raise
+        what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        rule = "be decodable"
+        raise unreadable(rule, what[:200]) from error
