@@ -1,13 +1,14 @@
 """The tables of a run: all objects in one, and the summary."""
 
 import csv
+import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from batches import picture, record, sizes, summary, tiff
+from batches import picture, posix, record, sizes, summary, tiff
 from equilabel.cli import main, running
 from equilabel.storage.table import read_table
 
@@ -129,3 +130,19 @@ def test_tables_that_were_changed_meanwhile_are_not_mixed(here, capsys, monkeypa
     assert main(["batch", "a.tif", "--out", "out"]) == 1
     assert "got 1 cells in a row for 2 columns in" in capsys.readouterr().err
     assert not Path("out/objects.csv").exists()
+
+
+@posix
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_pipe_in_the_place_of_a_table_is_not_waited_for(here, capsys, monkeypatch, kind):
+    tiff("a.tif")
+    merge = running.merge_tables
+
+    def spoil(path, parts, **options):
+        parts[0].path.unlink()
+        os.mkfifo(parts[0].path)
+        merge(path, parts, **options)
+
+    monkeypatch.setattr(running, "merge_tables", spoil)
+    assert main(["batch", "a.tif", "--out", "out", "--format", kind]) == 1
+    assert "a pipe in place of a file" in capsys.readouterr().err

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import os
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .files import replacing
+from .files import open_regular, replacing
 from .table import escaped, needs_pyarrow
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
 @contextmanager
 def _rows(path: Path, unit_row: bool) -> Iterator[tuple[list[str], list[str], Iterator[list[str]]]]:
     """Open a CSV file; yield the names of its columns, their units, and its rows."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with os.fdopen(open_regular(path), encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         names = next(rows, [])
         units = next(rows, []) if unit_row else [""] * len(names)
@@ -123,12 +124,15 @@ def _merge_parquet(path: Path, parts: Sequence[Part]) -> None:
     import pyarrow.parquet as pq
 
     own = pa.schema([("file", pa.string()), ("unit", pa.string())])
-    schemas = [pq.read_schema(part.path).remove_metadata() for part in parts]
+    schemas = []
+    for part in parts:
+        with os.fdopen(open_regular(part.path), "rb") as source:
+            schemas.append(pq.read_schema(source).remove_metadata())
     schema = pa.unify_schemas([own, *schemas], promote_options="permissive")
     with pq.ParquetWriter(path, schema) as writer:
         waiting: list[Any] = []
         for part in parts:
-            with pq.ParquetFile(part.path) as file:
+            with os.fdopen(open_regular(part.path), "rb") as source, pq.ParquetFile(source) as file:
                 for batch in file.iter_batches(ROWS):
                     waiting.append(_fitted(pa.Table.from_batches([batch]), part, schema))
                     if sum(map(len, waiting)) >= ROWS:
