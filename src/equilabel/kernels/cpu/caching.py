@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numba
+from numba import types
 from numba.core import config
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
@@ -50,7 +51,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
         dispatcher = numba.njit(**options)(function)
         if cache and not config.DISABLE_JIT:
             dispatcher._cache = KernelCache(function)
-        return dispatcher
+        return _general(dispatcher)
 
     return compiled
 
@@ -61,7 +62,27 @@ def inlined(function: Callable[..., Any]) -> Kernel:
     Arrays that it takes out of a tuple are borrowed: without counting references, which are locked
     additions, tuples of arrays cost what the arrays cost one by one.
     """
-    return numba.njit(nogil=True, forceinline=True, **BORROWING)(function)
+    return _general(numba.njit(nogil=True, forceinline=True, **BORROWING)(function))
+
+
+def _general(dispatcher: Kernel) -> Kernel:
+    """Compile a function once for all constants that others call it with.
+
+    numba takes 0 and 1 for two types, and each of them for another than an integer that is not
+    known yet: the first calls of `label` would compile half of the functions two to four times.
+    """
+    if config.DISABLE_JIT:
+        return dispatcher
+    template = dispatcher.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        return template(
+            tuple(types.unliteral(each) for each in args),
+            {name: types.unliteral(each) for name, each in kws.items()},
+        )
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher
 
 
 class KernelCache(NullCache):  # type: ignore[misc]

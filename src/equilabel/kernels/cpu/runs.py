@@ -21,7 +21,7 @@ from . import (
 )
 from .run_table import AXES, RunTable
 from .serial_pixels import label_pixels
-from .serial_runs import label_runs
+from .serial_runs import VALUES, label_runs, label_values
 from .vector_compare import ABOVE, BELOW, UP_TO, is_whole
 
 if TYPE_CHECKING:
@@ -117,7 +117,10 @@ def label_at_once(
     else:
         pixels, level = _unsigned(pixels, level)
         unions = row_unions(len(shape), connectivity, stacked)
-        count = label_runs(pixels, leading, columns, level, bounded, values, *unions, blank, labels)
+        asked = (pixels, leading, columns, level, bounded, values, *unions, blank, labels)
+        count = label_runs(*asked)
+        if count == VALUES:
+            count = label_values(*asked)
     return labels, count
 
 

@@ -6,10 +6,12 @@ from .caching import njit
 from .numbering import index, number, relabel, reorder
 from .packing import SEVERAL, begin, pack, pack_values
 from .painting import paint_rows
-from .run_table import AXES, SLACK, Runs
+from .run_table import SLACK, Runs
 from .run_unions import link
 from .value_unions import link_values
 from .vector_compare import is_whole
+
+FRACTIONS, VALUES = -1, -2  # returned in place of a number of components
 
 
 @njit(nogil=True, cache=True)
@@ -38,55 +40,92 @@ def label_runs(
     Returns
     -------
     int
-        Number of components; -1 if values tell them apart and are not all whole numbers.
+        Number of components; `FRACTIONS` if values tell them apart and are not all whole numbers;
+        `VALUES` if there are several of them: `label_values` has to be called then.
     """
-    shape = np.array(leading)
+    bits = new_bits(labels, columns)
+    found, value = pack(pixels, columns, level, bounded, not values, bits[:-1])
+    if found == SEVERAL:
+        return VALUES
+    if values and found and not is_whole(value):
+        return FRACTIONS
+    deep, tall = block
+    unknown, counts = new_table(bits, np.array(leading), deep, tall)
+    blocks = counts.size - 1
+    begin(unknown, 0, blocks, counts)
+    runs = index_runs(unknown, counts)
+    if counts[blocks] > 1:
+        link(runs, edges, (0, blocks, 0, blocks))
+    return number_runs(runs, counts, columns, blank, labels)
+
+
+@njit(nogil=True, cache=True)
+def label_values(
+    pixels, leading, columns, level, bounded, values, block, edges, row_edges, blank, labels
+):
+    """Label an image of several values. See `label_runs`."""
+    bits = new_bits(labels, columns)
+    unknown, counts = new_table(bits, np.array(leading), 1, 1)
+    rows = counts.size - 1
+    if not pack_values(pixels, columns, level, bounded, unknown, 0, rows, counts):
+        return FRACTIONS
+    runs = index_runs(unknown, counts)
+    if counts[rows] > 1:
+        link_values(pixels, columns, runs, row_edges, (0, rows, 0, rows))
+    return number_runs(runs, counts, columns, blank, labels)
+
+
+@njit(inline="always")
+def new_bits(labels, columns):
+    """Make room for a bit of each pixel, and a last row without foreground."""
     rows = labels.size // columns
     bits = np.empty((rows + 1, -(-columns // 64)), np.uint64)
     bits[rows] = 0
-    found, value = pack(pixels, columns, level, bounded, not values, bits[:rows])
-    deep, tall = block
-    many = found == SEVERAL
-    if many:
-        deep, tall = 1, 1
-    elif values and found and not is_whole(value):
-        return -1
+    return bits
+
+
+@njit(inline="always")
+def new_table(bits, shape, deep, tall):
+    """Make a table of runs that are still to be found, and room for their number in each block."""
     grid = shape.copy()
     grid[3] = -(-shape[3] // deep)
     grid[4] = -(-shape[4] // tall)
-    blocks = 1
-    for axis in range(AXES):
-        blocks *= grid[axis]
+    blocks = grid.prod()
     starts = np.empty((blocks, bits.shape[1]), np.uint64)
-    counts = np.empty(blocks + 1, np.int64)
     first = np.empty(starts.shape, np.int32)
     unknown = first.reshape(-1)  # stands for parents, while runs are still to be counted
     table = Runs(bits, starts, first, unknown, shape, grid, deep, tall)
-    if many:
-        if not pack_values(pixels, columns, level, bounded, table, 0, rows, counts):
-            return -1
-    else:
-        begin(table, 0, blocks, counts)
+    return table, np.empty(blocks + 1, np.int64)
+
+
+@njit(inline="always")
+def index_runs(unknown, counts):
+    """Return the table with an entry for each run, once the runs of each block are counted."""
+    blocks = counts.size - 1
     counts[0] = 1
     for k in range(blocks):
         counts[k + 1] += counts[k]
+    parents = np.empty(counts[blocks] + SLACK, np.int32)
+    parents[0] = 0
+    bits, starts, first, _, shape, grid, deep, tall = unknown
+    runs = Runs(bits, starts, first, parents, shape, grid, deep, tall)
+    index(runs, counts, 0, blocks)
+    return runs
+
+
+@njit(inline="always")
+def number_runs(runs, counts, columns, blank, labels):
+    """Give numbers to the components of all runs, and paint them."""
+    blocks = counts.size - 1
     if counts[blocks] == 1:
         labels[:] = 0
         return 0
-    parents = np.empty(counts[blocks] + SLACK, np.int32)
-    parents[0] = 0
-    runs = Runs(bits, starts, first, parents, shape, grid, deep, tall)
-    index(runs, counts, 0, blocks)
-    if many:
-        link_values(pixels, columns, runs, row_edges, (0, rows, 0, rows))
-    else:
-        link(runs, edges, (0, blocks, 0, blocks))
-    slab = grid[4] if deep > 1 else 1
+    slab = runs.grid[4] if runs.deep > 1 else 1
     ends = np.empty(blocks // slab + 1, np.int64)
-    components = number(counts[::slab].copy(), parents, ends)
-    if deep * tall > 1 and components > 1:
+    components = number(counts[::slab].copy(), runs.parents, ends)
+    if runs.deep * runs.tall > 1 and components > 1:
         order = np.zeros(components + 1, np.int32)
         reorder(runs, 0, blocks // slab, ends, order)
-        relabel(parents, 1, counts[blocks], order)
-    paint_rows(runs, columns, 0, rows, blank, labels)
+        relabel(runs.parents, 1, counts[blocks], order)
+    paint_rows(runs, columns, 0, labels.size // columns, blank, labels)
     return components
