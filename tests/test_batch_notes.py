@@ -145,3 +145,15 @@ def test_a_terminal_shows_each_note_once_with_its_file(capsys, monkeypatch):
         for name in "abc":
             shown.show(Record(name, name, "done", objects=0, notes=("Nothing there.",)))
     assert capsys.readouterr().out.count("Nothing there.") == 1
+
+
+def test_a_length_in_a_unit_is_not_taken_for_a_time(here):
+    size = {"axes": "TYX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
+    tiff("a.tif", np.stack([picture((32, 32))] * 3), ome=True, metadata=size)
+    words = ["batch", "a.tif", "--out", "out", "--overwrite", "--no-stacked"]
+    for option, value in (("--sigma", "0.5um"), ("--min-size", "1um3")):
+        assert main([*words, option, value]) == 1
+        error = record()["files"][0]["error"]
+        assert error.startswith(f"{option} must be in pixels where --no-stacked reads times")
+    assert main([*words, "--sigma", "1px"]) == 0
+    assert main([*words[:-1], "--sigma", "0.5um", "--min-size", "1um2"]) == 0

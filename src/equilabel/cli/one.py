@@ -19,7 +19,7 @@ from .folder import RECORD
 from .jsonfiles import write_record
 from .names import printable
 from .notes import notes_of_file, notes_on_spacing, notes_on_values
-from .pixelsize import spacing_of, steps_of
+from .pixelsize import refuse_times, spacing_of, steps_of
 from .records import Record, describe_file
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
     axes = image.axes.replace("C", "")
     spacing, unit = spacing_of(image, options)
     stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
+    refuse_times(axes[stacked:], options)
     steps = steps_of(axes[stacked:], spacing)
     result = segment(
         image.pixels,

@@ -31,3 +31,24 @@ def steps_of(axes: str, spacing: dict[str, float]) -> tuple[float, ...] | None:
     if any(axis != "T" and axis not in spacing for axis in axes):
         return None
     return tuple(spacing.get(axis, 1.0) for axis in axes)
+
+
+def refuse_times(axes: str, options: Options) -> None:
+    """Raise ValueError if a length or a size has a unit, and one of its axes is time.
+
+    Parameters
+    ----------
+    axes : str
+        Those that objects extend along.
+    options : Options
+        Of the run.
+    """
+    for name in ("sigma", "block_size", "min_size", "max_size"):
+        value = options.segment.get(name)
+        each = value if isinstance(value, tuple) else (value,)
+        if "T" in axes and any(isinstance(one, str) for one in each):
+            message = (
+                f"{name} must be in pixels where --no-stacked reads times as depth; got {value!r}. "
+                "Pass pixels, or leave --no-stacked out."
+            )
+            raise ValueError(message)
