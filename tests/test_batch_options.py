@@ -213,7 +213,8 @@ def test_what_is_no_fault_of_the_options_passes_their_trial(monkeypatch, error):
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"), [([], "INPUT"), (["a.tif"], "--out"), (["--help", "x"], "")]
+    ("words", "complaint"),
+    [(["--out", "out"], "INPUT"), (["a.tif"], "--out"), (["--help", "x"], "")],
 )
 def test_missing_words_are_told(here, capsys, words, complaint):
     code = main(["batch", *words])

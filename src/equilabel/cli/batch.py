@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .options import Options
+    from .repeat import Earlier
 
 
 def run(
@@ -31,6 +32,7 @@ def run(
     options: Options,
     *,
     image: str | None = None,
+    earlier: Earlier | None = None,
     recursive: bool = False,
     jobs: int = 1,
     time_limit: float | None = None,
@@ -49,6 +51,8 @@ def run(
         What to do with each image.
     image : str, optional
         The image that labels are measured in, or a folder of images.
+    earlier : Earlier, optional
+        The run to repeat, on its images if `words` are none.
     recursive : bool
         Whether folders stand for everything below them.
     jobs : int
@@ -75,8 +79,11 @@ def run(
     out = expanded(out)
     if options.command == "measure":
         inputs, skipped = find_pairs(words, image, out, recursive=recursive)
+    elif earlier is not None and not words:
+        inputs, skipped = list(earlier.inputs), []
     else:
         inputs, skipped = find(words, out, recursive=recursive)
+    skipped = [*(earlier.notes if earlier else ()), *skipped]
     refuse_clashes(inputs, next(iter(options.endings().values())))
     with claimed(out) as place:
         present = refuse_losses(out, inputs, options, replace=resume or overwrite)

@@ -49,10 +49,17 @@ def about(
     """
 
 
+def _is_typed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 @app.command()
 def batch(
-    inputs: given.Inputs,
+    context: typer.Context,
     out: given.Out,
+    inputs: given.Inputs = None,
+    from_: given.From = None,
     threshold: given.Threshold = "otsu",
     background: given.Background = None,
     sigma: given.Sigma = "0",
@@ -113,6 +120,7 @@ def batch(
     equilabel batch movie.tif --stacked --track --out results
     equilabel batch stack.tif --spacing 0.5,0.1,0.1 --unit µm --out results
     equilabel batch images --out results --resume
+    equilabel batch --from results/run.json --out again --min-size 30
     ```
 
     Exit codes: 0, all images were labeled; 1, an image failed (see the summary); 2, the command
@@ -123,11 +131,20 @@ def batch(
     given = dict(locals())
     from .batch import run
 
-    options = read_options(given)
+    if from_ is None and not inputs:
+        message = "Missing argument 'INPUT...'"
+        raise typer.BadParameter.__mro__[1](message, context)  # click's UsageError
+    earlier = None
+    if from_ is not None:
+        from .repeat import repeated
+
+        typed = [name.rstrip("_") for name in given if _is_typed(context, name)]
+        earlier = repeated(from_, given, typed)
     return run(
-        inputs,
+        inputs or [],
         out,
-        options,
+        read_options(given) if earlier is None else earlier.options,
+        earlier=earlier,
         recursive=recursive,
         jobs=jobs,
         time_limit=time_limit,

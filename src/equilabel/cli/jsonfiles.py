@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .records import Facts
 
-FORMAT = 1  # of the images' records and of run.json; another is not read
+FORMAT = 2  # of the images' records and of run.json; since 2, plain lengths are pixels
 
 
 def write_record(path: Path, record: Record, provenance: Provenance) -> None:

@@ -15,11 +15,21 @@ def _option(panel: str, metavar: str | None, text: str, *names: str) -> Any:
 
 
 Inputs = Annotated[
-    list[str],
+    list[str] | None,
     Argument(
         metavar="INPUT...",
         help="Images (TIFF, PNG, JPEG, BMP), folders that contain images, or patterns such as "
         '`"plate?/*.tif"`.',
+        show_default=False,
+    ),
+]
+From = Annotated[
+    Path | None,
+    Option(
+        "--from",
+        metavar="RUN.JSON",
+        help="Repeat an earlier run: take the options from its run.json, and without INPUT its "
+        "images, too. Options that are typed override it.",
         show_default=False,
     ),
 ]

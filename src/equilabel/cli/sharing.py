@@ -12,7 +12,14 @@ FOR_MEASURING = (
     *("properties", "format_", "unit_row", "spacing", "unit", "stacked", "series"),
     *("recursive", "jobs", "time_limit", "memory_limit", "resume", "overwrite", "overlay"),
 )
-OF_A_RUN = ("recursive", "jobs", "time_limit", "resume")  # what one image does not need
+OF_A_RUN = (
+    "context",
+    "from_",
+    "recursive",
+    "jobs",
+    "time_limit",
+    "resume",
+)  # what one image does not need
 
 
 def takes_options_of(

@@ -1,0 +1,142 @@
+"""`--from`: the options and images of an earlier run, from its record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .inputs import FILE, Input, kind_of
+from .jsonfiles import FORMAT, read_json
+from .names import expanded, printable, quoted
+from .options import Options, RefusedError
+from .provenance import Provenance, differences, provenance
+from .typed import FILES, SEGMENT, read_options
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+LENGTHS = ("sigma",)  # in the unit of the pixel size in records of format 1
+
+
+class Earlier(NamedTuple):
+    """An earlier run: its options, its images, and lines on versions that differ."""
+
+    options: Options
+    inputs: Sequence[Input]
+    notes: Sequence[str]
+
+
+def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Earlier:
+    """Return the options and images of an earlier run.
+
+    Parameters
+    ----------
+    path : Path
+        A run.json, or the record of one image that `equilabel label` writes.
+    given : mapping of str to object
+        Values of the parameters of the command.
+    typed : collection of str
+        Those that were typed: they override the record.
+
+    Returns
+    -------
+    Earlier
+        Its images are where they were.
+
+    Raises
+    ------
+    RefusedError
+        If the file is no such record, or has options that this version does not know.
+    """
+    content = _read(path)
+    now, then = read_options(given), content["parameters"]
+    values = {**now.parameters(), **{name: _tupled(then[name]) for name in then}}
+    values |= {name: value for name, value in now.parameters().items() if name in typed}
+    _check(path, content, values, typed)
+    options = Options(
+        {name: values[name] for name in SEGMENT if name in values},
+        **{name: values[name] for name in FILES},
+        memory_limit=now.memory_limit,
+    )
+    made_with = provenance(options)
+    versions = {name: word for name, word in content["versions"].items() if name != "python"}
+    differing = differences(made_with, Provenance(made_with.parameters, versions))
+    notes = [f"{printable(path)}: {'; '.join(differing)}"] if differing else []
+    inputs = [] if given.get("inputs") else _inputs(path, content)
+    return Earlier(options, inputs, notes)
+
+
+def _read(path: Path) -> Any:
+    try:
+        content = read_json(path)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        message = (
+            f"--from must be the run.json of an earlier run; got {quoted(path)}, which cannot be "
+            f"read: {why}. Check the path."
+        )
+        raise RefusedError(message) from error
+    parts = ("parameters", "versions")
+    if not isinstance(content, dict) or not all(isinstance(content.get(k), dict) for k in parts):
+        message = (
+            f"--from must be the run.json of an earlier run; got {quoted(path)}, which has no "
+            "'parameters' and 'versions'. Pass the one in the folder of its results."
+        )
+        raise RefusedError(message)
+    return content
+
+
+def _check(path: Path, content: Any, values: Mapping[str, Any], typed: Collection[str]) -> None:
+    """Raise RefusedError if the options of a record mean something else in this version."""
+    if values.get("command", "batch") != "batch":
+        message = (
+            f"--from must be of a run of `equilabel batch`; got {quoted(path)}, of `equilabel "
+            f"{values['command']}`. Type the options of that run."
+        )
+        raise RefusedError(message)
+    known = {*SEGMENT, *FILES, "command"}
+    unknown = [name for name, value in values.items() if name not in known and value]
+    if unknown:
+        version = content["versions"].get("equilabel")
+        message = (
+            f"--from must have options that this version knows; got {unknown[0]!r} in "
+            f"{quoted(path)}, of equilabel {version}. Install that version, or remove the option "
+            "from a copy of the file."
+        )
+        raise RefusedError(message)
+    if content.get("format") not in (1, FORMAT):
+        message = (
+            f"--from must be of format 1 to {FORMAT}; got {content.get('format')!r} in "
+            f"{quoted(path)}. Install the version that wrote it."
+        )
+        raise RefusedError(message)
+    for name in LENGTHS:
+        if content["format"] == 1 and name not in typed and values.get(name) not in (0, 0.0, None):
+            message = (
+                f"--from needs --{name} beside a record of format 1, where it was in the unit of "
+                f"the pixel size; got {values[name]!r}. Pass it with its unit, such as "
+                f"--{name} 0.5um."
+            )
+            raise RefusedError(message)
+
+
+def _inputs(path: Path, content: Any) -> list[Input]:
+    """Return the images of a record, relative to the folder in which the run was started."""
+    here, found = Path.cwd(), []
+    folder = Path(str(content.get("folder", here)))
+    for entry in content.get("files", [content.get("record")]):
+        if not isinstance(entry, dict) or not entry.get("name"):
+            continue
+        image = expanded(str(entry.get("file")))
+        image = image if folder == here else folder / image
+        kind = kind_of(image)
+        complaint = f"INPUT must be a file; got {quoted(image)}, {kind}. Pass its new path."
+        found.append(Input(image, str(entry["name"]), "" if kind == FILE else complaint))
+    if not found:
+        message = f"--from must name images; got none in {quoted(path)}. Pass them as INPUT."
+        raise RefusedError(message)
+    return found
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(map(_tupled, value)) if isinstance(value, list) else value

@@ -1,0 +1,107 @@
+"""`equilabel batch --from run.json`: a run is repeated."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from batches import names, picture, record, refused, summary, tiff
+from equilabel.cli import main
+
+WORDS = ["--threshold", "30,100", "--min-size", "9", "--properties", "label,area", "--unit-row"]
+
+
+@pytest.fixture
+def first(here):
+    tiff("in/a.tif")
+    tiff("in/day1/b.tif", picture(objects=3))
+    assert main(["batch", "in", "--recursive", "--out", "out", *WORDS]) == 0
+    return here
+
+
+def edited(**changes):
+    content = {**record(), **changes}
+    Path("edited.json").write_text(json.dumps(content), encoding="utf-8")
+    return "edited.json"
+
+
+def test_results_are_the_same(first):
+    assert main(["batch", "--from", "out/run.json", "--out", "again"]) == 0
+    assert names("again") == names("out")
+    for name in names("out"):
+        if name not in ("run.json", "summary.csv"):
+            assert Path("again", name).read_bytes() == Path("out", name).read_bytes()
+    assert record("again")["parameters"] == record()["parameters"]
+    assert main(["batch", "--from", "out/run.json", "--out", "again", "--resume"]) == 0
+    assert {row["status"] for row in summary("again").values()} == {"skipped"}
+
+
+def test_options_and_images_that_are_typed_override_it(first):
+    tiff("other/c.tif", picture(objects=1))
+    words = ["--from", "out/run.json", "--out", "again", "--threshold", "otsu", "--no-overlay"]
+    assert main(["batch", "other", *words]) == 0
+    assert list(summary("again")) == ["other/c.tif"]
+    now = record("again")["parameters"]
+    assert now == {**record()["parameters"], "threshold": "otsu", "overlay": False}
+
+
+def test_images_are_found_from_another_folder(first, monkeypatch):
+    monkeypatch.chdir("in")
+    assert main(["batch", "--from", "../out/run.json", "--out", "../again"]) == 0
+    assert names("../again") == names("../out")
+
+
+def test_an_image_that_is_gone_costs_its_row(first):
+    Path("in/a.tif").unlink()
+    assert main(["batch", "--from", "out/run.json", "--out", "again"]) == 1
+    assert "got 'in/a.tif', nothing. Pass its new path" in summary("again")["in/a.tif"]["error"]
+
+
+def test_the_record_of_one_image_will_do(here):
+    tiff("a.tif")
+    assert main(["label", "a.tif", "--threshold", "li", "--out", "one"]) == 0
+    assert main(["batch", "--from", "one/a_record.json", "--out", "out"]) == 0
+    assert record()["parameters"]["threshold"] == "li"
+
+
+def test_other_versions_are_told(first, capsys):
+    path = edited(versions={**record()["versions"], "numpy": "1.0"})
+    capsys.readouterr()
+    assert main(["batch", "--from", path, "--out", "again"]) == 0
+    assert "where it was 1.0" in capsys.readouterr().out.splitlines()[0]
+
+
+def test_options_of_another_version_are_refused_or_left_out(first, capsys):
+    then = record()["parameters"]
+    path = edited(parameters={**then, "wand": False})
+    assert main(["batch", "--from", path, "--out", "again"]) == 0
+    capsys.readouterr()
+    path = edited(parameters={**then, "wand": "magic"})
+    assert "got 'wand' in 'edited.json'" in refused(capsys, "batch", "--from", path, "--out", "b")
+    del then["unit_row"], then["track"]
+    path = edited(parameters=then)
+    assert main(["batch", "--from", path, "--out", "c"]) == 0
+
+
+def test_lengths_of_the_first_format_have_to_be_typed_with_their_unit(first, capsys):
+    path = edited(format=1, parameters={**record()["parameters"], "sigma": 0.5})
+    words = ["batch", "--from", path, "--out", "again"]
+    assert "Pass it with its unit, such as --sigma 0.5um" in refused(capsys, *words)
+    assert main([*words, "--sigma", "2px"]) == 0
+    assert record("again")["parameters"]["sigma"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "has no 'parameters'"),
+        ('{"parameters": {"command": "measure"}, "versions": {}}', "of `equilabel measure`"),
+        ('{"parameters": {}, "versions": {}, "format": 3}', "must be of format 1 to 2; got 3"),
+        ('{"parameters": {}, "versions": {}, "format": 2, "files": []}', "got none in 'x.json'"),
+    ],
+)
+def test_what_is_no_record_of_a_run_is_refused(here, capsys, text, said):
+    Path("x.json").write_text(text, encoding="utf-8")
+    assert said in refused(capsys, "batch", "--from", "x.json", "--out", "out")
+    assert "INPUT..." in refused(capsys, "batch", "--out", "out")
