@@ -151,7 +151,7 @@ def test_a_length_in_a_unit_is_not_taken_for_a_time(here):
     size = {"axes": "TYX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
     tiff("a.tif", np.stack([picture((32, 32))] * 3), ome=True, metadata=size)
     words = ["batch", "a.tif", "--out", "out", "--overwrite", "--no-stacked"]
-    for option, value in (("--sigma", "0.5um"), ("--min-size", "1um3")):
+    for option, value in (("--sigma", "0.5um"), ("--opening", "1um"), ("--min-size", "1um3")):
         assert main([*words, option, value]) == 1
         error = record()["files"][0]["error"]
         assert error.startswith(f"{option} must be in pixels where --no-stacked reads times")

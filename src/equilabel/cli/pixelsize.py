@@ -43,7 +43,8 @@ def refuse_times(axes: str, options: Options) -> None:
     options : Options
         Of the run.
     """
-    for name in ("sigma", "block_size", "min_size", "max_size"):
+    lengths = ("sigma", "block_size", "background", "closing", "opening")
+    for name in (*lengths, "min_size", "max_size"):
         value = options.segment.get(name)
         each = value if isinstance(value, tuple) else (value,)
         if "T" in axes and any(isinstance(one, str) for one in each):
