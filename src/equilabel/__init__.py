@@ -13,7 +13,7 @@ from . import starting as _starting  # noqa: F401 - first: what Ctrl-C does
 # isort: split
 from . import lattices
 from .bonds import Bonds
-from .chunked import label_chunked
+from .chunked import label_chunked, segment_chunked
 from .cleanup import split_touching
 from .devices import DeviceMemoryError, DeviceUnavailableError, devices
 from .graphs import Graph
@@ -48,6 +48,7 @@ __all__ = [
     "measure",
     "regionprops_table",
     "segment",
+    "segment_chunked",
     "smooth",
     "split_touching",
     "swendsen_wang",

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.measuring.checks import resolve_names
+from equilabel.measuring.properties import PROPERTIES
+from equilabel.thresholding import THRESHOLDS
+from equilabel.thresholding.checks import check_threshold
+
 from .blocks import large_sides
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from equilabel.array_types import HostArray
 
     from .sources import Source
@@ -87,3 +94,39 @@ def pretend(source: Source) -> HostArray:
     if dtype == np.float16:
         dtype = np.dtype(np.float32)
     return np.broadcast_to(np.zeros((), dtype), source.shape)
+
+
+def check_global_threshold(threshold: Any) -> str | float:
+    """Return a threshold that needs no neighbors, or raise TypeError or ValueError."""
+    level = check_threshold(threshold)
+    if level == "local" or isinstance(level, tuple):
+        choices = ["a number", *THRESHOLDS]
+        message = (
+            f"threshold must be one of {choices} for an image in chunks; got {threshold!r}. "
+            "Use `segment` if the image fits into memory, or pass a mask."
+        )
+        raise ValueError(message)
+    return level
+
+
+def check_mergeable(names: Iterable[str]) -> None:
+    """Raise ValueError if a column needs all pixels of an object at once."""
+    for _, key in resolve_names(tuple(names)):
+        if not PROPERTIES[key].mergeable:
+            message = (
+                f"properties must be counts that blocks add up to, for an image in chunks; got "
+                f"{key!r}. Leave it out, or measure objects that fit into memory with "
+                "`regionprops_table`."
+            )
+            raise ValueError(message)
+
+
+def check_depth(sides: tuple[int, ...], shape: tuple[int, ...], halo: int, stacked: bool) -> None:
+    """Raise ValueError if a column needs more neighbors than a block has layers."""
+    spatial = list(zip(sides, shape, strict=True))[int(stacked) :]
+    if any(side < halo and side < length for side, length in spatial):
+        message = (
+            f"chunks must be {halo} or more along each spatial axis to measure perimeters; got "
+            f"{sides!r}. Pass larger chunks."
+        )
+        raise ValueError(message)

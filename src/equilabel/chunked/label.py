@@ -11,9 +11,9 @@ from equilabel.measuring import check_periodic
 from .blocks import Blocks
 from .checks import check_chunks, check_out, pretend, stored_chunks
 from .engine import Engine
-from .results import Target, label_whole
+from .job import Job
+from .results import Steps, Target, label_whole
 from .sources import open_source
-from .tasks import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from equilabel.labeling.problem import Problem
 
     from .checkpoints import Checkpoints
+    from .engine import Run
+    from .running import Progress
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ def label_chunked(
         "method": whole.method.name,
     }
 
-    def make_job(saved: Checkpoints) -> Job:
+    def make_job(saved: Checkpoints, run: Run, progress: Progress) -> Job:
         return Job(
             blocks=Blocks(source.shape, sides),
             rule=rule,
@@ -172,5 +174,5 @@ def label_chunked(
         )
 
     target = Target(path, stored_chunks(source, sides), resume, arguments)
-    found = label_whole(make_job, source, target, engine, progress)
+    found = label_whole(Steps(make_job), source, target, engine, progress)
     return (found.labels, found.num) if return_num else found.labels

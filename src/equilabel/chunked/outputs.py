@@ -73,6 +73,10 @@ class ZarrOutput:
         """Type of the labels."""
         return np.dtype(self.name)
 
+    def at(self, path: str) -> ZarrOutput:
+        """Return an array at another path."""
+        return ZarrOutput(path, self.name, self.token)
+
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
         """Write the labels of a block; all of its chunks, those without labels too."""
         _open(self.path, self.token)[part] = labels
@@ -82,7 +86,12 @@ class ZarrOutput:
         return np.asarray(_open(self.path, self.token)[part])
 
 
-@lru_cache(4)
+def open_output(output: ZarrOutput) -> Any:
+    """Return the array that takes the labels."""
+    return _open(output.path, output.token)
+
+
+@lru_cache(16)
 def _open(path: str, token: str) -> Any:
     """Open an array to write to it."""
     import zarr
@@ -95,24 +104,38 @@ def create_zarr(
     shape: tuple[int, ...],
     chunks: tuple[int, ...],
     dtype: np.dtype[Any],
+    *,
+    zarr_format: int = 3,
+    fresh: bool = False,
 ) -> None:
     """Create an array for labels, or go on with the one that is there and alike.
 
     Chunks are compressed by LZ4 after their bits are sorted, and carry a CRC-32C: damage is
     noticed when they are read. Those without labels are stored, too: one that is missing is lost.
+
+    Parameters
+    ----------
+    fresh : bool
+        Whether an array that is there is removed.
     """
     import zarr
+    from numcodecs import Blosc
     from zarr.codecs import BloscCodec, Crc32cCodec
 
-    if path.exists():
+    if path.exists() and not fresh:
         known = zarr.open_array(path, mode="r")
         if (known.shape, known.chunks, known.dtype) == (shape, chunks, dtype):
             return
+    compressors: Any = [BloscCodec(cname="lz4", clevel=5, shuffle="bitshuffle"), Crc32cCodec()]
+    if zarr_format == 2:
+        compressors = Blosc(cname="lz4", clevel=5, shuffle=Blosc.BITSHUFFLE)
     zarr.create_array(
         path,
         shape=shape,
         chunks=chunks,
         dtype=dtype,
-        compressors=[BloscCodec(cname="lz4", clevel=5, shuffle="bitshuffle"), Crc32cCodec()],
+        compressors=compressors,
+        zarr_format=zarr_format,
+        chunk_key_encoding={"name": "v2" if zarr_format == 2 else "default", "separator": "/"},
         overwrite=True,
     )

@@ -9,26 +9,33 @@ import weakref
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from equilabel.storage.table import read_table, write_table
+
 from .checkpoints import Checkpoints
-from .outputs import ArrayOutput, ZarrOutput, create_zarr
+from .ome_labels import OmeLabels, register, shrink, write_description
+from .outputs import ArrayOutput, ZarrOutput, create_zarr, open_output
 from .running import Progress, number_blocks, write_blocks
 from .workfolder import check_manifest, new_token, temporary, unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    import pandas as pd
+
     from equilabel.array_types import HostArray
 
-    from .engine import Engine
+    from .engine import Engine, Run
+    from .job import Job
     from .sources import Source
-    from .tasks import Job
 
 FORMAT = 1  # of checkpoints
 KEY = "equilabel"  # of the attributes of labels
+TABLE = "table.csv"  # in the folder of labels
 LARGEST = np.iinfo(np.int32).max
 
 
@@ -44,12 +51,47 @@ class Target(NamedTuple):
     resume : bool
     arguments : mapping
         What labels depend on beside the image, as JSON.
+    ome : OmeLabels, or None
+        What axes mean, if `out` becomes an OME-Zarr.
     """
 
     out: Path | None
     chunks: tuple[int, ...]
     resume: bool
     arguments: Mapping[str, Any]
+    ome: OmeLabels | None = None
+
+
+class Found(NamedTuple):
+    """What was found beside labels.
+
+    Attributes
+    ----------
+    table : DataFrame, or None
+    told : mapping
+        Numbers to be stored with the labels, as JSON.
+    """
+
+    table: Any = None
+    told: Mapping[str, Any] = MappingProxyType({})
+
+
+class Steps(NamedTuple):
+    """What one kind of work does differently from another.
+
+    Attributes
+    ----------
+    make_job : callable
+        Makes the job once checkpoints can be stored and tasks be run.
+    select : callable, or None
+        As for `merging.number_components`.
+    finish : callable, or None
+        Makes a table when all blocks are written.
+    """
+
+    make_job: Callable[[Checkpoints, Run, Progress], Job]
+    select: Callable[..., Any] | None = None
+    finish: Callable[[Job], Found] | None = None
 
 
 class Whole(NamedTuple):
@@ -59,42 +101,47 @@ class Whole(NamedTuple):
     ----------
     labels : array of NumPy, Dask or Zarr, or Path
     num : int
+    found : Found
     """
 
     labels: Any
     num: int
+    found: Found
 
 
 def label_whole(
-    make_job: Callable[[Checkpoints], Job],
+    steps: Steps,
     source: Source,
     target: Target,
     engine: Engine,
     report: Callable[[str, int, int], None] | None,
-    select: Callable[..., Any] | None = None,
 ) -> Whole:
     """Label all blocks of an image, and return its labels."""
-    out, resume = target.out, target.resume
+    out, resume, kind = target.out, target.resume, source.kind
     progress = Progress(report)
     manifest = describe(source, target) if out is not None else {}
     if out is not None and out.exists():
         return _earlier(out, manifest, source, resume=resume)
     with _folder(out, manifest, resume=resume) as folder, engine.started() as run:
-        job = make_job(Checkpoints(str(folder), new_token()))
-        found = number_blocks(job, source, run, progress, select)
-        dtype = np.dtype(np.int32 if found.count <= LARGEST else np.int64)
-        output = _output(folder, source, target, engine, dtype, job.saved.token)
+        job = steps.make_job(Checkpoints(str(folder), new_token()), run, progress)
+        numbers = number_blocks(job, source, run, progress, steps.select)
+        output = _output(folder, source, target, engine, numbers.count, job.saved.token)
         write_blocks(job, source, output, run, progress, fresh=not resume)
+        found = Found() if steps.finish is None else steps.finish(job)
         if isinstance(output, ArrayOutput):
-            return Whole(output.array, found.count)
-        _describe_labels(output.path, manifest, found.count)
+            return Whole(output.array, numbers.count, found)
+        made = folder / "labels"
+        ours = {KEY: {"num": numbers.count, "manifest": manifest, **found.told}}
+        _complete(made, output, target, found.table, ours, run, progress)
         if out is None:
             path = Path(tempfile.mkdtemp(prefix="equilabel-"), "labels.zarr")
-            shutil.move(output.path, path)
-            return Whole(_as(source.kind, path, temporary=True), found.count)
+            shutil.move(made, path)
+            return Whole(_as(kind, path, temporary=True), numbers.count, found)
         flush()
-        os.replace(output.path, out)  # noqa: PTH105 - atomic, and says so
-    return Whole(_as(source.kind, out), found.count)
+        os.replace(made, out)  # noqa: PTH105 - atomic, and says so
+    if target.ome is not None:
+        register(target.ome, out)
+    return Whole(_as(kind, out), numbers.count, found)
 
 
 def describe(source: Source, target: Target) -> dict[str, Any]:
@@ -122,25 +169,38 @@ def _folder(out: Path | None, manifest: Mapping[str, Any], *, resume: bool) -> I
 
 
 def _output(
-    folder: Path,
-    source: Source,
-    target: Target,
-    engine: Engine,
-    dtype: np.dtype[Any],
-    token: str,
+    folder: Path, source: Source, target: Target, engine: Engine, count: int, token: str
 ) -> ArrayOutput | ZarrOutput:
     """Make room for labels."""
+    dtype = np.dtype(np.int32 if count <= LARGEST else np.int64)
+    path = folder / "labels"
     if target.out is None and source.kind == "numpy" and engine.shares_memory:
         return ArrayOutput(np.empty(source.shape, dtype))
-    create_zarr(folder / "labels", source.shape, target.chunks, dtype)
-    return ZarrOutput(str(folder / "labels"), dtype.name, token)
+    form = 3
+    if target.ome is not None:
+        dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
+        path, form = path / "0", target.ome.zarr_format
+    create_zarr(path, source.shape, target.chunks, dtype, zarr_format=form)
+    return ZarrOutput(str(path), dtype.name, token)
 
 
-def _describe_labels(path: str, manifest: Mapping[str, Any], count: int) -> None:
-    """Store with labels how they were made."""
-    import zarr
-
-    zarr.open_array(path, mode="r+").attrs[KEY] = {"num": count, "manifest": dict(manifest)}
+def _complete(
+    folder: Path,
+    output: ZarrOutput,
+    target: Target,
+    table: pd.DataFrame | None,
+    ours: dict[str, Any],
+    run: Run,
+    progress: Progress,
+) -> None:
+    """Write what belongs to labels: lower resolutions, a table, and how they were made."""
+    if table is not None:
+        write_table(folder / TABLE, table)
+    if target.ome is None or target.out is None:
+        open_output(output).attrs.update(ours)
+        return
+    scales = shrink(folder, target.ome, output, run, progress)
+    write_description(folder, target.ome, target.out.name, scales, table, ours)
 
 
 def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, *, resume: bool) -> Whole:
@@ -157,7 +217,8 @@ def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, *, resume: 
         )
         raise FileExistsError(message)
     check_manifest(known["manifest"], manifest, str(out))
-    return Whole(_as(source.kind, out), known["num"])
+    table = read_table(out / TABLE) if (out / TABLE).exists() else None
+    return Whole(_as(source.kind, out), known["num"], Found(table, known))
 
 
 def _as(kind: str, path: Path, *, temporary: bool = False) -> Any:
@@ -166,7 +227,8 @@ def _as(kind: str, path: Path, *, temporary: bool = False) -> Any:
         return path
     import zarr
 
-    array = zarr.open_array(path, mode="r")
+    inner = path / "0" if (path / "0").is_dir() else path
+    array = zarr.open_array(inner, mode="r")
     if kind == "numpy" and temporary:
         labels: HostArray = np.asarray(array[...])
         shutil.rmtree(path.parent)

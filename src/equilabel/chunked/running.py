@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .engine import Run
+    from .job import Job
     from .outputs import Output
     from .sources import Source
-    from .tasks import Job
 
 TOGETHER = 32  # blocks that are compared in one task
 

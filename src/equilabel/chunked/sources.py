@@ -54,7 +54,7 @@ class Source(Protocol):
         """What a caller passed."""
         ...
 
-    def loader(self, part: Slices) -> Callable[[], HostArray]:
+    def loader(self, part: Slices) -> Callable[[], Any]:
         """Return a function that reads a part; it can be sent to another process."""
         ...
 

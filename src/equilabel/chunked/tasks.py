@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,68 +24,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
-    from equilabel.labeling.problem import Problem
 
-    from .blocks import Blocks
     from .checkpoints import Checkpoints
+    from .gray_source import Gray
+    from .job import Job
     from .outputs import Output
 
 CACHED = 2**26  # bytes of faces that a process keeps at hand
-
-
-class Rule(Protocol):
-    """How the pixels of a block become components."""
-
-    def problem(self, pixels: HostArray) -> Problem:
-        """Return what `solve` labels."""
-        ...
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is the same for all blocks of an image.
-
-    Attributes
-    ----------
-    blocks : Blocks
-    rule : Rule
-    connectivity : int
-    stacked : bool
-    periodic : tuple of bool
-        For each axis.
-    turned : bool
-        Whether the image is numbered column by column, as scikit-image numbers shape (M, N, 1).
-    sized : bool
-        Whether components are dropped by their size or place.
-    depth : int
-        Layers of labels that are stored at the ends of blocks.
-    saved : Checkpoints
-        The files of all blocks.
-    """
-
-    blocks: Blocks
-    rule: Rule
-    connectivity: int
-    stacked: bool
-    periodic: tuple[bool, ...]
-    turned: bool
-    sized: bool
-    depth: int
-    saved: Checkpoints
 
 
 class ChangedInputError(RuntimeError):
     """An image that changed while it was labeled."""
 
 
-def label_block(job: Job, block: int, load: Callable[[], HostArray]) -> tuple[int, int]:
+def label_block(job: Job, block: int, load: Callable[[], HostArray | Gray]) -> tuple[int, int]:
     """Label a block by itself, and store what the others need to know of it.
 
     Returns
     -------
     block, count : int
     """
-    pixels = load()
+    pixels, _ = _parted(load())
     problem = job.rule.problem(pixels)
     axes = pixels.ndim
     plan = make_plan(("num_pixels",), (), axes, job.stacked, True, first=True)
@@ -105,6 +63,11 @@ def label_block(job: Job, block: int, load: Callable[[], HostArray]) -> tuple[in
     part = Part(checksum(pixels), firsts, values, sizes)
     job.saved.save_part(block, part, Faces(*ends, values))
     return block, found.count
+
+
+def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
+    """Return pixels to be labeled, and values to be measured if there are any."""
+    return read if isinstance(read, tuple) else (read, None)
 
 
 def _firsts(
@@ -139,9 +102,9 @@ def compare_blocks(job: Job, some: Sequence[int]) -> list[tuple[int, int, NDArra
     return found
 
 
-def write_block(job: Job, block: int, load: Callable[[], HostArray], output: Output) -> int:
-    """Label a block again, write its final labels."""
-    pixels = load()
+def write_block(job: Job, block: int, load: Callable[[], HostArray | Gray], output: Output) -> int:
+    """Label a block again, write its final labels, and count them where that is asked for."""
+    pixels, values = _parted(load())
     known = job.saved.part(block)
     if checksum(pixels) != known.checksum:
         message = (
@@ -154,7 +117,10 @@ def write_block(job: Job, block: int, load: Callable[[], HostArray], output: Out
     table = np.append(numbers.dtype.type(0), numbers).astype(output.dtype)
     final = np.take(table, labels, mode="clip")
     output.write(job.blocks.slices(block), final)
-    save_arrays(job.saved.path("done", block), (np.array([checksum(final)]),))
+    counts: Sequence[HostArray] = ()
+    if job.counted is not None:
+        counts = job.counted.count(job, block, labels, values, FACES.reader(job.saved))
+    save_arrays(job.saved.path("done", block), (np.array([checksum(final)]), *counts))
     return block
 
 

@@ -21,7 +21,7 @@ class Segmentation:
     ----------
     labels : array of int32 or int64
         Objects numbered 1 to `num`; the shape of the image without its channels. Of NumPy or, if
-        the image is held by a GPU, of CuPy.
+        the image is held by a GPU, of CuPy. Of `segment_chunked`, what `label_chunked` returns.
     table : pandas.DataFrame
         A row for each object, in the order of labels.
     threshold : float, (float, float) or None
@@ -70,12 +70,18 @@ class Segmentation:
         return "\n".join(
             (
                 f"Segmentation of {objects}, threshold {_threshold(self.threshold)}",
-                f"  labels: {tuple(self.labels.shape)} {self.labels.dtype}, spacing "
-                f"{self.spacing}, connectivity {self.connectivity}, by {self.method!r} on "
-                f"{self.device!r}",
+                f"  labels: {_labels(self.labels)}, spacing {self.spacing}, connectivity "
+                f"{self.connectivity}, by {self.method!r} on {self.device!r}",
                 f"  table: {rows} row{'s' * (rows != 1)} of {', '.join(names)}",
             )
         )
+
+
+def _labels(labels: Any) -> str:
+    """Describe labels: an array, or the path where they are."""
+    return (
+        f"{tuple(labels.shape)} {labels.dtype}" if hasattr(labels, "shape") else repr(str(labels))
+    )
 
 
 def _threshold(value: float | tuple[float, float] | None) -> str:

@@ -88,7 +88,7 @@ def apply_threshold(
     constant = False
     if isinstance(level, str):
         level, constant = find_level(pixels, level)
-    return _compare_with(pixels, level, dark=dark, strict=constant), float(level)
+    return compare_with(pixels, level, dark=dark, strict=constant), float(level)
 
 
 def comparable(pixels: HostArray) -> HostArray:
@@ -96,7 +96,7 @@ def comparable(pixels: HostArray) -> HostArray:
     return pixels.astype(np.float32) if pixels.dtype == np.float16 else pixels
 
 
-def _compare_with(
+def compare_with(
     pixels: HostArray, level: float, *, dark: bool, strict: bool = False
 ) -> ThresholdedImage:
     """Compare pixels with a level: above it; if dark, up to it; if dark and strict, below it."""
@@ -127,8 +127,8 @@ def _operator(dark: bool, strict: bool) -> Compare:
 
 def _hysteresis(pixels: HostArray, low: float, high: float, *, dark: bool, stacked: bool) -> Array:
     """Keep pixels above the low threshold that are connected to pixels above the high one."""
-    weak = _compare_with(pixels, high if dark else low, dark=dark).mask()
-    strong = _compare_with(pixels, low if dark else high, dark=dark).mask()
+    weak = compare_with(pixels, high if dark else low, dark=dark).mask()
+    strong = compare_with(pixels, low if dark else high, dark=dark).mask()
     where = resolve("auto", weak)  # the mask stays where it is
     labels, count = label(weak, return_num=True, connectivity=1, stacked=stacked, device=where)
     kept = library(labels).zeros(count + 1, dtype=np.bool_)

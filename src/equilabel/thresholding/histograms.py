@@ -22,18 +22,23 @@ BINS = 256
 PIECE = 2**20  # pixels that are copied at once
 
 
-def count_integers(pixels: HostArray) -> tuple[NDArray[np.int64], int, int]:
+def count_integers(
+    pixels: HostArray, span: tuple[int, int] | None = None
+) -> tuple[NDArray[np.int64], int, int]:
     """Count the gray values of an image of integers.
 
     Parameters
     ----------
     pixels : array of integer
         Any shape and layout; not empty.
+    span : (int, int), optional
+        Smallest and greatest gray value of the image that these are a part of: histograms of
+        parts add up.
 
     Returns
     -------
     counts : (V,) array of int64
-        The first and the last are not 0.
+        The first and the last are not 0, in the whole image.
     first : int
         The gray value counted first.
     step : int
@@ -45,8 +50,12 @@ def count_integers(pixels: HostArray) -> tuple[NDArray[np.int64], int, int]:
     (array([1, 0, 2, 1]), 5, 1)
     """
     if pixels.dtype.itemsize <= 2:
-        return (*_count_narrow(pixels), 1)
-    first, last = int(pixels.min()), int(pixels.max())
+        counts, first = _count_narrow(pixels)
+        if span is not None:
+            behind = span[1] - first - len(counts) + 1
+            return np.pad(counts, (first - span[0], behind)), span[0], 1
+        return counts, first, 1
+    first, last = span or (int(pixels.min()), int(pixels.max()))
     step = 1 if last - first < WIDEST else -(-(last - first + 1) // COARSE)
     xp = library(pixels)
     counts = xp.zeros((last - first) // step + 1, dtype=np.int64)

@@ -12,6 +12,8 @@ from .histograms import count_floats, count_integers
 from .smoothing import extremes
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from equilabel.array_types import HostArray
 
 THRESHOLDS: tuple[str, ...] = ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum")
@@ -59,12 +61,17 @@ def _find_in_integers(pixels: HostArray, method: str) -> tuple[float, bool]:
             return float(np.mean(pixels)), False
         total = int(np.dot(counts, np.arange(len(counts)))) + first * pixels.size
         return total / pixels.size, False
+    return level_of_integers(counts, first, step, method), False
+
+
+def level_of_integers(counts: NDArray[np.int64], first: int, step: int, method: str) -> float:
+    """Find the threshold of integers from their histogram, as `count_integers` returns it."""
     criterion = CRITERIA[method]
     last = first + (len(counts) - 1) * step
     if step == 1 and first >= -EXACT and last <= EXACT:
-        return criterion(counts, np.arange(first, last + 1)), False
+        return criterion(counts, np.arange(first, last + 1))
     level = math.floor(criterion(counts, np.arange(len(counts))))
-    return first + (level + 1) * step - 1, False
+    return first + (level + 1) * step - 1
 
 
 def _find_in_floats(pixels: HostArray, method: str) -> tuple[float, bool]:

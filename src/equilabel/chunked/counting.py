@@ -1,0 +1,219 @@
+"""Counts of each block under its final labels, and their sum over all blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.measuring import Counts, count_part
+from equilabel.measuring.counts import Values
+from equilabel.measuring.plan import make_plan
+
+from .arrayfiles import load_arrays
+from .blocks import steps_around
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
+    from equilabel.measuring.plan import Plan
+
+    from .checkpoints import Faces
+    from .job import Job
+
+OPTIONAL = ("squares", "deviations")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What is counted in each block.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Properties whose counts add up.
+    spacing : tuple of float
+        Distance of pixels along each spatial axis.
+    stacked : bool
+    """
+
+    names: tuple[str, ...]
+    spacing: tuple[float, ...]
+    stacked: bool
+
+    def plan(self, axes: int) -> Plan:
+        """Return what is counted for these properties."""
+        even = len(set(self.spacing)) < 2
+        return make_plan(self.names, (), axes, self.stacked, even, first=True)
+
+    def halo(self, axes: int) -> int:
+        """Return how many layers of other blocks are looked at around a block."""
+        layout = self.plan(axes).layout
+        if layout.compared == "none":
+            return 0
+        return 1 + (layout.outline != "none")
+
+    def count(
+        self,
+        job: Job,
+        block: int,
+        labels: HostArray,
+        values: HostArray | None,
+        faces_of: Callable[[int], Faces],
+    ) -> list[HostArray]:
+        """Count a block, and return its counts as arrays to be stored.
+
+        Parameters
+        ----------
+        labels : array of int
+            Of the block alone, as they were before they were merged.
+        values : array, or None
+            Gray values of the block.
+        faces_of : callable
+            Returns the labels at the ends of a block.
+        """
+        axes = labels.ndim
+        numbers = job.saved.numbers(block)
+        halo = self.halo(axes)
+        low, high = _margins(job, block, halo)
+        around = _surroundings(job, block, low, halo, faces_of) if halo else []
+        known = [np.unique(final) for _, final, _ in around]
+        all_known = np.unique(np.concatenate([numbers, *known]))
+        all_known = all_known[all_known > 0].astype(np.int64)
+        sides = [a + b + c for a, b, c in zip(low, labels.shape, high, strict=True)]
+        # Labels are few in a block: they are numbered from 1 while it is counted.
+        table = _compact(np.append(numbers.dtype.type(0), numbers), all_known)
+        box = [(start, start + side) for start, side in zip(low, labels.shape, strict=True)]
+        inner = tuple(slice(*span) for span in box)
+        piece = np.zeros(sides, np.int32)
+        piece[inner] = table[labels]
+        for part, final, local in around:
+            piece[part] = _compact(final, all_known)[local]
+        gray = None
+        if values is not None and self.plan(axes).intensity:
+            gray = np.zeros((*sides, *values.shape[axes:]), values.dtype) if around else values
+            gray[inner] = values
+        counts = count_part(
+            piece,
+            gray,
+            self.names,
+            box=box,
+            origin=[a - b for a, b in zip(job.blocks.origin(block), low, strict=True)],
+            shape=job.blocks.shape,
+            spacing=self.spacing,
+            stacked=self.stacked,
+        )
+        return pack(replace(counts, labels=all_known[counts.labels - 1]))
+
+    def merge(self, job: Job) -> Counts:
+        """Add up the counts of all blocks, in the same order every time."""
+        axes = len(job.blocks.shape)
+        waiting: list[tuple[int, Counts]] = []  # sums over 1, 2, 4, ... blocks
+        for block in range(job.blocks.number):
+            stored = load_arrays(job.saved.path("done", block))[1:]
+            total = unpack(stored, self.plan(axes).layout, job.blocks.shape)
+            size = 1
+            while waiting and waiting[-1][0] == size:
+                total, size = waiting.pop()[1].merge(total), 2 * size
+            waiting.append((size, total))
+        total = waiting.pop()[1]
+        while waiting:
+            total = waiting.pop()[1].merge(total)
+        return total
+
+
+def _margins(job: Job, block: int, halo: int) -> tuple[list[int], list[int]]:
+    """Return how many layers lie before and behind a block along each axis."""
+    low, high = [], []
+    for axis, part in enumerate(job.blocks.slices(block)):
+        spatial = halo * (axis >= job.stacked)
+        low.append(min(spatial, part.start))
+        high.append(min(spatial, job.blocks.shape[axis] - part.stop))
+    return low, high
+
+
+def _surroundings(
+    job: Job,
+    block: int,
+    low: list[int],
+    halo: int,
+    faces_of: Callable[[int], Faces],
+) -> list[tuple[tuple[slice, ...], HostArray, HostArray]]:
+    """Find what lies around a block.
+
+    Returns
+    -------
+    list of (slices, (N + 1,) array, array)
+        Where it lies around the block, the final label of each label of the block that it belongs
+        to, with 0 for background in front, and these labels.
+    """
+    shape = [part.stop - part.start for part in job.blocks.slices(block)]
+    axes = len(shape)
+    none = (False,) * axes
+    found = []
+    for step in steps_around(axes, stacked=job.stacked):
+        other = job.blocks.neighbor(block, step, none)
+        if other is None:
+            continue
+        faces, place = faces_of(other), []
+        axis = next(one for one, move in enumerate(step) if move)
+        local = faces.lows[axis] if step[axis] > 0 else faces.highs[axis]
+        for one, move in enumerate(step):
+            if move:
+                near = slice(0, halo) if move > 0 else slice(-halo, None)
+                local = local[(*(slice(None),) * one, near)]
+            start = low[one] + shape[one] if move > 0 else low[one] * (not move)
+            place.append(slice(start, start + local.shape[one]))
+        if local.any():
+            numbers = job.saved.numbers(other)
+            final = np.zeros(len(numbers) + 1, np.int64)
+            there = np.unique(local)
+            there = there[there > 0]
+            final[there] = numbers[there - 1]
+        else:
+            final = np.zeros(1, np.int64)
+        found.append((tuple(place), final, local))
+    return found
+
+
+def _compact(final: HostArray, known: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return labels numbered by their place among those known, from 1; 0 stays."""
+    places = np.searchsorted(known, final) + 1
+    return np.where(final > 0, places, 0).astype(np.int32)
+
+
+def pack(counts: Counts) -> list[HostArray]:
+    """Return counts as arrays; those that are missing are empty."""
+    none = np.empty(0)
+    values = counts.values
+    single = np.array([counts.single, values is not None, counts.high is not None])
+    arrays = [single, counts.labels, counts.table, none if counts.high is None else counts.high]
+    if values is not None:
+        arrays += [values.sums, values.lows, values.highs]
+        more = [getattr(values, name) for name in OPTIONAL]
+        arrays += [none if one is None else one for one in more]
+        arrays.append(np.array([one is not None for one in more]))
+    return arrays
+
+
+def unpack(arrays: Sequence[HostArray], layout: Any, shape: tuple[int, ...]) -> Counts:
+    """Return the counts that `pack` made arrays of."""
+    (single, valued, wide), labels, table, high, *rest = arrays
+    values = None
+    if valued:
+        sums, lows, highs, *more, there = rest
+        known = [one if has else None for one, has in zip(more, there, strict=True)]
+        values = Values(sums, lows, highs, *known)
+    return Counts(
+        labels,
+        np.asfortranarray(table),
+        layout,
+        shape,
+        bool(single),
+        values,
+        high if wide else None,
+    )

@@ -1,0 +1,142 @@
+"""The threshold that a method finds in an image, from histograms of its blocks."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from equilabel.thresholding.criteria import CRITERIA
+from equilabel.thresholding.histograms import count_floats, count_integers
+from equilabel.thresholding.levels import level_of_integers
+from equilabel.thresholding.smoothing import extremes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from equilabel.array_types import HostArray
+
+    from .blocks import Blocks
+    from .engine import Run
+    from .gray_source import Gray, GraySource
+    from .running import Progress
+
+
+class Level(NamedTuple):
+    """A threshold.
+
+    Attributes
+    ----------
+    value : int or float
+        Foreground exceeds it. NaN where no pixel is finite.
+    constant : bool
+        Whether all finite pixels are equal to it.
+    """
+
+    value: float
+    constant: bool
+
+
+def find_level(
+    method: str, blocks: Blocks, source: GraySource, run: Run, progress: Progress
+) -> Level:
+    """Find the threshold of an image, in one more look at each block for its gray values.
+
+    Images of more than 65,536 possible gray values are looked at once more before.
+
+    Raises
+    ------
+    ValueError
+        If the method needs all pixels at once, or finds no threshold.
+    """
+    kind = source.dtype.kind
+    if kind == "b":
+        return Level(0.5, False)
+    if method == "li" and kind == "f":
+        message = (
+            "threshold must be a number, or a method that needs no more than a histogram, for an "
+            "image of floats in chunks; got 'li'. Pass 'otsu', 'triangle', 'yen', 'isodata' or "
+            "'minimum', or what `find_threshold` finds in a part of the image."
+        )
+        raise ValueError(message)
+    found = _survey(blocks, source, run, progress)
+    ends = [one[:2] for one in found if one[0] <= one[1]]
+    if not ends:
+        return Level(math.nan, False)
+    lowest, highest = min(one[0] for one in ends), max(one[1] for one in ends)
+    if lowest == highest:
+        return Level(lowest, True)
+    if method == "mean":
+        total, number = (sum(one[place] for one in found) for place in (2, 3))
+        return Level(total / number, False)
+    with np.errstate(all="ignore"):
+        counts, axis = _count(lowest, highest, blocks, source, run, progress)
+        if kind == "f":
+            return Level(CRITERIA[method](counts, axis), False)
+        return Level(level_of_integers(counts, int(axis[0]), int(axis[1]), method), False)
+
+
+def _survey(
+    blocks: Blocks, source: GraySource, run: Run, progress: Progress
+) -> list[tuple[Any, Any, Any, int]]:
+    """Return the least and greatest pixel, the sum and the number of finite ones of each block."""
+    found: list[Any] = [None] * blocks.number
+    ticks = progress.begin("threshold", 0, blocks.number)
+    next(ticks)
+    tasks = ((one, source.loader(blocks.slices(one))) for one in range(blocks.number))
+    for block, *values in run(survey_block, tasks):
+        found[block] = values
+        next(ticks)
+    return found
+
+
+def survey_block(block: int, load: Callable[[], Gray]) -> tuple[int, Any, Any, Any, int]:
+    """Return what has to be known before the gray values of a block are counted."""
+    pixels = load().pixels
+    lowest, highest, finite = extremes(pixels)
+    if pixels.dtype.kind != "f":
+        return block, int(lowest), int(highest), _whole_sum(pixels), pixels.size
+    known = pixels if finite else pixels[np.isfinite(pixels)]
+    return block, lowest, highest, float(known.sum(dtype=np.float64)), known.size
+
+
+def _whole_sum(pixels: HostArray) -> int:
+    """Add up integers, exactly."""
+    if pixels.dtype.itemsize < 8:
+        return int(pixels.sum(dtype=np.int64))
+    high, low = pixels >> 32, pixels & 0xFFFFFFFF
+    return (int(high.sum(dtype=np.int64)) << 32) + int(low.sum(dtype=np.int64))
+
+
+def _count(
+    lowest: Any, highest: Any, blocks: Blocks, source: GraySource, run: Run, progress: Progress
+) -> tuple[HostArray, HostArray]:
+    """Add up the histograms of all blocks; return gray values, or the first and their distance."""
+    ticks = progress.begin("histogram", 0, blocks.number)
+    next(ticks)
+    counts: Any = 0
+    last = np.empty(0)
+    places = range(blocks.number)
+    tasks = ((source.loader(blocks.slices(one)), lowest, highest) for one in places)
+    for part, axis in run(count_block, tasks):
+        counts, last = counts + part, axis
+        next(ticks)
+    return counts, last
+
+
+def count_block(load: Callable[[], Gray], lowest: Any, highest: Any) -> tuple[HostArray, HostArray]:
+    """Count the gray values of a block in the bins of the whole image."""
+    pixels = load().pixels
+    if pixels.dtype.kind != "f":
+        counts, first, step = count_integers(pixels, (lowest, highest))
+        return counts, np.array([first, step], object)
+    try:
+        with np.errstate(over="raise"):
+            return count_floats(pixels, lowest, highest)
+    except FloatingPointError:
+        message = (
+            "threshold must be a number where gray values are too large, or too close together, "
+            f"for a histogram; got an image of {lowest} to {highest}. Pass a number."
+        )
+        raise ValueError(message) from None

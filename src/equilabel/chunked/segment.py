@@ -1,0 +1,189 @@
+"""`segment_chunked`: objects of an image that need not fit into memory, with their table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equilabel.measuring import check_spacing
+from equilabel.pipeline import Segmentation, default_properties
+from equilabel.pipeline.checks import check_sizes, in_pixels, refuse_colors
+from equilabel.thresholding.lengths import widths_in_pixels
+
+from .blocks import Blocks
+from .checks import (
+    check_chunks,
+    check_depth,
+    check_global_threshold,
+    check_mergeable,
+    check_out,
+    pretend,
+    stored_chunks,
+)
+from .counting import Counted
+from .engine import Engine
+from .gray_source import GraySource
+from .histograms import Level
+from .ome_labels import ome_labels
+from .picking import pick_axes
+from .results import Target, label_whole
+from .segmenting import Segmenting, Thresholding
+from .selecting import Selection
+from .sources import open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from equilabel.devices import Device
+    from equilabel.quantities import Lengths, Size
+
+
+def segment_chunked(
+    image: Any,
+    *,
+    threshold: float | str = "otsu",
+    sigma: Lengths = 0.0,
+    dark: bool = False,
+    connectivity: int | None = None,
+    min_size: Size = 0,
+    max_size: Size | None = None,
+    exclude_border: bool = False,
+    properties: Iterable[str] | None = None,
+    spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
+    stacked: bool | None = None,
+    channel_axis: int | None = None,
+    channel: int | None = None,
+    chunks: int | Sequence[int] | None = None,
+    out: str | Path | None = None,
+    method: str = "auto",
+    device: Device = "auto",
+    scheduler: Any = "threads",
+    workers: int | None = None,
+    resume: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Segmentation:
+    """Find, label and measure the objects of an image that need not fit into memory.
+
+    Labels and table are those that `segment` makes of the whole image.
+
+    Parameters
+    ----------
+    image : array of Dask, Zarr or NumPy, or path
+        As for `label_chunked`. The axes of an OME-Zarr are known: time counts independent images,
+        channels are told apart, and other axes of length 1, but for Y and X, are left out.
+    threshold : float or str
+        A number, or a method that needs no more than a histogram: "otsu", "triangle", "yen",
+        "isodata", "mean", "minimum", and "li" for integers. A method looks at all blocks once
+        more; twice, if there are more than 65,536 gray values, as of floats.
+    sigma : float, str, or a sequence of them
+        Standard deviation of Gaussian smoothing before the threshold, in pixels, or a length such
+        as "0.3um". Blocks are read with what lies around them, as far as the Gaussian reaches.
+    dark, connectivity, exclude_border, method, device
+        As for `segment`.
+    min_size, max_size : float or str
+        Fewest and most pixels of an object, or an area or a volume such as "5um3"; others are
+        dropped.
+    properties : iterable of str, optional
+        Columns of the table whose counts add up over blocks, see `regionprops_table`: sizes,
+        boxes, perimeters, surfaces, Euler numbers, second moments, intensities. Default as for
+        `segment`.
+    spacing : float or sequence of float, optional
+        Distance of pixels along each spatial axis. Default 1, or what an OME-Zarr says.
+    unit : str, optional
+        Unit of `spacing`, such as "um". Default: what an OME-Zarr says.
+    stacked : bool, optional
+        Whether the first axis counts independent images. Default False, or what an OME-Zarr says.
+    channel_axis, channel : int, optional
+        As for `segment`; an OME-Zarr says which axis it is.
+    chunks, scheduler, workers, resume, progress
+        As for `label_chunked`; `chunks` are sides of blocks along the axes of the labels.
+    out : path, optional
+        As for `label_chunked`. Labels of an OME-Zarr become an OME-Zarr, with lower resolutions;
+        in the folder ``labels`` of their image they are listed there, too. The table is stored in
+        it as ``table.csv``.
+
+    Returns
+    -------
+    Segmentation
+        Its labels are what `label_chunked` returns.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `segment` does; or if a threshold or a column needs all pixels at once.
+    FileExistsError, RuntimeError
+        As `label_chunked` does.
+
+    Notes
+    -----
+    Sums of floats, and what follows from them, are as those of `segment` but for rounding.
+    Smoothed values are the same to the bit, unless the image holds NaN or infinite values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.zeros((5, 9))
+    >>> image[1:4, 1:4] = 100
+    >>> image[1:4, 6:8] = 60
+    >>> wanted = ("label", "area", "intensity_mean")
+    >>> found = segment_chunked(image, threshold=50, properties=wanted, chunks=(5, 3))
+    >>> print(found.table.to_string(index=False))
+     label  area  intensity_mean
+         1   9.0           100.0
+         2   6.0            60.0
+    """
+    level = check_global_threshold(threshold)
+    base = open_source(image)
+    if not isinstance(image, (str, Path)):
+        refuse_colors(pretend(base), channel_axis, stacked=bool(stacked))
+    picked = pick_axes(image, base, stacked, channel_axis, channel, spacing, unit)
+    rank, first = picked.rank, picked.stacked
+    steps = check_spacing(picked.spacing, rank)
+    scale: Any = {"spacing": None if picked.spacing is None else steps, "unit": picked.unit}
+    widths = widths_in_pixels(sigma, rank + first, stacked=first, **scale)
+    source = GraySource(base, picked.picks, picked.channel_axis, tuple(widths))
+    if 0 in source.shape:
+        message = f"image must have no empty axis; got shape {base.shape}. Use `segment` for it."
+        raise ValueError(message)
+    sizes = check_sizes(min_size, max_size, rank, **scale)
+    selection = Selection(source.shape, first, *sizes, bool(exclude_border))
+    names = default_properties(rank, steps, first) if properties is None else properties
+    names = (names,) if isinstance(names, str) else tuple(names)
+    check_mergeable(names)
+    counted = Counted(names, steps, first)
+    sides, halo = check_chunks(chunks, source), counted.halo(len(source.shape))
+    check_depth(sides, source.shape, halo, first)
+    rule = Thresholding(Level(0.0, False), bool(dark), connectivity, first, method, device)
+    problem = rule.problem(pretend(source))
+    path = check_out(out, base, resume=resume)
+    work = Segmenting(
+        threshold=level,
+        rule=rule,
+        source=source,
+        blocks=Blocks(source.shape, sides),
+        connectivity=problem.connectivity,
+        selection=selection,
+        counted=counted,
+        depth=max(halo, 1),
+    )
+    target = Target(
+        path,
+        stored_chunks(source, sides),
+        resume,
+        work.arguments(problem),
+        ome_labels(picked, path),
+    )
+    engine = Engine(scheduler, workers)
+    made = label_whole(work.steps, source, target, engine, progress)
+    return Segmentation(
+        labels=made.labels,
+        table=made.found.table,
+        threshold=made.found.told["threshold"],
+        num=made.num,
+        connectivity=problem.connectivity,
+        spacing=steps,
+        method=problem.method.name,
+        device=problem.device,
+        in_pixels=in_pixels(rank + first, sigma, None, *sizes, stacked=first, **scale),
+    )

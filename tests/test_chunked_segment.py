@@ -1,0 +1,196 @@
+"""Objects of images in chunks: labels and table of the whole image."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from scipy import ndimage
+
+from equilabel import PROPERTIES, segment, segment_chunked
+from equilabel.storage.ome_zarr import find_image
+
+pytestmark = pytest.mark.slow
+
+SUMS = ("intensity", "sum", "weighted")  # columns of sums over gray values
+KINDS = {"u1": 255, "i2": 4000, "f4": 1.0}
+THRESHOLDS = ["otsu", "triangle", "isodata", "yen", "mean", None]
+
+
+def smooth_noise(rng, shape, kind):
+    image = ndimage.gaussian_filter(rng.random(shape), 1.0)
+    return ((image - image.min()) / np.ptp(image) * KINDS[kind]).astype(kind)
+
+
+def mergeable(rank, stacked):
+    return [
+        name
+        for name, row in PROPERTIES.items()
+        if row.mergeable and (not row.ranks or rank in row.ranks) and (name != "frame" or stacked)
+    ]
+
+
+def random_case(seed):
+    """Return an image, arguments of `segment`, and sides of chunks."""
+    rng = np.random.default_rng(seed)
+    axes = int(rng.integers(1, 4))
+    stacked = bool(axes > 1 and rng.random() < 0.3)
+    shape = rng.integers(4, {1: 60, 2: 20, 3: 11}[axes], axes).tolist()
+    kind = rng.choice(list(KINDS))
+    image = smooth_noise(rng, shape, kind)
+    sigma = float(rng.choice([0, 0, 0.8]))
+    threshold = THRESHOLDS[rng.integers(len(THRESHOLDS))] or float(np.median(image))
+    if threshold == "mean" and (kind == "f4" or sigma):
+        threshold = "otsu"
+    arguments = {
+        "threshold": threshold,
+        "sigma": sigma,
+        "dark": bool(rng.random() < 0.2),
+        "connectivity": int(rng.integers(1, axes - stacked + 1)),
+        "min_size": int(rng.integers(0, 5)),
+        "max_size": [None, 60][rng.integers(2)],
+        "exclude_border": bool(rng.random() < 0.3),
+        "properties": mergeable(axes - stacked, stacked),
+        "spacing": [None, 0.5, (2.0, *(0.5,) * (axes - stacked - 1))][seed % 3],
+        "stacked": stacked,
+    }
+    if rng.random() < 0.3:
+        axis, count = int(rng.integers(axes + 1)), int(rng.integers(1, 4))
+        image = np.stack([np.roll(image, 3 * one, -1) for one in range(count)], axis)
+        arguments |= {"channel_axis": axis, "channel": int(rng.integers(count))}
+    return image, arguments, [int(rng.integers(2, side + 1)) for side in shape]
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_labels_and_all_columns_are_those_of_the_whole_image(part):
+    for seed in range(part, 60, 3):
+        image, arguments, chunks = random_case(seed)
+        expected = segment(image, **arguments)
+        found = segment_chunked(image, chunks=chunks, scheduler="synchronous", **arguments)
+        assert (found.threshold, found.num) == (expected.threshold, expected.num)
+        np.testing.assert_array_equal(found.labels, expected.labels, f"{seed}", strict=True)
+        for name in expected.table:
+            rounded = image.dtype.kind == "f" and name.startswith(SUMS)
+            pd.testing.assert_series_equal(
+                found.table[name], expected.table[name], check_exact=not rounded, rtol=1e-9
+            )
+
+
+def test_wide_integers_and_constant_images_have_their_threshold():
+    wide = smooth_noise(np.random.default_rng(1), (30, 40), "f4") * 1e9
+    for image in (wide.astype(np.int64), wide.astype(np.float64), np.full((9, 9), 3.5)):
+        expected = segment(image, properties=["label"])
+        found = segment_chunked(image, chunks=11, properties=["label"])
+        assert found.threshold == expected.threshold
+        np.testing.assert_array_equal(found.labels, expected.labels)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"properties": ["label", "area_convex"]},
+            "must be counts that blocks add up to.*area_conv",
+        ),
+        ({"properties": ["moments_hu"]}, "got 'moments_hu'. Leave it out"),
+        ({"threshold": "local"}, "got 'local'. Use `segment`"),
+        ({"threshold": (1, 2)}, "for an image in chunks"),
+        ({"threshold": "li", "sigma": 1}, "needs no more than a histogram"),
+        ({"chunks": 1}, "chunks must be 2 or more"),
+        ({"sigma": 4000}, "sigma must be at most 1000 pixels"),
+        ({"sigma": "2um"}, "sigma"),
+        ({"channel": 1}, "channel needs channel_axis"),
+        ({"channel_axis": 0}, "channel must be one of 0 to 8"),
+    ],
+)
+def test_what_needs_all_pixels_is_refused_by_name(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        segment_chunked(np.eye(9), **{"chunks": 4, **arguments})
+
+
+def write_ome(folder, image, axes, version, scale):
+    """Write one resolution of an OME-Zarr."""
+    form = 2 if version == "0.4" else 3
+    group = zarr.create_group(folder, zarr_format=form)
+    group.create_array("s0", shape=image.shape, chunks=(1, 1, 8, 16, 16), dtype=image.dtype)
+    group["s0"][...] = image
+    names = {"t": "time", "c": "channel"}
+    scales = {
+        "axes": [
+            {"name": one, "type": names.get(one, "space")}
+            | ({"unit": "micrometer"} if one in "zyx" else {})
+            for one in axes
+        ],
+        "datasets": [
+            {"path": "s0", "coordinateTransformations": [{"type": "scale", "scale": scale}]}
+        ],
+    }
+    if form == 2:
+        group.attrs["multiscales"] = [{"version": "0.4", **scales}]
+    else:
+        group.attrs["ome"] = {"version": "0.5", "multiscales": [scales]}
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+def test_labels_of_an_ome_zarr_are_listed_in_it_with_lower_resolutions(version, tmp_path):
+    image = smooth_noise(np.random.default_rng(2), (2, 3, 12, 40, 300), "u1")
+    scan = tmp_path / "scan.ome.zarr"
+    write_ome(scan, image, "tczyx", version, [1.0, 1.0, 2.0, 0.5, 0.5])
+    out = scan / "labels" / "nuclei"
+    arguments = {"channel": 1, "threshold": 140, "min_size": "1um3"}
+    found = segment_chunked(scan, out=out, **arguments)
+    assert found.labels == out
+    assert f"labels: {str(out)!r}" in repr(found)
+    expected = segment(
+        image, stacked=True, channel_axis=1, channel=1, threshold=140, min_size=2,
+        spacing=(2.0, 0.5, 0.5),
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(found.table, expected.table)
+    labels = zarr.open_array(out / "0", mode="r")
+    assert labels.dtype == np.uint32
+    np.testing.assert_array_equal(labels[...], expected.labels)
+    np.testing.assert_array_equal(zarr.open_array(out / "1")[...], expected.labels[:, :, ::2, ::2])
+    described = find_image(out)
+    assert (described.axes, described.unit, described.version) == ("TZYX", "µm", version)
+    assert described.spacing == {"Z": 2.0, "Y": 0.5, "X": 0.5}
+    file = ".zattrs" if version == "0.4" else "zarr.json"
+    listed, about = (json.loads((folder / file).read_text()) for folder in (out.parent, out))
+    if version == "0.5":
+        listed, about = listed["attributes"]["ome"], about["attributes"]["ome"]
+    assert listed["labels"] == ["nuclei"]
+    assert about["image-label"]["source"] == {"image": "../../"}
+    assert len(about["image-label"]["properties"]) == found.num
+    assert about["multiscales"][0]["datasets"][1]["coordinateTransformations"] == [
+        {"type": "scale", "scale": [1.0, 2.0, 1.0, 1.0]}
+    ]
+    again = segment_chunked(scan, out=out, resume=True, **arguments)
+    pd.testing.assert_frame_equal(again.table, found.table)
+    assert again.threshold == 140
+
+
+class Stopped(Exception):
+    """What a caller raises to end the work."""
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_table(tmp_path):
+    image = smooth_noise(np.random.default_rng(3), (40, 50), "f4")
+    source = zarr.create_array(tmp_path / "image.zarr", shape=(40, 50), chunks=(8, 8), dtype="f4")
+    source[...] = image
+
+    def stop(step, done, total):
+        if (step, done) == ("write", 7):
+            raise Stopped
+
+    arguments = {"chunks": 8, "out": tmp_path / "out.zarr", "sigma": 1.0}
+    with pytest.raises(Stopped):
+        segment_chunked(source, progress=stop, **arguments)
+    steps = []
+    found = segment_chunked(
+        source, resume=True, progress=lambda *one: steps.append(one[0]), **arguments
+    )
+    assert {"threshold", "histogram"}.isdisjoint(steps)
+    assert steps.count("label") == 1
+    expected = segment(image, sigma=1.0)
+    np.testing.assert_array_equal(found.labels[...], expected.labels)
+    pd.testing.assert_frame_equal(found.table, expected.table)
