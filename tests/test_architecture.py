@@ -55,6 +55,7 @@ HOMES = {
     "typer": ("cli",),
     "rich": ("cli",),
     "tifffile": ("storage",),
+    "bioio": ("storage",),
     "zarr": ("storage", "chunked"),
     "dask": ("chunked",),
     "distributed": ("chunked",),

@@ -21,6 +21,7 @@ PACKAGES = (
     *("numpy", "numba", "scikit-image", "scipy", "pandas"),
     *("tifffile", "imagecodecs", "pillow"),
 )
+READERS = ("bioio", "bioio-czi", "bioio-nd2", "bioio-lif", "bioio-dv", "bioio-sldy")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def provenance(options: Options) -> Provenance:
     parameters = json.loads(json.dumps(options.parameters(), default=str))
     packages = (*PACKAGES, "pyarrow") if options.format == "parquet" else PACKAGES
     versions = {"equilabel": equilabel.__version__, **{name: _version(name) for name in packages}}
+    versions |= {name: word for name in READERS if (word := _version(name)) is not None}
     return Provenance(parameters, versions)
 
 

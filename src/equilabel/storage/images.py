@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from .tiff import TiffImage
 
 TIFF = (".tif", ".tiff", ".btf", ".tf8")
-SUFFIXES = (*TIFF, *pictures.SUFFIXES)
+VENDORS = (".czi", ".nd2", ".lif", ".dv", ".sldy")  # read by bioio
+SUFFIXES = (*TIFF, *pictures.SUFFIXES, *VENDORS)
 
 
 def read_image(
@@ -30,14 +31,18 @@ def read_image(
 
     Raises
     ------
-    UnreadableImageError, OSError, ValueError
-        As `read_tiff` and `read_picture`.
+    UnreadableImageError, OSError, ValueError, ImportError
+        As `read_tiff`, `read_picture` and `read_vendor`.
     """
     if Path(path).suffix.lower() in pictures.SUFFIXES:
         if series:
             message = f"series must be 0 for {Path(path).name!r}; got {series!r}."
             raise ValueError(message)
         return pictures.read_picture(path, memory_limit=memory_limit, indices=indices)
+    if Path(path).suffix.lower() in VENDORS:
+        from .vendors import read_vendor
+
+        return read_vendor(path, series=series, memory_limit=memory_limit)
     from .tiff import read_tiff
 
     return read_tiff(path, series=series, memory_limit=memory_limit)

@@ -1,0 +1,143 @@
+"""Files of microscope vendors (CZI, ND2, LIF, ...), read by bioio where it is installed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .axes import canonical
+from .directories import refuse, unreadable
+from .memory import half_of_free, readable
+from .tiff import TiffImage
+from .units import positive
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from equilabel.array_types import HostArray
+
+# The package that teaches bioio a format, by the ending of file names.
+PACKAGES = {
+    ".czi": "bioio-czi",
+    ".nd2": "bioio-nd2",
+    ".lif": "bioio-lif",
+    ".dv": "bioio-dv",
+    ".sldy": "bioio-sldy",
+}
+
+
+def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> TiffImage:
+    """Read one image of a file in the format of a microscope vendor.
+
+    Parameters
+    ----------
+    path : path
+        File to read, with an ending in `PACKAGES`.
+    series : int
+        Which image (scene) of a file that holds several.
+    memory_limit : int, optional
+        Largest image to read, in bytes when decoded; by default half of the free memory.
+
+    Returns
+    -------
+    TiffImage
+        Pixels, axes, pixel size in µm, and names of channels.
+
+    Raises
+    ------
+    ImportError
+        If bioio, or its package for the format, is not installed.
+    UnreadableImageError
+        If the file is too large, cannot be decoded, or holds no real numbers.
+    ValueError
+        If there is no such series.
+    OSError
+        If there is no such file or the system cannot read it.
+    """
+    path = Path(path)
+    path.stat()
+    image, scenes = _opened(path, series)
+    size = math.prod(image.shape) * np.dtype(image.dtype).itemsize
+    allowed = half_of_free() if memory_limit is None else memory_limit
+    if size > allowed:
+        rule = f"decode to {readable(allowed)} at most"
+        refuse(rule, readable(size), "Pass a larger memory_limit, or crop it.")
+    try:
+        stored, sizes = np.asarray(image.data), image.physical_pixel_sizes
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise _broken(error) from error
+    if stored.dtype.kind not in "buif":
+        refuse("hold real numbers of a known type", stored.dtype)
+    pixels, axes, notes = canonical(stored, image.dims.order)
+    spacing = {axis: getattr(sizes, axis, None) for axis in "ZYX" if axis in axes}
+    if scenes > 1:
+        notes += (f"The file holds {scenes} images; number {series} was read (see --series).",)
+    return TiffImage(
+        pixels=np.ascontiguousarray(pixels, pixels.dtype.newbyteorder("=")),
+        axes=axes,
+        spacing=_known(spacing),
+        unit="µm" if _known(spacing) else "",
+        interval=None,
+        channels=_names(image, pixels, axes),
+        series=series,
+        series_count=scenes,
+        notes=notes,
+    )
+
+
+def _opened(path: Path, series: int) -> tuple[Any, int]:
+    """Open a file, and choose one of its images; return it, and how many there are."""
+    package = PACKAGES[path.suffix.lower()]
+    try:
+        import bioio
+    except ImportError as error:
+        message = (
+            f"{path.suffix} files need bioio and {package}; got no bioio. "
+            f"Install both with `pip install bioio {package}`, or export the image as OME-TIFF."
+        )
+        raise ImportError(message) from error
+    try:
+        image = bioio.BioImage(path)
+    except MemoryError:
+        raise
+    except Exception as error:
+        if type(error).__name__ == "UnsupportedFileFormatError" and not _is_installed(package):
+            message = (
+                f"{path.suffix} files need {package}; got none installed. "
+                f"Install it with `pip install {package}`, or export the image as OME-TIFF."
+            )
+            raise ImportError(message) from error
+        raise _broken(error) from error
+    count = len(image.scenes)
+    if not 0 <= series < count:
+        message = f"series must be 0 to {count - 1} for {path.name!r}; got {series!r}."
+        raise ValueError(message)
+    image.set_scene(series)
+    return image, count
+
+
+def _is_installed(package: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(package.replace("-", "_")) is not None
+
+
+def _broken(error: Exception) -> Exception:
+    what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+    return unreadable("be decodable", what[:200])
+
+
+def _known(spacing: Mapping[str, object]) -> dict[str, float]:
+    """Return the pixel sizes that are positive numbers."""
+    sizes = {axis: positive(size) for axis, size in spacing.items() if size is not None}
+    return {axis: size for axis, size in sizes.items() if size is not None}
+
+
+def _names(image: Any, pixels: HostArray, axes: str) -> tuple[str, ...]:
+    names = tuple(map(str, image.channel_names or ()))
+    return names if "C" in axes and len(names) == pixels.shape[axes.index("C")] else ()
