@@ -79,17 +79,20 @@ def ball(radii):
 def test_a_ball_closes_and_opens_as_a_footprint_does(seed, radii, share):
     random = np.random.default_rng(seed)
     mask = random.random(random.integers(1, 12, len(radii))) < share
-    margins = [(int(r) + 1,) * 2 for r in radii]
+    opened = morphology.opening(mask.view(np.uint8), ball(radii), mode="ignore")
+    np.testing.assert_array_equal(open_mask(mask, radii), opened)
+    margins = [(2 * int(r) + 2,) * 2 for r in radii]  # where dilations are not cut
     inner = tuple(slice(a, -b) for a, b in margins)
-    for ours, theirs, outside in (
-        (close_mask, morphology.closing, False),
-        (open_mask, morphology.opening, True),
-    ):
-        padded = np.pad(mask, margins, constant_values=outside)
-        # A second margin: dilations at the border of the first would be cut.
-        padded = np.pad(padded, margins, constant_values=outside)
-        expected = theirs(padded, ball(radii))[inner][inner]
-        np.testing.assert_array_equal(ours(mask, radii), expected)
+    closed = morphology.closing(np.pad(mask, margins), ball(radii))[inner]
+    np.testing.assert_array_equal(close_mask(mask, radii), closed)
+
+
+def test_specks_at_the_border_are_removed_and_objects_there_stay_whole():
+    mask = np.zeros((20, 20), dtype=bool)
+    mask[0, 5] = mask[0, 0] = True
+    mask[12:, :] = True
+    assert not open_mask(mask, (2, 2))[:12].any()
+    assert open_mask(mask, (2, 2))[12:].all()
 
 
 def test_strips_in_threads_close_as_the_whole_does(many_threads):
@@ -220,9 +223,15 @@ def test_a_movie_is_tracked_by_the_command(here, capsys):
     capsys.readouterr()
     said = refused(capsys, "batch", "a.tif", "--out", "no", "--track", "--no-stacked")
     assert "--track needs --stacked, " in said
-    tiff("b.tif")
-    assert main(["batch", "b.tif", "--out", "one", "--track"]) == 1
-    assert "got --no-stacked. Pass --stacked." in summary("one")["b.tif"]["error"]
+    tiff("b.tif", picture((3, 24, 32)), imagej=True, metadata={"axes": "ZYX"})
+    assert main(["batch", "b.tif", "--out", "deep", "--track"]) == 1
+    assert "got --no-stacked. Pass --stacked." in summary("deep")["b.tif"]["error"]
+    assert main(["batch", "b.tif", "--out", "deep", "--track", "--stacked", "--overwrite"]) == 0
+    tiff("c.tif")
+    for words in ([], ["--stacked"]):
+        assert main(["batch", "c.tif", "--out", "one", "--overwrite", "--track", *words]) == 1
+        assert "got axes 'YX'. Leave it out." in summary("one")["c.tif"]["error"]
+    assert main(["batch", "c.tif", "--out", "one", "--overwrite"]) == 0
 
 
 @pytest.mark.gpu

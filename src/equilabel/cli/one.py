@@ -149,6 +149,9 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
     axes = image.axes.replace("C", "")
     spacing, unit = spacing_of(image, options)
     stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
+    if options.segment.get("track") and len(axes) < 3:
+        message = f"--track needs an image of several frames; got axes {axes!r}. Leave it out."
+        raise ValueError(message)
     refuse_times(axes[stacked:], options)
     steps = steps_of(axes[stacked:], spacing)
     result = segment(

@@ -11,11 +11,13 @@ from equilabel import threads
 from equilabel.devices import fetch, filters, is_on_cuda, library
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from equilabel.array_types import Array
+
+    Work = Callable[[Array, Sequence[float]], Array]
 
 ROUNDING = 1 + 1e-9  # of distances that equal the radius
 
@@ -45,7 +47,7 @@ def close_mask(mask: Array, radii: Sequence[float]) -> Array:
         return mask
     margins = [math.ceil(radius) + 1 if radius >= 1 else 0 for radius in radii]
     padded = np.pad(mask, [(margin, margin) for margin in margins])
-    closed = _closed(padded, radii)
+    closed = _apply(_close, padded, radii)
     return closed[tuple(slice(m, m + side) for m, side in zip(margins, mask.shape, strict=True))]
 
 
@@ -60,55 +62,57 @@ def open_mask(mask: Array, radii: Sequence[float]) -> Array:
     Returns
     -------
     array of bool
-        Lies within `mask`. A pixel of the foreground stays if a ball that contains its center
-        holds no center of the background. Beyond the border all is foreground: objects that the
-        border cuts are not eaten away from there.
+        Lies within `mask`. A pixel of the foreground stays if a ball around a pixel of the image
+        contains its center, and none of the background. Balls may reach beyond the border:
+        objects that it cuts are not eaten away from there.
 
     Examples
     --------
     >>> open_mask(np.array([[0, 1, 0, 0, 1, 1, 1, 0]], dtype=bool), (0, 1)).astype(int)
     array([[0, 0, 0, 0, 1, 1, 1, 0]])
     """
-    return ~close_mask(~mask, radii)
+    if max(radii, default=0) < 1 or mask.all():
+        return mask
+    return _apply(_open, mask, radii)
 
 
-def _closed(mask: Array, radii: Sequence[float]) -> Array:
-    """Close a mask image by image along axes without extent, else in threads by strips."""
+def _apply(work: Work, mask: Array, radii: Sequence[float]) -> Array:
+    """Work image by image along axes without extent, else in threads by strips."""
     flat = next((axis for axis, radius in enumerate(radii) if radius < 1), None)
     if flat is not None:
         inner = [radius for axis, radius in enumerate(radii) if axis != flat]
         images = np.moveaxis(mask, flat, 0)
         out = library(mask).empty_like(images)
 
-        def close_image(number: int) -> None:
-            out[number] = _closed(images[number], inner) if inner else images[number]
+        def apply_to(number: int) -> None:
+            out[number] = _apply(work, images[number], inner) if inner else images[number]
 
         numbers = [(number,) for number in range(len(images))]
         if is_on_cuda(mask) or mask.ndim < 3:
             for number in numbers:
-                close_image(*number)
+                apply_to(*number)
         else:
-            threads.each(close_image, numbers)
+            threads.each(apply_to, numbers)
         return np.moveaxis(out, 0, flat)
-    return _close_by_strips(mask, radii)
+    return _by_strips(work, mask, radii)
 
 
-def _close_by_strips(mask: Array, radii: Sequence[float]) -> Array:
+def _by_strips(work: Work, mask: Array, radii: Sequence[float]) -> Array:
     if is_on_cuda(mask):
-        return _close(mask, radii)
+        return work(mask, radii)
     axis = int(np.argmax(mask.shape))
     halo = 2 * math.ceil(radii[axis])  # a pixel depends on those within two radii
     lines = np.moveaxis(mask, axis, 0)
     order = [radii[axis], *(radius for a, radius in enumerate(radii) if a != axis)]
     out = np.empty_like(lines)
 
-    def close_strip(start: int, stop: int) -> None:
+    def fill_strip(start: int, stop: int) -> None:
         first = max(0, start - halo)
-        strip = _close(lines[first : stop + halo], order)
+        strip = work(lines[first : stop + halo], order)
         out[start:stop] = strip[start - first : stop - first]
 
     grain = max(1, 2 * halo)  # strips are not narrower than what they share
-    threads.each(close_strip, threads.ranges(len(lines), mask.size, grain))
+    threads.each(fill_strip, threads.ranges(len(lines), mask.size, grain))
     return np.moveaxis(out, 0, axis)
 
 
@@ -118,6 +122,14 @@ def _close(mask: Array, radii: Sequence[float]) -> Array:
         return mask
     dilated = _near(mask, radii)
     return dilated if dilated.all() else ~_near(~dilated, radii)
+
+
+def _open(mask: Array, radii: Sequence[float]) -> Array:
+    """Erode, beyond the border nothing, then dilate by the same ellipsoid."""
+    if mask.all():
+        return mask
+    eroded = ~_near(~mask, radii)
+    return _near(eroded, radii) if eroded.any() else eroded
 
 
 def _near(mask: Array, radii: Sequence[float]) -> Array:
