@@ -4,13 +4,15 @@ import os
 
 import numpy as np
 import pytest
+import tifffile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equilabel import label, split_touching
+from equilabel import binarize, label, segment, split_touching
 from equilabel.cleanup import necks, splitting
 from equilabel.cleanup.necks import split_component
-from equilabel.samples.nuclei import nuclei_mask
+from equilabel.cli.program import main
+from equilabel.samples.nuclei import nuclei_2d, nuclei_mask
 
 Y, X = np.mgrid[:120, :120].astype(float)
 
@@ -191,3 +193,54 @@ def test_each_label_is_split_by_itself():
 def test_a_tolerance_that_cannot_be_used_is_refused(options, message):
     with pytest.raises((TypeError, ValueError), match=message):
         split_touching(np.ones((5, 5), bool), **options)
+
+
+def test_segment_drops_and_measures_the_parts():
+    image = np.where(disk(40, 40, 12) | disk(40, 62, 12) | disk(90, 90, 4), 9.0, 0.0)
+    for fill_holes, method in ((False, "auto"), (True, "auto"), (False, "kalentev")):
+        found = segment(
+            image,
+            threshold=5,
+            split=True,
+            min_size=60,
+            fill_holes=fill_holes,
+            method=method,
+            properties=("label", "area", "solidity", "intensity_mean"),
+        )
+        assert found.num == found.labels.max() == 2
+        assert found.in_pixels["split"] == 0.8
+        assert found.table["area"].tolist() == np.bincount(found.labels.flat)[1:].tolist()
+        assert found.table["solidity"].min() > 0.9
+    assert segment(image, threshold=5, split=0).num == segment(image, threshold=5).num == 2
+    assert segment(image, threshold=5, split="7um", spacing=0.5, unit="um").num == 2
+    assert segment(image, threshold=5, split="1um", spacing=0.5, unit="um").num == 3
+    with pytest.raises(ValueError, match="split must be in pixels for an image without"):
+        segment(image, split="1um")
+
+
+def test_segment_tells_that_it_splits_and_finds_what_split_touching_finds():
+    image = nuclei_2d((256, 256))
+    steps = []
+    found = segment(image, sigma=1, split=1.2, stacked=False, progress=steps.append)
+    assert steps == ["binarize", "label", "split", "measure"]
+    assert np.array_equal(found.labels, split_touching(binarize(image, sigma=1), tolerance=1.2))
+
+
+def test_the_command_splits_with_and_without_a_length(tmp_path, capsys):
+    two = np.where(disk(40, 40, 12) | disk(40, 62, 12), np.uint8(200), np.uint8(0))
+    tifffile.imwrite(tmp_path / "two.tif", two)
+    file = str(tmp_path / "two.tif")
+    for number, (words, objects) in enumerate(
+        (
+            ((file,), 1),
+            (("--split", file), 2),
+            ((file, "--split"), 2),
+            (("--split", "9px", file), 1),
+            ((file, "--split=1.5"), 2),
+        )
+    ):
+        out = tmp_path / str(number)
+        assert main(["batch", *words, "--out", str(out), "--no-overlay"]) == 0
+        assert int(tifffile.imread(out / "two_labels.tif").max()) == objects
+    assert main(["batch", file, "--split", "1um2", "--out", str(tmp_path / "none")]) == 2
+    assert "--split must be a length" in capsys.readouterr().err

@@ -2,12 +2,16 @@
 
 from .holes import fill_holes
 from .selection import drop_components, select_components
-from .splitting import split_components, split_touching
+from .shapes import shape_properties
+from .splitting import TOLERANCE, split_components, split_touching, tolerance_in_pixels
 
 __all__ = [
+    "TOLERANCE",
     "drop_components",
     "fill_holes",
     "select_components",
+    "shape_properties",
     "split_components",
     "split_touching",
+    "tolerance_in_pixels",
 ]

@@ -97,7 +97,7 @@ def split_touching(
     problem = make_problem(source, None, connectivity, stacked)
     shape, rank = source.shape, source.ndim - bool(stacked)
     given = None if spacing is None else check_spacing(spacing, rank)
-    depth = tolerance_in_pixels(tolerance, given, unit)
+    depth = tolerance_in_pixels("tolerance", tolerance, given, unit)
     request = make_request(shape_properties(rank), None, shape, spacing, stacked=stacked)
     labels, _, _, counts, _ = solve(problem, request, counted=True)
     found = split_components(labels, counts, depth, given or (1.0,) * rank, connectivity or rank)
@@ -106,12 +106,20 @@ def split_touching(
 
 
 def tolerance_in_pixels(
-    tolerance: Length, spacing: Sequence[float] | None, unit: str | None
+    name: str, tolerance: Length, spacing: Sequence[float] | None, unit: str | None
 ) -> float:
-    """Return a tolerance as a number of pixels along the axis that has the smallest."""
-    parse("tolerance", tolerance)  # one length, not one for each axis
+    """Return a tolerance as a number of pixels along the axis that has the smallest.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter, for errors.
+    tolerance, spacing, unit
+        As for `split_touching`.
+    """
+    parse(name, tolerance)  # one length, not one for each axis
     finest = None if spacing is None else (min(spacing),)
-    return length_in_pixels("tolerance", tolerance, 1, spacing=finest, unit=unit)[0]
+    return length_in_pixels(name, tolerance, 1, spacing=finest, unit=unit)[0]
 
 
 def split_components(

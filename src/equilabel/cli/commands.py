@@ -7,6 +7,7 @@ import typer
 
 from . import parameters as given
 from .sharing import FOR_MEASURING, OF_A_RUN, takes_options_of
+from .splitting import Split
 from .typed import read_options
 
 app = typer.Typer(
@@ -70,6 +71,7 @@ def batch(
     opening: given.Opening = "0",
     fill_holes: given.FillHoles = False,
     connectivity: given.Connectivity = None,
+    split: Split = None,
     min_size: given.MinSize = "0",
     max_size: given.MaxSize = None,
     exclude_border: given.ExcludeBorder = False,
@@ -114,6 +116,7 @@ def batch(
     ```
     equilabel batch images --out results
     equilabel batch images --out results --sigma 0.3um --min-size 20 --fill-holes
+    equilabel batch images --out results --split --min-size 20
     equilabel batch "plate?/*.tif" --out results --threshold 120 --no-overlay
     equilabel batch plates --recursive --jobs 4 --channel DAPI --out results
     equilabel batch plates --recursive --background 20um --closing 2px --out results

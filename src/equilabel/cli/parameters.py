@@ -10,7 +10,8 @@ from equilabel import METHODS
 OBJECTS, TABLE, FILES, RUN = "Finding objects", "Measuring them", "Reading the files", "The run"
 
 
-def _option(panel: str, metavar: str | None, text: str, *names: str) -> Any:
+def option(panel: str, metavar: str | None, text: str, *names: str) -> Any:
+    """Declare an option: its panel and its text in the help, and what stands for its value."""
     return Option(*names, rich_help_panel=panel, metavar=metavar, help=text)
 
 
@@ -67,7 +68,7 @@ OutHere = Annotated[
 
 Threshold = Annotated[
     str,
-    _option(
+    option(
         OBJECTS,
         "THRESHOLD",
         "A method: otsu, li, triangle, yen, isodata, mean, minimum or local. Or a number. Or two "
@@ -77,7 +78,7 @@ Threshold = Annotated[
 ]
 Background = Annotated[
     str | None,
-    _option(
+    option(
         OBJECTS,
         "LENGTH",
         "First subtract an uneven background: what is wider than a box that reaches this far to "
@@ -86,7 +87,7 @@ Background = Annotated[
 ]
 Sigma = Annotated[
     str,
-    _option(
+    option(
         OBJECTS,
         "LENGTH",
         "Smooth images before the threshold: standard deviation of a Gaussian, in pixels (2 or "
@@ -95,11 +96,11 @@ Sigma = Annotated[
     ),
 ]
 Dark = Annotated[
-    bool, _option(OBJECTS, "", "Find objects that are darker than the background.", "--dark")
+    bool, option(OBJECTS, "", "Find objects that are darker than the background.", "--dark")
 ]
 BlockSize = Annotated[
     str | None,
-    _option(
+    option(
         OBJECTS,
         "LENGTH",
         "Side of the block around each pixel that --threshold local averages, larger than the "
@@ -107,11 +108,11 @@ BlockSize = Annotated[
     ),
 ]
 Offset = Annotated[
-    float, _option(OBJECTS, "NUMBER", "Subtract this from the average of --threshold local.")
+    float, option(OBJECTS, "NUMBER", "Subtract this from the average of --threshold local.")
 ]
 Closing = Annotated[
     str,
-    _option(
+    option(
         OBJECTS,
         "LENGTH",
         "Close gaps and cracks into which no ball of this radius fits; as for --sigma.",
@@ -119,16 +120,16 @@ Closing = Annotated[
 ]
 Opening = Annotated[
     str,
-    _option(
+    option(
         OBJECTS,
         "LENGTH",
         "Then remove specks and bridges into which no ball of this radius fits; as for --sigma.",
     ),
 ]
-FillHoles = Annotated[bool, _option(OBJECTS, "", "Fill holes inside objects.", "--fill-holes")]
+FillHoles = Annotated[bool, option(OBJECTS, "", "Fill holes inside objects.", "--fill-holes")]
 Connectivity = Annotated[
     int | None,
-    _option(
+    option(
         OBJECTS,
         "HOPS",
         "Which pixels are neighbors: 1, those that share a side (in 3D a face); 2, or a corner "
@@ -137,21 +138,21 @@ Connectivity = Annotated[
 ]
 MinSize = Annotated[
     str,
-    _option(
+    option(
         OBJECTS,
         "SIZE",
         "Drop smaller objects: a number of pixels (30), or an area (5um2), in 3D a volume (1um3).",
     ),
 ]
-MaxSize = Annotated[str | None, _option(OBJECTS, "SIZE", "Drop larger objects.")]
+MaxSize = Annotated[str | None, option(OBJECTS, "SIZE", "Drop larger objects.")]
 ExcludeBorder = Annotated[
     bool,
-    _option(OBJECTS, "", "Drop objects that touch the border of the image.", "--exclude-border"),
+    option(OBJECTS, "", "Drop objects that touch the border of the image.", "--exclude-border"),
 ]
 IMAGE_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]
 Method = Annotated[
     str,
-    _option(
+    option(
         OBJECTS,
         "NAME",
         f"Labeling algorithm: auto or one of {', '.join(IMAGE_METHODS)}. All give the same labels.",
@@ -159,7 +160,7 @@ Method = Annotated[
 ]
 Device = Annotated[
     str,
-    _option(
+    option(
         OBJECTS,
         "NAME",
         "Compute on auto, cpu, cuda, or cuda:1 and so on if there are several GPUs. "
@@ -169,7 +170,7 @@ Device = Annotated[
 
 Properties = Annotated[
     str | None,
-    _option(
+    option(
         TABLE,
         "NAMES",
         "Columns of the tables, separated by commas: label,area,bbox. All names of "
@@ -178,11 +179,11 @@ Properties = Annotated[
     ),
 ]
 Format = Annotated[
-    Literal["csv", "parquet"], _option(TABLE, None, "File format of the tables.", "--format")
+    Literal["csv", "parquet"], option(TABLE, None, "File format of the tables.", "--format")
 ]
 UnitRow = Annotated[
     bool,
-    _option(
+    option(
         TABLE,
         "",
         "Write the units of columns into a second line of the CSV tables. They are in `run.json` "
@@ -193,18 +194,18 @@ UnitRow = Annotated[
 
 Spacing = Annotated[
     str | None,
-    _option(
+    option(
         FILES,
         "NUMBERS",
         "Pixel size as z,y,x, or one number for all axes. By default as stored in the file.",
     ),
 ]
 Unit = Annotated[
-    str | None, _option(FILES, "NAME", "Unit of the pixel size. By default as stored in the file.")
+    str | None, option(FILES, "NAME", "Unit of the pixel size. By default as stored in the file.")
 ]
 Stacked = Annotated[
     bool | None,
-    _option(
+    option(
         FILES,
         "",
         "Treat the first axis as a series of independent images, such as time points. By default "
@@ -213,7 +214,7 @@ Stacked = Annotated[
 ]
 Track = Annotated[
     bool,
-    _option(
+    option(
         TABLE,
         "",
         "Follow the objects of a movie by the pixels they share from frame to frame: adds the "
@@ -223,7 +224,7 @@ Track = Annotated[
 ]
 Channel = Annotated[
     str | None,
-    _option(
+    option(
         FILES,
         "CHANNEL",
         "Channel to find objects in: its index (from 0) or name. Intensities are measured in all "
@@ -231,12 +232,12 @@ Channel = Annotated[
     ),
 ]
 Series = Annotated[
-    int, _option(FILES, "INDEX", "Which image to read from files that contain several, from 0.")
+    int, option(FILES, "INDEX", "Which image to read from files that contain several, from 0.")
 ]
 
 Recursive = Annotated[
     bool,
-    _option(
+    option(
         RUN,
         "",
         "Search folders and all folders below them. Results are put into the same subfolders.",
@@ -246,7 +247,7 @@ Recursive = Annotated[
 ]
 Jobs = Annotated[
     int,
-    _option(
+    option(
         RUN,
         "COUNT",
         "Number of images to process at the same time. If the process of an image crashes, or "
@@ -257,7 +258,7 @@ Jobs = Annotated[
 ]
 TimeLimit = Annotated[
     float | None,
-    _option(
+    option(
         RUN,
         "SECONDS",
         "Stop work on an image after this time. With several --jobs it is tried once more, alone.",
@@ -265,7 +266,7 @@ TimeLimit = Annotated[
 ]
 MemoryLimit = Annotated[
     str | None,
-    _option(
+    option(
         RUN,
         "SIZE",
         "Refuse images that need more memory than this, such as 500MB or 4GB, before they are "
@@ -274,7 +275,7 @@ MemoryLimit = Annotated[
 ]
 Resume = Annotated[
     bool,
-    _option(
+    option(
         RUN,
         "",
         "Continue an earlier run: skip images whose file and results have not changed. The "
@@ -283,11 +284,11 @@ Resume = Annotated[
     ),
 ]
 Overwrite = Annotated[
-    bool, _option(RUN, "", "Replace earlier results of the same images.", "--overwrite")
+    bool, option(RUN, "", "Replace earlier results of the same images.", "--overwrite")
 ]
 Overlay = Annotated[
     bool,
-    _option(
+    option(
         RUN,
         "",
         "Write a picture of each image with the outlines of its objects, to check the result.",

@@ -8,6 +8,7 @@ import re
 from equilabel.quantities import KINDS, Quantity, parse
 
 from .options import RefusedError
+from .splitting import DEFAULT
 
 
 def threshold(text: str) -> str | float | tuple[float, float]:
@@ -66,6 +67,17 @@ def length(name: str, text: str) -> float | str | tuple[float | str, ...]:
             raise RefusedError(message)
     values = tuple(map(_short, found))
     return values[0] if len(values) == 1 else values
+
+
+def split(text: str | None) -> bool | float | str | tuple[float | str, ...]:
+    """Read the depth of necks at which objects are split: a length, nothing, or the default.
+
+    Examples
+    --------
+    >>> split(None), split("default"), split("1.5"), split("0.3um")
+    (False, True, 1.5, '0.3µm')
+    """
+    return text is not None if text in (None, DEFAULT) else length("split", text)
 
 
 def optional_length(name: str, text: str | None) -> float | str | tuple[float | str, ...] | None:

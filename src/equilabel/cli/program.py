@@ -11,6 +11,7 @@ from .commands import app
 from .errors import explain, one_line
 from .options import RefusedError
 from .signals import Interrupted, raising
+from .splitting import complete
 from .streams import complain, open_standard, silence
 
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]  # where typer keeps click's
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         in one line.
     """
     open_standard()
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = complete(sys.argv[1:] if arguments is None else arguments)
     try:
         with raising():
             code = app(words or ["--help"], prog_name="equilabel", standalone_mode=False)

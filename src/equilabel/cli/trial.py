@@ -81,7 +81,7 @@ def _without_units(arguments: dict[str, Any]) -> dict[str, Any]:
     {'sigma': 3.0, 'block_size': (3.0, '3px'), 'min_size': '5um2'}
     """
     found = dict(arguments)
-    for name in ("sigma", "block_size", "background", "closing", "opening"):
+    for name in ("sigma", "block_size", "background", "closing", "opening", "split"):
         value = arguments.get(name)
         if isinstance(value, (str, tuple)):
             each = value if isinstance(value, tuple) else (value,)

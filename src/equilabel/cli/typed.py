@@ -17,6 +17,7 @@ SEGMENT = (
     *(
         "fill_holes",
         "connectivity",
+        "split",
         "track",
         "min_size",
         "max_size",
@@ -34,6 +35,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "opening": partial(parsing.length, "opening"),
     "background": partial(parsing.optional_length, "background"),
     "block_size": partial(parsing.optional_length, "block-size"),
+    "split": parsing.split,
     "min_size": partial(parsing.size, "min-size"),
     "max_size": partial(parsing.size, "max-size"),
     "offset": parsing.offset,

@@ -13,6 +13,7 @@ from .checks import check_sizes, in_pixels, refuse_colors, take_channel
 from .columns import default_properties, make_table
 from .segmentation import Segmentation
 from .steps import check_track, drop, find_foreground, radii_in_pixels, with_tracks
+from .touching import counted_for, depth_of, split_objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from equilabel.devices import Device
-    from equilabel.quantities import Lengths, Size
+    from equilabel.quantities import Length, Lengths, Size
     from equilabel.thresholding import Threshold
 
 __all__ = ["Segmentation", "default_properties", "segment"]
@@ -39,6 +40,7 @@ def segment(
     opening: Lengths = 0.0,
     fill_holes: bool = False,
     connectivity: int | None = None,
+    split: bool | Length = False,
     min_size: Size = 0,
     max_size: Size | None = None,
     exclude_border: bool = False,
@@ -86,6 +88,10 @@ def segment(
     connectivity, method, device
         As for `label`. On a GPU only the table comes back to the host. A mask is computed only to
         fill holes, and for a local threshold or hysteresis.
+    split : bool, float or str
+        Whether objects that touch are parted, as by `split_touching`; or its tolerance: the depth
+        of a neck in pixels, or a length with its unit. True stands for 0.8 pixels, False and 0 for
+        no splitting.
     min_size, max_size : int or str
         Least and greatest size of an object; others are dropped. A number of pixels, or an area
         (in 3D a volume) with its unit: "5um2", "1um3".
@@ -113,8 +119,8 @@ def segment(
         Channel to binarize; needed if there are several.
     progress : callable, optional
         Called with the name of each step before it begins: "background", "binarize", "close and
-        open", "fill", "label", "drop" and "measure"; steps that are not needed are left out. What
-        it raises ends the work.
+        open", "fill", "label", "split", "drop" and "measure"; steps that are not needed are left
+        out. What it raises ends the work.
 
     Returns
     -------
@@ -150,7 +156,8 @@ def segment(
     steps = check_spacing(spacing, rank)
     check_track(track, stacked)
     scale: dict[str, Any] = {"spacing": None if spacing is None else steps, "unit": unit}
-    smallest, largest = check_sizes(min_size, max_size, rank, **scale)
+    depth = depth_of(split, **scale)
+    sizes = check_sizes(min_size, max_size, rank, **scale)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
     names = default_properties(rank, steps, stacked) if properties is None else properties
     names = [names] if isinstance(names, str) else list(names)
@@ -175,14 +182,13 @@ def segment(
         problem = problem_of(
             *foreground, connectivity, stacked=stacked, method=method, device=where
         )
-        # A method may count sizes alone: boxes have to be asked for.
-        wanted = [*names, "bbox"] if exclude_border else names
-        shape = problem.image.shape
+        wanted = counted_for(names, rank, depth, exclude_border=exclude_border)
+        shape, hops = problem.image.shape, connectivity or rank
         request = make_request(wanted, channels, shape, spacing, stacked=problem.stacked)
         labels, count, _, counts, _ = solve(problem, request, counted=True)
-        limits = smallest, largest
+        labels, count, counts = split_objects(labels, counts, request, depth, hops, report)
         count, counts = drop(
-            labels, count, counts, report, limits=limits, exclude_border=exclude_border
+            labels, count, counts, report, limits=sizes, exclude_border=exclude_border
         )
         report("measure")
         table = make_table(request.columns(counts, labels), names)
@@ -194,13 +200,11 @@ def segment(
         table=table,
         threshold=found,
         num=count,
-        connectivity=rank if connectivity is None else connectivity,
+        connectivity=hops,
         spacing=steps,
         method=find_method(method).name,
         device=where,
-        in_pixels=in_pixels(
-            pixels.ndim, sigma, block_size, smallest, largest, stacked=stacked, **scale
-        )
+        in_pixels=in_pixels(pixels.ndim, sigma, block_size, depth, *sizes, stacked=stacked, **scale)
         | radii.in_pixels(stacked),
     )
 

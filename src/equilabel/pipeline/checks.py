@@ -118,6 +118,7 @@ def in_pixels(
     axes: int,
     sigma: Lengths,
     block_size: Lengths | None,
+    depth: float | None,
     smallest: int,
     largest: int | None,
     *,
@@ -134,6 +135,8 @@ def in_pixels(
     if block_size is not None:
         sides = check_block(block_size, axes, stacked=stacked, **scale)
         used["block_size"] = tuple(map(int, sides[first:]))
+    if depth is not None:
+        used["split"] = depth
     return {**used, "min_size": smallest, "max_size": largest}
 
 

@@ -37,7 +37,7 @@ class Segmentation:
     in_pixels : dict
         Lengths and sizes that were used, in pixels, by the names of the parameters of `segment`:
         "sigma" along each spatial axis, "min_size", "max_size" and, where they are used,
-        "block_size", "background", "closing" and "opening" along each.
+        "block_size", "background", "closing" and "opening" along each, and "split".
     """
 
     labels: HostArray

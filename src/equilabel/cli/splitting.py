@@ -1,0 +1,36 @@
+"""The option --split, whose value can be left out."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+from .parameters import OBJECTS, option
+
+DEFAULT = "default"  # what stands for the value that was left out
+LENGTH = re.compile(r"[-+]?[.,]?\d[\d.,]*(e[-+]?\d+)?\s*[^\W\d_]{0,12}[\d²³]?$")  # of --split
+
+Split = Annotated[
+    str | None,
+    option(
+        OBJECTS,
+        "[LENGTH]",
+        "Part objects that touch where they have a neck. With a length, in pixels (1.5) or with "
+        "its unit (0.4um), where it is deeper than that: the radius of the smaller object exceeds "
+        "that of the neck by more. Without one, 0.8 pixels.",
+    ),
+]
+
+
+def complete(words: Sequence[str]) -> list[str]:
+    """Give options whose value was left out that which stands for the default.
+
+    Examples
+    --------
+    >>> complete(["batch", "--split", "images"]), complete(["batch", "--split", "1.5px", "images"])
+    (['batch', '--split=default', 'images'], ['batch', '--split', '1.5px', 'images'])
+    """
+    following = [*words, ""][1:]
+    return [
+        f"{word}={DEFAULT}" if word == "--split" and not LENGTH.match(after) else word
+        for word, after in zip(words, following, strict=True)
+    ]
