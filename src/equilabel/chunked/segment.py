@@ -185,5 +185,5 @@ def segment_chunked(
         spacing=steps,
         method=problem.method.name,
         device=problem.device,
-        in_pixels=in_pixels(rank + first, sigma, None, *sizes, stacked=first, **scale),
+        in_pixels=in_pixels(rank + first, sigma, None, None, *sizes, stacked=first, **scale),
     )
