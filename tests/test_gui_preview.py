@@ -118,6 +118,30 @@ def test_the_preview_outlines_what_the_run_finds(viewer, qtbot, form):
     assert form.preview.layer is None
 
 
+def test_the_preview_outlines_objects_after_they_are_split(qtbot, form):
+    form.fields.threshold.method.value = "triangle"
+    form.fields.show_preview.value = True
+    settle(form, qtbot)
+    joined = shown(form, qtbot)
+    form.fields.splitting.wanted.value = True
+    assert form.fields.splitting.depth.native.isHidden() is False
+    assert np.array_equal(shown(form, qtbot), joined)
+    edges = np.squeeze(form.preview.layer.data) == 2
+    layer = run(form, qtbot)
+    parts = layer.data
+    differ = (parts[:, 1:] != parts[:, :-1]) & (parts[:, 1:] > 0) & (parts[:, :-1] > 0)
+    assert differ.any()
+    assert edges[:, 1:][differ].all()
+    assert edges[:, :-1][differ].all()
+    made = layer.metadata["equilabel"]
+    assert "split=True" in made["python"]
+    assert "--split " in made["batch"]
+    form.fields.splitting.depth.value = 2
+    made = run(form, qtbot).metadata["equilabel"]
+    assert "split=2.0" in made["python"]
+    assert "--split=2.0" in made["batch"]
+
+
 def test_the_preview_follows_the_slider(viewer, qtbot, form):
     form.fields.show_preview.value = True
     image = viewer.layers[0].data

@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     from equilabel.widget.logic.outcome import Outcome
     from equilabel.widget.napari_types import Event, Layer, Viewer
 
-STEPS = ("read", "background", "binarize", "close and open", "fill", "label", "drop", "measure")
+STEPS = (
+    "read",
+    "background",
+    "binarize",
+    "close and open",
+    "fill",
+    "label",
+    "split",
+    "drop",
+    "measure",
+)
 
 
 class SegmentForm(QWidget):

@@ -19,6 +19,7 @@ from .axes import AxesField
 from .fields import device_field, method_field
 from .layout import column, fold
 from .smoothing import SmoothingField
+from .splitting import SplittingField
 from .statistics import StatisticsField
 from .threshold import ThresholdField
 
@@ -92,6 +93,7 @@ class SegmentFields(QWidget):
         self.fill_holes = CheckBox(
             name="fill_holes", text="Fill holes", tooltip="Fill holes inside objects."
         )
+        self.splitting = SplittingField()
         self.show_preview = CheckBox(
             name="preview",
             text="Preview",
@@ -139,7 +141,9 @@ class SegmentFields(QWidget):
             self.axes_remark,
             self.threshold,
             self.smoothing,
-            column(self.fill_holes, self.show_preview).native,
+            column(self.fill_holes).native,
+            self.splitting,
+            column(self.show_preview).native,
             self.remark,
             column(self.connectivity, self.min_size, self.min_area, self.exclude_border).native,
             fold("Axes", self.axes),
@@ -156,7 +160,8 @@ class SegmentFields(QWidget):
             field.changed.connect(self._change_histogram)
         self.threshold.method_changed.connect(self.histogram_changed)
         self.threshold.moved.connect(self.outline_changed)
-        self.show_preview.changed.connect(self._change_outline)
+        for changed in (self.show_preview, self.splitting, self.fill_holes, self.connectivity):
+            changed.changed.connect(self._change_outline)
         self.min_size.changed.connect(self._show_area)
         self.min_area.changed.connect(self._show_pixels)
 
@@ -237,6 +242,7 @@ class SegmentFields(QWidget):
             offset=self.threshold.offset.value,
             fill_holes=self.fill_holes.value,
             connectivity=None if hops == rank else hops,
+            split=self.splitting.choice,
             min_size=self.min_size.value,
             exclude_border=self.exclude_border.value,
             properties=self.statistics.names,

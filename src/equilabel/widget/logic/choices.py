@@ -46,6 +46,7 @@ class Choices:
     offset: float = 0.0
     fill_holes: bool = False
     connectivity: int | None = None
+    split: bool | float = False
     min_size: int = 0
     exclude_border: bool = False
     properties: tuple[str, ...] | None = field(default=None)
@@ -68,6 +69,7 @@ class Choices:
             "offset": self.offset if local else 0.0,
             "fill_holes": self.fill_holes,
             "connectivity": self.connectivity,
+            "split": self.split,
             "min_size": self.min_size,
             "exclude_border": self.exclude_border,
             "properties": self.properties,

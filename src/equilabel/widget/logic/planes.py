@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from .sources import Source
 
 LARGEST = 2**24  # pixels of a plane; of larger ones every n-th pixel is shown
+LARGEST_SPLIT = 2**22  # pixels of a plane whose objects are split while a person looks on
 OUTSIDE, INSIDE, EDGE = 0, 1, 2
+DEPTH = 0.8  # pixels, the default of `equilabel.split_touching`
 
 
 def take_plane(
@@ -120,12 +122,42 @@ def find_mask(
     return equilabel.binarize(plane, threshold, dark=choices.dark)
 
 
-def outline(mask: NDArray[np.bool_], width: int = 1) -> NDArray[np.uint8]:
-    """Return outside, inside and edge of a mask.
+def split_plane(
+    mask: NDArray[np.bool_],
+    source: Source,
+    choices: Choices,
+    displayed: Sequence[int],
+    step: int = 1,
+) -> HostArray:
+    """Split the objects of a plane as the run does, but in two dimensions only.
+
+    Returns
+    -------
+    2D array
+        Labels; the mask itself if nothing is to be split, or the plane is very large.
+    """
+    if choices.split is False or mask.size > LARGEST_SPLIT:
+        return mask
+    if choices.fill_holes:
+        from scipy.ndimage import binary_fill_holes
+
+        mask = binary_fill_holes(mask)
+    space = source.arrangement(choices.roles).space
+    spacing = dict(zip(space, source.spacing(choices.roles)[0], strict=True))
+    finest = min(spacing.values())
+    steps = [spacing.get(axis, finest) for axis in sorted(displayed)]
+    depth = DEPTH if choices.split is True else choices.split
+    tolerance = depth * finest / (min(steps) * step)  # in pixels of the plane
+    flat = None if choices.connectivity is None else min(choices.connectivity, 2)
+    return equilabel.split_touching(mask, tolerance=tolerance, spacing=steps, connectivity=flat)
+
+
+def outline(labels: HostArray, width: int = 1) -> NDArray[np.uint8]:
+    """Return outside, inside and edge of a mask, or of labels.
 
     Parameters
     ----------
-    mask : (M, N) array of bool
+    labels : (M, N) array of bool or int
     width : int
         Width of the edge in pixels: more than 1 if the image is drawn smaller than it is.
 
@@ -143,8 +175,16 @@ def outline(mask: NDArray[np.bool_], width: int = 1) -> NDArray[np.uint8]:
            [0, 2, 2, 2, 0],
            [0, 0, 0, 0, 0]], dtype=uint8)
     """
+    mask = labels != 0
     inner = mask.copy()
-    for _ in range(width):
+    if labels.dtype != np.bool_:
+        for axis in (0, 1):
+            sides = np.moveaxis(labels, axis, 0)
+            differ = sides[1:] != sides[:-1]
+            edges = np.moveaxis(inner, axis, 0)
+            edges[1:] &= ~differ
+            edges[:-1] &= ~differ
+    for _ in range(width - (labels.dtype != np.bool_)):
         before = inner.copy()
         inner[1:] &= before[:-1]
         inner[:-1] &= before[1:]

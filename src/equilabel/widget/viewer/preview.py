@@ -11,7 +11,14 @@ from napari.utils.colormaps import Colormap
 from napari.utils.transforms import Affine
 
 from equilabel.widget.logic.outcome import KEY
-from equilabel.widget.logic.planes import find_mask, outline, smooth_plane, take_plane
+from equilabel.widget.logic.planes import (
+    LARGEST_SPLIT,
+    find_mask,
+    outline,
+    smooth_plane,
+    split_plane,
+    take_plane,
+)
 
 from .canvas import camera
 
@@ -84,9 +91,11 @@ class Preview:
         point = self._point(layer)
         plane, step = self._plane(source, choices, point, displayed)
         mask = find_mask(plane, choices, threshold)
-        code = outline(mask, self._width(layer, displayed, step))
+        found = split_plane(mask, source, choices, displayed, step)
+        code = outline(found, self._width(layer, displayed, step))
         self._show(layer, code, point, displayed, step)
-        return self._remark(source, choices, displayed, step)
+        joined = choices.split is not False and mask.size > LARGEST_SPLIT
+        return self._remark(source, choices, displayed, step, joined=joined)
 
     def clear_cache(self) -> None:
         """Drop the plane that is kept: pixels have changed."""
@@ -187,13 +196,26 @@ class Preview:
         return min(WIDEST, max(1, math.ceil(1 / drawn if drawn > 0 else 1)))
 
     def _remark(
-        self, source: Source, choices: Choices, displayed: tuple[int, ...], step: int
+        self,
+        source: Source,
+        choices: Choices,
+        displayed: tuple[int, ...],
+        step: int,
+        *,
+        joined: bool,
     ) -> str:
         space = [axis for axis, role in enumerate(choices.roles) if role == "space"]
         remarks = []
         if step > 1:
             remarks.append(f"one pixel in {step} of a very large image")
-        wide = choices.sigma or choices.threshold == "local" or isinstance(choices.threshold, tuple)
+        if joined:
+            remarks.append("objects before they are split")
+        wide = (
+            choices.sigma
+            or choices.split
+            or choices.threshold == "local"
+            or isinstance(choices.threshold, tuple)
+        )
         if set(space) != set(displayed) and wide:
             remarks.append("this plane alone, without its neighbors")
         return f"The preview shows {' and '.join(remarks)}." if remarks else ""

@@ -25,6 +25,7 @@ WORDS = {
     "close and open": "closing and opening",
     "fill": "filling holes",
     "label": "labeling",
+    "split": "splitting objects",
     "drop": "dropping objects",
     "measure": "measuring",
 }
