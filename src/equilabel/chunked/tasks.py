@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel import neighborhood
-from equilabel.devices import fetch
+from equilabel.devices import fetch, passes
 from equilabel.labeling import solve
 from equilabel.measuring import Request
 from equilabel.measuring.plan import make_plan
@@ -113,13 +113,14 @@ def write_block(job: Job, block: int, load: Callable[[], HostArray | Gray], outp
         )
         raise ChangedInputError(message)
     labels = solve(job.rule.problem(pixels)).labels
-    numbers = job.saved.numbers(block)
-    table = np.append(numbers.dtype.type(0), numbers).astype(output.dtype)
-    final = np.take(table, labels, mode="clip")
-    output.write(job.blocks.slices(block), final)
     counts: Sequence[HostArray] = ()
     if job.counted is not None:
         counts = job.counted.count(job, block, labels, values, FACES.reader(job.saved))
+    dtype = output.dtype
+    final = np.ascontiguousarray(labels, np.int64 if dtype.itemsize == 8 else np.int32)
+    passes("renumbering", "cpu").renumber(final.reshape(-1), np.array(job.saved.numbers(block)))
+    final = final.view(dtype)  # which may have no sign
+    output.write(job.blocks.slices(block), final)
     save_arrays(job.saved.path("done", block), (np.array([checksum(final)]), *counts))
     return block
 
