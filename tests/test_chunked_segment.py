@@ -149,6 +149,9 @@ def test_labels_of_an_ome_zarr_are_listed_in_it_with_lower_resolutions(version, 
     pd.testing.assert_frame_equal(found.table, expected.table)
     labels = zarr.open_array(out / "0", mode="r")
     assert labels.dtype == np.uint32
+    form = {"0.4": (2, None), "0.5": (3, tuple("tzyx"))}[version]
+    known = labels.metadata.to_dict()
+    assert (known["zarr_format"], known.get("dimension_names")) == form
     np.testing.assert_array_equal(labels[...], expected.labels)
     np.testing.assert_array_equal(zarr.open_array(out / "1")[...], expected.labels[:, :, ::2, ::2])
     described = find_image(out)

@@ -61,10 +61,10 @@ if TYPE_CHECKING:
 
 def check_scheduler(scheduler: Any) -> Any:
     """Return a scheduler; raise ValueError or TypeError unless it is one."""
-    address = isinstance(scheduler, str) and "://" in scheduler
-    if scheduler in SCHEDULERS if isinstance(scheduler, str) and not address else False:
-        return scheduler
-    if address or (hasattr(scheduler, "submit") and hasattr(scheduler, "scheduler_info")):
+    if isinstance(scheduler, str):
+        if scheduler in SCHEDULERS or "://" in scheduler:
+            return scheduler
+    elif hasattr(scheduler, "submit") and hasattr(scheduler, "scheduler_info"):
         return scheduler
     message = (
         f"scheduler must be one of {list(SCHEDULERS)}, an address such as 'tcp://host:8786', or a "

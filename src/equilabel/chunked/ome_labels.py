@@ -61,9 +61,9 @@ class OmeLabels:
     image: Path | None
 
     @property
-    def zarr_format(self) -> int:
-        """Format of the arrays."""
-        return 2 if self.version == "0.4" else 3
+    def form(self) -> dict[str, Any]:
+        """Format of the arrays, and names of their axes."""
+        return {"zarr_format": 2 if self.version == "0.4" else 3, "axes": tuple(self.axes.lower())}
 
     def factors(self, shape: Sequence[int], spacing: Sequence[float]) -> tuple[int, ...]:
         """Return by how much each axis is shortened next: 2 or 1.
@@ -115,7 +115,7 @@ def shrink(
         steps.append(tuple(a * b for a, b in zip(steps[-1], factors, strict=True)))
         chunks = tuple(map(min, chunks, shape))
         path = folder / str(level + 1)
-        create_zarr(path, shape, chunks, full.dtype, zarr_format=labels.zarr_format, fresh=True)
+        create_zarr(path, shape, chunks, full.dtype, **labels.form, fresh=True)
         lower = full.at(str(path))
         upper = full.at(str(folder / str(level)))
         blocks = Blocks(shape, large_sides(shape, chunks, PIECE))

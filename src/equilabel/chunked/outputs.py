@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from equilabel.array_types import HostArray
@@ -106,6 +107,7 @@ def create_zarr(
     dtype: np.dtype[Any],
     *,
     zarr_format: int = 3,
+    axes: Sequence[str] | None = None,
     fresh: bool = False,
 ) -> None:
     """Create an array for labels, or go on with the one that is there and alike.
@@ -115,6 +117,8 @@ def create_zarr(
 
     Parameters
     ----------
+    axes : sequence of str, optional
+        A name for each axis; format 2 has none.
     fresh : bool
         Whether an array that is there is removed.
     """
@@ -136,6 +140,7 @@ def create_zarr(
         dtype=dtype,
         compressors=compressors,
         zarr_format=zarr_format,
+        dimension_names=axes if zarr_format == 3 else None,
         chunk_key_encoding={"name": "v2" if zarr_format == 2 else "default", "separator": "/"},
         overwrite=True,
     )

@@ -176,11 +176,11 @@ def _output(
     path = folder / "labels"
     if target.out is None and source.kind == "numpy" and engine.shares_memory:
         return ArrayOutput(np.empty(source.shape, dtype))
-    form = 3
+    form: dict[str, Any] = {}
     if target.ome is not None:
         dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
-        path, form = path / "0", target.ome.zarr_format
-    create_zarr(path, source.shape, target.chunks, dtype, zarr_format=form)
+        path, form = path / "0", target.ome.form
+    create_zarr(path, source.shape, target.chunks, dtype, **form)
     return ZarrOutput(str(path), dtype.name, token)
 
 

@@ -1,0 +1,220 @@
+"""Time, memory and bytes of labeling in chunks: beside memory and dask-image, and as images grow.
+
+    python benchmarks/scale.py growth                    # 8 to 4096 chunks of 64^3
+    python benchmarks/scale.py memory --side 1024        # beside `label` in memory
+    python benchmarks/scale.py large --side 2048 --chunk 256
+    python benchmarks/scale.py peer --python VENV/bin/python   # beside dask-image of that Python
+
+Each run is a process of its own, so that its peak memory is its own. Results are added to
+`benchmarks/results/scale.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "results" / "scale.json"
+TILE = 256
+
+
+def make_image(path: Path, side: int, chunk: int) -> None:
+    """Write blobs, 20 % of the voxels, and noise, 0.2 %, as a Zarr of uint8."""
+    import zarr
+    from scipy.ndimage import gaussian_filter
+
+    rng = np.random.default_rng(0)
+    width = min(TILE, side)
+    tile = gaussian_filter(rng.random((width,) * 3, dtype=np.float32), 2, mode="wrap")
+    tile = tile > np.quantile(tile, 0.8)
+    image = zarr.create_array(path, shape=(side,) * 3, chunks=(chunk,) * 3, dtype="u1")
+    piece = max(chunk, width)
+    for number, corner in enumerate(np.ndindex(*(side // piece,) * 3)):
+        each = np.random.default_rng(number)
+        part = np.tile(np.roll(tile, each.integers(0, width, 3), (0, 1, 2)), (piece // width,) * 3)
+        part |= each.random(part.shape, dtype=np.float32) < 0.002
+        image[tuple(slice(piece * one, piece * (one + 1)) for one in corner)] = part
+
+
+def bytes_of(folder: Path) -> int:
+    """Return the size of all files in a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def peak() -> float:
+    """Return the greatest memory of this process, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+
+
+def run_chunked(image: str, out: str, chunk: int | None, scheduler: str) -> dict[str, float]:
+    """Label a Zarr in chunks; return seconds, CPU seconds, peak memory and bytes."""
+    from equilabel import label_chunked
+    from equilabel.chunked import tasks
+
+    label_chunked(np.eye(64, dtype="u1"), chunks=32)  # compiles or loads
+    before = peak()
+    begun: dict[str, float] = {}
+    stored = 0
+
+    def progress(step: str, done: int, total: int) -> None:
+        nonlocal stored
+        begun.setdefault(step, time.perf_counter())
+        if step == "write" and not done:
+            folder = Path(out).with_name(f".{Path(out).name}.unfinished")
+            stored = sum(one.stat().st_size for one in folder.glob("faces-*"))
+
+    start, cpu = time.perf_counter(), time.process_time()
+    _, count = label_chunked(
+        image, out=out, chunks=chunk, scheduler=scheduler, return_num=True, progress=progress
+    )
+    end = time.perf_counter()
+    times = [*begun.values(), end]
+    return {
+        "seconds": end - start,
+        "cpu_seconds": time.process_time() - cpu,
+        **{f"{step}_seconds": b - a for step, a, b in zip(begun, times, times[1:], strict=False)},
+        "peak_mb": peak(),
+        "before_mb": before,
+        "labels": count,
+        "faces_bytes": stored,
+        "image_bytes": bytes_of(Path(image)),
+        "labels_bytes": bytes_of(Path(out)),
+        "cached_faces_bytes": tasks.CACHED,
+    }
+
+
+def run_label(image: str) -> dict[str, float]:
+    """Label a Zarr in memory, from reading it to writing its labels."""
+    import zarr
+
+    from equilabel import label
+    from equilabel.chunked.outputs import create_zarr
+
+    label(np.zeros((64,) * 3, "u1"))
+    start, cpu = time.perf_counter(), time.process_time()
+    pixels = zarr.open_array(image)[...]
+    read = time.perf_counter()
+    labels, count = label(pixels, return_num=True)
+    labeled = time.perf_counter()
+    with tempfile.TemporaryDirectory(dir=Path(image).parent) as folder:
+        path = Path(folder, "labels")
+        create_zarr(path, labels.shape, (256,) * 3, labels.dtype)
+        zarr.open_array(path, mode="r+")[...] = labels
+    end = time.perf_counter()
+    return {
+        "read_seconds": read - start,
+        "label_seconds": labeled - read,
+        "write_seconds": end - labeled,
+        "seconds": end - start,
+        "cpu_seconds": time.process_time() - cpu,
+        "peak_mb": peak(),
+        "labels": count,
+    }
+
+
+PEER = """
+import json, resource, sys, time
+import dask, numpy as np, dask.array as da
+from dask_image.ndmeasure import label
+chunk = int(sys.argv[2])
+image = da.from_array(np.load(sys.argv[1]), chunks=chunk)
+start = time.perf_counter()
+labels, count = label(image, np.ones((3, 3, 3)))
+labels, count = dask.compute(labels, count)
+print(json.dumps({"seconds": time.perf_counter() - start, "labels": int(count), "dask":
+    dask.__version__, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000}))
+"""
+OURS = """
+import json, resource, sys, time
+import numpy as np, equilabel
+chunk = int(sys.argv[2])
+image = np.load(sys.argv[1])
+equilabel.label_chunked(image[:64, :64, :64], chunks=32)
+start = time.perf_counter()
+labels, count = equilabel.label_chunked(image, chunks=chunk, return_num=True)
+print(json.dumps({"seconds": time.perf_counter() - start, "labels": count,
+    "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000}))
+"""
+
+
+def fresh(function: str, *arguments: object) -> dict[str, float]:
+    """Call a function of this file in a process of its own."""
+    code = f"import json, scale; print(json.dumps(scale.{function}(*{arguments!r})))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+    )
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def keep(name: str, rows: list[dict[str, object]]) -> None:
+    """Store results beside those of other commands, and print them."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    known[name] = rows
+    RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+    print(json.dumps(rows, indent=1))
+
+
+def measure(options: argparse.Namespace, folder: Path) -> list[dict[str, object]]:
+    """Run one of the commands."""
+    rows: list[dict[str, object]] = []
+    sides = [128, 256, 512, 1024] if options.what == "growth" else [options.side]
+    for side in sides:
+        chunk = options.chunk or 64
+        image, out = folder / f"{side}.zarr", folder / f"{side}-labels.zarr"
+        if options.image:
+            image = Path(options.image)
+        elif options.what != "peer":
+            make_image(image, side, chunk)
+        row: dict[str, object] = {"side": side, "chunk": chunk}
+        if options.what == "peer":
+            make_image(image, side, 128)
+            import zarr
+
+            np.save(folder / "image.npy", zarr.open_array(image)[...] > 0)
+            for name, python, code in (
+                ("equilabel", sys.executable, OURS),
+                ("dask-image", options.python, PEER),
+            ):
+                command = [python, "-c", code, str(folder / "image.npy"), str(side // 4)]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                row[name] = json.loads(done.stdout.splitlines()[-1])
+        else:
+            row["chunked"] = fresh("run_chunked", str(image), str(out), options.block, "threads")
+            shutil.rmtree(out)
+        if options.what == "memory":
+            row["in memory"] = fresh("run_label", str(image))
+        if options.what == "growth":
+            shutil.rmtree(image)
+        rows.append(row)
+    return rows
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["growth", "memory", "large", "peer"])
+    parser.add_argument("--side", type=int, default=512)
+    parser.add_argument("--chunk", type=int, help="side of the chunks of the image")
+    parser.add_argument("--block", type=int, help="side of blocks; by default chosen")
+    parser.add_argument("--image", help="a Zarr that is there already")
+    parser.add_argument("--python", default=sys.executable, help="one that has dask-image")
+    options = parser.parse_args()
+    if options.what == "growth":
+        options.block = options.block or 64
+    with tempfile.TemporaryDirectory(prefix="equilabel-scale-") as folder:
+        keep(options.what, measure(options, Path(folder)))
+
+
+if __name__ == "__main__":
+    main()
