@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from equilabel.measuring import Counts
     from equilabel.quantities import Length
 
-TOLERANCE = 0.8  # pixels: rods and rings of any width stay whole; see docs/guide.md
+TOLERANCE = 0.8  # pixels: less cuts rings; docs/guide.md has the figures
 CROPS = 2  # pixels of all bounding boxes, per pixel of the image, beyond which they are not cropped
 OVERHEAD = 500  # pixels that take as long as the calls for one box
 
@@ -44,8 +44,8 @@ def split_touching(
 
     Two objects are parted if the neck between them is deep enough: if the radius of the largest
     disk (ball) that fits into the smaller one exceeds the radius of the largest that fits through
-    the neck by more than a tolerance. Convex objects have no neck, and stay whole; so do rods,
-    rings and spirals of even width.
+    the neck by more than a tolerance. Convex objects have no neck, and stay whole; so do rods and
+    rings. Thin spirals may be cut by the steps of their outline; a tolerance of 1 keeps them whole.
 
     Parameters
     ----------
