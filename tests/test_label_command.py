@@ -63,7 +63,10 @@ def test_results_are_written_here_unless_told_and_replace_nothing_unasked(here, 
     ("word", "said"),
     [
         ("none.tif", "IMAGE must be a file; got 'none.tif', nothing. Check the path."),
-        ("in", "got 'in', a folder. For all images in it, use `equilabel batch in --out results`."),
+        (
+            "in",
+            "For all images in it, use `equilabel batch in --out results`; if they are slices",
+        ),
     ],
 )
 def test_what_is_no_file_is_refused_with_what_to_do(here, capsys, word, said):

@@ -18,6 +18,7 @@ from .pairs import find_pairs
 from .provenance import Provenance, differences, provenance
 from .records import RUN
 from .running import Run
+from .stacks import find_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +82,8 @@ def run(
         inputs, skipped = find_pairs(words, image, out, recursive=recursive)
     elif earlier is not None and not words:
         inputs, skipped = list(earlier.inputs), []
+    elif options.slices:
+        inputs, skipped = find_stacks(words, out, recursive=recursive)
     else:
         inputs, skipped = find(words, out, recursive=recursive)
     skipped = [*(earlier.notes if earlier else ()), *skipped]

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from . import parameters as given
+from . import run_parameters as of_run
 from .sharing import FOR_MEASURING, OF_A_RUN, takes_options_of
 from .splitting import Split
 from .typed import read_options
@@ -85,14 +86,15 @@ def batch(
     stacked: given.Stacked = None,
     track: given.Track = False,
     channel: given.Channel = None,
+    slices: given.Slices = False,
     series: given.Series = 0,
-    recursive: given.Recursive = False,
-    jobs: given.Jobs = 1,
-    time_limit: given.TimeLimit = None,
-    memory_limit: given.MemoryLimit = None,
-    resume: given.Resume = False,
-    overwrite: given.Overwrite = False,
-    overlay: given.Overlay = True,
+    recursive: of_run.Recursive = False,
+    jobs: of_run.Jobs = 1,
+    time_limit: of_run.TimeLimit = None,
+    memory_limit: of_run.MemoryLimit = None,
+    resume: of_run.Resume = False,
+    overwrite: of_run.Overwrite = False,
+    overlay: of_run.Overlay = True,
 ) -> int:
     """Find, label and measure the objects in many images.
 
@@ -122,6 +124,7 @@ def batch(
     equilabel batch plates --recursive --background 20um --closing 2px --out results
     equilabel batch movie.tif --stacked --track --out results
     equilabel batch stack.tif --spacing 0.5,0.1,0.1 --unit µm --out results
+    equilabel batch scans --slices --recursive --spacing 2,0.5,0.5 --unit µm --out results
     equilabel batch images --out results --resume
     equilabel batch --from results/run.json --out again --min-size 30
     ```

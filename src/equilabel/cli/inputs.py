@@ -143,7 +143,7 @@ def _matching(pattern: Path, out: Path, recursive: bool) -> Iterator[Input]:
 def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
     """Yield the images of a folder, or why there are none."""
     nothing, others = True, []
-    for inside, found in _walk(folder, out if recursive else None):
+    for inside, found in walk(folder, out if recursive else None):
         if isinstance(found, OSError):
             nothing = False
             message = f"folder must be readable; got {quoted(inside)}: {found.strerror}."
@@ -163,7 +163,7 @@ def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
         yield Input(folder, complaint=message)
 
 
-def _walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSError]]:
+def walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSError]]:
     """Yield a folder and its files; with `out`, also the folders below it, except `out`.
 
     Unlike `os.walk` it does not recurse, and reports folders whose files cannot be opened. Links
@@ -187,7 +187,7 @@ def _walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OS
         yield inside, files
         if out is not None:
             paths = [inside / name for name in sorted(below, reverse=True)]
-            waiting += [path for path in paths if not _is_same(path, out)]
+            waiting += [path for path in paths if not is_same(path, out)]
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -197,7 +197,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_same(path: Path, out: Path) -> bool:
+def is_same(path: Path, out: Path) -> bool:
+    """Return whether two paths lead to one folder."""
     try:
         return path.samefile(out)
     except OSError:

@@ -74,6 +74,7 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     """Label one image, write its results, and return its record; errors are part of the record."""
     from equilabel.storage.files import sha256
     from equilabel.storage.images import read_image
+    from equilabel.storage.slices import hash_of
 
     started = perf_counter()
     names = printable(job.path), printable(job.name)
@@ -84,8 +85,10 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
         warnings.simplefilter("always")
         try:
             files = [path for path in (job.path, job.image) if path is not None]
-            before = [path.stat() for path in files]
-            record = replace(record, sha256=",".join(map(sha256, files)))
+            parts = _parts(files)
+            before = [path.stat() for path in parts]
+            hashes = [hash_of(parts)] if options.slices else map(sha256, files)
+            record = replace(record, sha256=",".join(hashes))
             if job.resume:
                 earlier = find_earlier(job.out, job.name, options.endings(), print_)
                 if earlier is not None and earlier.sha256 == record.sha256:
@@ -99,7 +102,7 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
                 )
                 for path in files
             ]
-            _same(before, [path.stat() for path in files])
+            _same(before, [path.stat() for path in _parts(files)])
             shape = tuple(map(int, image.pixels.shape))
             notes = notes_of_file(image, options)
             record = replace(record, shape=shape, axes=image.axes, notes=notes)
@@ -129,6 +132,15 @@ def _failed(job: Job, record: Record, error: Exception) -> Record:
     shutil.rmtree(job.place, ignore_errors=True)
     attempts = (*job.attempts, MEMORY) if is_memory(error) else job.attempts
     return replace(record, status="failed", error=explain(error), attempts=attempts, outputs={})
+
+
+def _parts(paths: Sequence[Path]) -> list[Path]:
+    """Return files, with those in a folder of slices in its place."""
+    from equilabel.storage.images import SUFFIXES
+    from equilabel.storage.slices import slices_in
+
+    found = ((slices_in(path, SUFFIXES) if path.is_dir() else [path]) for path in paths)
+    return [path for each in found for path in each]
 
 
 def _same(before: Sequence[os.stat_result], after: Sequence[os.stat_result]) -> None:

@@ -29,6 +29,8 @@ class Options:
         Whether the first axis counts independent images; by default axis T does.
     channel : int or str, optional
         Index or name of the channel to label.
+    slices : bool
+        Whether an image is a folder of numbered slices.
     series : int
         Which image of a file that holds several.
     format : {"csv", "parquet"}
@@ -49,6 +51,7 @@ class Options:
     unit: str | None = None
     stacked: bool | None = None
     channel: int | str | None = None
+    slices: bool = False
     series: int = 0
     format: str = "csv"
     unit_row: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .inputs import FILE, Input, kind_of
+from .inputs import FILE, FOLDER, Input, kind_of
 from .jsonfiles import FORMAT, read_json
 from .names import expanded, printable, quoted
 from .options import Options, RefusedError
@@ -130,8 +130,9 @@ def _inputs(path: Path, content: Any) -> list[Input]:
         image = expanded(str(entry.get("file")))
         image = image if folder == here else folder / image
         kind = kind_of(image)
-        complaint = f"INPUT must be a file; got {quoted(image)}, {kind}. Pass its new path."
-        found.append(Input(image, str(entry["name"]), "" if kind == FILE else complaint))
+        wanted = FOLDER if content["parameters"].get("slices") else FILE
+        complaint = f"INPUT must be {wanted}; got {quoted(image)}, {kind}. Pass its new path."
+        found.append(Input(image, str(entry["name"]), "" if kind == wanted else complaint))
     if not found:
         message = f"--from must name images; got none in {quoted(path)}. Pass them as INPUT."
         raise RefusedError(message)

@@ -19,6 +19,7 @@ from .one import Job, label_one
 from .options import RefusedError
 from .progress import describe
 from .provenance import provenance
+from .stacks import name_of, refuse_among
 from .streams import complain, say
 from .trial import check
 
@@ -53,8 +54,11 @@ def run(word: str, out: Path, options: Options, *, overwrite: bool = False) -> i
     RefusedError
         Before anything is written.
     """
-    path, out = _file(word), expanded(out)
+    path, out = _file(word, options), expanded(out)
     name = stem(path)
+    if options.slices:
+        refuse_among(path, out)
+        name = name_of(path)
     finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
     finals["record"] = out / f"{name}{OWN_RECORD}"
     _refuse_losses(finals, path, overwrite)
@@ -92,18 +96,24 @@ def run(word: str, out: Path, options: Options, *, overwrite: bool = False) -> i
     return 0
 
 
-def _file(word: str) -> Path:
+def _file(word: str, options: Options) -> Path:
     path = expanded(word)
     kind = kind_of(path) if word.strip() else NOTHING
-    if kind == FILE:
+    wanted = FOLDER if options.slices else FILE
+    if kind == wanted:
         return path
     if kind == FOLDER:
-        remedy = f"For all images in it, use `equilabel batch {printable(word)} --out results`."
+        remedy = (
+            f"For all images in it, use `equilabel batch {printable(word)} --out results`; "
+            "if they are slices of one volume, pass --slices."
+        )
+    elif kind == FILE:
+        remedy = "Leave --slices out."
     elif kind == NOTHING:
         remedy = "Check the path."
     else:
         remedy = "Pass a file."
-    message = f"IMAGE must be a file; got {quoted(path)}, {kind}. {remedy}"
+    message = f"IMAGE must be {wanted}; got {quoted(path)}, {kind}. {remedy}"
     raise RefusedError(message)
 
 

@@ -27,7 +27,17 @@ SEGMENT = (
         "device",
     ),
 )
-FILES = ("spacing", "unit", "stacked", "channel", "series", "format", "unit_row", "overlay")
+FILES = (
+    "spacing",
+    "unit",
+    "stacked",
+    "channel",
+    "slices",
+    "series",
+    "format",
+    "unit_row",
+    "overlay",
+)
 READERS: dict[str, Callable[[Any], Any]] = {
     "threshold": parsing.threshold,
     "sigma": partial(parsing.length, "sigma"),

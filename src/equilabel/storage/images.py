@@ -1,7 +1,8 @@
-"""An image file of any format that can be read."""
+"""An image file of any format that can be read, or a folder of numbered slices."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +21,12 @@ def read_image(
 ) -> TiffImage:
     """Read an image file by the reader for the ending of its name; a TIFF if it has another.
 
+    A folder is read as a volume: its images are the slices, in the order of their numbers.
+
     Parameters
     ----------
     path : path
-        File to read.
+        File or folder to read.
     series, memory_limit
         As for `read_tiff`.
     indices : bool
@@ -34,12 +37,18 @@ def read_image(
     UnreadableImageError, OSError, ValueError, ImportError
         As `read_tiff`, `read_picture` and `read_vendor`.
     """
-    if Path(path).suffix.lower() in pictures.SUFFIXES:
+    path = Path(path)
+    if path.is_dir():
+        from .slices import read_slices, slices_in
+
+        read = partial(read_image, series=series, memory_limit=memory_limit, indices=indices)
+        return read_slices(slices_in(path, SUFFIXES), read, memory_limit=memory_limit)
+    if path.suffix.lower() in pictures.SUFFIXES:
         if series:
-            message = f"series must be 0 for {Path(path).name!r}; got {series!r}."
+            message = f"series must be 0 for {path.name!r}; got {series!r}."
             raise ValueError(message)
         return pictures.read_picture(path, memory_limit=memory_limit, indices=indices)
-    if Path(path).suffix.lower() in VENDORS:
+    if path.suffix.lower() in VENDORS:
         from .vendors import read_vendor
 
         return read_vendor(path, series=series, memory_limit=memory_limit)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import codecs
 from .directories import UnreadableImageError, refuse, unreadable
 from .memory import half_of_free, readable
 from .tiff import TiffImage
@@ -22,6 +23,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp")
 FORMATS = ("PNG", "JPEG", "BMP")
 NAMES = ("red", "green", "blue")
 ITEM = {"I;16": 2, "I;16B": 2, "I": 4, "F": 4}  # bytes of a value, where there are more than one
+GRAY = "Red, green and blue are equal everywhere; the picture was read as gray."
 ORIENTATION = 274  # tag of EXIF: how a viewer should turn the picture
 
 
@@ -79,7 +81,7 @@ def read_picture(
     pixels, left_out = _without_alpha(pixels)
     if pixels.ndim == 3 and (pixels == pixels[..., :1]).all():
         pixels = pixels[..., 0]
-        notes.append("Red, green and blue are equal everywhere; the picture was read as gray.")
+        notes.append(GRAY)
     colors = pixels.ndim == 3
     pixels = np.ascontiguousarray(np.moveaxis(pixels, -1, 0) if colors else pixels)
     return TiffImage(
@@ -197,6 +199,8 @@ def _decoding() -> Iterator[None]:
         yield
     except MemoryError:
         raise
+    except ImportError as error:
+        codecs.refuse_missing(error)
     except Exception as error:
         known = isinstance(error, OSError) and error.errno is not None
         if known or isinstance(error, UnreadableImageError):

@@ -92,7 +92,6 @@ def _guarded(page: TiffPage) -> Decode:
 
 def _bytes(page: TiffPage, given: Decode) -> Decode:
     """Guard a codec of bytes: it has to return as many as the strip or tile takes."""
-    import imagecodecs
     import tifffile
 
     decompress = tifffile.TIFF.DECOMPRESSORS[int(page.compression)]
@@ -107,7 +106,7 @@ def _bytes(page: TiffPage, given: Decode) -> Decode:
         line = -(-width * _bits(page, samples) // 8) * depth
         size, whole = line * length, line * _length(page)
         if page.fillorder == 2:
-            data = imagecodecs.bitorder_decode(data)
+            data = _turned(data)
         found = decompress(data, out=np.empty(whole + 1, np.uint8))  # a number would be copied
         if len(found) not in (size, whole):  # some writers fill up the last strip
             more = " or more" if len(found) > whole else ""
@@ -186,11 +185,10 @@ def _jpeg(page: TiffPage, given: Decode) -> Decode:
 
 def _fax(page: TiffPage, given: Decode) -> Decode:
     """Guard fax codes, which fit any size, by encoding the decoded pixels again."""
-    import imagecodecs
 
     def decode(data: bytes, index: int, **options: object) -> Any:
         pixels, position, shape = given(data, index, **options)
-        stream = bytes(imagecodecs.bitorder_decode(data)) if page.fillorder == 2 else data
+        stream = _turned(data) if page.fillorder == 2 else data
         options_of_3 = int(page.tags.valueof(292, 0))
         if not is_fax_of(pixels[0, :, :, 0], stream, int(page.compression), options_of_3):
             rule = f"have fax codes of {shape[1]} x {shape[2]} pixels"
@@ -198,6 +196,13 @@ def _fax(page: TiffPage, given: Decode) -> Decode:
         return pixels.astype(bool), position, shape
 
     return decode
+
+
+def _turned(data: bytes | bytearray) -> bytes:
+    """Return bytes with their bits in the other order."""
+    import imagecodecs
+
+    return bytes(imagecodecs.bitorder_decode(data))
 
 
 def _check_frame(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import codecs
 from .axes import canonical
 from .directories import UnreadableImageError, refuse, unreadable
 from .metadata import describe
@@ -189,6 +190,8 @@ def _decoding() -> Iterator[None]:
     except (UnreadableImageError, MemoryError):
         raise
     except Exception as error:
+        if isinstance(error, ImportError) and codecs.are_missing():
+            codecs.refuse_missing(error)
         if isinstance(error, OSError) and error.errno is not None:
             raise
         what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from . import codecs
 from .directories import refuse
 from .memory import half_of_free, readable
 
@@ -37,6 +38,8 @@ def check_image(image: Array, announced: Described, series: int, pages: Sequence
             got = "JPEG XR, whose decoder crashes on damaged files"
             refuse(rule, got, "Export it uncompressed or with deflate.")
         if code not in tifffile.TIFF.DECOMPRESSORS:
+            if code in {known.value for known in tifffile.COMPRESSION} and codecs.are_missing():
+                codecs.refuse_missing()
             remedy = "Export it uncompressed or with deflate; decrypt it if it is encrypted."
             refuse("have a compression that can be decoded", f"number {code}", remedy)
     # tifffile looks for its own mark and those of two microscopes before OME and ImageJ.

@@ -1,0 +1,66 @@
+"""Options of a run as a person types them: which folders, how many at once, within what limits."""
+
+from typing import Annotated
+
+from .parameters import RUN, option
+
+Recursive = Annotated[
+    bool,
+    option(
+        RUN,
+        "",
+        "Search folders and all folders below them. Results are put into the same subfolders.",
+        "--recursive",
+        "-r",
+    ),
+]
+Jobs = Annotated[
+    int,
+    option(
+        RUN,
+        "COUNT",
+        "Number of images to process at the same time. If the process of an image crashes, or "
+        "runs out of memory or time, the image is tried once more at the end, alone.",
+        "--jobs",
+        "-j",
+    ),
+]
+TimeLimit = Annotated[
+    float | None,
+    option(
+        RUN,
+        "SECONDS",
+        "Stop work on an image after this time. With several --jobs it is tried once more, alone.",
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    option(
+        RUN,
+        "SIZE",
+        "Refuse images that need more memory than this, such as 500MB or 4GB, before they are "
+        "decoded. By default half of the free memory, divided by --jobs.",
+    ),
+]
+Resume = Annotated[
+    bool,
+    option(
+        RUN,
+        "",
+        "Continue an earlier run: skip images whose file and results have not changed. The "
+        "options and the installed versions must be those of the earlier run.",
+        "--resume",
+    ),
+]
+Overwrite = Annotated[
+    bool, option(RUN, "", "Replace earlier results of the same images.", "--overwrite")
+]
+Overlay = Annotated[
+    bool,
+    option(
+        RUN,
+        "",
+        "Write a picture of each image with the outlines of its objects, to check the result.",
+        "--overlay/--no-overlay",
+    ),
+]
