@@ -4,6 +4,7 @@
     python benchmarks/scale.py memory --side 1024        # beside `label` in memory
     python benchmarks/scale.py large --side 2048 --chunk 256
     python benchmarks/scale.py peer --python VENV/bin/python   # beside dask-image of that Python
+    python benchmarks/scale.py table                     # writes the tables of docs/scale.md
 
 Each run is a process of its own, so that its peak memory is its own. Results are added to
 `benchmarks/results/scale.json`.
@@ -176,7 +177,7 @@ def measure(options: argparse.Namespace, folder: Path) -> list[dict[str, object]
             image = Path(options.image)
         elif options.what != "peer":
             make_image(image, side, chunk)
-        row: dict[str, object] = {"side": side, "chunk": chunk}
+        row: dict[str, object] = {"side": side, "chunk": chunk, "block": options.block or 256}
         if options.what == "peer":
             make_image(image, side, 128)
             import zarr
@@ -200,20 +201,74 @@ def measure(options: argparse.Namespace, folder: Path) -> list[dict[str, object]
     return rows
 
 
+def gigabytes(row: dict[str, float], name: str) -> str:
+    """Return a size in words."""
+    return f"{row[name] / 1e9:.2f} GB" if row[name] >= 1e9 else f"{row[name] / 1e6:.1f} MB"
+
+
+def write_tables() -> None:
+    """Put what was measured into the documentation."""
+    known = json.loads(RESULTS.read_text())
+    lines = [
+        "| voxels | blocks | seconds: label, merge, write | peak memory | image read | "
+        "faces stored | labels written | labels |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    runs = [*known["growth"], *known["memory"], *known["large"]]
+    for row, one in ((row, row["chunked"]) for row in runs):
+        steps = ", ".join(f"{one[f'{name}_seconds']:.3g}" for name in ("label", "merge", "write"))
+        block = row.get("block") or 64
+        lines.append(
+            f"| {row['side']}^3 | {(row['side'] // block) ** 3} of {block}^3 | "
+            f"{one['seconds']:.3g}: {steps} | {one['peak_mb']:.0f} MB | "
+            f"2 x {gigabytes(one, 'image_bytes')} | {gigabytes(one, 'faces_bytes')} | "
+            f"{gigabytes(one, 'labels_bytes')} | {one['labels']:,} |"
+        )
+    memory = known["memory"][0]
+    whole, chunked = memory["in memory"], memory["chunked"]
+    lines += [
+        "",
+        f"In memory, 1024^3 took {whole['seconds']:.3g} s with reading and writing "
+        f"({whole['label_seconds']:.3g} s of it for `label`) and {whole['peak_mb']:.0f} MB; in "
+        f"chunks {chunked['seconds']:.3g} s and {chunked['peak_mb']:.0f} MB.",
+        "",
+        "| 512^3 in 64 chunks, in memory | equilabel | dask-image | ratio |",
+        "| --- | --- | --- | --- |",
+    ]
+    for name in sorted(name for name in known if name.startswith("peer")):
+        row = known[name][0]
+        ours, peer = row["equilabel"], row["dask-image"]
+        taken = f"{peer['seconds']:.3g} s, {peer['peak_mb']:.0f} MB"
+        lines.append(
+            f"| Dask {peer['dask']} | {ours['seconds']:.3g} s, {ours['peak_mb']:.0f} MB | {taken} "
+            f"| {peer['seconds'] / ours['seconds']:.3g} |"
+        )
+    page = Path(__file__).parents[1] / "docs" / "scale.md"
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition("<!-- scale -->\n")
+    after = rest.partition("<!-- end -->")[2]
+    table = "\n".join(lines)
+    page.write_text(f"{before}<!-- scale -->\n{table}\n<!-- end -->{after}", encoding="utf-8")
+
+
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["growth", "memory", "large", "peer"])
+    parser.add_argument("what", choices=["growth", "memory", "large", "peer", "table"])
     parser.add_argument("--side", type=int, default=512)
     parser.add_argument("--chunk", type=int, help="side of the chunks of the image")
     parser.add_argument("--block", type=int, help="side of blocks; by default chosen")
     parser.add_argument("--image", help="a Zarr that is there already")
     parser.add_argument("--python", default=sys.executable, help="one that has dask-image")
+    parser.add_argument("--name", help="under which results are stored")
     options = parser.parse_args()
+    if options.what == "table":
+        write_tables()
+        return
     if options.what == "growth":
         options.block = options.block or 64
     with tempfile.TemporaryDirectory(prefix="equilabel-scale-") as folder:
-        keep(options.what, measure(options, Path(folder)))
+        keep(options.name or options.what, measure(options, Path(folder)))
 
 
 if __name__ == "__main__":
