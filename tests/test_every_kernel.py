@@ -6,6 +6,7 @@ plain Python, where coverage sees into them.
 
 import numpy as np
 import pytest
+from numba import config
 
 from equilabel import (
     METHODS,
@@ -30,18 +31,24 @@ from references import (
     expected_labels,
     label_periodic_graph,
     random_bonds,
-    skip_unknown_rank,
 )
 from strategies import noise
 
-SHAPES = [(70,), (5, 67), (4, 130), (3, 4, 66), (2, 3, 3, 5)]
+SHAPES = [(70,), (5, 67), (4, 130), (3, 4, 66), (2, 3, 3, 5)]  # words of 64 bits begin and end
+SMALL = [(70,), (5, 37), (3, 4, 18), (2, 3, 3, 5)]  # one pixel after the other: no words
 KINDS = {
     "background": lambda shape: np.zeros(shape, np.uint8),
     "foreground": lambda shape: np.ones(shape, np.uint8),
     "noise": lambda shape: noise(shape, "u1", 2, seed=1),
     "values": lambda shape: noise(shape, "u1", 3, seed=2),
 }
-INTENSITIES = ("u1", "u2", "i8", "f4", "f8")
+INTENSITIES = ("u1", "u2", "i8", "f4", "f8") if not config.DISABLE_JIT else ("u1", "i8", "f8")
+CASES = [
+    (method, shape)
+    for method in GRID_METHODS
+    for shape in (SHAPES if method == "runs" else SMALL)
+    if len(shape) in METHODS[method].ranks
+]
 
 
 @pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
@@ -62,17 +69,16 @@ def columns(rank, *, intensity):
 
 
 @pytest.mark.usefixtures("threads")
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("method", GRID_METHODS)
+@pytest.mark.parametrize(("method", "shape"), CASES, ids=str)
 def test_every_method_labels_every_kind_of_image(method, shape):
-    skip_unknown_rank(method, len(shape))
     for kind, make in KINDS.items():
         values = make(shape)
         image = values if kind == "values" else values.astype(bool)
         for connectivity in (1, len(shape)):
             expected = expected_labels(image, None, connectivity)
             asked = {"connectivity": connectivity, "method": method}
-            np.testing.assert_array_equal(label(image, **asked), expected)
+            if method == "runs":
+                np.testing.assert_array_equal(label(image, **asked), expected)
             out = np.full(shape, 9, np.int32)
             label(image, out=out, **asked)
             np.testing.assert_array_equal(out, expected)
