@@ -117,11 +117,19 @@ __global__ void compress(Index size, Id* parents)
     }
 }
 
+// `unite` at the end of long chains: called, as it is rare and would be compiled many times.
+template <typename Id>
+__device__ __noinline__ void unite_far(Id* parents, Id one, Id two)
+{
+    unite(parents, one, two);
+}
+
 // Give two vertices one root. Most have it already, a few hops away, or roots that few other threads are
 // at. Nothing is stored on the way: near the root of a large component all would store to the same entries.
 template <typename Id>
 __device__ inline void unite_near(Id* parents, Id one, Id two)
 {
+#pragma unroll 1
     for (int turn = 0; turn < TURNS; ++turn) {
         one = climb(parents, parents[one]);
         two = climb(parents, parents[two]);
@@ -132,7 +140,7 @@ __device__ inline void unite_near(Id* parents, Id one, Id two)
         one = seen;
         two = low;
     }
-    unite(parents, one, two);
+    unite_far(parents, one, two);
 }
 
 template <typename Offset, typename Node, typename Id>
