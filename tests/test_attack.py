@@ -64,7 +64,7 @@ def mortal(link):
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of memory are POSIX")
 def test_readers_that_die_or_hang_are_counted_as_lost(monkeypatch):
     monkeypatch.setattr(tiff, "MOST_SECONDS", 1)
-    counts = tiff.attack(2, 5, serve=mortal)
+    counts = tiff.attack(2, 7, serve=mortal)
     assert (counts.correct, counts.refused, counts.wrong) == (1, 0, 0)
     assert counts.lost == counts.submitted - 1 >= 2
     assert "judge(5000000001): no answer, exit code -9" in counts.notes

@@ -125,6 +125,14 @@ class Grid:
             return bits, None
         return bits, np.asarray(level, pixels.dtype).reshape(1).view(bits.dtype)[0]
 
+    @property
+    def bounded_values(self) -> tuple[Array, Any, bool]:
+        """Values, their background, which is 0 if there is none, and whether there is one."""
+        values, background = self.values
+        if background is None:
+            return values, values.dtype.type(0), False
+        return values, background, True
+
     @cached_property
     def half(self) -> tuple[Array, Array, Array]:
         """Shape, steps to earlier neighbors, and these as distances of flat indices.

@@ -22,6 +22,7 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.options import DefaultOptions
 from numba.core.serialize import dumps
+from numba.core.sigutils import normalize_signature
 
 from . import cache_folders
 
@@ -66,23 +67,39 @@ def inlined(function: Callable[..., Any]) -> Kernel:
 
 
 def _general(dispatcher: Kernel) -> Kernel:
-    """Compile a function once for all constants that others call it with.
+    """Compile a function once for all constants, and for arrays that may and may not be written.
 
     numba takes 0 and 1 for two types, and each of them for another than an integer that is not
-    known yet: the first calls of `label` would compile half of the functions two to four times.
+    known yet: the first calls of `label` would compile half of the functions two to four times. A
+    read-only image would have everything compiled again. No kernel writes to what it is given to
+    read; whether `out` may be written is checked before.
     """
     if config.DISABLE_JIT:
         return dispatcher
-    template = dispatcher.get_call_template
+    template, compile_types = dispatcher.get_call_template, dispatcher.compile
 
     def get_call_template(args: Any, kws: Any) -> Any:
-        return template(
-            tuple(types.unliteral(each) for each in args),
-            {name: types.unliteral(each) for name, each in kws.items()},
-        )
+        named = {name: _generalized(each) for name, each in kws.items()}
+        return template(tuple(map(_generalized, args)), named)
+
+    def compile_general(sig: Any) -> Any:
+        args, result = normalize_signature(sig)
+        known = tuple(map(_generalized, args))
+        if known == tuple(args) or result is not None:
+            return compile_types(sig)
+        entry = compile_types(known)
+        dispatcher._insert([each._code for each in args], entry, False)
+        return entry
 
     dispatcher.get_call_template = get_call_template
+    dispatcher.compile = compile_general
     return dispatcher
+
+
+def _generalized(kind: Any) -> Any:
+    """Return the type of an argument without its value, and of an array that may be written."""
+    kind = types.unliteral(kind)
+    return kind.copy(readonly=False) if isinstance(kind, types.Array) else kind
 
 
 class KernelCache(NullCache):  # type: ignore[misc]

@@ -16,18 +16,20 @@ if TYPE_CHECKING:
 
 def label_by_index(grid: Grid) -> NDArray[np.int64]:
     """Label every foreground element with its own flat index, background with -1."""
-    return np.asarray(label_elements(*grid.values))
+    return np.asarray(label_elements(*grid.bounded_values))
 
 
 @njit(nogil=True, cache=True)
-def label_elements(values, background):
+def label_elements(values, background, bounded):
     """Label every foreground element with its own flat index.
 
     Parameters
     ----------
     values : (N,) array of unsigned integers
-    background : scalar of the same type, or None
-        Value that gets label -1; None if no value does.
+    background : scalar of the same type
+        Value that gets label -1, if `bounded`.
+    bounded : bool
+        Whether there is one.
 
     Returns
     -------
@@ -35,5 +37,5 @@ def label_elements(values, background):
     """
     labels = np.empty(values.size, np.int64)
     for i in range(values.size):
-        labels[i] = i if background is None or values[i] != background else -1
+        labels[i] = -1 if bounded and values[i] == background else i
     return labels

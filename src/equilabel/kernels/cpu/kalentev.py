@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 def init_labels(grid: Grid) -> NDArray[np.int64]:
     """Label every foreground element with its own index (Listing 1)."""
-    values, background = grid.values
-    return np.asarray(label_elements(values, background, grid.padding.rows, grid.padding.size))
+    return np.asarray(label_elements(*grid.bounded_values, grid.padding.rows, grid.padding.size))
 
 
 def scan(grid: Grid, labels: NDArray[np.int64]) -> bool:
@@ -67,15 +66,17 @@ def crop(grid: Grid, labels: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @njit(nogil=True, cache=True)
-def label_elements(values, background, rows, size):
+def label_elements(values, background, bounded, rows, size):
     """Label every foreground element with its own index (Listing 1).
 
     Parameters
     ----------
     values : (N,) array of unsigned integers
         The image, row after row.
-    background : scalar of the same type, or None
-        Value that gets label 0; None if no value does.
+    background : scalar of the same type
+        Value that gets label 0, if `bounded`.
+    bounded : bool
+        Whether there is one.
     rows : (R,) array of int64
         ``rows[r]`` is the padded index of element ``r * N / R``; none is 0. Not checked.
     size : int
@@ -90,7 +91,7 @@ def label_elements(values, background, rows, size):
     for row in range(rows.size):
         for column in range(width):
             position = rows[row] + column
-            foreground = background is None or values[row * width + column] != background
+            foreground = not bounded or values[row * width + column] != background
             labels[position] = position if foreground else 0
     return labels
 

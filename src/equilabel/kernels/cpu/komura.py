@@ -30,7 +30,7 @@ def initialize(domain: Grid | Bonds | Graph) -> NDArray[np.int64]:
         return np.asarray(komura_bonds.label_sites(domain.open.reshape(-1), *domain.arrays))
     if domain.kind == "graph":
         return komura_graph.initialize(domain)
-    return np.asarray(label_elements(*domain.values, *domain.half))
+    return np.asarray(label_elements(*domain.bounded_values, *domain.half))
 
 
 def analyze(labels: NDArray[np.int64]) -> None:
@@ -52,15 +52,17 @@ def reduce_labels(domain: Grid | Bonds | Graph, labels: NDArray[np.int64]) -> No
 
 
 @njit(nogil=True, cache=True)
-def label_elements(values, background, shape, steps, offsets):
+def label_elements(values, background, bounded, shape, steps, offsets):
     """Label every foreground element with its lowest neighbor, or itself.
 
     Parameters
     ----------
     values : (N,) array of unsigned integers
         The image, flat in C order.
-    background : scalar of the same type, or None
-        Value that gets label -1; None if no value does.
+    background : scalar of the same type
+        Value that gets label -1, if `bounded`.
+    bounded : bool
+        Whether there is one.
     shape : (ndim,) array of int64
         Shape of the image.
     steps : (K, ndim) array of int64
@@ -80,7 +82,7 @@ def label_elements(values, background, shape, steps, offsets):
         for column in range(width):
             i = start + column
             labels[i] = i
-            if background is not None and values[i] == background:
+            if bounded and values[i] == background:
                 labels[i] = -1
                 continue
             for k in range(offsets.size):

@@ -22,9 +22,9 @@ def connect(domain: Grid | Bonds) -> Lattice:
         known = (1 << len(domain.steps)) - 1
         links = (domain.open.reshape(-1) & domain.open.dtype.type(known)).astype(np.uint16)
         return describe(domain, links | np.uint16(FOREGROUND))
-    values, background = domain.values
+    values, background, bounded = domain.bounded_values
     lattice = describe(domain, np.empty(values.size, np.uint16))
-    link_pixels(values, background, lattice.shape, lattice.steps, lattice.links)
+    link_pixels(values, background, bounded, lattice.shape, lattice.steps, lattice.links)
     return lattice
 
 
@@ -32,15 +32,17 @@ def connect(domain: Grid | Bonds) -> Lattice:
 
 
 @njit(nogil=True, cache=True)
-def link_pixels(values, background, shape, steps, links):
+def link_pixels(values, background, bounded, shape, steps, links):
     """Set the bits of neighbors of equal value.
 
     Parameters
     ----------
     values : (N,) array of unsigned integers
         The image, flat in C order.
-    background : scalar of the same type, or None
-        Value that is not foreground; None if all values are.
+    background : scalar of the same type
+        Value that is not foreground, if `bounded`.
+    bounded : bool
+        Whether there is one.
     shape, steps
         As in `Lattice`. Not checked.
     links : (N,) array of uint16
@@ -50,7 +52,7 @@ def link_pixels(values, background, shape, steps, links):
     periodic = np.zeros(4, np.bool_)
     for i in range(values.size):
         bits = 0
-        if background is None or values[i] != background:
+        if not bounded or values[i] != background:
             bits = FOREGROUND
             for k in range(len(steps)):
                 j = neighbor(shape, periodic, steps, k, 1, site)
