@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and links")
 
 
-def label_here(jobs, options, provenance, *, count, limit, stop, begin):
+def label_here(jobs, options, provenance, *, count, limit, stop, begin, tell):
     """Stand in for `workers.label_all` without its processes, which start slowly."""
     complaint = trial.check(options)
     if complaint:

@@ -57,6 +57,8 @@ def test_compiled_code_that_cannot_be_kept_is_told_once_and_for_no_image(here, c
     )
     for name in "ab":
         tiff(f"{name}.tif")
+    assert main(["label", "a.tif", "--out", "one"]) == 0
+    assert capsys.readouterr().out.count("annot be kept") == 1
     assert main(["batch", "a.tif", "b.tif", "--out", "out"]) == 0
     said = capsys.readouterr()
     assert (said.out + said.err).count("cannot be kept") == 1

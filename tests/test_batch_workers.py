@@ -55,7 +55,9 @@ def label_with(tmp_path, *paths, count=1, limit=None, options=None, stop=lambda:
     options = options or Options()
     made_with = provenance(Options())
     found = workers.label_all(
-        jobs, options, made_with, count=count, limit=limit, stop=stop, begin=lambda: None
+        *(jobs, options, made_with),
+        **{"count": count, "limit": limit, "stop": stop, "tell": print},
+        begin=lambda: None,
     )
     return {job.number: answer for job, answer in found}
 

@@ -90,15 +90,19 @@ def test_a_viewer_closed_while_running_ends_the_run(own_viewer, qtbot, form, hel
     QApplication.processEvents()
 
 
-def test_a_form_closed_while_running_gives_its_labels_all_the_same(own_viewer, qtbot, form, held):
+def test_closing_the_dock_cancels_its_run(own_viewer, qtbot, form, held):
     reached, release = held
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
-    own_viewer.window.remove_dock_widget("all")
-    with qtbot.waitSignal(form.bar.done, timeout=LONG):
-        release.set()
-    assert own_viewer.layers["nuclei objects"].data.any()
+    worker = form.bar.task._worker
+    [dock] = own_viewer.window._wrapped_dock_widgets.values()
+    dock.title.close_button.click()
+    assert not form.bar.task.running
     assert not progress._all_instances
+    release.set()
+    qtbot.waitUntil(lambda: not worker.is_running, timeout=LONG)
+    QApplication.processEvents()
+    assert [layer.name for layer in own_viewer.layers] == ["nuclei"]
     form.hide()
     form.setParent(own_viewer.window._qt_window)  # goes with the viewer
 

@@ -1,5 +1,6 @@
 """Runs under way: progress, cancel, what vanishes meanwhile, and that the viewer stays alive."""
 
+import os
 import time
 
 import numpy as np
@@ -7,11 +8,13 @@ import pytest
 from napari.utils import progress
 from qtpy.QtWidgets import QApplication
 
+from equilabel.kernels.cpu import cache_folders, caching
 from equilabel.samples import nuclei_2d
 from equilabel.widget.forms import segment as segment_form
-from gui import LONG, MEASURE, hold_runs, open_form, run, settle
+from gui import LONG, MEASURE, SEGMENT, hold_runs, open_form, run, settle
 
 pytestmark = pytest.mark.gui
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def test_progress_is_shown_in_the_form_and_by_napari(viewer, qtbot, form, held):
     qtbot.waitUntil(lambda: len(progress._all_instances) == 1)
     [bar] = progress._all_instances
     assert "nuclei" in bar.desc
-    assert bar.total == 6
+    assert bar.total == len(segment_form.STEPS)
     steps = []
     form.bar.task.stepped.connect(lambda words, _: steps.append(words))
     with qtbot.waitSignal(form.bar.done, timeout=LONG):
@@ -162,6 +165,45 @@ def test_any_other_failure_is_one_sentence(viewer, qtbot, form, notes, monkeypat
     assert "KeyError: 'surprise'. Please report it" in notes()[-1]
     monkeypatch.undo()
     assert run(form, qtbot) in viewer.layers
+
+
+def test_compiling_is_said_while_a_run_waits_for_it_and_not_when_it_is_kept(
+    viewer, qtbot, form, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(cache_folders, "folders", lambda: [tmp_path])
+
+    def double(x):
+        return 2 * x
+
+    double.__module__ = "equilabel.kernels.cpu.trial"
+
+    def work(tell):
+        tell("label")
+        return caching.njit(nogil=True, cache=True)(double)(21)  # as a new process has it
+
+    said = []
+    form.bar.show_message = said.append
+    form.bar.done.disconnect()
+    for _ in range(2):
+        with qtbot.waitSignal(form.bar.ended, timeout=LONG):
+            form.bar.begin("x", work, ("label",))
+        said.append("end")
+    words = ["Compiling, first time only: 1 function ...", "Labeling ..."] if COMPILED else []
+    first, second = said[: said.index("end")], said[said.index("end") + 1 :]
+    assert first[: 1 + len(words)] == ["Labeling ...", *words]
+    assert not any("ompiling" in each for each in second)
+
+
+def test_a_cache_that_cannot_be_written_is_said_once(viewer, qtbot, notes, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(cache_folders, "folders", lambda: [tmp_path / "file/below"])
+    viewer.add_image(np.eye(32))
+    for name in (SEGMENT, MEASURE, SEGMENT):
+        form = open_form(viewer, qtbot, name)
+        qtbot.waitUntil(lambda form=form: not form._warm_up.waiting, timeout=LONG)
+        viewer.add_labels(np.eye(32, dtype="u1"))
+    [said] = [note for note in notes() if "NUMBA_CACHE_DIR" in note]
+    assert said.startswith("the folder for compiled code must be writable")
 
 
 # ---------------------------------------------------------------- bad input

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 ENVIRONMENT = "EQUILABEL_NUM_THREADS"
-_limits = local()  # of the threads that may be used, for each thread
+_limits = local()  # of the threads that may be used, for each thread; and its `check`
 WEIGHT = 2**20  # pixels below which a thread is not worth waking
 
 
@@ -37,6 +37,38 @@ def limited(most: int) -> Iterator[None]:
         yield
     finally:
         _limits.most = before
+
+
+@contextmanager
+def interruptible(check: Callable[[], None]) -> Iterator[None]:
+    """Call a function before each piece of work that the calling thread begins in the block.
+
+    Parameters
+    ----------
+    check : callable
+        What it raises ends the work. Helpers of the thread call it, too, each before its pieces.
+
+    Examples
+    --------
+    >>> with limited(1), interruptible(lambda: print("checked")):
+    ...     each(abs, [(-1,), (-2,)])
+    checked
+    checked
+    [1, 2]
+    """
+    before = getattr(_limits, "check", None)
+    _limits.check = check
+    try:
+        yield
+    finally:
+        _limits.check = before
+
+
+def check() -> None:
+    """Call what `interruptible` was given, if the calling thread works in such a block."""
+    wanted: Callable[[], None] | None = getattr(_limits, "check", None)
+    if wanted is not None:
+        wanted()
 
 
 def available() -> int:
@@ -86,16 +118,23 @@ def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[A
     on a busy machine this costs no more than doing it alone.
     """
     helpers = min(available(), len(tasks)) - 1 if len(tasks) > 1 else 0
-    if helpers < 1:
+    wanted: Callable[[], None] | None = getattr(_limits, "check", None)
+    if helpers < 1 and wanted is None:
         return [kernel(*task) for task in tasks]
     results: list[Any] = [None] * len(tasks)
     queue = iter(range(len(tasks)))
 
     def work() -> None:
         for place in queue:
+            if wanted is not None:
+                wanted()
             results[place] = kernel(*tasks[place])
 
-    started = [_pool(helpers).submit(work) for _ in range(helpers)]
+    def help_() -> None:
+        with interruptible(wanted or _nothing):
+            work()
+
+    started = [_pool(helpers).submit(help_) for _ in range(helpers)]
     try:
         work()
     finally:
@@ -103,6 +142,10 @@ def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[A
             if not helper.cancel():
                 helper.result()
     return results
+
+
+def _nothing() -> None:
+    """Check nothing."""
 
 
 @cache

@@ -12,7 +12,7 @@ import equilabel
 
 from .names import printable
 from .records import RUN, SUMMARY
-from .streams import Steady, say
+from .streams import Steady, fleeting, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,8 +85,13 @@ class Lines:
             for note in record.notes:
                 say(f"      note: {note}")
 
+    def tell(self, words: str) -> None:
+        """Show what makes it slow, on a terminal."""
+        fleeting(words)
+
     def end(self) -> None:
         """Print nothing more."""
+        fleeting("")
 
 
 class Bar:
@@ -105,12 +110,21 @@ class Bar:
             progress.TimeRemainingColumn(),
             console=Console(highlight=False, file=cast("TextIO", Steady())),
         )
-        self.total, self.told = total, set[str]()
+        self.total, self.told, self.begun = total, set[str](), False
         self.task = self.bar.add_task("starting", total=total)
 
     def begin(self) -> None:
         """Draw the bar."""
+        fleeting("")
+        self.begun = True
         self.bar.start()
+
+    def tell(self, words: str) -> None:
+        """Show what makes it slow: beside the bar, or before it is drawn."""
+        if self.begun:
+            self.bar.update(self.task, description=words or "labeling")
+        else:
+            fleeting(words)
 
     def show(self, record: Record) -> None:
         """Advance the bar by an image."""
@@ -127,6 +141,7 @@ class Bar:
 
     def end(self) -> None:
         """Leave the bar as it is."""
+        fleeting("")
         self.bar.stop()
 
 
@@ -184,6 +199,11 @@ def say_notes(records: Sequence[Record]) -> None:
         say(f"  note      {note} ({images(count)})")
     if len(notes) > MOST_NOTES:
         say(f"  notes     {len(notes) - MOST_NOTES} more are in the summary")
+    say_machine()
+
+
+def say_machine() -> None:
+    """Print the notes on the machine."""
     for report in equilabel.devices():
         if report.note:
             say(f"  note      {report.note}")

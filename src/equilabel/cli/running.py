@@ -98,6 +98,7 @@ class Run:
                     limit=limit,
                     stop=lambda: bool(heard),
                     begin=partial(self.begin, shown),
+                    tell=shown.tell,
                 )
                 try:
                     for job, record in work:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from equilabel import compiling
 from equilabel.storage.files import flush_folder
 
 from .errors import explain
@@ -17,10 +18,10 @@ from .inputs import FILE, FOLDER, NOTHING, kind_of
 from .names import expanded, printable, quoted, stem
 from .one import Job, label_one
 from .options import RefusedError
-from .progress import describe
+from .progress import describe, say_machine
 from .provenance import provenance
 from .stacks import name_of, refuse_among
-from .streams import complain, say
+from .streams import complain, fleeting, say
 from .trial import check
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def run(word: str, out: Path, options: Options, *, overwrite: bool = False) -> i
         raise RefusedError(message) from error
     try:
         job = Job(0, path, name, place / "results", out)
-        record = label_one(job, options, provenance(options))
+        with compiling.listening(_tell):
+            record = label_one(job, options, provenance(options))
         if record.status == "failed":
             return _fail(record.error, path, options)
         for final in finals.values():
@@ -91,9 +93,14 @@ def run(word: str, out: Path, options: Options, *, overwrite: bool = False) -> i
     say(describe(record))
     for note in record.notes:
         say(f"  note      {note}")
+    say_machine()
     for kind, final in finals.items():
         say(f"  {WORDS[kind]:9} {printable(final)}")
     return 0
+
+
+def _tell(number: int, busy: bool) -> None:
+    fleeting(compiling.describe(number) if busy else "")
 
 
 def _file(word: str, options: Options) -> Path:

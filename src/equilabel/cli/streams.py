@@ -34,6 +34,7 @@ def open_standard() -> None:
 
 def say(text: str) -> None:
     """Print a line; if that fails, the run continues."""
+    fleeting("")
     try:
         print(text, flush=True)
     except (OSError, ValueError) as error:
@@ -42,8 +43,31 @@ def say(text: str) -> None:
 
 def complain(text: str) -> None:
     """Print a line to standard error; nothing happens if that fails."""
+    fleeting("")
     try:
         print(f"equilabel: {text}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        silence("stderr")
+
+
+_shown = ""  # by `fleeting`
+
+
+def fleeting(text: str) -> None:
+    """Show a line on standard error that the next one replaces, if that is a terminal.
+
+    Parameters
+    ----------
+    text : str
+        Empty to remove the line.
+    """
+    global _shown
+    if text == _shown or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        return
+    try:
+        sys.stderr.write("\r" + text.ljust(len(_shown)) + ("" if text else "\r"))
+        sys.stderr.flush()
+        _shown = text
     except (OSError, ValueError):
         silence("stderr")
 

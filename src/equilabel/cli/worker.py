@@ -9,9 +9,11 @@ import signal
 import warnings
 from contextlib import suppress
 from multiprocessing import get_context, parent_process, resource_tracker
-from threading import Thread
+from threading import Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING
+
+from equilabel import compiling
 
 from . import signals
 from .errors import MEMORY
@@ -30,6 +32,12 @@ THREADS = "EQUILABEL_NUM_THREADS"
 TIME = "time limit"  # how an attempt ended
 START = 900.0  # seconds to start in, compiling included; later is never
 NO_MEMORY, BROKEN = 70, 71  # exit codes of ours
+
+
+class News(str):
+    """What a worker does meanwhile, in words; empty if it is nothing worth a word."""
+
+    __slots__ = ()
 
 
 class Worker:
@@ -83,7 +91,7 @@ class Worker:
             self.process.kill()
 
     def answer(self) -> Record | str | None:
-        """Receive a record, or the error message about the options; None if the process died."""
+        """Receive a record, news, or what is wrong with the options; None if the process died."""
         try:
             answer: Record | str = self.connection.recv()
         except (EOFError, OSError):
@@ -152,10 +160,20 @@ def serve(connection: Connection, options: Options, provenance: Provenance, thre
     Thread(target=_follow, daemon=True).start()
     os.environ.setdefault(THREADS, str(threads))
     logging.getLogger("tifffile").addHandler(logging.NullHandler())  # what matters is raised
+    turn = Lock()
+
+    def send(answer: object) -> None:
+        with turn:
+            connection.send(answer)
+
+    def tell(number: int, busy: bool) -> None:
+        send(News(compiling.describe(number) if busy else ""))
+
     try:
-        connection.send(check(options))
-        while True:
-            connection.send(label_one(connection.recv(), options, provenance))
+        with compiling.listening(tell):
+            send(check(options))
+            while True:
+                send(label_one(connection.recv(), options, provenance))
     except (EOFError, BrokenPipeError, ConnectionError):
         return  # the parent has no more to ask
     except MemoryError:

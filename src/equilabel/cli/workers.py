@@ -22,7 +22,7 @@ from .names import printable
 from .one import Job
 from .options import RefusedError
 from .records import Record
-from .worker import TIME, Worker
+from .worker import TIME, News, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -45,6 +45,7 @@ def label_all(
     limit: float | None,
     stop: Callable[[], bool],
     begin: Callable[[], None],
+    tell: Callable[[str], None],
 ) -> Generator[tuple[Job, Record]]:
     """Label images in `count` processes, yielding each as it is finished.
 
@@ -62,13 +63,15 @@ def label_all(
         Asked several times a second; once true, work under way is dropped.
     begin : callable
         Called once, when the options have passed their trial and the first image is begun.
+    tell : callable
+        Called with what a worker does that makes it slow, and with "" when it does it no more.
 
     Raises
     ------
     RefusedError
         If the options cannot be used for any image, or no worker can be started.
     """
-    pool = _Pool(jobs, options, provenance, count, limit, begin)
+    pool = _Pool(jobs, options, provenance, count, limit, begin, tell)
     try:
         while pool.pending() and not stop():
             pool.start_workers()
@@ -88,10 +91,11 @@ class _Pool:
         count: int,
         limit: float | None,
         begin: Callable[[], None],
+        tell: Callable[[str], None],
     ) -> None:
         self.waiting, self.again = deque(jobs), deque[Job]()
         self.options, self.provenance, self.limit = options, provenance, limit
-        self.begin = begin
+        self.begin, self.tell = begin, tell
         self.most = min(count, len(jobs))
         self.workers: list[Worker] = []
         self.approved = False  # whether the options have been tried
@@ -142,6 +146,9 @@ class _Pool:
             worker.watch(self.limit)
         for worker in [one for one in self.workers if one.connection in ready]:
             job, answer = worker.job, worker.answer()
+            if isinstance(answer, News):
+                self.tell(answer)
+                continue
             if job is None:
                 self.start(worker, answer)
                 continue

@@ -24,7 +24,7 @@ from numba.core.options import DefaultOptions
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
-from . import cache_folders
+from . import cache_folders, compile_events  # noqa: F401 - hears what is compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -86,6 +86,10 @@ class LivePreview(QObject):
         self._fields.show_preview.value = False
         self._outline.remove()
 
+    def cancel(self) -> None:
+        """Drop the histogram that is still to come."""
+        self._histogram.cancel()
+
     @guarded
     def update_histogram(self) -> None:
         """Compute the histogram and the threshold in a thread."""

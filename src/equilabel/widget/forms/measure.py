@@ -12,9 +12,11 @@ from equilabel.widget.logic.measurement import measure_source
 from equilabel.widget.logic.sources import COLORS, Source
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.logic.summary import count_objects
-from equilabel.widget.viewer.events import connect_layers, while_alive
+from equilabel.widget.logic.warming import warm_up_measuring
+from equilabel.widget.viewer.events import connect_layers, is_removal, while_alive
 from equilabel.widget.viewer.layers import images, labels, show_measurements
-from equilabel.widget.viewer.notifications import guarded, warn
+from equilabel.widget.viewer.notifications import guarded, warn, warn_once
+from equilabel.widget.viewer.tasks import LatestResult
 
 from .axes import AxesField
 from .layout import column, fold
@@ -24,7 +26,7 @@ from .statistics import StatisticsField
 
 if TYPE_CHECKING:
     from equilabel.widget.logic.outcome import Outcome
-    from equilabel.widget.napari_types import Layer, Viewer
+    from equilabel.widget.napari_types import Event, Layer, Viewer
 
 
 class MeasureForm(QWidget):
@@ -54,6 +56,9 @@ class MeasureForm(QWidget):
         self.bar.wanted.connect(self._run)
         self.bar.done.connect(self._show_outcome)
         connect_layers(napari_viewer, self.refresh_layers)
+        self._warm_up = LatestResult(self)
+        self._warm_up.returned.connect(warn_once)
+        self._warm: Any = None  # the kind of layer that it is for
         self.refresh_layers()
 
     def _make_fields(self) -> None:
@@ -134,6 +139,26 @@ class MeasureForm(QWidget):
         spacing, _ = Source.of(self._layer).spacing(self.axes.roles)
         stacked = "time" in self.axes.roles
         self.statistics.offer(offered(spacing, stacked=stacked, image=image is not None))
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Compile what the first run on labels of this kind needs, in the background."""
+        labels, roles = Source.of(self._layer), self.axes.roles
+        image = None if self.image.value is None else Source.of(self.image.value)
+        if image is not None and len(image.shape) != len(labels.shape):
+            return
+        kind = (labels.data.dtype, image and (image.data.dtype, image.rgb), roles)
+        if kind != self._warm:
+            self._warm = kind
+            names = self.statistics.names
+            self._warm_up.submit(lambda: warm_up_measuring(labels, image, roles, names))
+
+    def changeEvent(self, event: Event) -> None:
+        """End all work once the dock is closed: napari takes the form out of it."""
+        if is_removal(self, event):
+            self.bar.cancel()
+            self._warm_up.cancel()
+        super().changeEvent(event)
 
     @guarded
     def _run(self) -> None:

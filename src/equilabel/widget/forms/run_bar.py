@@ -42,6 +42,7 @@ class RunBar(QWidget):
         super().__init__(parent)
         self.result: Any = None
         self.task: Task | None = None
+        self._words = ""  # for the step under way
         self.run_button = QPushButton(title)
         self.run_button.setStyleSheet("font-weight: bold; padding: 7px;")
         self.cancel_button = QPushButton("Cancel")
@@ -72,6 +73,7 @@ class RunBar(QWidget):
         task = Task(title, work, steps, self)
         self.task = task
         task.stepped.connect(self._step)
+        task.compiling.connect(self._compile)
         task.done.connect(self._finish)
         task.failed.connect(self._fail)
         task.cancelled.connect(self._stop)
@@ -93,7 +95,12 @@ class RunBar(QWidget):
 
     def _step(self, text: str, count: int) -> None:
         self.progress.setValue(count)
-        self.show_message(f"{text[0].upper()}{text[1:]} ...")
+        self._words = f"{text[0].upper()}{text[1:]} ..."
+        self.show_message(self._words)
+
+    def _compile(self, text: str) -> None:
+        """Say that functions are being compiled, and afterwards the step again."""
+        self.show_message(f"{text[0].upper()}{text[1:]} ..." if text else self._words)
 
     def _finish(self, result: Any) -> None:
         self._switch(running=False)

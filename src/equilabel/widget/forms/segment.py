@@ -8,11 +8,12 @@ from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.scripts import batch_command, python_line
-from equilabel.widget.logic.segmentation import segment_source, warm_up
+from equilabel.widget.logic.segmentation import segment_source
 from equilabel.widget.logic.sources import Source
-from equilabel.widget.viewer.events import connect_layers, while_alive
+from equilabel.widget.logic.warming import warm_up_segmenting
+from equilabel.widget.viewer.events import connect_layers, is_removal, while_alive
 from equilabel.widget.viewer.layers import find_result, images, labels, show_labels
-from equilabel.widget.viewer.notifications import guarded, inform, warn
+from equilabel.widget.viewer.notifications import guarded, inform, warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult
 
 from .layout import scrolled, vertical
@@ -67,9 +68,11 @@ class SegmentForm(QWidget):
         self.bar.wanted.connect(self._run)
         self.bar.done.connect(self._show_outcome)
         connect_layers(napari_viewer, self.refresh_layers)
-        self.refresh_layers()
         self._warm_up = LatestResult(self)
-        self._warm_up.submit(warm_up)
+        self._warm_up.returned.connect(warn_once)
+        self._warm: Any = None  # the kind of layer that it is for
+        self.refresh_layers()
+        self._prepare()
 
     # ------------------------------------------------------------ the image
 
@@ -92,6 +95,19 @@ class SegmentForm(QWidget):
             self._source = Source.of(self._layer)
         self.preview.set_layer(self._layer, self._source)
         self.fields.show_source(self._source)
+        if self._layer is not None:
+            self._prepare()
+
+    @guarded
+    def _prepare(self) -> None:
+        """Compile what the first run on an image of this kind needs, in the background."""
+        source = self._source
+        kind = None if source is None else (source.data.dtype, source.rgb, self.fields.axes.roles)
+        if kind == self._warm or (source is not None and check_roles(self.fields.axes.roles)):
+            return
+        self._warm = kind
+        choices = self.choices()
+        self._warm_up.submit(lambda: warm_up_segmenting(source, choices))
 
     @guarded
     def _update_pixels(self) -> None:
@@ -114,6 +130,14 @@ class SegmentForm(QWidget):
         """Hide the preview with the form."""
         self.preview.hide()
         super().hideEvent(event)
+
+    def changeEvent(self, event: Event) -> None:
+        """End all work once the dock is closed: napari takes the form out of it."""
+        if is_removal(self, event):
+            self.bar.cancel()
+            self._warm_up.cancel()
+            self.preview.cancel()
+        super().changeEvent(event)
 
     # ---------------------------------------------------------------- a run
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import equilabel
 
 from .features import as_features, whole
@@ -111,10 +109,3 @@ def explain_no_objects(name: str, histogram: Histogram) -> str:
         "image must have objects beyond the threshold that are not dropped; got none in "
         f"{name!r}. Move the threshold, lower the minimum size, or keep objects at the border."
     )
-
-
-def warm_up() -> None:
-    """Segment a tiny image, so that libraries and kernels are loaded before the first run."""
-    square = np.zeros((16, 16), np.uint8)
-    square[4:8, 4:8] = 9
-    equilabel.segment(square, sigma=1.0, fill_holes=True)

@@ -6,11 +6,12 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from qtpy.compat import isalive
+from qtpy.QtCore import QEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from equilabel.widget.napari_types import Viewer
+    from equilabel.widget.napari_types import Event, Viewer
 
 
 def connect_layers(viewer: Viewer, changed: Callable[..., Any]) -> None:
@@ -21,6 +22,11 @@ def connect_layers(viewer: Viewer, changed: Callable[..., Any]) -> None:
     events = viewer.layers.events
     for event in (events.inserted, events.removed, events.reordered, events.renamed):
         event.connect(changed)
+
+
+def is_removal(form: Any, event: Event) -> bool:
+    """Return whether an event says that a form was taken out of its dock, which is closed."""
+    return event.type() == QEvent.Type.ParentChange and form.parent() is None
 
 
 def while_alive(method: Callable[..., None]) -> Callable[..., None]:

@@ -12,6 +12,8 @@ from equilabel.widget.logic.messages import explain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_shown: set[str] = set()
+
 
 def inform(sentence: str) -> None:
     """Show a hint."""
@@ -21,6 +23,13 @@ def inform(sentence: str) -> None:
 def warn(sentence: str) -> None:
     """Show a warning: what is wrong, and what would help."""
     show_warning(sentence)
+
+
+def warn_once(sentence: str) -> None:
+    """Show a warning, unless it is empty or was shown by this process before."""
+    if sentence and sentence not in _shown:
+        _shown.add(sentence)
+        warn(sentence)
 
 
 def guarded(slot: Callable[..., Any]) -> Callable[..., None]:

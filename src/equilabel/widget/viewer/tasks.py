@@ -10,6 +10,8 @@ from napari.qt.threading import create_worker
 from napari.utils import progress
 from qtpy.QtCore import QObject, QTimer, Signal
 
+from equilabel import compiling
+from equilabel.threads import interruptible
 from equilabel.widget.logic.messages import CancelledError, explain
 
 if TYPE_CHECKING:
@@ -32,9 +34,10 @@ WORDS = {
 
 
 class _Steps(QObject):
-    """Emits the steps of a task from its thread, for as long as the thread runs."""
+    """Emits what a task does from its thread, for as long as the thread runs."""
 
     begun = Signal(str)
+    compiling = Signal(str)
 
 
 class Task(QObject):
@@ -49,12 +52,14 @@ class Task(QObject):
     steps : sequence of str
         Names of the steps expected, in order.
     parent : QObject, optional
-        The task is deleted with it; the thread then ends at its next step.
+        The task is deleted with it; the thread then ends at its next piece of work.
 
     Attributes
     ----------
     stepped : Signal(str, int)
         A step begins: its description, and the number of steps before it.
+    compiling : Signal(str)
+        Functions are being compiled: a description; empty when they are not any more.
     done : Signal(object)
         The result of the work.
     failed : Signal(str)
@@ -64,6 +69,7 @@ class Task(QObject):
     """
 
     stepped = Signal(str, int)
+    compiling = Signal(str)
     done = Signal(object)
     failed = Signal(str)
     cancelled = Signal()
@@ -82,16 +88,24 @@ class Task(QObject):
         self._stop = stop = Event()
         self._reporter = reporter = _Steps()
         reporter.begun.connect(self._step)
+        reporter.compiling.connect(self._compile)
+
+        def check() -> None:
+            if stop.is_set() or self._worker.abort_requested:
+                raise CancelledError
+
+        def report(step: str) -> None:
+            check()
+            reporter.begun.emit(step)
+
+        def tell(number: int, busy: bool) -> None:
+            reporter.compiling.emit(compiling.describe(number) if busy else "")
 
         def attempt() -> tuple[str, Any]:
-            def report(step: str) -> None:
-                if stop.is_set() or self._worker.abort_requested:
-                    raise CancelledError
-                reporter.begun.emit(step)
-
             warnings.filterwarnings("ignore", module="skimage")  # on objects too small to measure
             try:
-                return "done", work(report)
+                with compiling.listening(tell), interruptible(check):
+                    return "done", work(report)
             except CancelledError:
                 return "cancelled", None
             except Exception as error:  # whatever it is
@@ -111,7 +125,7 @@ class Task(QObject):
         self._worker.start()
 
     def cancel(self) -> None:
-        """Cancel the task at once; the thread ends at its next step."""
+        """Cancel the task at once; the thread ends at its next piece of work."""
         if self.running:
             self._stop.set()
             self._close()
@@ -146,6 +160,10 @@ class Task(QObject):
         self._state = words, count
         self.stepped.emit(words, count)
         self._move_bar()
+
+    def _compile(self, words: str) -> None:
+        if self.running:
+            self.compiling.emit(words)
 
     def _end(self, outcome: tuple[str, Any]) -> None:
         if not self.running:
@@ -185,17 +203,24 @@ class LatestResult(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._number = 0
+        self._stop = Event()
         self.waiting = False
 
     def submit(self, work: Callable[[], Any]) -> None:
         """Run a function in a thread; results of earlier ones are dropped."""
-        self._number += 1
+        self.cancel()
+        self._stop = stop = Event()
         self.waiting = True
         number = self._number
 
+        def check() -> None:
+            if stop.is_set() or worker.abort_requested:
+                raise CancelledError
+
         def attempt() -> tuple[int, bool, Any]:
             try:
-                return number, True, work()
+                with interruptible(check):
+                    return number, True, work()
             except Exception as error:  # whatever it is
                 return number, False, explain(error)
 
@@ -205,7 +230,8 @@ class LatestResult(QObject):
         worker.start()
 
     def cancel(self) -> None:
-        """Drop the result that is still to come."""
+        """Drop the result that is still to come; its thread ends at its next piece of work."""
+        self._stop.set()
         self._number += 1
         self.waiting = False
 
