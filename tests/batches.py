@@ -63,7 +63,7 @@ def names(folder="out"):
 
 def results(*stems):
     endings = ("_labels.tif", "_overlay.png", "_table.csv")
-    of_run = ["objects.csv", "run.json", "summary.csv"]
+    of_run = ["objects.csv", "report.html", "run.json", "summary.csv"]
     return sorted([*(s + e for s in stems for e in endings), *of_run])
 
 

@@ -36,7 +36,7 @@ def test_earlier_results_are_never_overwritten_unasked(here, capsys):
     assert names() == results("a")
 
 
-@pytest.mark.parametrize("name", ["summary.csv", "run.json"])
+@pytest.mark.parametrize("name", ["summary.csv", "run.json", "report.html"])
 def test_earlier_records_are_never_overwritten_unasked(here, capsys, name):
     tiff("a.tif")
     Path("out").mkdir()
@@ -220,10 +220,10 @@ def test_a_result_that_cannot_have_its_name_costs_its_row(here):
     Path("out/a_table.csv").mkdir(parents=True)
     assert main(["batch", "a.tif", "--out", "out", "--overwrite"]) == 1
     assert "Is a directory" in summary()["a.tif"]["error"]
-    assert names() == ["run.json", "summary.csv"]
+    assert names() == ["report.html", "run.json", "summary.csv"]
 
 
-@pytest.mark.parametrize("name", ["summary.csv", "run.json"])
+@pytest.mark.parametrize("name", ["summary.csv", "run.json", "report.html"])
 def test_records_that_cannot_have_their_name_are_refused_before_work(here, capsys, name):
     tiff("a.tif")
     Path("out", name).mkdir(parents=True)

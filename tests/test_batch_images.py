@@ -36,7 +36,7 @@ def test_a_failure_while_writing_leaves_nothing_of_the_image(here, monkeypatch):
     monkeypatch.setattr("equilabel.storage.tiff.write_labels", fail)
     assert main(["batch", "a.tif", "--out", "out"]) == 1
     assert "must have room" in summary()["a.tif"]["error"]
-    assert names() == ["run.json", "summary.csv"]
+    assert names() == ["report.html", "run.json", "summary.csv"]
 
 
 def test_a_failure_gives_its_room_back_at_once(here, monkeypatch):
@@ -129,7 +129,7 @@ def test_names_no_terminal_can_show_are_escaped(here, capsys):
     assert main(["batch", "in", "--out", "out"]) == 0
     assert "in/\\udcff\\n[red]=1+1.tif: 2 objects" in capsys.readouterr().out
     assert record()["files"][0]["name"] == "\\udcff\\n[red]=1+1"
-    assert len(names()) == 6
+    assert len(names()) == 7
 
 
 def test_a_terminal_that_knows_only_ascii_ends_no_run(here, monkeypatch):

@@ -15,21 +15,20 @@ from equilabel.kernels.cpu.caching import CacheWarning
 
 
 def test_an_image_over_the_memory_limit_costs_its_row_and_names_the_option(here):
-    tiff("large.tif", picture((40, 40)))
+    tiff("large.tif", picture((400, 40)))
     tiff("small.tif", picture((24, 32)))
     words = ["batch", "large.tif", "small.tif", "--out", "out", "--memory-limit"]
-    assert main([*words, "1kB"]) == 1
+    assert main([*words, "8.1MB", "--no-overlay"]) == 1
     rows = summary()
     assert rows["small.tif"]["status"] == "done"
-    assert "decode to 1 kB at most; got 1.6 kB" in rows["large.tif"]["error"]
-    assert "--memory-limit" in rows["large.tif"]["error"]
-    assert main([*words, "1GiB", "--resume"]) == 0  # it is none of the parameters
+    assert "within --memory-limit, 8.1 MB; got 400 x 40 of uint8" in rows["large.tif"]["error"]
+    assert main([*words, "1GiB", "--no-overlay", "--resume"]) == 0  # it is none of the parameters
     assert summary()["small.tif"]["status"] == "skipped"
 
 
-def test_images_at_once_share_half_of_the_free_memory(monkeypatch):
+def test_images_at_once_share_nine_tenths_of_the_free_memory(monkeypatch):
     monkeypatch.setattr("equilabel.storage.memory.free", lambda: 80)
-    assert [parsing.memory_limit(None, jobs) for jobs in (1, 4)] == [40, 10]
+    assert [parsing.memory_limit(None, jobs) for jobs in (1, 4)] == [72, 18]
 
 
 def test_images_of_a_file_that_are_not_read_are_told_of(here, capsys):

@@ -206,6 +206,7 @@ def test_tables_may_be_parquet_and_overlays_left_out(here):
         "a_labels.tif",
         "a_table.parquet",
         "objects.parquet",
+        "report.html",
         "run.json",
         "summary.csv",
     ]

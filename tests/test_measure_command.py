@@ -48,7 +48,7 @@ def test_numbers_are_kept_and_intensities_need_an_image(here):
     table = read_table("out/a_table.csv")
     assert table["label"].tolist() == [3, 7]
     assert not [name for name in table if name.startswith("intensity")]
-    assert names() == ["a_table.csv", "objects.csv", "run.json", "summary.csv"]
+    assert names() == ["a_table.csv", "objects.csv", "report.html", "run.json", "summary.csv"]
     assert measure("a_masks.tif", "--image", "a.tif", "--overwrite") == 0
     assert read_table("out/a_table.csv")["intensity_mean"].tolist() == [200, 200]
     assert record()["files"][0]["image"] == "a.tif"

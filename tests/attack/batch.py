@@ -37,7 +37,7 @@ from attack.disturbing import (
 )
 
 PARAMETERS = ((), ("--spacing", "2"), ("--sigma", "1", "--no-overlay", "--min-size", "5"))
-OURS = (".equilabel", ".unfinished", "run.json", "summary.csv")
+OURS = (".equilabel", ".unfinished", "run.json", "summary.csv", "report.html")
 NAMES = ("a", "b", "c", "sub/a", "=1+1", "a;=1+1;", "two words", "[1]", "é", "n" * 200)
 
 

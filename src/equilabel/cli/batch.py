@@ -17,6 +17,7 @@ from .options import RefusedError
 from .pairs import find_pairs
 from .provenance import Provenance, differences, provenance
 from .records import RUN
+from .rehearsal import rehearse
 from .running import Run
 from .stacks import find_stacks
 
@@ -39,6 +40,7 @@ def run(
     time_limit: float | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    dry_run: bool = False,
 ) -> int:
     """Label many images, or measure labels, and write their results and records to a folder.
 
@@ -64,6 +66,8 @@ def run(
         Keep complete results of the same files, made with the same parameters.
     overwrite : bool
         Replace earlier results.
+    dry_run : bool
+        Tell what would be done, and write nothing.
 
     Returns
     -------
@@ -88,6 +92,9 @@ def run(
         inputs, skipped = find(words, out, recursive=recursive)
     skipped = [*(earlier.notes if earlier else ()), *skipped]
     refuse_clashes(inputs, next(iter(options.endings().values())))
+    if dry_run:
+        refuse_losses(out, inputs, options, replace=resume or overwrite)
+        return rehearse(inputs, out, options, jobs=jobs, resume=resume, skipped=skipped)
     with claimed(out) as place:
         present = refuse_losses(out, inputs, options, replace=resume or overwrite)
         made_with = provenance(options)

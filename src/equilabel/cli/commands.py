@@ -94,6 +94,7 @@ def batch(
     memory_limit: of_run.MemoryLimit = None,
     resume: of_run.Resume = False,
     overwrite: of_run.Overwrite = False,
+    dry_run: of_run.DryRun = False,
     overlay: of_run.Overlay = True,
 ) -> int:
     """Find, label and measure the objects in many images.
@@ -104,10 +105,10 @@ def batch(
     - `NAME_table.csv`: a row for each object, with its number and measurements
     - `NAME_overlay.png`: the image with its objects outlined
 
-    For the run, `objects.csv` has the rows of all tables, with the name of the file; `summary.csv`
-    has a row for each image, and for each frame of a movie; and `run.json` has the options,
-    versions and checksums that are needed to repeat it. The folder `.equilabel` is used by
-    --resume.
+    For the run, `report.html` shows what came of it on one page; `objects.csv` has the rows of all
+    tables, with the name of the file; `summary.csv` has a row for each image, and for each frame
+    of a movie; and `run.json` has the options, versions and checksums that are needed to repeat
+    it. The folder `.equilabel` is used by --resume.
 
     If an image cannot be read, the summary says why, and the run continues. If the folder holds
     earlier results of these images, pass --resume or --overwrite. Label images of earlier runs,
@@ -156,6 +157,7 @@ def batch(
         time_limit=time_limit,
         resume=resume,
         overwrite=overwrite,
+        dry_run=dry_run,
     )
 
 
@@ -216,7 +218,7 @@ def measure(labels: given.Labels, out: given.Out, image: given.Under = None, **o
     from .batch import run
 
     overlay = options["overlay"] and image is not None
-    others = ("recursive", "jobs", "time_limit", "resume", "overwrite")
+    others = ("recursive", "jobs", "time_limit", "resume", "overwrite", "dry_run")
     chosen = read_options({**options, "overlay": overlay, "command": "measure"})
     return run(labels, out, chosen, image=image, **{name: options[name] for name in others})
 

@@ -13,7 +13,7 @@ from equilabel.storage.files import flush_folder
 
 from .names import quoted
 from .options import RefusedError
-from .records import OBJECTS, RUN, STATE, SUMMARY, record_path
+from .records import OF_RUN, STATE, record_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ def refuse_losses(
     present: list[Path] = []
     for path in [
         *(out / f"{item.name}{ending}" for item in images for ending in options.all_endings()),
-        *(out / name for name in (SUMMARY, RUN, *OBJECTS)),
+        *(out / name for name in OF_RUN),
     ]:
         target = os.path.join(real(path.parent), path.name)  # noqa: PTH118 - as `realpath` says it
         if not Path(target).is_relative_to(root):
@@ -85,13 +85,13 @@ def refuse_losses(
         )
         raise RefusedError(message)
     _refuse_obstacles(out)
-    of_run = [out / name for name in (SUMMARY, RUN, *OBJECTS)]
+    of_run = [out / name for name in OF_RUN]
     return [path for path in present if path not in of_run]
 
 
 def _refuse_obstacles(out: Path) -> None:
     """Raise RefusedError if a record of the run cannot get its name."""
-    files = ((out / name, False) for name in (SUMMARY, RUN, *OBJECTS))
+    files = ((out / name, False) for name in OF_RUN)
     for path, folder in (*files, (out / STATE, True)):
         if not os.path.lexists(path):
             continue

@@ -147,6 +147,18 @@ def _outputs(value: object) -> bool:
     )
 
 
+def _sizes(value: object) -> bool:
+    if not isinstance(value, dict) or not value:
+        return value == {}
+    counts = value.get("counts")
+    return (
+        _text(value.get("of"))
+        and _text(value.get("unit"))
+        and isinstance(counts, dict)
+        and all(step.lstrip("-").isdecimal() and _count(n) for step, n in counts.items())
+    )
+
+
 _FITTING: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(
         ("file", "name", "status", "image", "axes", "unit", "error", "method", "device"), _text
@@ -165,6 +177,7 @@ _FITTING: dict[str, Callable[[object], bool]] = {
     "spacing": lambda value: isinstance(value, dict) and all(map(_number, value.values())),
     "seconds": _number,
     "in_pixels": lambda value: isinstance(value, dict),
+    "sizes": _sizes,
     "outputs": _outputs,
 }
 

@@ -13,6 +13,7 @@ from .columns import PIXEL, column_units, summarize, summarize_frames
 from .notes import notes_of_file
 from .pixelsize import spacing_of, steps_of
 from .records import describe_file
+from .sizes import count_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +85,7 @@ def measure_one(
         notes=(*notes, *_notes_on_masks(numbers)),
         device="cpu",
         statistics=summarize(table),
+        sizes=count_sizes(table, units),
         frames=tuple(summarize_frames(table, numbers)) if stacked else (),
         outputs=outputs,
     )

@@ -16,11 +16,13 @@ from .channels import find_channel
 from .earlier import find_earlier
 from .errors import MEMORY, explain, is_memory, name_options, one_line
 from .folder import RECORD
+from .forecast import refuse_too_large
 from .jsonfiles import write_record
 from .names import printable
 from .notes import notes_of_file, notes_on_spacing, notes_on_values
 from .pixelsize import refuse_times, spacing_of, steps_of
 from .records import Record, describe_file
+from .sizes import count_sizes
 
 if TYPE_CHECKING:
     import os
@@ -73,6 +75,7 @@ class Job:
 def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     """Label one image, write its results, and return its record; errors are part of the record."""
     from equilabel.storage.files import sha256
+    from equilabel.storage.headers import read_header
     from equilabel.storage.images import read_image
     from equilabel.storage.slices import hash_of
 
@@ -93,6 +96,8 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
                 earlier = find_earlier(job.out, job.name, options.endings(), print_)
                 if earlier is not None and earlier.sha256 == record.sha256:
                     return replace(earlier, status="skipped", file=record.file)
+            for path in files:
+                refuse_too_large(read_header(path, series=options.series), options)
             image, *values = [
                 read_image(
                     path,
@@ -205,6 +210,7 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         device=result.device,
         connectivity=result.connectivity,
         statistics=summarize(result.table),
+        sizes=count_sizes(result.table, units),
         frames=tuple(summarize_frames(result.table, result.labels)) if stacked else (),
         outputs=outputs,
     )

@@ -42,7 +42,7 @@ class Options:
     command : {"batch", "measure"}
         Whether objects are found in images, or labels are measured.
     memory_limit : int, optional
-        Bytes an image may decode to; by default half of the free memory. Decides whether there
+        Bytes of memory that an image may take, by the forecast; None for any. Decides whether there
         are results, not what is in them, and so is none of the parameters.
     """
 

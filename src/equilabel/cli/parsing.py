@@ -194,17 +194,17 @@ def unit(text: str | None) -> str | None:
 
 
 def memory_limit(text: str | None, jobs: int) -> int:
-    """Read how many bytes an image may decode to; by default a share of half the free memory.
+    """Read how much memory an image may take; by default a share of nine tenths of what is free.
 
     Examples
     --------
     >>> memory_limit("500M", 1), memory_limit("1.5 GB", 4), memory_limit("2GiB", 1)
     (500000000, 1500000000, 2147483648)
     """
-    from equilabel.storage.memory import UNITS, half_of_free
+    from equilabel.storage.memory import UNITS, free
 
     if text is None:
-        return half_of_free() // max(1, jobs)
+        return free() * 9 // 10 // max(1, jobs)
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text.lower())
     power = ["", *(unit[0].lower() for unit in UNITS[1:])].index(found[2]) if found else 0
     size = int(float(found[1]) * (1024 if found[3] else 1000) ** power) if found else 0

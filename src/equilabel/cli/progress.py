@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TextIO, cast
 import equilabel
 
 from .names import printable
-from .records import RUN, SUMMARY
+from .pace import Pace
+from .records import REPORT, RUN, SUMMARY
 from .streams import Steady, fleeting, say
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .records import Facts, Record
 
 MOST_NOTES = 5  # printed at the end; all of them are in the summary
+EVERY = 60.0  # seconds between lines on how far a run is, where there is no bar
 
 
 def describe(record: Record) -> str:
@@ -68,10 +70,12 @@ def in_pixels(used: Facts) -> list[str]:
 
 
 class Lines:
-    """A line for each image."""
+    """A line for each image, and now and then one on how far the run is."""
 
     def __init__(self, total: int, out: Path) -> None:
         self.total, self.out, self.count = total, out, 0
+        self.pace = Pace(total)
+        self.told = self.pace.begun
 
     def begin(self) -> None:
         """Print the heading."""
@@ -84,6 +88,10 @@ class Lines:
         if self.total > 1:  # of one image they are told at the end
             for note in record.notes:
                 say(f"      note: {note}")
+        self.pace.add(record)
+        if self.pace.clock() - self.told > EVERY and self.count < self.total:
+            self.told = self.pace.clock()
+            say(f"--- {self.count} of {self.total}, {', '.join(self.pace.words())}")
 
     def tell(self, words: str) -> None:
         """Show what makes it slow, on a terminal."""
@@ -95,7 +103,11 @@ class Lines:
 
 
 class Bar:
-    """A progress bar for a terminal, with a line for each failed image and each new note."""
+    """A progress bar for a terminal: rate, failures, and the time that is left.
+
+    Above it stand a line for each failed image and one for each note, with the first file that
+    has it; how many have it is told at the end.
+    """
 
     def __init__(self, total: int) -> None:
         from rich import progress
@@ -106,12 +118,12 @@ class Bar:
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
             progress.TimeElapsedColumn(),
-            progress.TextColumn("left"),
-            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.fields[pace]}", markup=False),
             console=Console(highlight=False, file=cast("TextIO", Steady())),
         )
         self.total, self.told, self.begun = total, set[str](), False
-        self.task = self.bar.add_task("starting", total=total)
+        self.pace = Pace(total)
+        self.task = self.bar.add_task("starting", total=total, pace="")
 
     def begin(self) -> None:
         """Draw the bar."""
@@ -137,7 +149,9 @@ class Bar:
                 if note not in self.told:
                     self.bar.console.print(Text(f"{record.file}: {note}", style="yellow"))
                 self.told.add(note)
-        self.bar.update(self.task, advance=1, description=record.file[-40:])
+        self.pace.add(record)
+        pace = ", ".join(self.pace.words())
+        self.bar.update(self.task, advance=1, description=record.file[-30:], pace=pace)
 
     def end(self) -> None:
         """Leave the bar as it is."""
@@ -188,6 +202,7 @@ def close(
     if count["interrupted"]:
         say("  to do     run again with --resume to label the other images")
     say_notes(records)
+    say(f"  report    {printable(out / REPORT)}")
     say(f"  summary   {printable(out / SUMMARY)}")
     say(f"  record    {printable(out / RUN)}")
 

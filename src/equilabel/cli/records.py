@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-SUMMARY, RUN = "summary.csv", "run.json"
+SUMMARY, RUN, REPORT = "summary.csv", "run.json", "report.html"
 OBJECTS = ("objects.csv", "objects.parquet")  # all tables in one
+OF_RUN = (SUMMARY, RUN, REPORT, *OBJECTS)
 Facts: TypeAlias = dict[str, Any]  # values that JSON holds, by name
 STATE = ".equilabel"  # folder of the images' records, in the output folder
 
@@ -42,6 +43,8 @@ class Record:
         Mean and total sizes and mean intensities of its objects.
     frames : tuple of dict
         The number of each frame of a stack, its objects, and the same statistics of them.
+    sizes : dict
+        How many objects are how large, see `count_sizes`.
     seconds : float
         From opening the image to the last result.
     error : str
@@ -74,6 +77,7 @@ class Record:
     unit: str = ""
     statistics: dict[str, float | None] = field(default_factory=dict)
     frames: tuple[Facts, ...] = ()
+    sizes: Facts = field(default_factory=dict)
     seconds: float = 0.0
     error: str = ""
     notes: tuple[str, ...] = ()

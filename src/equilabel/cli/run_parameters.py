@@ -38,8 +38,18 @@ MemoryLimit = Annotated[
     option(
         RUN,
         "SIZE",
-        "Refuse images that need more memory than this, such as 500MB or 4GB, before they are "
-        "decoded. By default half of the free memory, divided by --jobs.",
+        "Refuse images that need more memory than this, such as 500MB or 4GB, by a forecast before "
+        "they are decoded. By default nine tenths of the free memory, divided by --jobs.",
+    ),
+]
+DryRun = Annotated[
+    bool,
+    option(
+        RUN,
+        "",
+        "Compute and write nothing: list the images with their sizes, the memory that each will "
+        "take, and those that would fail.",
+        "--dry-run",
     ),
 ]
 Resume = Annotated[

@@ -26,7 +26,8 @@ from .jsonfiles import write_run
 from .names import printable
 from .one import Job
 from .options import RefusedError
-from .records import OBJECTS, RUN, STATE, SUMMARY, Record, write_summary
+from .records import OBJECTS, OF_RUN, REPORT, RUN, STATE, SUMMARY, Record, write_summary
+from .report import write_report
 from .signals import collecting
 from .streams import complain, say
 from .workers import label_all
@@ -151,12 +152,12 @@ class Run:
     def declare(self) -> None:
         """Write the record of this run into the folder, before the first result gets its name.
 
-        The summary of an earlier run, and its table of all objects, are removed: they would not
-        fit the results any more.
+        The summary and the report of an earlier run, and its table of all objects, are removed:
+        they would not fit the results any more.
         """
         try:
             self.publish(RUN, "running", [])
-            for name in (SUMMARY, *OBJECTS):
+            for name in set(OF_RUN) - {RUN}:
                 (self.out / name).unlink(missing_ok=True)
             (self.out / STATE).mkdir(exist_ok=True)
         except OSError as error:
@@ -167,6 +168,8 @@ class Run:
         """Write a file of the run, complete before it gets its name."""
         if name == RUN:
             write_run(self.place / name, self.facts(status), records)
+        elif name == REPORT:
+            write_report(self.place / name, self.facts(status), records, self.out)
         elif name in OBJECTS:
             self.merge(self.place / name)
         else:
@@ -198,7 +201,7 @@ class Run:
         status = "interrupted" if heard else "failed" if failed or trouble else "done"
         records = [record for _, record in sorted(self.records.items())]
         found = any(record.complete for record in records)
-        for name in (RUN, SUMMARY, *([f"objects.{self.options.format}"] if found else [])):
+        for name in (RUN, SUMMARY, REPORT, *([f"objects.{self.options.format}"] if found else [])):
             try:
                 self.publish(name, status, records)
             except (OSError, MemoryError, ValueError) as error:

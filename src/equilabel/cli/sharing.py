@@ -10,7 +10,16 @@ if TYPE_CHECKING:
 
 FOR_MEASURING = (
     *("properties", "format_", "unit_row", "spacing", "unit", "stacked", "series"),
-    *("recursive", "jobs", "time_limit", "memory_limit", "resume", "overwrite", "overlay"),
+    *(
+        "recursive",
+        "jobs",
+        "time_limit",
+        "memory_limit",
+        "resume",
+        "overwrite",
+        "overlay",
+        "dry_run",
+    ),
 )
 OF_A_RUN = (
     "context",
@@ -19,6 +28,7 @@ OF_A_RUN = (
     "jobs",
     "time_limit",
     "resume",
+    "dry_run",
 )  # what one image does not need
 
 

@@ -97,6 +97,18 @@ def read_picture(
     )
 
 
+def described(path: Path) -> tuple[tuple[int, ...], str, str]:
+    """Return shape, axes and type that the pixels of a picture will have, from its header."""
+    with path.open("rb") as file, _decoding(), _opened(file) as picture:
+        width, height = picture.size
+        deep = _is_deep(picture, file)
+        wide = deep or picture.mode.startswith("I")
+        kind = "uint16" if wide else "bool" if picture.mode == "1" else "uint8"
+        if picture.mode in ("RGB", "RGBA", "P"):
+            return (3, height, width), "CYX", kind
+        return (height, width), "YX", kind
+
+
 def _verify(file: Any) -> None:
     """Refuse a file of another format, and a PNG with a wrong checksum or without its end."""
     with _opened(file) as picture:

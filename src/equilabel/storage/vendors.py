@@ -90,6 +90,15 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
     )
 
 
+def described(path: Path, series: int) -> tuple[tuple[int, ...], str, str]:
+    """Return shape, axes and type that the pixels of an image will have."""
+    path.stat()
+    image, _ = _opened(path, series)
+    form = np.broadcast_to(np.zeros((), image.dtype), image.shape)
+    pixels, axes, _ = canonical(form, image.dims.order)
+    return pixels.shape, axes, pixels.dtype.name
+
+
 def _opened(path: Path, series: int) -> tuple[Any, int]:
     """Open a file, and choose one of its images; return it, and how many there are."""
     package = PACKAGES[path.suffix.lower()]

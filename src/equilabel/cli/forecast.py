@@ -1,0 +1,76 @@
+"""How much memory an image will take: a forecast from its header and the options."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from equilabel.storage.memory import readable
+
+if TYPE_CHECKING:
+    from equilabel.storage.headers import Header
+
+    from .options import Options
+
+# Most bytes per pixel beside the image itself, measured on images of 16 million pixels.
+LABELED, MEASURED, NUMBERS = 8, 16, 4
+FIXED, DRAWN, SMALLEST, LARGEST = 40_000_000, 28, 1_400_000, 4_200_000  # pixels of overlays
+STEPS = {  # of `segment`, where they are asked for
+    "sigma": 4,
+    "background": 4,
+    "opening": 7,
+    "closing": 7,
+    "fill_holes": 2,
+    "min_size": 6,
+    "max_size": 6,
+    "exclude_border": 6,
+    "split": 100,
+}
+LOCAL, METHODS = 4, 12
+BASE, BALLS = 8_000_000, 60_000_000  # of any image; of blocks that are opened or closed
+SHARED = ({"opening", "closing"}, {"min_size", "max_size", "exclude_border"})  # memory used again
+
+
+def forecast(header: Header, options: Options) -> int:
+    """Return how many bytes of memory labeling an image takes at most, as far as can be told.
+
+    Parameters
+    ----------
+    header : Header
+        Of the image.
+    options : Options
+        What is to be done.
+
+    Examples
+    --------
+    >>> from equilabel.cli.options import Options
+    >>> from equilabel.storage.headers import Header
+    >>> forecast(Header((1000, 1000), "YX", "uint8"), Options(overlay=False))
+    17000000
+    """
+    channels = header.shape[header.axes.index("C")] if "C" in header.axes else 1
+    pixels = math.prod(header.shape) // max(1, channels)
+    image = header.nbytes * (2 if channels > 1 else 1)  # measured with its channels last
+    each = MEASURED if options.command == "measure" else LABELED
+    given = options.segment
+    asked = {name for name in STEPS if given.get(name) not in (None, False, 0, 0.0, "0", "0px")}
+    for name in sorted(asked):
+        if not any(name in group and name != min(asked & group) for group in SHARED):
+            each += STEPS[name]
+    each += LOCAL * (given.get("threshold") == "local")
+    each += METHODS * (given.get("method", "auto") not in ("auto", "runs"))
+    drawn = FIXED + DRAWN * min(LARGEST, max(SMALLEST, pixels)) if options.overlay else 0
+    base = BASE + BALLS * bool(asked & {"opening", "closing"})
+    return base + image + max(pixels * each, pixels * NUMBERS + drawn)  # one after the other
+
+
+def refuse_too_large(header: Header, options: Options) -> None:
+    """Raise ValueError if an image needs more memory than a run may use for one."""
+    need, allowed = forecast(header, options), options.memory_limit
+    if allowed is not None and need > allowed:
+        message = (
+            f"image must be labeled within --memory-limit, {readable(allowed)}; got {header}, "
+            f"which takes about {readable(need)}. Pass a larger one, with fewer --jobs if memory "
+            "is short, or crop it. `equilabel.segment_chunked` works block by block."
+        )
+        raise ValueError(message)

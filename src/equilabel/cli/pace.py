@@ -1,0 +1,59 @@
+"""How fast a run goes, by a clock that nobody sets."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .records import Record
+
+
+class Pace:
+    """Rate, failures and the time that is left of a run.
+
+    Images that were skipped take next to no time, and do not count for the rate.
+
+    Parameters
+    ----------
+    total : int
+        Number of images.
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(self, total: int, clock: Callable[[], float] = monotonic) -> None:
+        self.total, self.clock = total, clock
+        self.begun, self.count, self.worked, self.failed = clock(), 0, 0, 0
+
+    def add(self, record: Record) -> None:
+        """Count an image."""
+        self.count += 1
+        self.worked += record.status != "skipped"
+        self.failed += record.status == "failed"
+
+    def words(self) -> list[str]:
+        """Describe how fast images are finished, how many failed, and how long the others take.
+
+        Examples
+        --------
+        >>> from equilabel.cli.records import Record
+        >>> times = iter([0.0, 30.0])
+        >>> pace = Pace(61, lambda: next(times))
+        >>> pace.add(Record("a.tif", "a", "failed"))
+        >>> pace.words()
+        ['2 images/min', '1 failed', '30 min left']
+        """
+        seconds = self.clock() - self.begun
+        found = []
+        if self.worked and seconds > 0:
+            rate = self.worked / seconds
+            found += [f"{rate:.3g} images/s" if rate >= 1 else f"{60 * rate:.3g} images/min"]
+        if self.failed:
+            found += [f"{self.failed} failed"]
+        if self.worked and self.count < self.total:
+            minutes = (self.total - self.count) * seconds / self.worked / 60
+            found += [f"{minutes / 60:.1f} h left" if minutes > 90 else f"{minutes:.0f} min left"]
+        return found

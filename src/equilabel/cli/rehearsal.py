@@ -1,0 +1,114 @@
+"""`--dry-run`: what a run would do, with sizes and a forecast of memory; nothing is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from equilabel.storage.headers import read_header
+from equilabel.storage.memory import free, readable
+
+from .earlier import find_earlier
+from .errors import explain
+from .forecast import forecast, refuse_too_large
+from .names import printable
+from .options import RefusedError
+from .progress import images
+from .provenance import provenance
+from .streams import say
+from .trial import check
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from .inputs import Input
+    from .options import Options
+
+
+def rehearse(
+    inputs: Sequence[Input],
+    out: Path,
+    options: Options,
+    *,
+    jobs: int,
+    resume: bool,
+    skipped: Sequence[str],
+) -> int:
+    """Print what a run would do with each image, and the memory it would take.
+
+    Parameters
+    ----------
+    inputs : sequence of Input
+        Images, and arguments that led to none.
+    out : Path
+        Folder of the results.
+    options : Options
+        What to do with each image.
+    jobs : int
+        Images at once.
+    resume : bool
+        Whether complete results are kept.
+    skipped : sequence of str
+        Lines on files that are left out.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or 1 if an image would fail.
+
+    Raises
+    ------
+    RefusedError
+        If the options can be used for no image.
+    """
+    complaint = check(options)
+    if complaint:
+        raise RefusedError(complaint)
+    for line in skipped:
+        say(line)
+    say(f"dry run: {images(len(inputs))}, results would be in {printable(out)}")
+    print_ = provenance(options).fingerprint
+    needs, sizes, kept, failed = [0], 0, 0, 0
+    for item in inputs:
+        name = printable(item.path)
+        known = find_earlier(out, item.name, options.endings(), print_, hashed=False)
+        if resume and not item.complaint and known is not None:
+            say(f"{name}: complete; kept if the file is unchanged")
+            kept += 1
+            continue
+        try:
+            size, need, text = _describe(item, options)
+        except Exception as error:
+            say(f"{name}: would fail: {explain(error)}")
+            failed += 1
+            continue
+        say(f"{name}: {text}, takes about {readable(need)} of memory")
+        needs.append(need)
+        sizes += size
+    words = "measured" if options.command == "measure" else "labeled"
+    parts = [f"{len(needs) - 1} would be {words}", f"{kept} kept", f"{failed} would fail"]
+    say(f"\n{images(len(inputs))}: {', '.join(part for part in parts if part[0] != '0')}")
+    allowed = readable(free() if options.memory_limit is None else options.memory_limit)
+    at_once = sum(sorted(needs)[-jobs:])
+    say(f"  pixels    {readable(sizes)} when decoded")
+    say(f"  memory    about {readable(max(needs))} for the largest image, of {allowed} allowed")
+    if jobs > 1:
+        say(f"            about {readable(at_once)} for the {jobs} largest, if they meet")
+    say("  nothing was computed or written")
+    return int(failed > 0)
+
+
+def _describe(item: Input, options: Options) -> tuple[int, int, str]:
+    """Return bytes of pixels, bytes of memory, and a description; raise what reading would."""
+    if item.complaint:
+        raise ValueError(item.complaint)
+    headers = [
+        read_header(path, series=options.series)
+        for path in (item.path, item.image)
+        if path is not None
+    ]
+    for header in headers:
+        refuse_too_large(header, options)
+    need = max(forecast(header, options) for header in headers)
+    size = sum(header.nbytes for header in headers)
+    return size, need, f"{headers[0]}, {readable(size)}"

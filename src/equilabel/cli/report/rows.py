@@ -1,0 +1,128 @@
+"""The table of images of a report, and the lists of failures and notes above it."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from html import escape
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from equilabel.cli.progress import images
+
+from .histogram import sparkline
+from .thumbnails import thumbnails
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from equilabel.cli.records import Record
+
+MOST_FILES = 20  # that are listed under a note or an error
+COLUMNS = ("", "image", "status", "objects", "mean size", "sizes", "shape", "seconds", "results")
+SORTED_BY_NUMBER = ("objects", "mean size", "shape", "seconds")
+UNSORTED = ("", "sizes", "results")
+WORDS = {"done": "finished", "skipped": "kept", "failed": "failed", "interrupted": "not begun"}
+
+
+def failures(records: Sequence[Record]) -> Iterator[str]:
+    """Yield the images that failed, with the reason of each."""
+    failed = [each for each in records if each.status == "failed"]
+    if failed:
+        yield f'<section class="failures">\n<h2>{images(len(failed))} failed</h2>\n<ul>\n'
+        for each in failed:
+            yield f"<li><b>{escape(each.file)}</b> {escape(each.error)}</li>\n"
+        yield "</ul>\n</section>\n"
+
+
+def notes(records: Sequence[Record]) -> Iterator[str]:
+    """Yield the notes, each with the images that have it; the most frequent first."""
+    having = defaultdict(list)
+    for each in records:
+        for note in each.notes:
+            having[note].append(each.file)
+    if not having:
+        return
+    yield '<section class="notes">\n<h2>What to know of the results</h2>\n'
+    for note, files in sorted(having.items(), key=lambda item: -len(item[1])):
+        names = "".join(f"<li>{escape(name)}</li>" for name in files[:MOST_FILES])
+        more = f"<li>and {len(files) - MOST_FILES:,} more</li>" if len(files) > MOST_FILES else ""
+        yield f"<details><summary>{escape(note)} <span>{images(len(files))}</span></summary>"
+        yield f"<ul>{names}{more}</ul></details>\n"
+    yield "</section>\n"
+
+
+def rows(records: Sequence[Record], out: Path) -> Iterator[str]:
+    """Yield the table of all images."""
+    folder = _folder(records)
+    yield f"<section>\n<h2>Images{f' in {escape(folder)}' if folder else ''}</h2>\n"
+    yield '<p class="tools"><label>Show <input id="filter" '
+    yield 'type="search" placeholder="part of a name, or a status"></label> '
+    yield '<span id="shown"></span></p>\n<div class="scroll"><table>\n<thead><tr>'
+    for name in COLUMNS:
+        kind = ' class="number"' if name in SORTED_BY_NUMBER else ""
+        text = name if name in UNSORTED else f'<button type="button">{name}</button>'
+        yield f"<th{kind}>{text}</th>"
+    yield "</tr></thead>\n<tbody>\n"
+    steps = [int(step) for each in records for step in each.sizes.get("counts", {})]
+    low, high = min(steps, default=0), max(steps, default=0)
+    for each, picture in zip(records, thumbnails(records, out), strict=True):
+        yield _row(each, picture, low, high, folder)
+    yield "</tbody>\n</table></div>\n</section>\n"
+
+
+def _folder(records: Sequence[Record]) -> str:
+    """Return the folder that all images are in; empty if there is none but the root."""
+    try:
+        found = PurePath(os.path.commonpath([str(PurePath(each.file).parent) for each in records]))
+    except ValueError:  # of absolute and relative paths, or none
+        return ""
+    return "" if found in (PurePath(), PurePath(found.anchor)) else str(found)
+
+
+def _row(record: Record, picture: str, low: int, high: int, folder: str) -> str:
+    counts = {int(step): n for step, n in record.sizes.get("counts", {}).items()}
+    mean, text = _mean(record)
+    name = record.file.removeprefix(f"{folder}/") if folder else record.file
+    pixels = 1
+    for side in record.shape:
+        pixels *= side
+    shown = f'<img src="{picture}" alt="" loading="lazy">' if picture else ""
+    objects = "" if record.objects is None else record.objects
+    note = f' <i title="{escape(" ".join(record.notes))}">note</i>' if record.notes else ""
+    cells = [
+        f'<td class="picture">{shown}</td>',
+        f'<th scope="row">{escape(name)}{note}</th>',
+        f'<td class="{record.status}">{WORDS[record.status]}</td>',
+        f'<td data-value="{objects}">{objects}</td>',
+        f'<td data-value="{mean}">{escape(text)}</td>',
+        f"<td>{sparkline(counts, low, high) if counts else ''}</td>",
+        f'<td data-value="{pixels if record.shape else ""}">'
+        f"{' &times; '.join(map(str, record.shape))}</td>",
+        f'<td data-value="{record.seconds:.3f}">{record.seconds:.2f}</td>',
+        f"<td>{_links(record)}</td>",
+    ]
+    return f"<tr>{''.join(cells)}</tr>\n"
+
+
+def _mean(record: Record) -> tuple[str, str]:
+    """Return the mean size of objects as a number, and with its unit."""
+    name = record.sizes.get("of", "")
+    value = record.statistics.get(f"{name}_mean")
+    if value is None:
+        return "", ""
+    return f"{value:.6g}", f"{_short(value)} {record.sizes.get('unit') or 'px'}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _links(record: Record) -> str:
+    """Return links to the results, relative to the report."""
+    files = ((kind, str(known.get("file", ""))) for kind, known in record.outputs.items())
+    return " ".join(
+        f'<a href="./{escape(quote(file))}">{escape(kind)}</a>' for kind, file in files if file
+    )

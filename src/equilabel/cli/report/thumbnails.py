@@ -1,0 +1,48 @@
+"""Small pictures of overlays, as text that a page holds."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from equilabel.cli.records import Record
+
+SIDE = 144  # pixels, of which a page shows half on most screens
+MOST = 500  # so that the report of 10,000 images can still be opened, and is soon written
+QUALITY = 70
+
+
+def thumbnails(records: Sequence[Record], out: Path) -> Iterator[str]:
+    """Yield the overlay of each image as a data URI; empty where there is none.
+
+    Only the first `MOST` images that have an overlay get one.
+    """
+    paths: list[Path | None] = []
+    for record in records:
+        known = record.outputs.get("overlay", {}) if record.complete else {}
+        enough = sum(path is not None for path in paths) >= MOST if known else True
+        paths.append(None if enough else out / str(known["file"]))
+    with ThreadPoolExecutor(2) as pool:
+        yield from pool.map(_thumbnail, paths)
+
+
+def _thumbnail(path: Path | None) -> str:
+    from PIL import Image
+
+    if path is None:
+        return ""
+    try:
+        with Image.open(path, formats=["PNG"]) as picture:
+            small = picture.convert("RGB")
+        small.thumbnail((SIDE, SIDE), reducing_gap=2.0)
+        buffer = BytesIO()
+        small.save(buffer, "JPEG", quality=QUALITY, optimize=True)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # changed meanwhile
+        return ""
+    return f"data:image/jpeg;base64,{b64encode(buffer.getvalue()).decode()}"

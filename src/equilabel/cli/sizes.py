@@ -1,0 +1,71 @@
+"""How large the objects of an image are: counts in steps that are the same for all images."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pandas as pd
+
+    from .records import Facts
+
+STEPS = 4  # in which a size doubles
+COLUMNS = ("volume", "area", "num_pixels")
+
+
+def count_sizes(table: pd.DataFrame, units: Mapping[str, str]) -> Facts:
+    """Count the objects of a table by size; counts of several images can be added.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With one of `COLUMNS`; the result is empty without.
+    units : mapping of str to str
+        Units of its columns.
+
+    Returns
+    -------
+    dict
+        ``of``, the column; its ``unit``; and ``counts``, by the number k of a step, as text: of
+        objects from ``2 ** (k / STEPS)`` to ``2 ** ((k + 1) / STEPS)``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> count_sizes(pd.DataFrame({"area": [1.0, 4.0, 4.1]}), {"area": "µm²"})
+    {'of': 'area', 'unit': 'µm²', 'counts': {'0': 1, '8': 2}}
+    """
+    name = next((each for each in COLUMNS if each in table), "")
+    if not name:
+        return {}
+    values = table[name].to_numpy(float)
+    values = values[np.isfinite(values) & (values > 0)]
+    steps, counts = np.unique(np.floor(np.log2(values) * STEPS).astype(int), return_counts=True)
+    pairs = zip(steps.tolist(), counts.tolist(), strict=True)
+    return {
+        "of": name,
+        "unit": units.get(name, ""),
+        "counts": {str(step): count for step, count in pairs},
+    }
+
+
+def add_sizes(found: Iterable[Facts]) -> dict[tuple[str, str], dict[int, int]]:
+    """Add the counts of images whose sizes have one name and one unit.
+
+    Examples
+    --------
+    >>> each = {"of": "area", "unit": "µm²", "counts": {"8": 2}}
+    >>> add_sizes([each, {}, each])
+    {('area', 'µm²'): {8: 4}}
+    """
+    added: dict[tuple[str, str], dict[int, int]] = {}
+    for each in found:
+        counts: dict[str, Any] = each.get("counts", {})
+        for step, count in counts.items():
+            known = added.setdefault((each["of"], each["unit"]), {})
+            known[int(step)] = known.get(int(step), 0) + int(count)
+    return added

@@ -1,0 +1,153 @@
+"""`report.html`: what came of a run, on one page; and what is told before and during a run."""
+
+import re
+import tracemalloc
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from batches import names, picture, record, refused, tiff
+from equilabel.cli import main, one, progress
+from equilabel.cli.forecast import forecast
+from equilabel.cli.options import Options
+from equilabel.cli.pace import Pace
+from equilabel.cli.provenance import provenance
+from equilabel.cli.records import Record
+from equilabel.cli.report import thumbnails
+from equilabel.storage.headers import read_header
+
+
+class Page(HTMLParser):
+    """Tags and texts of a page, and whether each tag that is opened is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.texts = [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "img", "input"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.fixture
+def page(here):
+    tiff("in/a.tif", picture(objects=3))
+    tiff("in/<script>alert(1)</script>.tif".replace("/script", "\\script"))
+    Path("in/c&d.tif").write_bytes(b"nothing")
+    assert main(["batch", "in", "--out", "out"]) == 1
+    return Path("out/report.html").read_text(encoding="utf-8")
+
+
+def test_the_report_needs_no_network_and_no_other_file(page):
+    found = Page(page)
+    sources = [each.get("src", "") for _, each in found.tags if "src" in each]
+    assert [each[:23] for each in sources] == ["data:image/jpeg;base64,"] * 2
+    assert not re.search(r"https?:|@import|url\(", page)
+    policy = [each["content"] for tag, each in found.tags if each.get("http-equiv")]
+    assert policy[0].startswith("default-src 'none'; img-src data:")
+
+
+def test_names_and_errors_are_text_not_markup(page):
+    found = Page(page)
+    assert [tag for tag, _ in found.tags].count("script") == 1
+    assert any(text.startswith("<script>alert(1)<") for text in found.texts)
+    assert any(text.startswith(" image file must begin like a TIFF") for text in found.texts)
+
+
+def test_the_report_has_counts_sizes_and_links_that_lead_to_results(page):
+    found = Page(page)
+    assert re.findall(r"<dt>([a-z ]+)</dt><dd>(\d+)</dd>", page.split("</dl>")[0]) == [
+        ("objects", "5"),
+        ("finished", "2"),
+        ("failed", "1"),
+    ]
+    assert "Areas of 5 objects, in px²" in found.texts
+    assert sum("28 px²" in text or "48 px²" in text for text in found.texts) == 2
+    links = [each["href"] for tag, each in found.tags if tag == "a"]
+    assert len(links) == 6
+    assert "./a_labels.tif" in links
+
+
+def test_pictures_are_left_out_of_a_report_that_has_many(here, monkeypatch):
+    monkeypatch.setattr(thumbnails, "MOST", 1)
+    for name in "abc":
+        tiff(f"in/{name}.tif")
+    assert main(["batch", "in", "--out", "out"]) == 0
+    assert Path("out/report.html").read_text(encoding="utf-8").count("<img") == 1
+
+
+def test_a_dry_run_tells_sizes_and_memory_and_writes_nothing(here, capsys):
+    for name, sides in (("a", (24, 32)), ("b", (1000, 1000))):
+        tiff(f"in/{name}.tif", picture(sides).astype("u2"))
+    Path("in/c.tif").write_bytes(b"nothing")
+    words = ["batch", "in", "--out", "out", "--dry-run", "--memory-limit", "90MB"]
+    assert main(words) == 1
+    said = capsys.readouterr().out
+    assert "in/a.tif: 24 x 32 of uint16 (YX), 1.54 kB, takes about 87.2 MB of memory" in said
+    assert "in/b.tif: would fail: image must be labeled within --memory-limit, 90 MB; got" in said
+    assert "in/c.tif: would fail: image file must begin like a TIFF" in said
+    assert "3 images: 1 would be labeled, 2 would fail" in said
+    assert not Path("out").exists()
+    assert main(["batch", "in/a.tif", "--out", "out"]) == 0
+    before = names()
+    assert main(["batch", "in/a.tif", "in/b.tif", "--out", "out", "--resume", "--dry-run"]) == 0
+    assert "1 would be labeled, 1 kept" in capsys.readouterr().out
+    assert names() == before
+    assert "--resume" in refused(capsys, "batch", "in/a.tif", "--out", "out", "--dry-run")
+
+
+@pytest.mark.parametrize(
+    "keywords", [{}, {"min_size": 5}, {"sigma": 2.0}, {"opening": 1.0}, {"overlay": True}]
+)
+def test_images_take_about_the_memory_that_was_forecast(here, keywords):
+    path, overlay = tiff("a.tif", np.tile(picture(), (60, 45))), keywords.pop("overlay", False)
+    options = Options(keywords, overlay=overlay)
+    jobs = [one.Job(k, path, "a", here / str(k), here) for k in range(2)]
+    assert one.label_one(jobs[0], options, provenance(options)).status == "done"  # compiled
+    tracemalloc.start()
+    one.label_one(jobs[1], options, provenance(options))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.3 < peak / forecast(read_header(path), options) < 1
+
+
+def test_the_pace_of_a_run_leaves_out_what_was_skipped():
+    now = [0.0]
+    pace = Pace(100, lambda: now[0])
+    for status in ["skipped"] * 40 + ["done"] * 19 + ["failed"]:
+        pace.add(Record("a", "a", status))
+    now[0] = 600.0
+    assert pace.words() == ["2 images/min", "1 failed", "20 min left"]
+
+
+def test_a_long_run_without_a_terminal_tells_now_and_then_how_far_it_is(capsys):
+    shown = progress.Lines(9, Path("out"))
+    now = [shown.told]
+    shown.pace.clock = lambda: now[0]
+    for _ in range(3):
+        now[0] += 40
+        shown.show(Record("a", "a", "done", objects=1, threshold=1.0))
+    lines = [line for line in capsys.readouterr().out.splitlines() if line[:3] == "---"]
+    assert lines == ["--- 2 of 9, 1.5 images/min, 5 min left"]
+
+
+def test_objects_are_counted_by_size_for_the_report_and_for_resumed_runs(here):
+    tiff("in/a.tif", picture(objects=3))
+    for words in ([], ["--resume"]):
+        assert main(["batch", "in", "--out", "out", *words]) == 0
+        (entry,) = record()["files"]
+        assert entry["sizes"] == {"of": "area", "unit": "px²", "counts": {"22": 3}}
