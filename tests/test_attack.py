@@ -64,9 +64,9 @@ def mortal(link):
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of memory are POSIX")
 def test_readers_that_die_or_hang_are_counted_as_lost(monkeypatch):
     monkeypatch.setattr(tiff, "MOST_SECONDS", 1)
-    counts = tiff.attack(2, 7, serve=mortal)
+    counts = tiff.attack(60, 5, serve=mortal, most=3)
     assert (counts.correct, counts.refused, counts.wrong) == (1, 0, 0)
-    assert counts.lost == counts.submitted - 1 >= 2
+    assert counts.lost == counts.submitted - 1 == 2
     assert "judge(5000000001): no answer, exit code -9" in counts.notes
 
 
@@ -78,7 +78,14 @@ def test_the_attack_runs_and_holds():
     assert counts.holds, counts.notes
 
 
-def test_a_sample_of_questions_about_labels_and_tables_is_answered_right():
+def test_a_sample_of_questions_about_labels_and_tables_is_answered_right(monkeypatch):
+    few = {
+        "images": ("?", "u1", "i4"),
+        "floats": ("f4",),
+        "out": ("i4", "u8"),
+        "sums": ("u1", "i8"),
+    }
+    monkeypatch.setattr(numbers, "TYPES", numbers.TYPES | few)  # each type is compiled for
     verdicts = [numbers.judge(seed) for seed in range(60)]
     assert [about for verdict, about in verdicts if verdict in ("wrong", "lost")] == []
     assert {verdict for verdict, _ in verdicts} == {"correct", "refused"}

@@ -22,7 +22,13 @@ from strategies import DTYPES, LAYOUTS, WORDS, blobs
 from . import Counts
 
 GUARD = 0xA5
-FLOATS = ("f4", "f8")
+TYPES = {
+    "images": DTYPES,
+    "floats": ("f4", "f8"),
+    "out": ("i2", "u2", "i4", "u4", "i8", "u8"),
+    "intensities": ("u1", "i4", "f4", "f8"),
+    "sums": ("u1", "i2", "u4", "i4", "u8", "i8"),
+}
 MERGED = [name for name, row in PROPERTIES.items() if row.counted and row.source == "skimage"]
 
 
@@ -50,9 +56,9 @@ def draw_shape(rng, most=6):
     return tuple(int(n) for n in shape)
 
 
-def draw_image(rng, dtypes=DTYPES, most=6):
+def draw_image(rng, dtypes=None, most=6):
     """Draw an image of few values, among them the least and greatest of its type."""
-    dtype = np.dtype(str(rng.choice(dtypes)))
+    dtype = np.dtype(str(rng.choice(dtypes or TYPES["images"])))
     values = [0, 1]
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
@@ -104,7 +110,7 @@ def attack_labels(rng):
 def attack_floats(rng):
     """Label whole floats, and refuse those with a fraction wherever it is."""
     image = draw_image(rng, ("i1", "u1", "i2"))
-    floats = image.astype(str(rng.choice(FLOATS)))
+    floats = image.astype(str(rng.choice(TYPES["floats"])))
     truth = expected_labels(image)
     if not np.array_equal(label(floats), truth):
         return "wrong"
@@ -119,7 +125,7 @@ def attack_floats(rng):
 def attack_out(rng):
     """Write labels to the middle of guarded memory, at any address and of any type."""
     image = draw_image(rng, most=3)
-    dtype = np.dtype(str(rng.choice(["i2", "u2", "i4", "u4", "i8", "u8"])))
+    dtype = np.dtype(str(rng.choice(TYPES["out"])))
     truth = label(image)
     if truth.max(initial=0) > np.iinfo(dtype).max:
         return "correct"
@@ -138,7 +144,7 @@ def attack_table(rng):
     shape = draw_shape(rng, rank)
     shape = (1,) * (rank - len(shape)) + shape[:rank]
     labels = blobs(shape, "i8", 6, int(rng.integers(2**31)), int(rng.integers(1, 6)))
-    values = rng.integers(0, 200, shape).astype(str(rng.choice(["u1", "i4", "f4", "f8"])))
+    values = rng.integers(0, 200, shape).astype(str(rng.choice(TYPES["intensities"])))
     names = [
         name for name in MERGED if not PROPERTIES[name].ranks or rank in PROPERTIES[name].ranks
     ]
@@ -176,7 +182,7 @@ def tolerance(name, table, values):
 
 def attack_sums(rng):
     """Sum integers of every type as Python does."""
-    dtype = np.dtype(str(rng.choice(["u1", "i2", "u4", "i4", "u8", "i8"])))
+    dtype = np.dtype(str(rng.choice(TYPES["sums"])))
     labels = rng.integers(0, 4, (int(rng.integers(1, 40)), int(rng.integers(1, 200))))
     limits = np.iinfo(dtype)
     values = rng.integers(limits.min, limits.max, labels.shape, dtype, endpoint=True)

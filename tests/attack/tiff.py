@@ -10,6 +10,7 @@ decode, without being told a size, to the one that is announced.
 from __future__ import annotations
 
 import lzma
+import math
 import sys
 import tempfile
 import time
@@ -177,7 +178,12 @@ def _part(page, data):
 # --------------------------------------------------------------------- the attack
 
 
-def attack(seconds: float, seed: int, serve: Callable[[Connection], None] | None = None) -> Counts:
+def attack(
+    seconds: float,
+    seed: int,
+    serve: Callable[[Connection], None] | None = None,
+    most: float = math.inf,
+) -> Counts:
     """Let damaged files be read by a process of its own, bounded in memory and time.
 
     Parameters
@@ -188,11 +194,13 @@ def attack(seconds: float, seed: int, serve: Callable[[Connection], None] | None
         Of the files.
     serve : callable, optional
         What the process does.
+    most : float
+        How many files at most.
     """
     counts = Counts("damaged TIFF files")
     reader, link = _reader(serve or _serve)
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end and counts.submitted < most:
         number = seed * 10**9 + counts.submitted
         counts.submitted += 1
         with suppress(OSError, EOFError):  # it died
