@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QMessageBox
 
 from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
@@ -99,6 +101,39 @@ def test_a_second_run_updates_the_layer_in_place(viewer, qtbot, form):
     assert first.opacity == 0.4
     assert 0 < first.data.max() < before.max()
     assert len(first.features) == first.data.max() + 1
+
+
+@pytest.mark.parametrize("button", ["Replace", "Keep it", "Cancel"])
+def test_labels_that_were_painted_are_not_replaced_unasked(viewer, qtbot, form, button):
+    layer = run(form, qtbot)
+    found = layer.data.copy()
+    run(form, qtbot)  # nothing was changed: no question
+    layer.fill((0, 0), 77)
+    painted = layer.data.copy()
+    asked = []
+
+    def answer():
+        box = form.findChild(QMessageBox)
+        asked.append(box.text())
+        next(each for each in box.buttons() if each.text() == button).click()
+
+    QTimer.singleShot(300, answer)
+    if button == "Cancel":
+        form.run_button.click()
+        assert not form.bar.task.running
+    else:
+        run(form, qtbot)
+    assert asked == ["Replace 'nuclei objects'? Since its objects were found, it was painted."]
+    if button == "Replace":
+        np.testing.assert_array_equal(layer.data, found)
+        layer.undo()  # of what was painted on the labels before
+        np.testing.assert_array_equal(layer.data, found)
+        layer.fill((0, 0), 5)
+        layer.undo()
+        np.testing.assert_array_equal(layer.data, found)
+    else:
+        np.testing.assert_array_equal(layer.data, painted)
+    assert len(viewer.layers) == (3 if button == "Keep it" else 2)
 
 
 def test_a_new_layer_is_made_if_asked_for(viewer, qtbot, form):

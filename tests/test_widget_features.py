@@ -7,6 +7,8 @@ import pytest
 from equilabel import segment
 from equilabel.widget.logic.features import as_features, as_table, labels_of, numeric_columns, whole
 from equilabel.widget.logic.filters import Range, find_kept, find_objects, keep_objects
+from equilabel.widget.logic.merging import merge_measurements, own_columns
+from equilabel.widget.logic.outcome import Outcome
 
 TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0, 2.25, 0.5]})
 
@@ -101,3 +103,43 @@ def test_keeping_nothing_leaves_no_label():
     fewer, rows = keep_objects(labels, FEATURES, find_kept(FEATURES, [Range("area", 99)]))
     assert not fewer.any()
     assert len(rows) == 1
+
+
+# ---------------------------------------------------------------- merging
+
+
+def measured(image, **columns):
+    """Return what measuring gives: labels 1 to 3, and columns."""
+    table = pd.DataFrame({"label": [1, 2, 3], **columns})
+    features, _ = as_features(table)
+    metadata = {"intensity": image, "columns": list(features), "whole": whole(table)}
+    return Outcome(np.zeros((1, 1), int), features, {}, metadata)
+
+
+def test_measuring_keeps_columns_of_others_by_label_and_replaces_its_own():
+    features = pd.DataFrame(
+        {"index": [0, 1, 2, 4], "area": [0.0, 1, 1, 1], "kind": ["", "dead", "alive", "gone"]}
+    )
+    made = {"columns": ["index", "area"], "image": "nuclei"}
+    merged, facts = merge_measurements(features, made, measured("", area=[7.0, 8.0, 9.0]))
+    assert merged["index"].tolist() == [0, 1, 2, 3]
+    assert merged["area"].tolist()[1:] == [7, 8, 9]
+    assert merged["kind"].tolist()[1:3] == ["dead", "alive"]
+    assert pd.isna(merged["kind"][3])
+    assert own_columns(merged, {**made, "measured": facts}) == ["kind"]
+
+
+def test_intensities_of_several_images_stand_in_one_table():
+    features = pd.DataFrame({"index": range(4), "intensity_mean": [np.nan, 1, 2, 3]})
+    made = {"columns": list(features), "image": "nuclei"}
+    for image, factor in (("actin", 10), ("nuclei", 5), ("actin", 100)):
+        values = [factor * value for value in (1.0, 2.0, 3.0)]
+        outcome = measured(image, intensity_mean=values, num_pixels=[4, 5, 6])
+        features, facts = merge_measurements(features, made, outcome)
+        made = {**made, "measured": facts}
+    assert features["intensity_mean"].tolist()[1:] == [5, 10, 15]
+    assert features["intensity_mean [actin]"].tolist()[1:] == [100, 200, 300]
+    assert own_columns(features, made) == []
+    table = as_table(features, facts["whole"])
+    assert table["num_pixels"].dtype == np.int64
+    assert len(table) == 3

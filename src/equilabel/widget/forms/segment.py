@@ -12,8 +12,14 @@ from equilabel.widget.logic.segmentation import segment_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import warm_up_segmenting
 from equilabel.widget.viewer.events import connect_layers, is_removal, while_alive
-from equilabel.widget.viewer.layers import find_result, images, labels, show_labels
-from equilabel.widget.viewer.notifications import guarded, inform, warn, warn_once
+from equilabel.widget.viewer.layers import (
+    describe_changes,
+    find_result,
+    images,
+    labels,
+    show_labels,
+)
+from equilabel.widget.viewer.notifications import ask_to_replace, guarded, inform, warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult
 
 from .layout import scrolled, vertical
@@ -54,6 +60,7 @@ class SegmentForm(QWidget):
         self._viewer = napari_viewer
         self._layer: Layer = None
         self._source: Source | None = None
+        self._replaced: Layer = None  # labels changed by hand that may be replaced
         self.fields = SegmentFields()
         self.bar = RunBar("Find objects", self)
         self.run_button, self.cancel_button = self.bar.run_button, self.bar.cancel_button
@@ -149,11 +156,25 @@ class SegmentForm(QWidget):
             warn(problem)
             return
         source, choices = Source.of(self._layer), self.choices()
+        if not self._may_replace(source.name):
+            return
         self.bar.begin(
             f"objects of {source.name!r}",
             lambda report: segment_source(source, choices, report),
             STEPS,
         )
+
+    def _may_replace(self, name: str) -> bool:
+        """Ask what becomes of labels that were changed by hand; return False to do nothing."""
+        self._replaced = None
+        earlier = find_result(self._viewer, name)
+        if earlier is None or self.fields.new_layer.value:
+            return True
+        changes = describe_changes(earlier)
+        answer = ask_to_replace(self, earlier.name, changes) if changes else "replace"
+        if changes and answer == "replace":
+            self._replaced = earlier
+        return answer != "cancel"
 
     def _check(self) -> str:
         """Return why a run cannot start, and what would help; empty if it can."""
@@ -179,7 +200,12 @@ class SegmentForm(QWidget):
     @guarded
     def _show_outcome(self) -> None:
         outcome: Outcome = self.bar.result
-        layer = show_labels(self._viewer, outcome, new_layer=self.fields.new_layer.value)
+        layer = show_labels(
+            self._viewer,
+            outcome,
+            new_layer=self.fields.new_layer.value,
+            replace=self._replaced,
+        )
         self.fields.show_preview.value = False
         self.results.show_layer(layer)
         self.bar.show_message(self.results.summary.text())

@@ -97,7 +97,8 @@ def as_table(features: pd.DataFrame, counting: Iterable[str] = ()) -> pd.DataFra
     table = pd.DataFrame({"label": labels[kept]})
     for name in values.columns:
         column = values[name][kept].reset_index(drop=True)
-        table[name] = column.astype(np.int64) if name in set(counting) else column
+        exact = name in set(counting) and not column.isna().any()
+        table[name] = column.astype(np.int64) if exact else column
     return table
 
 

@@ -72,6 +72,7 @@ def measure_source(
         "spacing": spacing,
         "unit": unit,
         "whole": whole(table),
+        "columns": [str(name) for name in features.columns],
         "seconds": perf_counter() - started,
     }
     return Outcome(pixels, features, {}, metadata, notes)

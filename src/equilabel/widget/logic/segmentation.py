@@ -52,6 +52,7 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     features, _ = as_features(found.table)
     metadata = {
         **describe_segmentation(source, choices, found),
+        "columns": [str(name) for name in features.columns],
         "parameters": arguments,
         "seconds": perf_counter() - started,
     }

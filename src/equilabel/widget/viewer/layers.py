@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from napari.layers import Image, Labels
 
+from equilabel.widget.logic.merging import merge_measurements, own_columns
 from equilabel.widget.logic.outcome import KEY
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.transforms import placement
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from napari import Viewer
 
     from equilabel.widget.logic.outcome import Outcome
-    from equilabel.widget.napari_types import Layer
+    from equilabel.widget.napari_types import Event, Layer
 
 
 def images(viewer: Viewer) -> list[Layer]:
@@ -46,7 +47,9 @@ def find_result(viewer: Viewer, name: str) -> Layer | None:
     return None
 
 
-def show_labels(viewer: Viewer, outcome: Outcome, *, new_layer: bool = False) -> Layer:
+def show_labels(
+    viewer: Viewer, outcome: Outcome, *, new_layer: bool = False, replace: Layer = None
+) -> Layer:
     """Show the labels of a run in the layer of an earlier run on the image, or in a new layer.
 
     Parameters
@@ -56,6 +59,8 @@ def show_labels(viewer: Viewer, outcome: Outcome, *, new_layer: bool = False) ->
         Of `segment_source`.
     new_layer : bool
         Whether to add a new layer in any case.
+    replace : layer, optional
+        A layer that was changed by hand and is replaced all the same; others are kept.
 
     Returns
     -------
@@ -64,6 +69,8 @@ def show_labels(viewer: Viewer, outcome: Outcome, *, new_layer: bool = False) ->
     """
     image = outcome.metadata["image"]
     layer = None if new_layer else find_result(viewer, image)
+    if layer is not None and layer is not replace and describe_changes(layer):
+        layer = None
     if layer is not None and layer.ndim != outcome.labels.ndim:
         viewer.layers.remove(layer)
         layer = None
@@ -71,8 +78,35 @@ def show_labels(viewer: Viewer, outcome: Outcome, *, new_layer: bool = False) ->
         layer = _add_labels(viewer, outcome)
     else:
         _update_labels(layer, outcome)
-    layer.editable = bool(outcome.labels.flags.writeable)
+    editable = bool(outcome.labels.flags.writeable)
+    mode, layer.editable = layer.mode, False  # napari then forgets what could be undone
+    if editable:
+        layer.editable = True
+        layer.mode = mode
+    layer.events.paint.connect(_note_painting)
     return layer
+
+
+def describe_changes(layer: Layer) -> str:
+    """Say what a person did to a layer since its labels were found; empty if nothing.
+
+    Parameters
+    ----------
+    layer : napari.layers.Labels
+        Made by `show_labels`.
+    """
+    made = layer.metadata.get(KEY, {})
+    own = own_columns(layer.features, made)
+    said = ["it was painted"] if made.get("painted") else []
+    said += [f"its table has columns of your own ({', '.join(own)})"] if own else []
+    return " and ".join(said)
+
+
+def _note_painting(event: Event) -> None:
+    layer = event.source
+    made = layer.metadata.get(KEY, {})
+    if not made.get("painted"):
+        layer.metadata = {**layer.metadata, KEY: {**made, "painted": True}}
 
 
 def _add_labels(viewer: Viewer, outcome: Outcome) -> Labels:
@@ -100,10 +134,11 @@ def _update_labels(layer: Layer, outcome: Outcome) -> None:
 
 
 def show_measurements(layer: Layer, outcome: Outcome) -> None:
-    """Set the features of a labels layer to the table that was measured."""
-    layer.features = outcome.features
+    """Add what was measured to the features of a labels layer; columns of others are kept."""
     made = layer.metadata.get(KEY, {})
-    layer.metadata = {**layer.metadata, KEY: {**made, "measured": outcome.metadata}}
+    features, measured = merge_measurements(layer.features, made, outcome)
+    layer.features = features
+    layer.metadata = {**layer.metadata, KEY: {**made, "measured": measured}}
 
 
 def reset_colors(layer: Layer) -> None:
