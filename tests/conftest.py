@@ -14,7 +14,9 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 # Doctests are looked for in every module but those whose libraries are not installed.
 collect_ignore = [] if importlib.util.find_spec("qtpy") else ["gui.py"]
-collect_ignore += [] if importlib.util.find_spec("imagecodecs") else ["attack/tiff.py"]
+collect_ignore += (
+    [] if importlib.util.find_spec("imagecodecs") else ["attack/tiff.py", "attack/pictures.py"]
+)
 
 settings.register_profile(
     "equilabel",

@@ -13,7 +13,7 @@ import tifffile
 
 pytest.importorskip("imagecodecs")
 
-from attack import Counts, numbers, tiff
+from attack import Counts, numbers, pictures, tiff
 
 
 def test_counts_hold_if_every_input_was_read_right_or_refused():
@@ -94,3 +94,15 @@ def test_a_sample_of_questions_about_labels_and_tables_is_answered_right(monkeyp
 def test_the_attack_on_labels_finds_out_a_careless_labeler(monkeypatch):
     monkeypatch.setattr(numbers, "label", lambda image, *_, **__: np.ones(image.shape, int))
     assert "wrong" in {numbers.judge(seed)[0] for seed in range(2, 40, 5)}
+
+
+def test_damaged_pictures_are_refused_or_read_as_what_they_are(monkeypatch):
+    verdicts, notes = Counter(), []
+    for seed in range(200):
+        verdict, why = pictures.judge(seed)
+        verdicts[verdict] += 1
+        notes += [why] if why else []
+    assert notes == []
+    assert min(verdicts["refused"], verdicts["correct"]) > 50
+    monkeypatch.setattr("equilabel.storage.pictures._verify", lambda file: None)
+    assert "wrong" in {pictures.judge(seed)[0] for seed in range(200)}  # without the checksums
