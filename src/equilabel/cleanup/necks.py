@@ -5,6 +5,9 @@ around it that lies inside. Each object has a maximum of it; between two that to
 where the best way from one maximum to the other is narrowest. A maximum counts if the radius there
 exceeds that at the neck to any higher one by more than a tolerance: maxima of height h, in the
 words of mathematical morphology. From them a watershed floods the component.
+
+Components that lie beside one another in a montage are searched at the same time: nothing that is
+done to one depends on another.
 """
 
 from __future__ import annotations
@@ -12,8 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from .radii import measure_radii
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,16 +24,22 @@ if TYPE_CHECKING:
 ROUNDS = 12  # each looks at all pixels; a reconstruction takes as long as 20
 
 
-def split_component(
-    mask: NDArray[np.bool_], tolerance: float, steps: Sequence[float], connectivity: int
-) -> NDArray[np.int32] | None:
-    """Split a component at its necks.
+def find_seeds(
+    radii: NDArray[np.float64],
+    owners: NDArray[np.intp],
+    tolerance: float,
+    steps: Sequence[float],
+    connectivity: int,
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Find the parts that components fall into, of a montage of them.
 
     Parameters
     ----------
-    mask : array of bool
-        The component with a pixel of background around it, except where the image ends: there it
-        is taken to go on. It may hold several components that do not touch.
+    radii : (..., C) array of float64
+        What `measure_radii` returns for images beside one another along the last axis, whose
+        components do not touch.
+    owners : (C,) array of int
+        To which image each column belongs, from 0. Ascending.
     tolerance : float
         How much wider than its neck an object has to be, as a radius.
     steps : sequence of float
@@ -42,53 +49,138 @@ def split_component(
 
     Returns
     -------
-    array of int32, or None
-        Number of the part at each pixel, from 1, and 0 outside. None if there is one part.
+    seeds : (..., C) array of int32
+        Number of the seed at each pixel, from 1, and 0 elsewhere.
+    several : (N,) array of bool
+        Whether each image has several seeds.
     """
     from scipy import ndimage
 
-    if mask.all():
-        return None
-    distance, rounding = measure_radii(mask, steps)
-    tolerance += rounding
-    neighbors = ndimage.generate_binary_structure(mask.ndim, connectivity)
-    seeds = _find_seeds(distance, tolerance, min(steps) / 2, neighbors)
-    if seeds is None:
-        return None
+    neighbors = ndimage.generate_binary_structure(radii.ndim, connectivity)
+    search = _Search(radii, owners, tolerance, min(steps) / 2, neighbors)
+    return search.seeds(), search.found > 1
+
+
+def grow_seeds(
+    seeds: NDArray[np.int32],
+    radii: NDArray[np.float64],
+    mask: NDArray[np.bool_],
+    connectivity: int,
+) -> NDArray[np.int32]:
+    """Flood an image of a component from its seeds.
+
+    Not a montage: where two seeds are equally near, the watershed of scikit-image decides by what
+    else it floods.
+
+    Parameters
+    ----------
+    seeds, radii : array
+        As `find_seeds` and `measure_radii` return them.
+    mask : array of bool
+    connectivity : int
+
+    Returns
+    -------
+    array of int32
+        Number of the seed whose part it is at each pixel, and 0 outside.
+    """
     from skimage.segmentation import watershed
 
-    parts: NDArray[np.int32] = watershed(-distance, seeds, connectivity=neighbors, mask=mask)
+    parts: NDArray[np.int32] = watershed(-radii, seeds, connectivity=connectivity, mask=mask)
     return parts
 
 
-def _find_seeds(
-    distance: NDArray[np.float64], tolerance: float, least: float, neighbors: NDArray[np.bool_]
-) -> NDArray[np.int32] | None:
-    """Find the maxima of more than a height, with all around that is not lower by as much.
+class _Search:
+    """Finds the maxima of more than a height, with all around that is not lower by as much.
 
-    From the greatest maximum down, the pixels that can be reached without falling by more than the
-    tolerance are looked at: if a higher one is among them, no maximum there counts. A few rounds
-    suffice for most components; of others, the reconstruction of scikit-image finds all at once.
+    From the greatest maximum of each image down, the pixels that can be reached without falling by
+    more than the tolerance are looked at: if a higher one is among them, no maximum there counts. A
+    few rounds suffice for most components; of others, the reconstruction of scikit-image finds all
+    at once.
     """
-    from scipy import ndimage
 
-    top = ndimage.maximum_filter(distance, footprint=neighbors) == distance
-    maxima = np.flatnonzero(top & (distance > tolerance + least))  # a neck has a width
-    seeds, count = np.zeros(distance.shape, np.int32), 0
-    for _ in range(ROUNDS):
-        if not len(maxima):
-            return seeds if count > 1 else None
-        heights = distance.ravel()[maxima]
-        highest = maxima[heights.argmax()]
-        height = distance.ravel()[highest]
-        reached, _ = ndimage.label(distance >= height - tolerance, neighbors)
-        around = reached == reached.ravel()[highest]
-        if distance[around].max() <= height:
-            count += 1
-            seeds[around] = count
-        maxima = maxima[~around.ravel()[maxima]]
-    seeds, count = ndimage.label(_high_maxima(distance, tolerance, neighbors), neighbors)
-    return seeds if count > 1 else None
+    def __init__(
+        self,
+        radii: NDArray[np.float64],
+        owners: NDArray[np.intp],
+        tolerance: float,
+        least: float,
+        neighbors: NDArray[np.bool_],
+    ) -> None:
+        from scipy.ndimage import maximum_filter
+
+        top = maximum_filter(radii, footprint=neighbors) == radii
+        places = np.array(np.nonzero(top & (radii > tolerance + least)))  # a neck has a width
+        heights, owner = radii[tuple(places)], owners[places[-1]]
+        order = np.lexsort((-heights, owner))  # of equals, the first in raster order
+        self.places, self.heights, self.owner = places[:, order], heights[order], owner[order]
+        self.left = np.ones(len(order), np.bool_)  # maxima that were not yet looked at
+        self.found = np.zeros(int(owners[-1]) + 1, np.intp)  # seeds in each image
+        self.radii, self.owners = radii, owners  # of the images that are left
+        self.columns = np.arange(len(owners))  # where these are
+        self.tolerance, self.neighbors = tolerance, neighbors
+
+    def seeds(self) -> NDArray[np.int32]:
+        """Return the number of the seed at each pixel, from 1, and 0 elsewhere."""
+        seeds = np.zeros(self.radii.shape, np.int32)
+        for rounds in range(ROUNDS + 1):
+            maxima = np.bincount(self.owner[self.left], minlength=len(self.found))
+            going_on = (maxima > 0) & (maxima + self.found > 1)
+            if not going_on.any():
+                break
+            kept = going_on[self.owners]
+            if 2 * np.count_nonzero(kept) <= len(kept) or rounds == ROUNDS:
+                self._narrow(going_on)
+            new = self._reconstruct() if rounds == ROUNDS else self._look()
+            *others, last = np.nonzero(new)
+            seeds[(*others, self.columns[last])] = new[(*others, last)] + seeds.max()
+        return seeds
+
+    def _narrow(self, going_on: NDArray[np.bool_]) -> None:
+        """Leave out the images that are done."""
+        kept, inside = going_on[self.owners], going_on[self.owner]
+        self.columns, self.owners = self.columns[kept], self.owners[kept]
+        self.radii = self.radii[..., kept]
+        self.places, self.heights = self.places[:, inside], self.heights[inside]
+        self.owner, self.left = self.owner[inside], self.left[inside]
+        self.places[-1] = (np.cumsum(kept) - 1)[self.places[-1]]
+
+    def _look(self) -> NDArray[np.int32]:
+        """Look at the greatest maximum that is left in each image; return new seeds."""
+        from scipy import ndimage
+
+        left = np.flatnonzero(self.left)
+        first = left[np.flatnonzero(np.diff(self.owner[left], prepend=-1))]
+        images = self.owner[first]
+        level = np.full(len(self.found), np.inf)
+        level[images] = self.heights[first] - self.tolerance
+        reached, count = ndimage.label(self.radii >= level[self.owners], self.neighbors)
+        around = reached[tuple(self.places)]
+        highest = np.zeros(count + 1)
+        np.maximum.at(highest, around, self.heights)
+        good = highest[around[first]] <= self.heights[first]
+        region = np.zeros(len(self.found), np.intp)
+        region[images] = around[first]
+        self.left &= around != region[self.owner]
+        self.found[images[good]] += 1
+        numbers = np.zeros(count + 1, np.int32)
+        numbers[around[first[good]]] = np.arange(1, np.count_nonzero(good) + 1)
+        found: NDArray[np.int32] = numbers[reached]
+        return found
+
+    def _reconstruct(self) -> NDArray[np.int32]:
+        """Find all seeds of the images that are left."""
+        from scipy import ndimage
+
+        high = _high_maxima(self.radii, self.tolerance, self.neighbors)
+        seeds, _ = ndimage.label(high, self.neighbors)
+        *_, last = np.nonzero(seeds)
+        _, begin = np.unique(seeds[seeds > 0], return_index=True)
+        images, counts = np.unique(self.owners[last[begin]], return_counts=True)
+        self.found[images] = counts
+        self.left[:] = False
+        found: NDArray[np.int32] = seeds
+        return found
 
 
 def _high_maxima(

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.devices import fetch, place, resolve, take, using
+from equilabel.devices import fetch, passes, place, resolve, take, using
 from equilabel.labeling import solve
 from equilabel.labeling.checks import make_problem
 from equilabel.measuring import check_spacing, make_request
 from equilabel.quantities import length_in_pixels, parse
 from equilabel.threads import each
 
-from .necks import split_component
+from .montage import Box, arrange, split_montage
 from .shapes import may_touch, shape_properties
 from .sprawling import split_sprawling
 
@@ -159,9 +159,10 @@ def split_components(
     where = resolve("auto", labels)
     host = np.ascontiguousarray(fetch(labels))
     count = len(counts.labels)
-    for target, mask, parts in _parts_of(host, counts, chosen, tolerance, steps, connectivity):
-        target[mask] = parts[mask] + count
-        count += int(parts.max())
+    for pieces in _parts_of(host, counts, chosen, tolerance, steps, connectivity):
+        for target, mask, parts in pieces:
+            np.add(parts, count, out=target, where=mask)
+        count += max((int(parts.max()) for _, _, parts in pieces), default=0)
     if count == len(counts.labels):
         return None
     found = _numbered(host, count)
@@ -178,8 +179,11 @@ def _parts_of(
     tolerance: float,
     steps: tuple[float, ...],
     connectivity: int,
-) -> Iterator[tuple[HostArray, NDArray[np.bool_], NDArray[np.int32]]]:
-    """Yield views of the image that hold components of several parts, with masks and parts."""
+) -> Iterator[list[tuple[HostArray, NDArray[np.bool_], NDArray[np.int32]]]]:
+    """Yield views of the image that hold components of several parts, with masks and parts.
+
+    The parts of one list have different numbers.
+    """
     stacked = int(counts.layout.stacked)
     first, last = counts.begins[chosen], counts.ends[chosen]
     first[:, stacked:] = np.maximum(first[:, stacked:] - 1, 0)
@@ -191,19 +195,17 @@ def _parts_of(
             inside = numbers[np.isin(numbers, image)]
             for mask, parts in split_sprawling(image, inside, tolerance, steps, connectivity):
                 if parts is not None:
-                    yield image, mask, parts
+                    yield [(image, mask, parts)]
         return
-    boxes = zip(first.tolist(), last.tolist(), strict=True)
-    views = [labels[tuple(map(slice, *box))] for box in boxes]
+    at_end = ((counts.begins == 0) | (counts.ends == labels.shape))[chosen, stacked:].any(axis=1)
+    spans = zip(first.tolist(), last.tolist(), strict=True)
+    views = [labels[tuple(map(slice, *span))] for span in spans]
     views = [view[0] for view in views] if stacked else views
-
-    def split(view: HostArray, number: int) -> NDArray[np.int32] | None:
-        return split_component(view == number, tolerance, steps, connectivity)
-
-    tasks = list(zip(views, numbers.tolist(), strict=True))
-    for (view, number), parts in zip(tasks, each(split, tasks), strict=True):
-        if parts is not None:
-            yield view, view == number, parts
+    groups = arrange(map(Box, views, numbers.tolist(), at_end.tolist()))
+    tasks = [(group, tolerance, steps, connectivity) for group in groups]
+    for group, found in zip(groups, each(split_montage, tasks), strict=True):
+        pieces = zip(group, found, strict=True)
+        yield [(box.view, *piece) for box, piece in pieces if piece is not None]
 
 
 def _numbered(labels: HostArray, count: int) -> tuple[HostArray, int]:
@@ -217,5 +219,5 @@ def _numbered(labels: HostArray, count: int) -> tuple[HostArray, int]:
     order = np.argsort(first, kind="stable")
     numbers = np.empty(count + 1, labels.dtype)
     numbers[order] = np.arange(count + 1)
-    np.take(numbers, labels, out=labels, mode="clip")
+    passes("renumbering", "cpu").renumber(flat, numbers[1:])
     return labels, int(np.count_nonzero(first < flat.size)) - 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .necks import split_component
+from .montage import split_component
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
