@@ -116,7 +116,7 @@ def test_a_run_that_no_command_can_repeat_is_copied_as_python(viewer, qtbot, not
     form = open_form(viewer, qtbot)
     layer = run(form, qtbot)
     form.results.batch_button.click()
-    assert "got the luminance of a color image" in notes()[-1]
+    assert "got a color image" in notes()[-1]
     assert notes()[-1].endswith("Use 'Copy as Python'.")
     form.results.python_button.click()
     names = {"viewer": viewer}

@@ -14,8 +14,9 @@ from equilabel.samples import movie, nuclei_2d, nuclei_3d
 from equilabel.widget.logic.axes import guess_roles
 from equilabel.widget.logic.choices import Choices, connectivities, pixels_of, size_of
 from equilabel.widget.logic.features import as_table
+from equilabel.widget.logic.filters import Range, find_kept, keep_objects
 from equilabel.widget.logic.measurement import measure_source
-from equilabel.widget.logic.scripts import batch_command, python_line
+from equilabel.widget.logic.scripts import batch_command, python_line, with_filter
 from equilabel.widget.logic.segmentation import segment_source
 from equilabel.widget.logic.smoothing import describe_smoothing
 from equilabel.widget.logic.sources import Source
@@ -343,23 +344,59 @@ def test_the_command_repeats_the_run_on_the_file(tmp_path, capsys):
     pd.testing.assert_frame_equal(read_table(table), expected)
 
 
-def test_the_command_repeats_a_movie_and_a_channel(tmp_path):
+@pytest.mark.parametrize("name", CASES)
+def test_the_command_repeats_a_run_on_every_kind_of_layer_or_says_why_not(name, here):
     from tifffile import imwrite
 
     from equilabel.cli import main
+    from equilabel.storage.table import read_table
     from equilabel.storage.tiff import read_tiff
 
-    pixels = np.stack([movie((3, 48, 50), seed) for seed in (1, 2)], axis=1)
-    path = tmp_path / "movie.tif"
-    imwrite(path, pixels, metadata={"axes": "TCYX"}, ome=True)
-    layer = layers.Image(pixels, axis_labels=("t", "c", "y", "x"))
+    pixels, options, choices = CASES[name]
+    path = here / "image.tif"
+    layer = layers.Image(pixels, name="cells", **options)
     source = Source(**{**vars(Source.of(layer)), "path": str(path)})
-    outcome = segment_source(source, Choices(source.guess(), channel=1, properties=USUAL), quiet)
-    words = shlex.split(outcome.metadata["batch"])
-    words[words.index("results")] = str(tmp_path / "results")
+    roles = source.guess()
+    frames = ("frame",) if "time" in roles else ()
+    usual = ("label", *frames, "area", "bbox", "intensity_mean")  # as the form ticks them
+    made = segment_source(source, Choices(roles, **{"properties": usual[1:], **choices}), quiet)
+    words = shlex.split(made.metadata["batch"])
+    if source.rgb or roles.count("time") > 1:
+        assert not words
+        assert made.metadata["no_batch"]
+        return
+    names = iter("ZYX"[-roles.count("space") :])
+    letters = {"time": lambda: "T", "channel": lambda: "C", "space": lambda: next(names)}
+    axes = "".join(letters[role]() for role in roles)
+    order = [axes.index(letter) for letter in "TCZYX" if letter in axes]
+    imwrite(
+        path, pixels.transpose(order), metadata={"axes": "".join(axes[k] for k in order)}, ome=True
+    )
     assert main(words[1:]) == 0
-    [written] = (tmp_path / "results").glob("*_labels.tif")
-    np.testing.assert_array_equal(read_tiff(written).pixels, outcome.labels[:, 0])
+    [written] = (here / "results").glob("*_labels.tif")
+    arranged = (
+        Source.of(layer).arrangement(roles).arrange(np.broadcast_to(made.labels, source.shape))
+    )
+    found = arranged[..., 0] if "channel" in roles else arranged
+    np.testing.assert_array_equal(read_tiff(written).pixels, found)
+    table = read_table(next((here / "results").glob("*_table.csv")))
+    pd.testing.assert_frame_equal(table, as_table(made.features, made.metadata["whole"]))
+
+
+def test_the_python_line_of_a_filtered_layer_repeats_the_filter():
+    layer = layers.Image(nuclei_2d((96, 120)), name="cells")
+    outcome, _ = run(layer)
+    middle = float(outcome.features["area"].median())
+    ranges = [("area", middle, np.inf), ("num_pixels", -np.inf, 2 * middle)]
+    line = with_filter(outcome.metadata["python"], ranges)
+    names = {"viewer": type("viewer", (), {"layers": {"cells": layer}})}
+    exec(line, names)  # what a person would paste
+    kept = find_kept(outcome.features, [Range(*each) for each in ranges])
+    labels, rows = keep_objects(outcome.labels, outcome.features, kept)
+    assert 0 < names["found"].num == labels.max() < outcome.metadata["objects"]
+    np.testing.assert_array_equal(names["found"].labels, labels)
+    table = as_table(rows, [*outcome.metadata["whole"], "label_before"])
+    pd.testing.assert_frame_equal(names["found"].table, table)
 
 
 @pytest.mark.parametrize("name", ["luminance", "positions and time"])

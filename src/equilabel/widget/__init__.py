@@ -14,6 +14,7 @@ HOMES = {
     "SegmentForm": "forms.segment",
     "MeasureForm": "forms.measure",
     "gray": "logic.sources",
+    "keep": "logic.filters",
     "nuclei_2d": "logic.samples",
     "nuclei_3d": "logic.samples",
     "movie": "logic.samples",

@@ -13,6 +13,7 @@ from superqt import QLabeledDoubleRangeSlider
 from equilabel.widget.logic.features import numeric_columns
 from equilabel.widget.logic.filters import Range, find_kept, find_objects, keep_objects
 from equilabel.widget.logic.outcome import KEY
+from equilabel.widget.logic.scripts import with_filter
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.transforms import placement
 from equilabel.widget.viewer.notifications import guarded, warn
@@ -167,7 +168,10 @@ class FilterForm(QWidget):
             data = pixels[0] if layer.multiscale else pixels
             return (*keep_objects(data, features, find_kept(features, ranges)), transform, text)
 
-        self._made = {**made, "filter": filtered}
+        self._made = {**made, "filter": [*made.get("filter", ()), *filtered]}
+        if made.get("python"):
+            line = with_filter(made["python"], filtered)
+            self._made |= {"python": line, "batch": "", "no_batch": "a filter"}
         self.task = Task(f"filtering {layer.name!r}", work, ("drop",), self)
         self.task.done.connect(self._add_layer)
         self.task.failed.connect(warn)

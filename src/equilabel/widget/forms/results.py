@@ -200,10 +200,15 @@ class ResultsPanel(QWidget):
             return
         if not made[key]:
             warn(
-                "`equilabel batch` must be able to repeat the run; got the luminance of a color "
-                "image, or several axes of time. Use 'Copy as Python'."
+                f"`equilabel batch` must be able to repeat the run; got {made['no_batch']}. "
+                "Use 'Copy as Python'."
             )
             return
+        if key == "batch" and not made["from_file"]:
+            warn(
+                f"the image {made['image']!r} must be saved for the command, as it was not read "
+                "from a file; got only pixels. Save it as 'image.tif', or put its name there."
+            )
         QGuiApplication.clipboard().setText(made[key])
         inform(f"Copied a {what}: {made[key]}")
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .features import labels_of, numeric_columns
+from .features import as_features, as_table, labels_of, numeric_columns, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from equilabel import Segmentation
     from equilabel.array_types import Array, HostArray
 
 
@@ -79,6 +80,39 @@ def find_kept(
         column = columns[each.column]
         kept &= (column >= each.low) & (column <= each.high)
     return kept
+
+
+def keep(
+    found: Segmentation, ranges: Mapping[str, tuple[float | None, float | None]]
+) -> Segmentation:
+    """Keep the objects of a segmentation within ranges, as the filter of the form does.
+
+    Parameters
+    ----------
+    found : equilabel.Segmentation
+    ranges : mapping of str to (float or None, float or None)
+        Column to the least and the greatest value that are kept; None for no limit.
+
+    Returns
+    -------
+    equilabel.Segmentation
+        Objects are numbered from 1 again; "label_before" is the number an object had.
+
+    Examples
+    --------
+    >>> import equilabel
+    >>> found = equilabel.segment(np.array([[9, 9, 0, 9]]), threshold=5)
+    >>> keep(found, {"area": (None, 1.5)}).table[["label", "area", "label_before"]].values.tolist()
+    [[1.0, 1.0, 2.0]]
+    """
+    features, _ = as_features(found.table)
+    chosen = [
+        Range(name, -np.inf if low is None else low, np.inf if high is None else high)
+        for name, (low, high) in ranges.items()
+    ]
+    labels, rows = keep_objects(found.labels, features, find_kept(features, chosen))
+    table = as_table(rows, [*whole(found.table), "label_before"])
+    return replace(found, labels=labels, table=table, num=len(table))
 
 
 def keep_objects(

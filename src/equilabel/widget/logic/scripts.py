@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from equilabel.storage.images import SUFFIXES
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .choices import Choices
     from .sources import Source
 
-SUFFIXES = (".tif", ".tiff")
 WITHOUT_FILE = "image.tif"
 
 
@@ -56,7 +60,7 @@ def batch_command(source: Source, choices: Choices) -> str:
     Parameters
     ----------
     source : Source
-        The layer. If it was not read from a TIFF, ``image.tif`` stands for it.
+        The layer. If it was not read from a file, ``image.tif`` stands for it.
     choices : Choices
         The values of the form.
 
@@ -65,11 +69,9 @@ def batch_command(source: Source, choices: Choices) -> str:
     str
         Empty if `equilabel batch` cannot do the same.
     """
-    if source.rgb and choices.color == "luminance":
+    if why_no_command(source, choices):
         return ""
-    if choices.roles.count("time") > 1:
-        return ""
-    file = source.path if source.path.lower().endswith(SUFFIXES) else WITHOUT_FILE
+    file = source.path if has_file(source) else WITHOUT_FILE
     words = ["equilabel", "batch", file, "--out", "results"]
     arguments = choices.arguments(source)
     if choices.properties is not None:
@@ -77,8 +79,6 @@ def batch_command(source: Source, choices: Choices) -> str:
     spacing, unit = source.spacing(choices.roles)
     for name in ("channel_axis", "unit"):
         arguments.pop(name, None)
-    if source.rgb:
-        arguments["channel"] = ("red", "green", "blue").index(choices.color)
     arguments["spacing"] = (
         spacing[0] if len(set(spacing)) == 1 else spacing
     )  # replaces the one in the file
@@ -96,6 +96,36 @@ def batch_command(source: Source, choices: Choices) -> str:
     if unit:
         words.append(f"--unit={unit}")
     return shlex.join(words)
+
+
+def has_file(source: Source) -> bool:
+    """Return whether a layer was read from a file that `equilabel batch` reads, too."""
+    return source.path.lower().endswith(SUFFIXES)
+
+
+def why_no_command(source: Source, choices: Choices) -> str:
+    """Return what `equilabel batch` cannot repeat; empty if it can repeat the run."""
+    if source.rgb:
+        return "a color image, of which it would measure each color"
+    if choices.roles.count("time") > 1:
+        return "several axes of time"
+    return ""
+
+
+def with_filter(line: str, ranges: Sequence[tuple[str, float, float]]) -> str:
+    """Add to a line of Python that objects are kept by ranges of their measurements.
+
+    Examples
+    --------
+    >>> with_filter("found = segment(image)", [("area", 20.0, math.inf)]).split("; ")[-1]
+    "found = keep(found, {'area': (20.0, None)})"
+    """
+    words = ", ".join(f"{name!r}: ({_end(low)}, {_end(high)})" for name, low, high in ranges)
+    return f"{line}; from equilabel.widget import keep; found = keep(found, {{{words}}})"
+
+
+def _end(limit: float) -> str:
+    return repr(float(limit)) if math.isfinite(limit) else "None"
 
 
 def _literal(value: Any) -> str:

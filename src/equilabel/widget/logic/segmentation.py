@@ -10,7 +10,7 @@ import equilabel
 from .features import as_features, whole
 from .histogram import compute_histogram
 from .outcome import Outcome
-from .scripts import batch_command, python_line
+from .scripts import batch_command, has_file, python_line, why_no_command
 from .smoothing import without_questions
 from .transforms import labels_transform
 
@@ -84,6 +84,8 @@ def describe_segmentation(
         "whole": whole(found.table),
         "python": python_line(source, choices),
         "batch": batch_command(source, choices),
+        "no_batch": why_no_command(source, choices),
+        "from_file": has_file(source),
     }
 
 
