@@ -91,6 +91,23 @@ def test_a_large_image_is_sampled_and_says_so(monkeypatch):
     assert seen.counts.sum() == source.data.size
 
 
+@pytest.mark.filterwarnings("ignore:sigma=")
+@pytest.mark.parametrize(
+    ("shape", "labels"), [((700, 800), "yx"), ((6, 90, 100), "zyx"), ((9, 80, 70), "tyx")]
+)
+def test_the_threshold_of_a_large_image_is_that_of_its_smoothed_pixels(monkeypatch, shape, labels):
+    monkeypatch.setattr("equilabel.widget.logic.histogram.EXACT", 100)
+    objects = (np.indices(shape).sum(0) // 30 % 3 == 0) * 60.0
+    pixels = objects + np.random.default_rng(0).normal(0, 40, shape)
+    source = Source.of(layers.Image(pixels, axis_labels=labels))
+    choices = Choices(source.guess(), sigma=3.0, threshold="triangle")
+    _, found = estimate_threshold(source, choices, (0,) * len(shape), (0, 1))
+    run = equilabel.segment(pixels, **choices.arguments(source)).threshold
+    plain = equilabel.segment(pixels, threshold="triangle", stacked=labels[0] == "t").threshold
+    assert not found.exact
+    assert abs(found.threshold - run) < 0.2 * abs(plain - run)
+
+
 def test_of_an_image_on_disk_only_the_visible_plane_is_read():
     dask = pytest.importorskip("dask.array")
     read = []

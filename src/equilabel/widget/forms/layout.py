@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from magicgui.widgets import ComboBox, Container
-from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QComboBox, QGroupBox, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtWidgets import (
+    QAbstractSpinBox,
+    QComboBox,
+    QGroupBox,
+    QPushButton,
+    QScrollArea,
+    QSlider,
+    QVBoxLayout,
+    QWidget,
+)
 from superqt import QCollapsible
 
 
@@ -20,7 +29,22 @@ def column(*widgets: Any) -> Container:
                 QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
             )
             widget.native.setMinimumContentsLength(8)
+    for kind in (QComboBox, QAbstractSpinBox, QSlider):
+        for field in container.native.findChildren(kind):
+            field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            field.installEventFilter(_Wheel(field))
     return container
+
+
+class _Wheel(QObject):
+    """Leaves the mouse wheel to the form that scrolls, unless a field was clicked."""
+
+    def eventFilter(self, field: Any, event: Any) -> bool:
+        """Pass the wheel on to what is below a field without the focus."""
+        if event.type() == QEvent.Type.Wheel and not field.hasFocus():
+            event.ignore()
+            return True
+        return False
 
 
 def vertical(*widgets: QWidget, margins: bool = True) -> QWidget:

@@ -204,7 +204,7 @@ class ResultsPanel(QWidget):
                 "Use 'Copy as Python'."
             )
             return
-        if key == "batch" and not made["from_file"]:
+        if key == "batch" and not made.get("from_file", True):
             warn(
                 f"the image {made['image']!r} must be saved for the command, as it was not read "
                 "from a file; got only pixels. Save it as 'image.tif', or put its name there."

@@ -97,6 +97,8 @@ class SegmentForm(QWidget):
             self._layer.events.data.disconnect(self._update_pixels)
         self._layer = self.fields.image.value
         self._source = None
+        if self.bar.task is None or not self.bar.task.running:
+            self.bar.show_message("")  # it was about another image
         if self._layer is not None:
             self._layer.events.data.connect(self._update_pixels)
             self._source = Source.of(self._layer)
@@ -208,8 +210,9 @@ class SegmentForm(QWidget):
         )
         self.fields.show_preview.value = False
         self.results.show_layer(layer)
-        self.bar.show_message(self.results.summary.text())
-        name = outcome.metadata["image"]
+        name, text = outcome.metadata["image"], self.results.summary.text()
+        chosen = self._layer is not None and self._layer.name == name
+        self.bar.show_message(text if chosen else f"{name}: {text}")
         if self._layer not in self._viewer.layers and not any(
             each.name == name for each in images(self._viewer)
         ):

@@ -9,7 +9,14 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from equilabel.widget.logic.axes import check_roles
-from equilabel.widget.logic.choices import Choices, connectivities, pixels_of, size_of, unit_of_size
+from equilabel.widget.logic.choices import (
+    Choices,
+    connectivities,
+    decimals_for,
+    pixels_of,
+    size_of,
+    unit_of_size,
+)
 from equilabel.widget.logic.smoothing import describe_smoothing, length_unit
 from equilabel.widget.logic.sources import COLORS
 from equilabel.widget.logic.statistics import offered
@@ -220,6 +227,7 @@ class SegmentFields(QWidget):
         calibrated = set(self._spacing) != {1.0} or bool(unit)
         self.smoothing.show_units(length_unit(unit), self._spacing)
         self.min_area.visible = calibrated
+        self.min_area.native.setDecimals(decimals_for(size_of(1, self._spacing)))
         self.min_area.label = f"Minimum size, {unit_of_size(unit, rank)}"
         self._show_area()
         guess = source.explain_guess(roles)

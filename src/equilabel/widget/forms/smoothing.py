@@ -8,6 +8,7 @@ from magicgui.widgets import ComboBox, FloatSpinBox
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from equilabel.widget.logic.choices import decimals_for
 from equilabel.widget.viewer.notifications import guarded
 
 from .layout import column
@@ -77,7 +78,13 @@ class SmoothingField(QWidget):
         if list(self.unit.choices) != choices:
             self.unit.choices = choices
         self.unit.visible = bool(unit)
+        self._show_unit()
+
+    def _show_unit(self) -> None:
+        """Show the unit, and as many decimals as a pixel needs in it."""
         self.number.label = f"Smoothing, {self.unit.value}"
+        pixel = 1.0 if self.unit.value == PIXELS else self._pixel
+        self.number.native.setDecimals(max(3, decimals_for(pixel)))
 
     def show_remark(self, text: str) -> None:
         """Say how many pixels the width is."""
@@ -91,7 +98,8 @@ class SmoothingField(QWidget):
     def _change_unit(self) -> None:
         """Convert the width to the other unit: it stays what it is along the last axis."""
         factor = 1 / self._pixel if self.unit.value == PIXELS else self._pixel
-        self.number.label = f"Smoothing, {self.unit.value}"
         with self.number.changed.blocked():
-            self.number.value = round(self.number.value * factor, 3)
+            value = self.number.value * factor
+            self._show_unit()
+            self.number.value = round(value, self.number.native.decimals())
         self.changed.emit()

@@ -58,6 +58,7 @@ class ThresholdField(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._estimate: float | None = None
+        self._known = float("nan")  # the last estimate that was a number
         self.histogram = HistogramView()
         self.method = ComboBox(
             name="threshold",
@@ -123,8 +124,8 @@ class ThresholdField(QWidget):
         step = (high - low) / STEPS
         if histogram.whole:
             step = max(1.0, round(step))
-        for field in (self.slider, self.range):
-            _set_range(field, low, high, step)
+        for field, manual in zip((self.slider, self.range), MANUAL, strict=True):
+            _set_range(field, low, high, step, keep=self.method.value == manual)
         number = self.slider.native.findChild(QDoubleSpinBox)
         if number is not None:
             decimals = 0 if histogram.whole else int(np.clip(2 - np.log10(step), 0, 9))
@@ -134,6 +135,7 @@ class ThresholdField(QWidget):
     def show_estimate(self, estimate: ThresholdEstimate) -> None:
         """Show the threshold that a method finds."""
         self._estimate = found = estimate.threshold
+        self._known = self._known if found is None else found
         text = ""
         if self.method.value not in (*MANUAL, "local"):
             text = estimate.problem
@@ -152,17 +154,20 @@ class ThresholdField(QWidget):
             with self.method.changed.blocked():
                 self.method.value = "number"
             self._show_fields()
-        self.slider.value = _clip(value, self.slider.min, self.slider.max)
+        if self.slider.enabled:
+            self.slider.min, self.slider.max = (
+                min(value, self.slider.min),
+                max(value, self.slider.max),
+            )
+        self.slider.value = value
         self._move()
 
     def _change_method(self, *_: object) -> None:
-        if self.method.value == "hysteresis" and self._estimate is not None:
+        if self.method.value == "hysteresis":
             low, high = self.range.min, self.range.max
+            middle = self._known if low < self._known < high else (low + high) / 2
             with self.range.changed.blocked():
-                self.range.value = (
-                    _clip(self._estimate - (self._estimate - low) / 4, low, high),
-                    _clip(self._estimate + (high - self._estimate) / 4, low, high),
-                )
+                self.range.value = (middle - (middle - low) / 4, middle + (high - middle) / 4)
         self._show_fields()
         self._show_lines()
         self.method_changed.emit()
@@ -236,13 +241,19 @@ def _make_local() -> tuple[SpinBox, FloatSpinBox]:
     return block_size, offset
 
 
-def _set_range(field: Any, low: float, high: float, step: float) -> None:
-    """Set the range of a slider, or disable it if the range is beyond what it can show."""
+def _set_range(field: Any, low: float, high: float, step: float, *, keep: bool) -> None:
+    """Set the range of a slider, or disable it if the range is beyond what it can show.
+
+    With `keep`, the range is widened for the value that a person has set.
+    """
     with field.changed.blocked():
         field.enabled = max(abs(low), abs(high)) < LARGEST and step > SMALLEST
         if not field.enabled:
             return
         before = field.value
+        if keep:
+            each = before if isinstance(before, tuple) else (before,)
+            low, high = min(low, *each), max(high, *each)
         field.min, field.max = min(low, field.min), max(high, field.max)
         field.step = step
         field.value = _clip(before, low, high)

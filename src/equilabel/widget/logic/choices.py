@@ -143,6 +143,22 @@ def size_of(pixels: int, spacing: Sequence[float]) -> float:
     return float(pixels * math.prod(spacing))
 
 
+def decimals_for(step: float) -> int:
+    """Return how many decimals a field needs so that a hundredth of a pixel is not rounded away.
+
+    Parameters
+    ----------
+    step : float
+        A pixel, in the unit of the field.
+
+    Examples
+    --------
+    >>> decimals_for(1.0), decimals_for(0.0515), decimals_for(0.00013), decimals_for(25.0)
+    (2, 4, 6, 2)
+    """
+    return int(min(12, max(2, 2 - math.floor(math.log10(step))))) if step > 0 else 2
+
+
 def unit_of_size(unit: str, rank: int) -> str:
     """Return the unit of areas and volumes.
 

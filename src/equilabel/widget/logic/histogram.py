@@ -9,7 +9,8 @@ import numpy as np
 
 import equilabel
 
-from .planes import take_plane
+from .planes import smooth_plane, take_plane
+from .sampling import smoothed_sample
 from .smoothing import without_questions
 from .sources import gray
 
@@ -142,6 +143,8 @@ def estimate_threshold(
         arguments = choices.arguments(source)
         names = ("sigma", "spacing", "unit", "stacked")
         options = {name: arguments[name] for name in names if name in arguments}
+    elif choices.sigma:
+        pixels = _smooth_part(source, choices, pixels, displayed)
     try:
         with without_questions():
             _, threshold = equilabel.binarize(pixels, method, return_threshold=True, **options)
@@ -150,6 +153,16 @@ def estimate_threshold(
     if not isinstance(threshold, float) or not np.isfinite(threshold):
         return histogram, ThresholdEstimate(None, exact)
     return histogram, ThresholdEstimate(threshold, exact)
+
+
+def _smooth_part(
+    source: Source, choices: Choices, pixels: HostArray, displayed: Sequence[int]
+) -> HostArray:
+    """Return smoothed pixels of an image of which not all are looked at."""
+    if not source.lazy:
+        return smoothed_sample(source, choices)
+    lengths = [source.shape[axis] for axis in sorted(displayed)]
+    return smooth_plane(pixels, source, choices, displayed, -(-lengths[0] // pixels.shape[0]))
 
 
 def _take_pixels(
