@@ -6,9 +6,16 @@ import sys
 import numpy as np
 import pytest
 
-from equilabel import DeviceUnavailableError, binarize, label, segment
+from equilabel import (
+    DeviceUnavailableError,
+    binarize,
+    label,
+    segment,
+    split_touching,
+    track_overlaps,
+)
 from equilabel.devices import DeviceMemoryError
-from equilabel.samples import blobs, nuclei_2d, percolation
+from equilabel.samples import blobs, movie, nuclei_2d, percolation
 from references import GRID_METHODS
 from strategies import DTYPES, LAYOUTS
 from strategies import blobs as blocks
@@ -344,6 +351,10 @@ def test_smoothing_is_that_of_the_cpu(cupy, stacked):
         {"threshold": (15, 30)},
         {"sigma": 1.0, "threshold": "otsu"},
         {"method": "komura"},
+        {"split": 0.4},
+        {"split": 0.6, "min_size": 20, "fill_holes": True},
+        {"opening": 1, "closing": 2},
+        {"background": 20},
     ],
     ids=str,
 )
@@ -361,6 +372,29 @@ def test_segmenting_finds_what_the_cpu_finds(cupy, options):
             assert found.num == expected.num
             for name, column in expected.table.items():
                 np.testing.assert_allclose(found.table[name], column, rtol=1e-7, err_msg=name)
+
+
+def test_objects_that_touch_are_split_as_on_the_cpu(cupy):
+    mask = binarize(nuclei_2d((300, 320)), sigma=1)
+    for options in ({}, {"spacing": (0.5, 0.31), "connectivity": 1}, {"tolerance": 2}):
+        expected = split_touching(mask, **options)
+        assert expected.max() > label(mask).max()
+        found = split_touching(cupy.asarray(mask), **options)
+        assert isinstance(found, cupy.ndarray)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.get(), expected)
+    stack = np.stack([mask, mask[::-1]])
+    found = split_touching(cupy.asarray(stack), stacked=True)
+    np.testing.assert_array_equal(found.get(), split_touching(stack, stacked=True))
+
+
+def test_overlaps_of_frames_are_counted_as_on_the_cpu(cupy):
+    labels = label(binarize(movie(), threshold="li", sigma=1, stacked=True), stacked=True)
+    expected = track_overlaps(labels)
+    assert len(expected)
+    found = track_overlaps(cupy.asarray(labels))
+    for name, column in expected.items():
+        np.testing.assert_array_equal(found[name], column)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i4", "u8", "f4", "f8"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from equilabel import binarize, label, segment, split_touching
-from equilabel.cleanup import montage, necks, splitting
+from equilabel.cleanup import montage, necks, radii, splitting
 from equilabel.cleanup.montage import split_component
 from equilabel.cli.program import main
 from equilabel.samples.nuclei import nuclei_2d, nuclei_mask
@@ -184,6 +184,31 @@ def test_balls_are_parted_in_3d_where_spacings_differ():
     across = (np.indices((30, 30, 30)).T - 15) @ np.array([[0.8, 0.0], [-0.6, 0.6], [0.0, -0.8]])
     rod = ((across**2).sum(-1) <= 16).T
     assert split_touching(rod).max() == label(rod).max() == 1
+
+
+@pytest.mark.parametrize("steps", [(1, 1, 1), (2.0, 0.5, 0.5)])
+def test_large_volumes_are_measured_in_tiles_and_larger_objects_by_centers(steps, monkeypatch):
+    """The limits are made small; tiles, and objects, begin and end at those of the image too."""
+    centers = [(6, 6, 6), (6, 6, 15), (40, 60, 20), (41, 59, 30), (90, 9, 9)]
+    mask = balls(np.array(centers) * steps, 6 * min(steps), (96, 68, 52), steps)
+    whole, rounding = radii.measure_radii(mask, steps)
+    parts = split_component(mask, 0.8 * min(steps), steps, 3)
+    tiles = []
+    measure = radii._radii
+    monkeypatch.setattr(radii, "_radii", lambda *task: tiles.append(1) or measure(*task))
+    monkeypatch.setattr(radii, "FINE", 8 * 36**3)
+    found, tiled_rounding = radii.measure_radii(mask, steps)
+    assert len(tiles) > 10
+    assert rounding == tiled_rounding == 0
+    np.testing.assert_array_equal(found, whole)
+    np.testing.assert_array_equal(split_component(mask, 0.8 * min(steps), steps, 3), parts)
+    tiles.clear()
+    monkeypatch.setattr(radii, "FINE", 8 * 6**3)
+    coarse, rounding = radii.measure_radii(mask, steps)
+    assert not tiles
+    assert rounding == min(steps) / 2
+    assert (np.abs(coarse - whole)[mask] <= max(steps)).all()
+    assert split_component(mask, 0.8 * min(steps), steps, 3).max() > 1
 
 
 def test_images_of_a_stack_are_split_by_themselves():
