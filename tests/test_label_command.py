@@ -19,11 +19,13 @@ RESULTS = ["a_labels.tif", "a_overlay.png", "a_record.json", "a_table.csv"]
 def test_it_takes_all_options_of_batch_but_those_of_a_run():
     batch, label = (inspect.signature(f).parameters for f in (commands.batch, commands.label))
     assert set(batch) - set(label) == {
-        *("context", "inputs", "from_", "recursive", "jobs", "time_limit", "resume", "dry_run")
+        *("inputs", "from_", "recursive", "jobs", "time_limit", "dry_run")
     }
-    assert set(label) - set(batch) == {"image"}
-    assert {name: row.default for name, row in label.items() if name not in ("image", "out")} == {
-        name: batch[name].default for name in label if name not in ("image", "out")
+    own = {"image", "chunked", "chunks", "scheduler", "workers"}
+    assert set(label) - set(batch) == own
+    shared = set(label) - own - {"out"}
+    assert {name: label[name].default for name in shared} == {
+        name: batch[name].default for name in shared
     }
 
 

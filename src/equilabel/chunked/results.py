@@ -121,7 +121,7 @@ def label_whole(
     progress = Progress(report)
     manifest = describe(source, target) if out is not None else {}
     if out is not None and out.exists():
-        return _earlier(out, manifest, source, resume=resume)
+        return _earlier(out, manifest, source, target)
     with _folder(out, manifest, resume=resume) as folder, engine.started() as run:
         job = steps.make_job(Checkpoints(str(folder), new_token()), run, progress)
         numbers = number_blocks(job, source, run, progress, steps.select)
@@ -203,10 +203,10 @@ def _complete(
     write_description(folder, target.ome, target.out.name, scales, table, ours)
 
 
-def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, *, resume: bool) -> Whole:
+def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, target: Target) -> Whole:
     """Return labels that are there already, if they are those asked for."""
     known: Any = None
-    if resume:
+    if target.resume:
         import zarr
 
         known = dict(zarr.open(out, mode="r").attrs).get(KEY)
@@ -217,6 +217,8 @@ def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, *, resume: 
         )
         raise FileExistsError(message)
     check_manifest(known["manifest"], manifest, str(out))
+    if target.ome is not None:
+        register(target.ome, out)  # which a run that was killed did last
     table = read_table(out / TABLE) if (out / TABLE).exists() else None
     return Whole(_as(source.kind, out), known["num"], Found(table, known))
 

@@ -90,9 +90,9 @@ def _compare(
     total = job.blocks.number
     if total == 1 and not any(job.periodic):
         return []
-    ticks = progress.begin("merge", 0, total)
-    next(ticks)
     groups = [range(start, min(start + TOGETHER, total)) for start in range(0, total, TOGETHER)]
+    ticks = progress.begin("merge", 0, len(groups))
+    next(ticks)
     found: list[tuple[int, int, NDArray[np.int64]]] = []
     for some in run(compare_blocks, ((job, group) for group in groups)):
         found += some

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equilabel.storage.files import replacing
+from equilabel.storage.files import folder_for, replacing
 from equilabel.storage.locks import lock
 
 if TYPE_CHECKING:
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 MANIFEST, LOCK = "manifest.json", "lock"
 TRIES = 20  # a run that ends removes its folder while the next one opens it
-
-
-def folder_for(out: Path) -> Path:
-    """Return the folder in which a result is made that will be `out`."""
-    return out.with_name(f".{out.name}.unfinished")
 
 
 @contextmanager

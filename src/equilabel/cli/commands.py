@@ -5,8 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
+from . import chunk_parameters as in_chunks
 from . import parameters as given
+from . import parsing
 from . import run_parameters as of_run
+from .chunk_choices import Choices
 from .sharing import FOR_MEASURING, OF_A_RUN, takes_options_of
 from .splitting import Split
 from .typed import read_options
@@ -163,7 +166,17 @@ def batch(
 
 @app.command()
 @takes_options_of(batch, without=("inputs", *OF_A_RUN))
-def label(image: given.Image, out: given.OutHere = Path(), **options: Any) -> int:
+def label(
+    context: typer.Context,
+    image: given.Image,
+    out: given.OutHere = Path(),
+    chunked: in_chunks.Chunked = False,
+    chunks: in_chunks.Chunks = None,
+    scheduler: in_chunks.Scheduler = "threads",
+    workers: in_chunks.Workers = None,
+    resume: in_chunks.Continue = False,
+    **options: Any,
+) -> int:
     """Find, label and measure the objects in one image.
 
     Takes the options of `equilabel batch`, and writes for NAME.tif to the folder --out, by default
@@ -174,11 +187,19 @@ def label(image: given.Image, out: given.OutHere = Path(), **options: Any) -> in
     - `NAME_overlay.png`: the image with its objects outlined
     - `NAME_record.json`: the options, versions, units and checksums
 
+    IMAGE can be a Zarr or an OME-Zarr. It is read block by block, and so is a TIFF that is larger
+    than --memory-limit: neither image nor labels need to fit into memory. Labels are then a Zarr,
+    `NAME_labels.zarr`, without an overlay. If --out ends in `.zarr`, or is in the folder `labels`
+    of the OME-Zarr, it is itself the Zarr of labels, with the table and the record in it. After
+    Ctrl-C, or whatever ended the run, --resume goes on with what is done.
+
     For example:
 
     ```
     equilabel label cells.tif
     equilabel label cells.tif --threshold triangle --fill-holes --out results --overwrite
+    equilabel label scan.ome.zarr --channel 0 --min-size 5um3 --out scan.ome.zarr/labels/nuclei
+    equilabel label scan.zarr --out results --scheduler tcp://host:8786 --resume
     ```
 
     Exit codes: 0, the image was labeled; 1, it failed; 2, the command was refused; 130,
@@ -186,7 +207,11 @@ def label(image: given.Image, out: given.OutHere = Path(), **options: Any) -> in
     """
     from .single import run
 
-    return run(image, out, read_options(options), overwrite=options["overwrite"])
+    typed = [name for name in {**locals(), **options} if _is_typed(context, name)]
+    choices = Choices(
+        parsing.chunks(chunks), scheduler, workers, resume, options["overwrite"], typed=typed
+    )
+    return run(image, out, read_options(options), choices, chunked=chunked)
 
 
 @app.command()

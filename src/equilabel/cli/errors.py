@@ -79,9 +79,10 @@ def _as_option(found: re.Match[str]) -> str:
 @cache
 def _parameters() -> tuple[str, ...]:
     """List the parameters of `segment`, and others, that are options of `equilabel batch`."""
-    from equilabel import segment
+    from equilabel import segment, segment_chunked
 
-    names = {*signature(segment).parameters, *(item.name for item in fields(Options))}
+    chunked = signature(segment_chunked).parameters
+    names = {*signature(segment).parameters, *chunked, *(item.name for item in fields(Options))}
     return tuple(sorted(names - {"image", "channel_axis", "progress", "segment"}))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equilabel.storage.images import TIFF
+from equilabel.storage.ome_zarr import is_zarr
 
 from .leftout import count_kinds, reason, tell_unread
 from .names import SUFFIXES, expanded, printable, quoted, stem
@@ -109,7 +110,9 @@ def _behind(word: str, out: Path, recursive: bool) -> Iterator[Input]:
         raise RefusedError(message)
     path = expanded(word)
     kind = kind_of(path)
-    if kind == FOLDER:
+    if kind == FOLDER and is_zarr(path):
+        yield Input(path, stem(path))  # which is left out, and told so
+    elif kind == FOLDER:
         yield from _inside(path, out, recursive)
     elif kind != NOTHING:
         yield _image(path, stem(path), kind)
@@ -129,7 +132,9 @@ def _matching(pattern: Path, out: Path, recursive: bool) -> Iterator[Input]:
             continue
         seen.add(real)
         kind = kind_of(match)
-        if kind == FOLDER:
+        if kind == FOLDER and is_zarr(match):
+            items = [Input(match, stem(match))]
+        elif kind == FOLDER:
             items = [item for item in _inside(match, out, recursive) if not item.complaint]
         else:
             items = [_found(match, stem(match), kind)]
@@ -144,6 +149,10 @@ def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
     """Yield the images of a folder, or why there are none."""
     nothing, others = True, []
     for inside, found in walk(folder, out if recursive else None):
+        if is_zarr(inside):
+            nothing = False
+            yield Input(inside, inside.name)
+            continue
         if isinstance(found, OSError):
             nothing = False
             message = f"folder must be readable; got {quoted(inside)}: {found.strerror}."
@@ -185,7 +194,7 @@ def walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSE
             yield inside, error
             continue
         yield inside, files
-        if out is not None:
+        if out is not None and not is_zarr(inside):
             paths = [inside / name for name in sorted(below, reverse=True)]
             waiting += [path for path in paths if not is_same(path, out)]
 

@@ -6,6 +6,8 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from equilabel.storage.ome_zarr import is_zarr
+
 from .names import SUFFIXES, printable, quoted, stem
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ def reason(path: Path, *, named: bool, labels: bool = False) -> str:
     labels : bool
         Whether labels are looked for.
     """
+    if is_zarr(path):
+        return f"a Zarr. Label it with `equilabel label {printable(path)}`."
     name = stem(path)
     ending = next((each for each in RESULTS if name.endswith(each)), "")
     if not ending or (labels and ending == "_labels"):

@@ -147,6 +147,29 @@ def spacing(text: str | None) -> tuple[float, ...] | None:
     return values
 
 
+def chunks(text: str | None) -> int | tuple[int, ...] | None:
+    """Read the sides of a block: one whole number, or one for each axis.
+
+    Examples
+    --------
+    >>> chunks("256"), chunks("1,512,-1")
+    (256, (1, 512, -1))
+    """
+    if text is None:
+        return None
+    try:
+        values = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        values = ()
+    if not values or any(value < 1 and value != -1 for value in values):
+        message = (
+            f"--chunks must be whole numbers of 1 or more, or -1, separated by commas; got "
+            f"{text!r}. Try '256', or '64,256,256' for z, y and x."
+        )
+        raise RefusedError(message)
+    return values[0] if len(values) == 1 else values
+
+
 def properties(text: str | None) -> tuple[str, ...] | None:
     """Read names of columns.
 

@@ -6,12 +6,14 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equilabel import compiling
 from equilabel.storage.files import flush_folder
 
+from .chunk_choices import refuse_own, why_chunked
 from .errors import explain
 from .folder import RECORD
 from .inputs import FILE, FOLDER, NOTHING, kind_of
@@ -25,13 +27,14 @@ from .streams import complain, fleeting, say
 from .trial import check
 
 if TYPE_CHECKING:
+    from .chunk_choices import Choices
     from .options import Options
 
 OWN_RECORD = "_record.json"
 WORDS = {"labels": "labels", "table": "table", "overlay": "overlay", "record": "record"}
 
 
-def run(word: str, out: Path, options: Options, *, overwrite: bool = False) -> int:
+def run(word: str, out: Path, options: Options, choices: Choices, *, chunked: bool = False) -> int:
     """Label one image, and write its results and their record to a folder.
 
     Parameters
@@ -42,8 +45,10 @@ def run(word: str, out: Path, options: Options, *, overwrite: bool = False) -> i
         Folder of the results; made if needed.
     options : Options
         What to do with it.
-    overwrite : bool
-        Replace earlier results.
+    choices : Choices
+        Whether to replace earlier results, and how to label an image in chunks.
+    chunked : bool
+        Whether to label a TIFF in chunks; a Zarr, and what is larger than memory, are anyway.
 
     Returns
     -------
@@ -55,6 +60,13 @@ def run(word: str, out: Path, options: Options, *, overwrite: bool = False) -> i
     RefusedError
         Before anything is written.
     """
+    path = expanded(word)
+    why = why_chunked(path, options, chunked=chunked) if word.strip() else ""
+    if why:
+        from .chunked import run as run_in_chunks
+
+        return run_in_chunks(path, out, options, replace(choices, why=why))
+    refuse_own(choices.typed)
     path, out = _file(word, options), expanded(out)
     name = stem(path)
     if options.slices:
@@ -62,7 +74,7 @@ def run(word: str, out: Path, options: Options, *, overwrite: bool = False) -> i
         name = name_of(path)
     finals = {kind: out / f"{name}{ending}" for kind, ending in options.endings().items()}
     finals["record"] = out / f"{name}{OWN_RECORD}"
-    _refuse_losses(finals, path, overwrite)
+    _refuse_losses(finals, path, choices.overwrite)
     new = [folder for folder in (out, *out.parents) if not os.path.lexists(folder)]
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,8 @@ import numpy as np
 from .directories import refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from equilabel.array_types import HostArray
 
 AXES = "TCZYX"
@@ -67,6 +69,38 @@ def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, 
         shape = pixels.shape
         merged = (*shape[:channel], shape[channel] * shape[channel + 1], *shape[channel + 2 :])
         pixels = pixels.reshape(merged)
+    letters, notes = named(letters, pixels.shape)
+    order = sorted(range(len(letters)), key=lambda k: AXES.index(letters[k]))
+    return pixels.transpose(order), "".join(letters[k] for k in order), notes
+
+
+def named(letters: Sequence[str], shape: Sequence[int]) -> tuple[list[str], tuple[str, ...]]:
+    """Give each axis one of the letters T, C, Z, Y and X, in the order in which axes are.
+
+    Parameters
+    ----------
+    letters : sequence of str
+        As tifffile names axes.
+    shape : sequence of int
+        Their lengths.
+
+    Returns
+    -------
+    letters : list of str
+    notes : tuple of str
+        A sentence for each axis whose meaning was guessed.
+
+    Raises
+    ------
+    UnreadableImageError
+        If there are more axes than letters.
+
+    Examples
+    --------
+    >>> named("YXS", (5, 4, 3))
+    (['Y', 'X', 'C'], ())
+    """
+    axes = "".join(letters)
     letters = ["C" if letter == "S" else letter for letter in letters]
     guesses = []
     for k in reversed(range(len(letters))):
@@ -74,11 +108,10 @@ def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, 
             free = next((axis for axis in "ZTC" if axis not in letters), None)
             if free is None:
                 refuse("have no axes beside T, C, Z, Y and X", f"axes {axes!r}")
-            guesses.append((free, letters[k], pixels.shape[k]))
+            guesses.append((free, letters[k], shape[k]))
             letters[k] = free
-    notes = tuple(_describe(*guess, stackable="T" not in letters) for guess in reversed(guesses))
-    order = sorted(range(len(letters)), key=lambda k: AXES.index(letters[k]))
-    return pixels.transpose(order), "".join(letters[k] for k in order), notes
+    stackable = "T" not in letters
+    return letters, tuple(_describe(*guess, stackable=stackable) for guess in reversed(guesses))
 
 
 def _describe(axis: str, letter: str, length: int, *, stackable: bool) -> str:

@@ -72,6 +72,17 @@ def replacing(path: Path | str) -> Iterator[Path]:
     flush_folder(path.parent)
 
 
+def folder_for(out: Path) -> Path:
+    """Return the folder in which a folder is made that will be `out`.
+
+    Examples
+    --------
+    >>> folder_for(Path("labels.zarr")).name
+    '.labels.zarr.unfinished'
+    """
+    return out.with_name(f".{out.name}.unfinished")
+
+
 def sha256(path: Path | str) -> str:
     """Return the SHA-256 checksum of a file.
 

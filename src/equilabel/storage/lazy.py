@@ -1,11 +1,17 @@
-"""TIFF files as arrays of Zarr, decoded page by page or tile by tile when they are read."""
+"""Images that are read in parts: TIFF files as arrays of Zarr, and what files say of their axes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from .axes import named
+from .directories import refuse
+from .ome_zarr import find_image
 from .series import opened
+from .tiff import TiffImage, with_calibration
 
 UNLIMITED = 2**62  # nothing is decoded as a whole
 
@@ -41,3 +47,87 @@ def open_lazily(path: Path | str, *, series: int = 0) -> Any:
         pass
     store = tifffile.imread(path, series=series, level=0, aszarr=True)
     return zarr.open_array(store, mode="r")
+
+
+def describe_tiff(path: Path | str, *, series: int = 0) -> TiffImage:
+    """Return what a TIFF says of an image, without its pixels.
+
+    Parameters
+    ----------
+    path, series
+        As for `open_lazily`.
+
+    Returns
+    -------
+    TiffImage
+        The order of its axes is that of the file, as in `open_lazily`. Its pixels are zeros that
+        take no memory.
+
+    Raises
+    ------
+    UnreadableImageError, OSError, ValueError
+        As `open_lazily`; or if its color samples are beside an axis of channels, which only
+        `read_tiff` joins.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tifffile
+    >>> file = Path(tempfile.mkdtemp()) / "color.tif"
+    >>> tifffile.imwrite(file, np.zeros((20, 30, 3), np.uint8), photometric="rgb")
+    >>> image = describe_tiff(file)
+    >>> image.axes, image.pixels.shape, image.channels
+    ('YXC', (20, 30, 3), ('red', 'green', 'blue'))
+    """
+    with opened(Path(path), series, UNLIMITED) as (images, described):
+        chosen = images[series]
+        if "S" in chosen.axes and "C" in chosen.axes:
+            refuse("have color samples or channels to be read in parts", f"axes {chosen.axes!r}")
+        letters, notes = named(chosen.axes, chosen.shape)
+        pixels = np.broadcast_to(np.zeros((), chosen.dtype), chosen.shape)
+        return with_calibration(pixels, "".join(letters), notes, images, series, described)
+
+
+def describe_zarr(path: Path | str) -> TiffImage:
+    """Return what an OME-Zarr says of its image, without its pixels.
+
+    Axes of length 1 are left out, but for Y and X. Of a plain Zarr, axes are empty.
+
+    Parameters
+    ----------
+    path : path
+        As for `find_image`.
+
+    Returns
+    -------
+    TiffImage
+        Its pixels are zeros that take no memory.
+
+    Raises
+    ------
+    UnreadableImageError
+        As `find_image`.
+    ImportError
+        If zarr is not installed.
+    """
+    import zarr
+
+    known = find_image(path)
+    array: Any = zarr.open_array(known.path, mode="r")
+    shape, axes = tuple(array.shape), known.axes if len(known.axes) == len(array.shape) else ""
+    if axes:
+        pairs = [(n, name) for n, name in zip(shape, axes, strict=True) if n > 1 or name in "YX"]
+        shape, axes = tuple(length for length, _ in pairs), "".join(name for _, name in pairs)
+    count = shape[axes.index("C")] if "C" in axes else 0
+    spacing = {axis: size for axis, size in (known.spacing or {}).items() if axis in axes}
+    return TiffImage(
+        pixels=np.broadcast_to(np.zeros((), array.dtype), shape),
+        axes=axes,
+        spacing=spacing,
+        unit=known.unit if spacing else "",
+        interval=None,
+        channels=known.channels if len(known.channels) == count else (),
+        series=0,
+        series_count=1,
+        notes=(),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ class ZarrImage:
         Of `spacing`; "" where it is unknown.
     version : str
         Of NGFF; "" for a plain Zarr.
+    channels : tuple of str
+        Their names, or none.
     """
 
     path: Path
@@ -39,6 +41,13 @@ class ZarrImage:
     spacing: dict[str, float] | None = None
     unit: str = ""
     version: str = ""
+    channels: tuple[str, ...] = ()
+
+
+def is_zarr(path: Path) -> bool:
+    """Return whether a path is the folder of an array or a group of Zarr."""
+    names = ("zarr.json", ".zgroup", ".zarray")
+    return path.is_dir() and any((path / name).is_file() for name in names)
 
 
 def find_image(path: Path | str) -> ZarrImage:
@@ -76,7 +85,9 @@ def find_image(path: Path | str) -> ZarrImage:
         remedy = "Pass the folder of an array or of an image inside it."
         refuse("be an array of Zarr or an image of OME-Zarr", f"a group at {str(path)!r}", remedy)
     try:
-        return _described(path, scales[0], str(ome.get("version") or scales[0].get("version", "")))
+        version = str(ome.get("version") or scales[0].get("version", ""))
+        found = _described(path, scales[0], version)
+        return replace(found, channels=_channels(ome.get("omero")))
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         refuse("have the description of an OME-Zarr", f"{error!r} at {str(path)!r}")
 
@@ -107,6 +118,14 @@ def _described(path: Path, scales: dict[str, Any], version: str) -> ZarrImage:
     unit = units.pop() if len(units) == 1 else ""
     spacing = {name: step for name, (_, step) in lengths.items() if positive(step)}
     return ZarrImage(inner, path, "".join(names), spacing, unit, version)
+
+
+def _channels(omero: Any) -> tuple[str, ...]:
+    """Return the names of channels, or none unless each has one of its own."""
+    known = omero.get("channels") if isinstance(omero, dict) else None
+    rows = known if isinstance(known, list) else []
+    names = tuple(str(row.get("label", "")) for row in rows if isinstance(row, dict))
+    return names if all(names) and len(set(names)) == len(rows) else ()
 
 
 def _unit(axis: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .directories import UnreadableImageError
 from .labels import write_labels
@@ -12,7 +12,11 @@ from .metadata import calibration
 from .series import decoded, opened, try_decoding
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from equilabel.array_types import HostArray
+
+    from .metadata import Described
 
 __all__ = ["TiffImage", "UnreadableImageError", "check_tiff", "read_tiff", "write_labels"]
 
@@ -103,16 +107,27 @@ def read_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = N
     ('YX', {'Y': 2.0, 'X': 2.0}, dtype('uint8'))
     """
     with opened(Path(path), series, memory_limit) as (images, described):
-        chosen = images[series]
-        pixels, axes, notes = decoded(chosen)
-        tags = chosen.keyframe.tags
-        resolution = {"X": tags.valueof(282), "Y": tags.valueof(283)}
-        known = calibration(described, resolution, tags.valueof(296, default=2))
-        color = chosen.keyframe.photometric == 2
+        pixels, axes, notes = decoded(images[series])
+        return with_calibration(pixels, axes, notes, images, series, described)
+
+
+def with_calibration(
+    pixels: HostArray,
+    axes: str,
+    notes: Sequence[str],
+    images: Sequence[Any],
+    series: int,
+    described: Described,
+) -> TiffImage:
+    """Add what a file says of an image to its pixels; the file is one that `opened` has opened."""
+    chosen = images[series]
+    tags = chosen.keyframe.tags
+    resolution = {"X": tags.valueof(282), "Y": tags.valueof(283)}
+    known = calibration(described, resolution, tags.valueof(296, default=2))
     spacing = {axis: size for axis, size in known.spacing.items() if axis in axes}
     count = pixels.shape[axes.index("C")] if "C" in axes else 0
     channels = described.channels
-    if not channels and color and count in (3, 4):
+    if not channels and chosen.keyframe.photometric == 2 and count in (3, 4):
         channels = ("red", "green", "blue", "alpha")[:count]
     return TiffImage(
         pixels=pixels,

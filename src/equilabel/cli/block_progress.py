@@ -1,0 +1,86 @@
+"""How far the work on the blocks of an image is, as printed to the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
+
+from .streams import Steady, say
+
+if TYPE_CHECKING:
+    from typing import Self, TextIO
+
+STEPS = {
+    "threshold": "range of gray values",
+    "histogram": "histogram",
+    "label": "label",
+    "merge": "compare neighbors",
+    "write": "write labels",
+    "shrink": "lower resolution",
+}
+PAUSE = 10  # seconds between two lines on a step, where there is no terminal
+
+
+class BlockProgress:
+    """Shows blocks that are done: bars on a terminal, else a line now and then.
+
+    Attributes
+    ----------
+    step : str
+        The one in work; empty before the first.
+    done, total : int
+        Of its blocks.
+    """
+
+    def __init__(self) -> None:
+        self.step, self.done, self.total = "", 0, 0
+        self._told = 0.0
+        self._bars: Any = None
+        self._task: Any = None
+        if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+            self._bars = _bars()
+
+    def __enter__(self) -> Self:
+        """Begin to draw."""
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Leave what was drawn."""
+        if self._bars is not None:
+            self._bars.stop()
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        """Show how many blocks are done in a step."""
+        new = step != self.step or done < self.done
+        self.step, self.done, self.total = step, done, total
+        if self._bars is not None:
+            if new:
+                self._task = self._bars.add_task(STEPS.get(step, step), total=total)
+            self._bars.update(self._task, completed=done)
+            return
+        if new or monotonic() - self._told > PAUSE:
+            say(f"  {STEPS.get(step, step)}: {done} of {total}")
+            self._told = monotonic()
+
+    def __str__(self) -> str:
+        """Describe the step in work."""
+        return f"step '{STEPS.get(self.step, self.step)}', {self.done} of {self.total}"
+
+
+def _bars() -> Any:
+    from rich import progress
+    from rich.console import Console
+
+    return progress.Progress(
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(),
+        console=Console(highlight=False, file=cast("TextIO", Steady())),
+    )

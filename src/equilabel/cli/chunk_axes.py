@@ -1,0 +1,110 @@
+"""What the axes of an image in chunks mean, as arguments of `segment_chunked`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from equilabel.storage.ome_zarr import is_zarr
+
+from .channels import find_channel
+from .columns import PIXEL
+from .notes import notes_of_file, notes_on_spacing
+from .pixelsize import refuse_times, spacing_of, steps_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from equilabel.storage.tiff import TiffImage
+
+    from .options import Options
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What the axes of an image mean.
+
+    Attributes
+    ----------
+    arguments : dict
+        Of `segment_chunked`.
+    shape : tuple of int
+        Of the image.
+    names : str
+        A letter for each axis of the image; empty for a plain Zarr.
+    spacing : dict of str to float
+        Pixel size by axis, where it is used.
+    unit : str
+        Of lengths in the table.
+    notes : tuple of str
+        On what was guessed.
+    """
+
+    arguments: dict[str, Any]
+    shape: tuple[int, ...]
+    names: str = ""
+    spacing: dict[str, float] = field(default_factory=dict)
+    unit: str = PIXEL
+    notes: tuple[str, ...] = ()
+
+
+def find_axes(path: Path, options: Options) -> Axes:
+    """Return what the axes of an image mean, by its file and by options.
+
+    Raises
+    ------
+    ValueError, OSError, ImportError
+        If the image cannot be read, or options do not suit its axes.
+    """
+    from equilabel.storage.lazy import describe_tiff, describe_zarr
+
+    image = describe_zarr(path) if is_zarr(path) else describe_tiff(path)
+    if image.axes:
+        return _known(image, options, is_file=path.is_file())
+    if options.channel is not None:
+        message = (
+            "--channel needs the axes of an OME-Zarr; got a plain Zarr, whose axes have no names. "
+            "Leave it out."
+        )
+        raise ValueError(message)
+    steps = options.spacing
+    arguments = {
+        "spacing": steps[0] if steps is not None and len(steps) == 1 else steps,
+        "unit": options.unit,
+        "stacked": bool(options.stacked),
+    }
+    unit = PIXEL if steps is None else options.unit or ""
+    return Axes(arguments, image.pixels.shape, unit=unit)
+
+
+def _known(image: TiffImage, options: Options, *, is_file: bool) -> Axes:
+    """Return what axes mean that have names."""
+    channel_axis, channel = find_channel(image, options.channel)
+    axes = image.axes.replace("C", "")
+    if axes != "".join(sorted(axes, key="TZYX".index)):
+        message = (
+            f"image must have its axes in the order T, Z, Y, X to be read in chunks; got {axes!r}. "
+            "Convert it to OME-Zarr in that order."
+        )
+        raise ValueError(message)
+    stacked = axes[0] == "T" if options.stacked is None else options.stacked and len(axes) > 2
+    refuse_times(axes[stacked:], options)
+    spacing, unit = spacing_of(image, options)
+    steps = steps_of(axes[stacked:], spacing)
+    measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
+    arguments = {
+        "spacing": (1.0,) * len(axes[stacked:]) if steps is None else steps,
+        "unit": None if steps is None else unit or None,
+        "stacked": stacked,
+        "channel": channel,
+    }
+    if is_file:
+        arguments["channel_axis"] = channel_axis
+    return Axes(
+        arguments,
+        image.pixels.shape,
+        image.axes,
+        measured,
+        unit if measured else PIXEL,
+        (*notes_of_file(image, options), *notes_on_spacing(measured, spacing, unit, options)),
+    )

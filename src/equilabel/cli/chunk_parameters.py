@@ -1,0 +1,49 @@
+"""Options of `equilabel label` for an image in chunks, as a person types them."""
+
+from typing import Annotated
+
+from .parameters import option
+
+CHUNKS = "Images larger than memory"
+
+Chunked = Annotated[
+    bool,
+    option(
+        CHUNKS,
+        "",
+        "Read a TIFF block by block, as is done with a Zarr, and with a TIFF that takes more "
+        "memory than --memory-limit.",
+        "--chunked",
+    ),
+]
+Chunks = Annotated[
+    str | None,
+    option(
+        CHUNKS,
+        "PIXELS",
+        "Sides of a block: one number for all axes, or one for each (1,512,512); -1 is all of an "
+        "axis. By default small chunks and pages are joined to about 16 million pixels.",
+    ),
+]
+Scheduler = Annotated[
+    str,
+    option(
+        CHUNKS,
+        "WHERE",
+        "Where blocks are computed: threads, processes, or the address of a Dask scheduler, "
+        "such as tcp://host:8786, whose workers see IMAGE and --out under the same paths.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    option(CHUNKS, "COUNT", "Number of threads or processes. By default one for each core."),
+]
+Continue = Annotated[
+    bool,
+    option(
+        CHUNKS,
+        "",
+        "Go on with a run that was interrupted or killed. Image and options must be the same.",
+        "--resume",
+    ),
+]

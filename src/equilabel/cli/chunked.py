@@ -1,0 +1,179 @@
+"""`equilabel label` of an image in chunks: a Zarr, or a TIFF larger than memory."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equilabel.storage.files import folder_for
+
+from .block_progress import BlockProgress
+from .chunk_axes import find_axes
+from .chunk_choices import check_choices
+from .columns import column_units, summarize
+from .errors import explain, name_options, one_line
+from .jsonfiles import write_record
+from .names import printable
+from .options import RefusedError
+from .progress import describe
+from .provenance import provenance
+from .records import Record, describe_file
+from .signals import Interrupted
+from .stores import Aside, find_places, refuse_losses
+from .streams import complain, say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from equilabel import Segmentation
+
+    from .chunk_axes import Axes
+    from .chunk_choices import Choices
+    from .options import Options
+    from .stores import Places
+
+TAKEN = (
+    *("threshold", "sigma", "dark", "connectivity", "min_size", "max_size"),
+    *("exclude_border", "properties", "method", "device"),
+)  # arguments of `segment` that `segment_chunked` has, too
+
+
+def run(path: Path, out: Path, options: Options, choices: Choices) -> int:
+    """Label an image block by block, and write a Zarr of labels, the table and the record.
+
+    Parameters
+    ----------
+    path : Path
+        A Zarr or a TIFF.
+    out : Path
+        Folder of the results, or where the Zarr of labels is to be: see `find_places`.
+    options : Options
+        What to do with it.
+    choices : Choices
+        How: blocks, where they are computed, and what becomes of earlier results.
+
+    Returns
+    -------
+    int
+        Exit code: 0; 1 if the image failed; 128 + the number of a signal.
+
+    Raises
+    ------
+    RefusedError
+        Before anything is written.
+    """
+    check_choices(options, choices)
+    try:
+        places = find_places(path, out, options)
+        axes = find_axes(path, options)
+    except RefusedError:
+        raise
+    except Exception as error:
+        raise RefusedError(explain(error)) from error
+    refuse_losses(places, resume=choices.resume, overwrite=choices.overwrite)
+    progress, aside = BlockProgress(), Aside(places.labels)
+    if choices.overwrite:
+        aside.put()
+    try:
+        record = _label(path, places, options, choices, axes, progress)
+    except Interrupted as stop:
+        if not folder_for(places.labels).exists():
+            raise
+        complain(
+            f"interrupted in {progress}; what is done is kept in "
+            f"{printable(folder_for(places.labels))}. To go on, run the same command with --resume"
+            f"{' in place of --overwrite' * choices.overwrite}."
+        )
+        return 128 + stop.number
+    except Exception as error:
+        message = _in_words(error)
+        if not progress.step:
+            raise RefusedError(message) from error
+        complain(f"{printable(path)}: {message}")
+        return 1
+    finally:
+        aside.settle()
+    say(describe(record))
+    for note in record.notes:
+        say(f"  note      {note}")
+    for kind, place in places._asdict().items():
+        say(f"  {kind:9} {printable(place)}")
+    return 0
+
+
+def _in_words(error: Exception) -> str:
+    """Describe an error with options in place of parameters."""
+    return (
+        explain(error)
+        .replace("Pass --no-resume to begin again", "Pass --overwrite in its place to begin again")
+        .replace("Run again with --resume=True", "Run again with --resume")
+    )
+
+
+def _label(
+    path: Path,
+    places: Places,
+    options: Options,
+    choices: Choices,
+    axes: Axes,
+    progress: BlockProgress,
+) -> Record:
+    """Label an image, write its table and its record, and return that."""
+    from equilabel import segment_chunked
+    from equilabel.storage.table import write_table
+
+    started, made_with = perf_counter(), provenance(options)
+    with warnings.catch_warnings(record=True) as caught, progress:
+        warnings.simplefilter("always")
+        found = segment_chunked(
+            path,
+            **{name: options.segment[name] for name in TAKEN},
+            **axes.arguments,
+            chunks=choices.chunks,
+            out=places.labels,
+            scheduler=choices.scheduler,
+            workers=choices.workers,
+            resume=choices.resume,
+            progress=progress,
+        )
+    units = column_units(found.table, len(found.spacing), axes.unit)
+    write_table(places.table, found.table, units=units if options.unit_row else None)
+    for_users = [one for one in caught if one.category in (UserWarning, RuntimeWarning)]
+    said = [name_options(one_line(one.message)) for one in for_users]
+    record = _record(path, places, found, axes, units)
+    record = replace(
+        record,
+        notes=tuple(dict.fromkeys((*axes.notes, *said))),
+        seconds=perf_counter() - started,
+        fingerprint=made_with.fingerprint,
+    )
+    write_record(places.record, record, made_with)
+    return record
+
+
+def _record(
+    path: Path, places: Places, found: Segmentation, axes: Axes, units: dict[str, str]
+) -> Record:
+    """Return what was found; a Zarr has no checksum, but one for each of its chunks."""
+    table = {**describe_file(places.table, places.table.name), "units": units}
+    return Record(
+        printable(path),
+        printable(places.labels.name),
+        "done",
+        objects=int(found.num),
+        threshold=float(np.asarray(found.threshold)),
+        shape=axes.shape,
+        axes=axes.names,
+        spacing=axes.spacing,
+        unit=axes.unit if axes.spacing else "",
+        in_pixels={name: value for name, value in found.in_pixels.items() if np.any(value)},
+        method=found.method,
+        device=found.device,
+        connectivity=found.connectivity,
+        statistics=summarize(found.table),
+        outputs={"labels": {"file": printable(places.labels.name), "sha256": ""}, "table": table},
+    )

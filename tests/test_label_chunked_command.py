@@ -1,0 +1,145 @@
+"""`equilabel label` of images in chunks."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+import zarr
+
+from batches import posix, refused
+from equilabel import segment
+from equilabel.cli import main
+from equilabel.storage.table import read_table
+
+pytestmark = pytest.mark.slow
+
+RNG = np.random.default_rng(5)
+IMAGE = (RNG.random((2, 12, 60, 50)) * 200 + 20).astype(np.uint8)
+KNOWN = {"sigma": 1, "min_size": 4, "spacing": (1.0, 0.5, 0.5), "unit": "µm"}
+WORDS = ["--sigma", "1", "--min-size", "1um3"]
+
+
+def scan(path="scan.ome.zarr"):
+    """Write an OME-Zarr of two channels, DAPI and GFP."""
+    group = zarr.create_group(path)
+    array = group.create_array("0", shape=IMAGE.shape, chunks=(1, 6, 16, 16), dtype="u1")
+    array[...] = IMAGE
+    axes = [{"name": "c", "type": "channel"}] + [
+        {"name": name, "type": "space", "unit": "micrometer"} for name in "zyx"
+    ]
+    scale = [{"type": "scale", "scale": [1, 1, 0.5, 0.5]}]
+    levels = [{"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}]
+    channels = {"channels": [{"label": "DAPI"}, {"label": "GFP"}]}
+    group.attrs["ome"] = {"version": "0.5", "multiscales": levels, "omero": channels}
+
+
+def test_labels_of_an_ome_zarr_are_put_into_it(here, capsys):
+    scan()
+    out = "scan.ome.zarr/labels/nuclei"
+    words = ["label", "scan.ome.zarr", "--channel", "GFP", *WORDS, "--chunks", "12,32,32"]
+    assert main([*words, "--out", out]) == 0
+    expected = segment(IMAGE, channel_axis=0, channel=1, **KNOWN)
+    assert f"{expected.num} objects, " in capsys.readouterr().out
+    np.testing.assert_array_equal(zarr.open_array(f"{out}/0")[...], expected.labels)
+    pd.testing.assert_frame_equal(read_table(f"{out}/table.csv"), expected.table)
+    known = json.loads(Path(out, "record.json").read_text("utf-8"))
+    assert known["record"]["outputs"]["table"]["units"]["area"] == "µm³"
+    listed = zarr.open_group("scan.ome.zarr/labels").attrs["ome"]["labels"]
+    assert listed == ["nuclei"]
+    assert "Pass --overwrite" in refused(capsys, *words, "--out", out)
+    assert main([*words, "--out", out, "--resume"]) == 0
+    assert main([*words[:-2], "--dark", "--out", out, "--overwrite"]) == 0
+    dark = segment(IMAGE[1], **KNOWN, dark=True).labels
+    np.testing.assert_array_equal(zarr.open_array(f"{out}/0")[...], dark)
+
+
+def test_a_tiff_larger_than_the_limit_is_read_in_chunks(here, capsys):
+    options = {"axes": "ZCYX", "unit": "um", "spacing": 1}
+    image = np.ascontiguousarray(np.moveaxis(IMAGE, 0, 1))
+    tifffile.imwrite("scan.tif", image, imagej=True, resolution=(2, 2), metadata=options)
+    words = ["label", "scan.tif", "--channel", "1", *WORDS, "--memory-limit", "20kB"]
+    said = refused(capsys, *words, "--fill-holes")
+    assert "of memory, more than --memory-limit 20 kB. Leave it out" in said
+    assert main([*words, "--chunks", "5,64,64", "--out", "out", "--unit-row"]) == 0
+    expected = segment(IMAGE[1], **KNOWN)
+    labels = zarr.open_array("out/scan_labels.zarr")[...]
+    np.testing.assert_array_equal(labels, expected.labels)
+    assert len(read_table("out/scan_table.csv")) == expected.num + 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--closing", "2"], "--closing needs the image as a whole, not chunks; got a Zarr"),
+        (["--threshold", "5,9"], "Pass a number or another method, such as otsu"),
+        (["--overlay"], "--overlay needs the image as a whole"),
+        (
+            ["--channel", "0", "--properties", "solidity"],
+            "--properties must be counts that blocks add up to",
+        ),
+        (["--channel", "DAPJ"], "Did you mean 'DAPI'?"),
+        (["--channel", "0", "--chunks", "3,3"], "--chunks must be 1 or more"),
+        (["--scheduler", "cloud"], "--scheduler must be threads, processes, or an address"),
+        (["--out", "scan.ome.zarr"], "--out must not be the image or in it"),
+        (["--resume", "--overwrite"], "must not be combined"),
+    ],
+)
+def test_what_cannot_be_done_in_chunks_is_refused_by_its_option(here, capsys, words, message):
+    scan()
+    before = sorted(Path().rglob("*"))
+    assert message in refused(capsys, "label", "scan.ome.zarr", *words)
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_batch_leaves_zarr_folders_out_and_says_what_to_do(here, capsys):
+    scan("in/scan.ome.zarr")
+    said = refused(capsys, "batch", "in", "--recursive", "--out", "out")
+    assert "got 'in/scan.ome.zarr', a Zarr. Label it with `equilabel label in/scan" in said
+
+
+STOPPED = """
+import os, signal, sys
+import equilabel.cli.chunked as chunked
+from equilabel.cli import main
+
+class Stopping(chunked.BlockProgress):
+    def __call__(self, step, done, total):
+        super().__call__(step, done, total)
+        if (step, done) == ("write", 5):
+            os.kill(os.getpid(), signal.SIGINT)
+
+chunked.BlockProgress = Stopping
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@posix
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(here, capsys):
+    scan()
+    words = ["label", "scan.ome.zarr", "--channel", "0", *WORDS, "--chunks", "16", "--out", "out"]
+    command = [sys.executable, "-c", STOPPED, *words]
+    # A shell that starts programs in the background lets them ignore Ctrl-C.
+    listening = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    finally:
+        signal.signal(signal.SIGINT, listening)
+    assert done.returncode == 130, done.stderr
+    assert re.search(r"interrupted in step 'write labels', 5 of 16; what is done", done.stderr)
+    assert "run the same command with --resume." in done.stderr
+    assert [path.name for path in Path("out").iterdir()] == [".scan_labels.zarr.unfinished"]
+    assert "Pass --resume to go on with it" in refused(capsys, *words)
+    assert main([*words, "--resume"]) == 0
+    said = capsys.readouterr().out
+    assert "label: 16 of 16" in said
+    assert int(re.search(r"write labels: (\d+) of 16", said)[1]) >= 5
+    np.testing.assert_array_equal(
+        zarr.open_array("out/scan_labels.zarr/0")[...], segment(IMAGE[0], **KNOWN).labels
+    )
