@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QTableView
 from equilabel import label, segment
 from equilabel.samples import nuclei_2d
 from equilabel.storage.table import read_table
+from equilabel.widget.logic.colors import BRIGHT
 from gui import MEASURE, canvas, colored, open_form, run
 
 pytestmark = pytest.mark.gui
@@ -165,12 +166,46 @@ def test_limits_and_colormap_change_the_colors(viewer, qtbot, form):
     assert np.ptp(np.array(layer.get_color(5))[:3]) < 0.01
 
 
-def test_a_rerun_takes_the_colors_of_the_old_table_off(viewer, qtbot, form):
+def test_a_rerun_and_a_click_keep_the_column_that_colors(viewer, qtbot, form):
     form.results.colors.column.value = "area"
     colored(form, qtbot)
+    layer = form.results.layer
+    other = np.array(layer.get_color(7))
+    form.results.select(np.array([5]))
+    colored(form, qtbot)
+    assert form.results.colors.column.value == "area"
+    np.testing.assert_allclose(layer.get_color(5), BRIGHT)
+    np.testing.assert_allclose(layer.get_color(7), other)
+    form.fields.threshold.set_level(900.0)
+    run(form, qtbot)
+    colored(form, qtbot)
+    assert form.results.colors.column.value == "area"
+    assert type(layer.colormap).__name__ == "DirectLabelColormap"
+    order = layer.features["area"][1:].to_numpy().argsort() + 1
+    assert layer.get_color(int(order[0]))[2] > layer.get_color(int(order[-1]))[2]
+
+
+def test_the_row_of_an_object_leads_to_its_frame(viewer, qtbot):
+    pixels = np.zeros((2, 9, 40, 50), "u1")
+    pixels[1, 5:8, 5:20, 5:20] = pixels[1, 6, 5:30, 5:20] = 200
+    pixels[0, 0, 10:20, 10:20] = 200
+    viewer.add_image(pixels, axis_labels=("t", "z", "y", "x"), scale=(1, 4, 1, 1))
+    form = open_form(viewer, qtbot)
     layer = run(form, qtbot)
-    assert type(layer.colormap).__name__ == "CyclicLabelColormap"
-    assert form.results.colors.column.value == "(by label)"
+    viewer.dims.set_point([0, 1], [0, 0])
+    form.results.table_button.click()
+    table_of(viewer).selectRow(2)
+    qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (1, 6))
+    viewer.dims.set_point(1, 5 * 4)
+    form.results.select(np.array([2]))
+    colored(form, qtbot)
+    qtbot.waitUntil(lambda: not form.results._place.waiting)
+    assert viewer.dims.current_step[:2] == (1, 5)  # where it can be seen already
+    form.results.select(np.array([1]))
+    qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (0, 0))
+    layer.mode = "paint"
+    layer.selected_label = 2
+    assert not form.results._place.waiting
 
 
 # ------------------------------------------------------------------- filter

@@ -20,7 +20,7 @@ from .layout import button, column
 from .legend import Legend
 
 if TYPE_CHECKING:
-    from equilabel.widget.napari_types import Layer, Viewer
+    from equilabel.widget.napari_types import LabelColors, Layer, Viewer
 
 NORMAL = "(by label)"
 COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
@@ -67,27 +67,40 @@ class ColorForm(QWidget):
 
     def set_layer(self, layer: Layer) -> None:
         """Use a labels layer, or its new table."""
-        self._layer = layer
+        same, self._layer = layer is self._layer, layer
         columns = [] if layer is None else list(numeric_columns(layer.features))
         before = self.column.value
+        kept = before in columns and (same or _is_colored(layer))
         with self.column.changed.blocked():
             self.column.choices = [NORMAL, *columns]
-            self.column.value = before if before in columns and _is_colored(layer) else NORMAL
+            self.column.value = before if kept else NORMAL
         if self.column.value == NORMAL:
             self._show_none()
+        elif not _is_colored(layer):  # a run has made new labels and a new table
+            self._color_by_column()
 
     def select(self, selected: Any) -> None:
-        """Show objects in a bright color; without any, reset the colors."""
-        layer = self._layer
+        """Show objects in a bright color, the others as they are colored by a column, or faint."""
+        layer, name = self._layer, self.column.value
         if not len(selected):
-            self._reset()
+            self._color()
             return
-        self._show_none()
         if len(selected) == 1:
             layer.selected_label = int(selected[0])
         self._selected = selected
-        dtype = layer.data.dtype
-        self._work.submit(lambda: (layer, make_colormap(colors_of_selection(selected), dtype)))
+        dtype, bright = layer.data.dtype, colors_of_selection(selected)
+        if name == NORMAL:
+            self._work.submit(lambda: (layer, make_colormap(bright, dtype)))
+            return
+        rows, values = labels_of(layer.features), numeric_columns(layer.features)[name]
+        ends, scale = (self.low.value, self.high.value), scale_of(self.colormap.value)
+        chosen: LabelColors = {int(label): bright[int(label)] for label in selected}
+        self._work.submit(
+            lambda: (
+                layer,
+                make_colormap({**colors_by_value(rows, values, *ends, scale), **chosen}, dtype),
+            )
+        )
 
     @guarded
     def _color_by_column(self) -> None:

@@ -19,12 +19,14 @@ from qtpy.QtWidgets import (
 from equilabel.storage.table import write_table
 from equilabel.widget.logic.features import as_table
 from equilabel.widget.logic.outcome import KEY
+from equilabel.widget.logic.places import find_plane
 from equilabel.widget.logic.summary import summarize
 from equilabel.widget.viewer.canvas import CurrentCanvas
 from equilabel.widget.viewer.events import connect_layers, while_alive
 from equilabel.widget.viewer.layers import labels
 from equilabel.widget.viewer.notifications import guarded, inform, warn
-from equilabel.widget.viewer.selection import open_table
+from equilabel.widget.viewer.selection import go_to, open_table, position
+from equilabel.widget.viewer.tasks import LatestResult
 
 from .colors import ColorForm
 from .filters import FilterForm
@@ -50,6 +52,8 @@ class ResultsPanel(QWidget):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._update)
+        self._place = LatestResult(self)
+        self._place.returned.connect(self._go)
         self._build()
         self.layer_field.changed.connect(self._set_layer)
         self.table_button.clicked.connect(self._open_table)
@@ -139,9 +143,11 @@ class ResultsPanel(QWidget):
     def _set_layer(self) -> None:
         if self._layer is not None:
             self._layer.events.features.disconnect(self._update_later)
+            self._layer.events.selected_label.disconnect(self._follow)
         self._layer = self.layer_field.value
         if self._layer is not None:
             self._layer.events.features.connect(self._update_later)
+            self._layer.events.selected_label.connect(self._follow)
         self._update()
 
     @while_alive
@@ -218,6 +224,29 @@ class ResultsPanel(QWidget):
         """Select objects: bright on the canvas, and in the table if it is open."""
         if self.layer is not None:
             self.colors.select(selected)
+            self._show(selected)
+
+    @while_alive
+    def _follow(self) -> None:
+        """Go to the object of a row of the table; not while labels are painted or picked."""
+        layer = self.layer
+        if layer is None or layer.mode not in ("pan_zoom", "transform"):
+            return
+        self._show([layer.selected_label] if layer.selected_label else [])
+
+    def _show(self, selected: Any) -> None:
+        """Go to the first of some objects, unless the plane on the screen shows it."""
+        layer = self._layer
+        point, displayed = position(self._viewer, layer)
+        if not len(selected) or layer.multiscale or len(displayed) == layer.ndim:
+            return
+        data, number = layer.data, int(selected[0])
+        self._place.submit(lambda: (layer, point, find_plane(data, number, point, displayed)))
+
+    def _go(self, answer: tuple[Layer, tuple[int, ...], tuple[int, ...] | None]) -> None:
+        layer, before, point = answer
+        if point is not None and point != before and layer in self._viewer.layers:
+            go_to(self._viewer, layer, point)
 
     def _require_layer(self) -> Layer:
         layer = self.layer
