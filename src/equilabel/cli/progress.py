@@ -114,11 +114,11 @@ class Bar:
         from rich.console import Console
 
         self.bar = progress.Progress(
-            progress.TextColumn("{task.description}", markup=False),
-            progress.BarColumn(),
+            progress.BarColumn(16),
             progress.MofNCompleteColumn(),
-            progress.TimeElapsedColumn(),
             progress.TextColumn("{task.fields[pace]}", markup=False),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("{task.description}", markup=False),  # cut off where it is narrow
             console=Console(highlight=False, file=cast("TextIO", Steady())),
         )
         self.total, self.told, self.begun = total, set[str](), False
