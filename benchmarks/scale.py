@@ -4,6 +4,7 @@
     python benchmarks/scale.py memory --side 1024        # beside `label` in memory
     python benchmarks/scale.py large --side 2048 --chunk 256
     python benchmarks/scale.py peer --python VENV/bin/python   # beside dask-image of that Python
+    python benchmarks/scale.py graph                     # a face graph of 10^8 edges
     python benchmarks/scale.py table                     # writes the tables of docs/scale.md
 
 Each run is a process of its own, so that its peak memory is its own. Results are added to
@@ -119,6 +120,30 @@ def run_label(image: str) -> dict[str, float]:
         "cpu_seconds": time.process_time() - cpu,
         "peak_mb": peak(),
         "labels": count,
+    }
+
+
+def run_graph(edges: int) -> dict[str, float]:
+    """Merge as many components of blocks as there are edges, each of which joins nearby ones."""
+    from equilabel.chunked.merging import unite
+
+    unite(np.arange(2), np.array([[0, 1]]))  # compiles or loads
+    rng = np.random.default_rng(0)
+    pairs = np.empty((edges, 2), np.int64)
+    pairs[:, 0] = rng.integers(0, edges, edges)
+    pairs[:, 1] = np.minimum(pairs[:, 0] + rng.integers(1, 1000, edges), edges - 1)
+    firsts = np.arange(edges)
+    firsts.reshape(-1, 10)[:] = firsts.reshape(-1, 10)[:, ::-1].copy()
+    made, start = peak(), time.perf_counter()
+    _, count = unite(firsts, pairs)
+    seconds = time.perf_counter() - start
+    return {
+        "edges": edges,
+        "components": edges,
+        "seconds": seconds,
+        "labels": count,
+        "given_mb": made,
+        "peak_mb": peak(),
     }
 
 
@@ -254,16 +279,23 @@ def write_tables() -> None:
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["growth", "memory", "large", "peer", "table"])
+    parser.add_argument("what", choices=["growth", "memory", "large", "peer", "graph", "table"])
     parser.add_argument("--side", type=int, default=512)
     parser.add_argument("--chunk", type=int, help="side of the chunks of the image")
     parser.add_argument("--block", type=int, help="side of blocks; by default chosen")
+    parser.add_argument("--edges", type=int, default=10**8, help="of the face graph")
     parser.add_argument("--image", help="a Zarr that is there already")
     parser.add_argument("--python", default=sys.executable, help="one that has dask-image")
     parser.add_argument("--name", help="under which results are stored")
     options = parser.parse_args()
     if options.what == "table":
         write_tables()
+        return
+    if options.what == "graph":
+        keep(
+            "graph",
+            [{**fresh("run_graph", edges)} for edges in (options.edges // 10, options.edges)],
+        )
         return
     if options.what == "growth":
         options.block = options.block or 64
