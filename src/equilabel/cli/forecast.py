@@ -70,7 +70,7 @@ def refuse_too_large(header: Header, options: Options) -> None:
     if allowed is not None and need > allowed:
         message = (
             f"image must be labeled within --memory-limit, {readable(allowed)}; got {header}, "
-            f"which takes about {readable(need)}. Pass a larger one, with fewer --jobs if memory "
-            "is short, or crop it. `equilabel.segment_chunked` works block by block."
+            f"which takes about {readable(need)}. Pass a larger --memory-limit, with fewer --jobs "
+            "if memory is short, or crop it. `equilabel.segment_chunked` works block by block."
         )
         raise ValueError(message)

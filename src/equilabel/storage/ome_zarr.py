@@ -45,9 +45,12 @@ class ZarrImage:
 
 
 def is_zarr(path: Path) -> bool:
-    """Return whether a path is the folder of an array or a group of Zarr."""
+    """Return whether a path is the folder of an array or a group of Zarr, and can be read."""
     names = ("zarr.json", ".zgroup", ".zarray")
-    return path.is_dir() and any((path / name).is_file() for name in names)
+    try:
+        return path.is_dir() and any((path / name).is_file() for name in names)
+    except PermissionError:
+        return False
 
 
 def find_image(path: Path | str) -> ZarrImage:
