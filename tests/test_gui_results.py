@@ -203,6 +203,7 @@ def test_the_row_of_an_object_leads_to_its_frame(viewer, qtbot):
     assert viewer.dims.current_step[:2] == (1, 5)  # where it can be seen already
     form.results.select(np.array([1]))
     qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (0, 0))
+    qtbot.waitUntil(lambda: not form.results._place.waiting)
     layer.mode = "paint"
     layer.selected_label = 2
     assert not form.results._place.waiting
