@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from equilabel.pipeline.checks import check_whole
+from equilabel.pipeline.checks import check_channel
 from equilabel.storage.ome_zarr import find_image
 
 if TYPE_CHECKING:
@@ -64,8 +64,6 @@ def pick_axes(
     TypeError, ValueError
         If there is no such axis or channel, or one of several has to be named.
     """
-    check_whole("channel_axis", channel_axis)
-    check_whole("channel", channel)
     described = (
         find_image(image) if isinstance(image, (str, Path)) and Path(image).is_dir() else None
     )
@@ -79,7 +77,7 @@ def pick_axes(
     for axis, letter in enumerate(axes):
         if letter not in "YX" and base.shape[axis] == 1:
             picks[axis] = 0
-    place = _channel(base, channel_axis, channel)
+    place = check_channel(base.shape, channel_axis, channel)
     if place is not None and channel_axis is not None:
         channel_axis %= rank
         picks[channel_axis] = place
@@ -92,30 +90,3 @@ def pick_axes(
         spacing = tuple(known.get(letter, 1.0) for letter in letters[first:])
         unit = unit or described.unit
     return Picked(tuple(picks), channel_axis, first, spacing, unit or None, letters, described)
-
-
-def _channel(base: Source, axis: int | None, channel: int | None) -> int | None:
-    """Return the channel to binarize, or None if there are no channels."""
-    rank = len(base.shape)
-    if axis is None:
-        if channel is not None:
-            message = (
-                f"channel needs channel_axis, the axis that counts channels; got {channel!r} and "
-                "channel_axis=None. Pass channel_axis, such as -1, or leave channel out."
-            )
-            raise ValueError(message)
-        return None
-    if not -rank <= axis < rank:
-        message = f"channel_axis must be an axis of the image, 0 to {rank - 1}; got {axis!r}."
-        raise ValueError(message)
-    count = base.shape[axis]
-    if channel is None and count != 1:
-        message = (
-            f"channel must be one of 0 to {count - 1}, as the image has several; got None. "
-            "Pass channel=0 for the first."
-        )
-        raise ValueError(message)
-    if channel is not None and not 0 <= channel < count:
-        message = f"channel must be one of 0 to {count - 1}; got {channel!r}."
-        raise ValueError(message)
-    return channel or 0

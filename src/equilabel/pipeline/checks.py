@@ -38,6 +38,28 @@ def take_channel(
     TypeError, ValueError
         If there is no such axis or channel, or one of several has to be named.
     """
+    picked = check_channel(image.shape, axis, channel)
+    if picked is None or axis is None:
+        return image, image
+    channels = np.moveaxis(image, axis, -1)
+    return channels[..., picked], channels
+
+
+def check_channel(shape: Sequence[int], axis: int | None, channel: int | None) -> int | None:
+    """Return the index of the channel to binarize; None if an image has no axis of channels.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Of the image.
+    axis, channel
+        As for `take_channel`, and it raises the same errors.
+
+    Examples
+    --------
+    >>> check_channel((3, 20, 30), 0, 2), check_channel((20, 30, 1), -1, None)
+    (2, 0)
+    """
     check_whole("channel_axis", axis)
     check_whole("channel", channel)
     if axis is None:
@@ -47,12 +69,12 @@ def take_channel(
                 "channel_axis=None. Pass channel_axis, such as -1, or leave channel out."
             )
             raise ValueError(message)
-        return image, image
-    if not -image.ndim <= axis < image.ndim:
-        message = f"channel_axis must be an axis of the image, 0 to {image.ndim - 1}; got {axis!r}."
+        return None
+    rank = len(shape)
+    if not -rank <= axis < rank:
+        message = f"channel_axis must be an axis of the image, 0 to {rank - 1}; got {axis!r}."
         raise ValueError(message)
-    channels = np.moveaxis(image, axis, -1)
-    count = channels.shape[-1]
+    count = shape[axis]
     if channel is None and count != 1:
         message = (
             f"channel must be one of 0 to {count - 1}, as the image has several; got None. "
@@ -62,7 +84,7 @@ def take_channel(
     if channel is not None and not 0 <= channel < count:
         message = f"channel must be one of 0 to {count - 1}; got {channel!r}."
         raise ValueError(message)
-    return channels[..., channel or 0], channels
+    return channel or 0
 
 
 def refuse_colors(image: HostArray, axis: int | None, *, stacked: bool) -> None:

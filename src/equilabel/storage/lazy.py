@@ -43,10 +43,16 @@ def open_lazily(path: Path | str, *, series: int = 0) -> Any:
     import tifffile
     import zarr
 
-    with opened(Path(path), series, UNLIMITED):
-        pass
-    store = tifffile.imread(path, series=series, level=0, aszarr=True)
-    return zarr.open_array(store, mode="r")
+    with opened(Path(path), series, UNLIMITED) as (images, _):
+        shape = tuple(images[series].shape)
+        # Pages that `opened` takes for one stack are not read as the images they were written as.
+        shaped = None if images[series].kind == "shaped" else False
+    store = tifffile.imread(path, series=series, level=0, aszarr=True, is_shaped=shaped)
+    array = zarr.open_array(store, mode="r")
+    if tuple(array.shape) != shape:
+        remedy = "Read it as a whole, or convert it to OME-Zarr."
+        refuse(f"be readable in parts with its shape {shape}", array.shape, remedy)
+    return array
 
 
 def describe_tiff(path: Path | str, *, series: int = 0) -> TiffImage:
