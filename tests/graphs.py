@@ -27,6 +27,16 @@ def hubs(size, count, seed=0):
     return np.concatenate([spokes, random_edges(size - count, 3, seed)])
 
 
+def cliques(count, size):
+    """Vertices that all know one another, in pairs of cliques whose last vertices are joined.
+
+    One clique of a pair has the even vertices, so that the edge between them is nobody's first.
+    """
+    pairs = 2 * np.argwhere(np.triu(np.ones((size, size)), 1))
+    both = np.concatenate([pairs, pairs + 1, [(2 * size - 2, 2 * size - 1)]])
+    return np.concatenate([both + 2 * size * k for k in range(count // 2)])
+
+
 SHUFFLED = np.random.default_rng(5).permutation(300)
 GRAPHS = {
     "a vertex": Graph.from_edges([], size=1),
@@ -39,6 +49,7 @@ GRAPHS = {
     "path, backwards": Graph.from_edges(path(np.arange(300)[::-1])),
     "path, shuffled": Graph.from_edges(path(SHUFFLED)),
     "hubs": Graph.from_edges(hubs(300, 6)),
+    "cliques": Graph.from_edges(cliques(20, 12)),  # none of them holds half of the vertices
     "complete": Graph.from_edges(np.argwhere(np.triu(np.ones((30, 30)), 1))),
     **{
         f"random, {count} edges": Graph.from_edges(random_edges(200, count), size=200)

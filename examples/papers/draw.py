@@ -15,7 +15,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 ROOT = Path(__file__).parents[2]
 MODELS = ("percolation", "Ising")
@@ -41,8 +41,8 @@ def draw(results: dict[str, Any], path: Path) -> None:
         lines, columns, figsize=(4.6 * columns, 3.7 * lines), layout="constrained", squeeze=False
     )
     for panel, (name, (figure, rows)) in zip(panels.flat, shown.items(), strict=False):
-        fill(panel, rows)
-        panel.set_title(f"{name}\n{figure['title']}", fontsize=8)
+        height = fill(panel, rows)
+        panel.set_title(f"{name}\n{figure['title']}", fontsize=8, pad=height)
         panel.set(xlabel=figure["x"], ylabel=figure["y"])
     for panel in panels.flat[len(shown) :]:
         panel.set_axis_off()
@@ -51,8 +51,8 @@ def draw(results: dict[str, Any], path: Path) -> None:
     plt.close(picture)
 
 
-def fill(panel: Any, rows: list[dict[str, Any]]) -> None:
-    """Draw a line for each series of a figure."""
+def fill(panel: Any, rows: list[dict[str, Any]]) -> float:
+    """Draw a line for each series of a figure; return the height of the legend above, in points."""
     ticks = list(dict.fromkeys(row["x"] for row in rows))
     numeric = all(isinstance(x, (int, float)) for x in ticks)
     series = list(dict.fromkeys(row["series"] for row in rows))
@@ -87,11 +87,22 @@ def fill(panel: Any, rows: list[dict[str, Any]]) -> None:
     elif min(ticks) > 0 and max(ticks) > 6 * min(ticks):
         panel.set_xscale("log")
         panel.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        panel.xaxis.set_major_locator(MaxNLocator(5))
     if any(row["paper"] is not None for row in rows):
         panel.plot([], [], "o", color="black", markersize=6, mfc="none", label="the paper")
     panel.grid(alpha=0.3)
     panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False, fontsize=6, ncols=2 if len(series) > 8 else 1)
+    entries = len(panel.get_legend_handles_labels()[0])
+    panel.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        borderaxespad=0,
+        frameon=False,
+        fontsize=6,
+        ncols=2,
+    )
+    return 10.0 * -(-entries // 2) + 6
 
 
 if __name__ == "__main__":

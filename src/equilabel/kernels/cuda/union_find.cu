@@ -3,16 +3,12 @@
 // Parents are written by three kinds of stores: `unite` says why its own are safe; `compress` and
 // `finish` run while nothing is united, and a thread writes its own entries alone, with an ancestor.
 // Plain loads may return old values, which are ancestors as well: equal ones mean one component.
-#include "union_find.cuh"
+#include "chains.cuh"
 
 constexpr Index FIRST = 2;     // neighbors of each vertex that are looked at before all others
 constexpr Index FEW = 16;      // further neighbors that a thread looks at alone
 constexpr Index PIECE = 2048;  // neighbors that a warp looks at together, of a longer list
 constexpr int AHEAD = 4;       // neighbors of which the parents are read at once
-constexpr int HOPS = 16;       // of a chain that is not shortened on the way to a union
-constexpr int LONG = 32;       // ... on the way of `compress` and `finish`
-constexpr int TURNS = 8;       // in which a union is tried before chains are shortened on its way
-constexpr int BATCH = 4;       // vertices of a thread of `compress` and `finish`
 constexpr int PAIR = 2;        // vertices of a thread of `initialize` and `unite_all`
 constexpr int SAMPLE = 1024;   // vertices among which the largest component is looked for
 
@@ -49,63 +45,6 @@ __global__ void initialize(const Offset* __restrict__ offsets, const Node* __res
     }
 }
 
-// The root of a vertex whose parent is known, or an ancestor some hops away. Old values, from a cache,
-// are ancestors too.
-template <typename Id>
-__device__ inline Id climb(const Id* parents, Id parent)
-{
-    Id above = parents[parent];
-    for (int hops = 0; above != parent && hops < HOPS; ++hops) {
-        parent = above;
-        above = parents[parent];
-    }
-    return parent;
-}
-
-// The roots of a few vertices. All climb at the same time: what they read is on its way together, and
-// chains that lead from one to another get shorter while both are at work. After LONG hops each is stored
-// for others to see: of all the threads at work on one long chain, each halves what is left to those behind
-// it, so that the chain takes the logarithm of its length. Blocks start in order: those of smaller vertices
-// have left short chains.
-template <typename Id>
-struct Ends {
-    Id parent[BATCH], root[BATCH];
-
-    __device__ Ends(Id* parents, Index size)
-    {
-#pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
-            const Index i = thread_index(b, BATCH);
-            root[b] = parent[b] = i < size ? parents[i] : 0;
-        }
-        bool more = true;
-        for (int hops = 0; more && hops < LONG; ++hops) {
-            Id above[BATCH];
-            more = false;
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) above[b] = parents[root[b]];
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
-                more = more || above[b] != root[b];
-                root[b] = above[b];
-            }
-        }
-        while (more) {
-            Id above[BATCH];
-            more = false;
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) above[b] = parent_of(parents, root[b]);
-#pragma unroll
-            for (int b = 0; b < BATCH; ++b) {
-                if (above[b] == root[b]) continue;
-                __stcg(parents + thread_index(b, BATCH), above[b]);
-                root[b] = above[b];
-                more = true;
-            }
-        }
-    }
-};
-
 template <typename Id>
 __global__ void compress(Index size, Id* parents)
 {
@@ -115,32 +54,6 @@ __global__ void compress(Index size, Id* parents)
         const Index i = thread_index(b, BATCH);
         if (i < size && ends.root[b] != ends.parent[b]) parents[i] = ends.root[b];
     }
-}
-
-// `unite` at the end of long chains: called, as it is rare and would be compiled many times.
-template <typename Id>
-__device__ __noinline__ void unite_far(Id* parents, Id one, Id two)
-{
-    unite(parents, one, two);
-}
-
-// Give two vertices one root. Most have it already, a few hops away, or roots that few other threads are
-// at. Nothing is stored on the way: near the root of a large component all would store to the same entries.
-template <typename Id>
-__device__ inline void unite_near(Id* parents, Id one, Id two)
-{
-#pragma unroll 1
-    for (int turn = 0; turn < TURNS; ++turn) {
-        one = climb(parents, parents[one]);
-        two = climb(parents, parents[two]);
-        if (one == two) return;
-        const Id high = max(one, two), low = min(one, two);
-        const Id seen = atomicCAS(parents + high, high, low);
-        if (seen == high) return;
-        one = seen;
-        two = low;
-    }
-    unite_far(parents, one, two);
 }
 
 template <typename Offset, typename Node, typename Id>
