@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from skimage import morphology
 
 from batches import picture, record, refused, sizes, summary, tiff
-from equilabel import label, segment, track_overlaps
+from equilabel import label, segment, threads, thresholding, track_overlaps
 from equilabel.cli import main
 from equilabel.samples import movie
 from equilabel.storage.table import read_table
@@ -95,18 +95,40 @@ def test_specks_at_the_border_are_removed_and_objects_there_stay_whole():
     assert open_mask(mask, (2, 2))[12:].all()
 
 
-def test_strips_in_threads_close_as_the_whole_does(many_threads):
+def test_blocks_in_threads_close_as_the_whole_does(many_threads, monkeypatch):
     mask = np.random.default_rng(0).random((90, 70)) < 0.1
     stack = np.random.default_rng(1).random((4, 50, 40)) < 0.1
     many_threads(1)
     alone = close_mask(mask, (3, 3)), open_mask(~mask, (3, 2)), close_mask(stack, (0, 3, 3))
     image = subtract_background(noise((4, 50, 40)), (0, 3, 3))
     many_threads(3)
+    monkeypatch.setattr(thresholding.morphology, "BLOCK", 2000)
+    assert [len(cuts) for cuts in thresholding.morphology.cut(mask.shape, (6, 4))] > [1, 1]
     np.testing.assert_array_equal(close_mask(mask, (3, 3)), alone[0])
     np.testing.assert_array_equal(open_mask(~mask, (3, 2)), alone[1])
     np.testing.assert_array_equal(close_mask(stack, (0, 3, 3)), alone[2])
     np.testing.assert_array_equal(subtract_background(noise((4, 50, 40)), (0, 3, 3)), image)
     np.testing.assert_array_equal(close_mask(stack, (0, 3, 3))[2], close_mask(stack[2], (3, 3)))
+
+
+@pytest.mark.parametrize("work", [close_mask, open_mask])
+def test_a_cancelled_opening_ends_within_a_block(work, many_threads, monkeypatch):
+    monkeypatch.setattr(thresholding.morphology, "BLOCK", 7000)
+    many_threads(1)
+    begun = []
+    near = thresholding.morphology._near
+    monkeypatch.setattr(
+        thresholding.morphology, "_near", lambda *given: begun.append(given[0].size) or near(*given)
+    )
+
+    def stop():
+        if len(begun) == 3:  # between the two distances of a block
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), threads.interruptible(stop):
+        work(np.random.default_rng(0).random((40, 40, 40)) < 0.5, (1, 1, 1))
+    assert len(begun) == 3
+    assert max(begun) <= 7000
 
 
 # ------------------------------------------------------------------------------ in `segment`

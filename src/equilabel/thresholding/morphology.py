@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     Work = Callable[[Array, Sequence[float]], Array]
 
+BLOCK = 2**20  # pixels of a block: a quarter of a second, after which cancelling is noticed
 ROUNDING = 1 + 1e-9  # of distances that equal the radius
 
 
@@ -77,7 +79,7 @@ def open_mask(mask: Array, radii: Sequence[float]) -> Array:
 
 
 def _apply(work: Work, mask: Array, radii: Sequence[float]) -> Array:
-    """Work image by image along axes without extent, else in threads by strips."""
+    """Work image by image along axes without extent, else in threads by blocks."""
     flat = next((axis for axis, radius in enumerate(radii) if radius < 1), None)
     if flat is not None:
         inner = [radius for axis, radius in enumerate(radii) if axis != flat]
@@ -94,26 +96,57 @@ def _apply(work: Work, mask: Array, radii: Sequence[float]) -> Array:
         else:
             threads.each(apply_to, numbers)
         return np.moveaxis(out, 0, flat)
-    return _by_strips(work, mask, radii)
+    return _by_blocks(work, mask, radii)
 
 
-def _by_strips(work: Work, mask: Array, radii: Sequence[float]) -> Array:
+def _by_blocks(work: Work, mask: Array, radii: Sequence[float]) -> Array:
+    """Work block by block, each with a halo, in threads: a run can be cancelled between them."""
     if is_on_cuda(mask):
         return work(mask, radii)
-    axis = int(np.argmax(mask.shape))
-    halo = 2 * math.ceil(radii[axis])  # a pixel depends on those within two radii
-    lines = np.moveaxis(mask, axis, 0)
-    order = [radii[axis], *(radius for a, radius in enumerate(radii) if a != axis)]
-    out = np.empty_like(lines)
+    halo = [2 * math.ceil(radius) for radius in radii]  # a pixel depends on those within two radii
+    out = np.empty_like(mask)
 
-    def fill_strip(start: int, stop: int) -> None:
-        first = max(0, start - halo)
-        strip = work(lines[first : stop + halo], order)
-        out[start:stop] = strip[start - first : stop - first]
+    def fill_block(*block: tuple[int, int]) -> None:
+        ends = list(zip(block, halo, strict=True))
+        outer = tuple(slice(max(0, start - far), stop + far) for (start, stop), far in ends)
+        inner = tuple(
+            slice(start - wide.start, stop - wide.start)
+            for (start, stop), wide in zip(block, outer, strict=True)
+        )
+        out[tuple(slice(*end) for end in block)] = work(mask[outer], radii)[inner]
 
-    grain = max(1, 2 * halo)  # strips are not narrower than what they share
-    threads.each(fill_strip, threads.ranges(len(lines), mask.size, grain))
-    return np.moveaxis(out, 0, axis)
+    threads.each(fill_block, list(product(*cut(mask.shape, halo))))
+    return out
+
+
+def cut(shape: Sequence[int], halo: Sequence[int]) -> list[list[tuple[int, int]]]:
+    """Cut each axis of an image into pieces, so that a block with its halo has `BLOCK` pixels.
+
+    Blocks are larger where their sides would be shorter than four times the halo.
+
+    Examples
+    --------
+    >>> cut((40, 3000), (4, 4))
+    [[(0, 40)], [(0, 3000)]]
+    >>> [len(pieces) for pieces in cut((512, 512, 512), (4, 4, 4))]
+    [6, 6, 5]
+    """
+    counts = [1] * len(shape)
+
+    def sides() -> list[int]:
+        return [-(-length // count) for length, count in zip(shape, counts, strict=True)]
+
+    while math.prod(a + 2 * b for a, b in zip(sides(), halo, strict=True)) > BLOCK:
+        wide = [a / b if a >= 8 * b else 0.0 for a, b in zip(sides(), halo, strict=True)]
+        axis = int(np.argmax(wide))
+        if not wide[axis]:
+            break
+        counts[axis] += 1
+    ends = [
+        [length * part // count for part in range(count + 1)]
+        for length, count in zip(shape, counts, strict=True)
+    ]
+    return [list(pairwise(each)) for each in ends]
 
 
 def _close(mask: Array, radii: Sequence[float]) -> Array:
@@ -121,6 +154,7 @@ def _close(mask: Array, radii: Sequence[float]) -> Array:
     if not mask.any():
         return mask
     dilated = _near(mask, radii)
+    threads.check()
     return dilated if dilated.all() else ~_near(~dilated, radii)
 
 
@@ -129,6 +163,7 @@ def _open(mask: Array, radii: Sequence[float]) -> Array:
     if mask.all():
         return mask
     eroded = ~_near(~mask, radii)
+    threads.check()
     return _near(eroded, radii) if eroded.any() else eroded
 
 
