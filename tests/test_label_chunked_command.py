@@ -98,12 +98,6 @@ def test_what_cannot_be_done_in_chunks_is_refused_by_its_option(here, capsys, wo
     assert sorted(Path().rglob("*")) == before
 
 
-def test_batch_leaves_zarr_folders_out_and_says_what_to_do(here, capsys):
-    scan("in/scan.ome.zarr")
-    said = refused(capsys, "batch", "in", "--recursive", "--out", "out")
-    assert "got 'in/scan.ome.zarr', a Zarr. Label it with `equilabel label in/scan" in said
-
-
 STOPPED = """
 import os, signal, sys
 import equilabel.cli.chunked as chunked

@@ -227,10 +227,7 @@ def _as(kind: str, path: Path, *, temporary: bool = False) -> Any:
     """Return the labels at a path in the form in which the image was passed."""
     if kind == "path":
         return path
-    import zarr
-
-    inner = path / "0" if (path / "0").is_dir() else path
-    array = zarr.open_array(inner, mode="r")
+    array = open_labels(path)
     if kind == "numpy" and temporary:
         labels: HostArray = np.asarray(array[...])
         shutil.rmtree(path.parent)
@@ -242,6 +239,14 @@ def _as(kind: str, path: Path, *, temporary: bool = False) -> Any:
 
         return dask.array.from_zarr(array)
     return array
+
+
+def open_labels(path: Path) -> Any:
+    """Open the array of labels at a path, of an OME-Zarr that of full resolution."""
+    import zarr
+
+    inner = path / "0" if (path / "0").is_dir() else path
+    return zarr.open_array(inner, mode="r")
 
 
 def flush() -> None:

@@ -38,6 +38,12 @@ class Axes:
         Of lengths in the table.
     notes : tuple of str
         On what was guessed.
+    known : dict of str to float
+        Pixel size by axis, used or not.
+    file_unit : str
+        Of `known`.
+    interval : float, optional
+        Seconds between frames.
     """
 
     arguments: dict[str, Any]
@@ -46,6 +52,9 @@ class Axes:
     spacing: dict[str, float] = field(default_factory=dict)
     unit: str = PIXEL
     notes: tuple[str, ...] = ()
+    known: dict[str, float] = field(default_factory=dict)
+    file_unit: str = ""
+    interval: float | None = None
 
 
 def find_axes(path: Path, options: Options) -> Axes:
@@ -107,4 +116,7 @@ def _known(image: TiffImage, options: Options, *, is_file: bool) -> Axes:
         measured,
         unit if measured else PIXEL,
         (*notes_of_file(image, options), *notes_on_spacing(measured, spacing, unit, options)),
+        spacing,
+        unit,
+        image.interval,
     )

@@ -32,6 +32,10 @@ WHOLE = {
     "split": False,
     "track": False,
 }
+TAKEN = (
+    *("threshold", "sigma", "dark", "connectivity", "min_size", "max_size"),
+    *("exclude_border", "properties", "method", "device"),
+)  # arguments of `segment` that `segment_chunked` has, too
 OWN = ("chunks", "scheduler", "workers", "resume")  # which only images in chunks have
 
 

@@ -13,7 +13,7 @@ from equilabel.storage.files import folder_for
 
 from .block_progress import BlockProgress
 from .chunk_axes import find_axes
-from .chunk_choices import check_choices
+from .chunk_choices import TAKEN, check_choices
 from .columns import column_units, summarize
 from .errors import explain, name_options, one_line
 from .jsonfiles import write_record
@@ -35,11 +35,6 @@ if TYPE_CHECKING:
     from .chunk_choices import Choices
     from .options import Options
     from .stores import Places
-
-TAKEN = (
-    *("threshold", "sigma", "dark", "connectivity", "min_size", "max_size"),
-    *("exclude_border", "properties", "method", "device"),
-)  # arguments of `segment` that `segment_chunked` has, too
 
 
 def run(path: Path, out: Path, options: Options, choices: Choices) -> int:

@@ -95,6 +95,7 @@ def batch(
     jobs: of_run.Jobs = 1,
     time_limit: of_run.TimeLimit = None,
     memory_limit: of_run.MemoryLimit = None,
+    too_large: of_run.TooLarge = "refuse",
     resume: of_run.Resume = False,
     overwrite: of_run.Overwrite = False,
     dry_run: of_run.DryRun = False,
@@ -129,6 +130,7 @@ def batch(
     equilabel batch movie.tif --stacked --track --out results
     equilabel batch stack.tif --spacing 0.5,0.1,0.1 --unit µm --out results
     equilabel batch scans --slices --recursive --spacing 2,0.5,0.5 --unit µm --out results
+    equilabel batch scans --out results --memory-limit 4GB --too-large chunked
     equilabel batch images --out results --resume
     equilabel batch --from results/run.json --out again --min-size 30
     ```

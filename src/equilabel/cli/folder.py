@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equilabel.storage.files import flush_folder
+from equilabel.storage.ome_zarr import is_zarr
 
 from .names import quoted
 from .options import RefusedError
@@ -55,6 +56,13 @@ def refuse_losses(
     files = [path for item in images for path in (item.path, item.image) if path is not None]
     sources = set(map(os.path.realpath, files))
     root, real = os.path.realpath(out), cache(os.path.realpath)
+    zarr = next((path for path in files if is_zarr(path) and _is_within(root, path)), None)
+    if zarr is not None:
+        message = (
+            f"--out must not be in an input; got {quoted(out)}, in {quoted(zarr)}. Choose another "
+            "folder."
+        )
+        raise RefusedError(message)
     present: list[Path] = []
     for path in [
         *(out / f"{item.name}{ending}" for item in images for ending in options.all_endings()),
@@ -87,6 +95,10 @@ def refuse_losses(
     _refuse_obstacles(out)
     of_run = [out / name for name in OF_RUN]
     return [path for path in present if path not in of_run]
+
+
+def _is_within(root: str, folder: Path) -> bool:
+    return Path(root).is_relative_to(os.path.realpath(folder))
 
 
 def _refuse_obstacles(out: Path) -> None:

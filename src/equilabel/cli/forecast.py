@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from equilabel.storage.images import TIFF
 from equilabel.storage.memory import readable
+from equilabel.storage.ome_zarr import is_zarr
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from equilabel.storage.headers import Header
 
     from .options import Options
@@ -27,6 +34,7 @@ STEPS = {  # of `segment`, where they are asked for
     "split": 100,
 }
 LOCAL, METHODS = 4, 12
+BLOCK, SMOOTHED = 24, 16  # bytes for an element of a block; more where it is smoothed
 BASE, BALLS = 8_000_000, 60_000_000  # of any image; of blocks that are opened or closed
 SHARED = ({"opening", "closing"}, {"min_size", "max_size", "exclude_border"})  # memory used again
 
@@ -59,18 +67,64 @@ def forecast(header: Header, options: Options) -> int:
             each += STEPS[name]
     each += LOCAL * (given.get("threshold") == "local")
     each += METHODS * (given.get("method", "auto") not in ("auto", "runs"))
-    drawn = FIXED + DRAWN * min(LARGEST, max(SMALLEST, pixels)) if options.overlay else 0
     base = BASE + BALLS * bool(asked & {"opening", "closing"})
+    drawn = _drawn(pixels, options)
     return base + image + max(pixels * each, pixels * NUMBERS + drawn)  # one after the other
 
 
-def refuse_too_large(header: Header, options: Options) -> None:
+def _drawn(pixels: int, options: Options) -> int:
+    return FIXED + DRAWN * min(LARGEST, max(SMALLEST, pixels)) if options.overlay else 0
+
+
+def drawing(header: Header, options: Options) -> int:
+    """Return how many bytes an overlay takes, of an image that is not in memory."""
+    return BASE + _drawn(math.prod(header.shape), options)
+
+
+def of_block(header: Header, options: Options) -> tuple[int, int]:
+    """Return the bytes that an image takes that is labeled block by block, at most.
+
+    Returns
+    -------
+    base, each : int
+        For the image, and for each element of a block in work.
+    """
+    channels = header.shape[header.axes.index("C")] if "C" in header.axes else 1
+    smoothed = SMOOTHED * (options.segment.get("sigma") not in (None, 0, 0.0, "0"))
+    return BASE, BLOCK + smoothed + 2 * channels * np.dtype(header.dtype).itemsize
+
+
+def is_in_blocks(path: Path, options: Options) -> bool:
+    """Return whether an image of a run is labeled block by block.
+
+    Raises
+    ------
+    UnreadableImageError, OSError, ValueError
+        If it cannot be read.
+    """
+    from equilabel.storage.headers import read_header
+
+    if options.command != "batch" or options.slices:
+        return False
+    if is_zarr(path):
+        return True
+    if options.too_large != "chunked" or path.suffix.lower() not in TIFF:
+        return False
+    limit = options.memory_limit
+    return limit is not None and forecast(read_header(path, series=options.series), options) > limit
+
+
+def refuse_too_large(path: Path, header: Header, options: Options) -> None:
     """Raise ValueError if an image needs more memory than a run may use for one."""
     need, allowed = forecast(header, options), options.memory_limit
     if allowed is not None and need > allowed:
+        blocks = "crop it. `equilabel.segment_chunked` works block by block."
+        is_tiff = path.suffix.lower() in TIFF and not (options.series or options.slices)
+        if options.command == "batch" and is_tiff and find_spec("zarr") is not None:
+            blocks = "pass --too-large chunked, to label it block by block."
         message = (
             f"image must be labeled within --memory-limit, {readable(allowed)}; got {header}, "
             f"which takes about {readable(need)}. Pass a larger --memory-limit, with fewer --jobs "
-            "if memory is short, or crop it. `equilabel.segment_chunked` works block by block."
+            f"if memory is short, or {blocks}"
         )
         raise ValueError(message)

@@ -111,7 +111,7 @@ def _behind(word: str, out: Path, recursive: bool) -> Iterator[Input]:
     path = expanded(word)
     kind = kind_of(path)
     if kind == FOLDER and is_zarr(path):
-        yield Input(path, stem(path))  # which is left out, and told so
+        yield Input(path, stem(path))
     elif kind == FOLDER:
         yield from _inside(path, out, recursive)
     elif kind != NOTHING:
@@ -151,7 +151,7 @@ def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
     for inside, found in walk(folder, out if recursive else None):
         if is_zarr(inside):
             nothing = False
-            yield Input(inside, inside.name)
+            yield Input(inside, (inside.parent / stem(inside)).relative_to(folder).as_posix())
             continue
         if isinstance(found, OSError):
             nothing = False
@@ -173,7 +173,9 @@ def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
 
 
 def walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSError]]:
-    """Yield a folder and its files; with `out`, also the folders below it, except `out`.
+    """Yield a folder and its files, and each Zarr in it; with `out`, all folders below it.
+
+    `out` itself, and what is in a Zarr, are not among them.
 
     Unlike `os.walk` it does not recurse, and reports folders whose files cannot be opened. Links
     to folders are not followed, as they may be circular.
@@ -194,9 +196,13 @@ def walk(folder: Path, out: Path | None) -> Iterator[tuple[Path, list[str] | OSE
             yield inside, error
             continue
         yield inside, files
-        if out is not None and not is_zarr(inside):
-            paths = [inside / name for name in sorted(below, reverse=True)]
+        if is_zarr(inside):
+            continue
+        paths = [inside / name for name in sorted(below, reverse=True)]
+        if out is not None:
             waiting += [path for path in paths if not is_same(path, out)]
+        else:
+            waiting += filter(is_zarr, paths)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

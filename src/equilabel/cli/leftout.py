@@ -30,8 +30,8 @@ def reason(path: Path, *, named: bool, labels: bool = False) -> str:
     labels : bool
         Whether labels are looked for.
     """
-    if is_zarr(path):
-        return f"a Zarr. Label it with `equilabel label {printable(path)}`."
+    if is_zarr(path) and labels:
+        return "a Zarr. Labels are read from TIFF and PNG."
     name = stem(path)
     ending = next((each for each in RESULTS if name.endswith(each)), "")
     if not ending or (labels and ending == "_labels"):

@@ -8,6 +8,9 @@ from equilabel.storage.images import SUFFIXES
 __all__ = ["SUFFIXES", "expanded", "printable", "quoted", "stem"]
 
 
+ZARR = ".zarr"
+
+
 def stem(path: Path) -> str:
     """Return the name of a file without the suffixes of an image.
 
@@ -15,8 +18,10 @@ def stem(path: Path) -> str:
     --------
     >>> stem(Path("day1/cells.v2.ome.tif"))
     'cells.v2'
+    >>> stem(Path("scan.ome.zarr"))
+    'scan'
     """
-    name = path.stem if path.suffix.lower() in SUFFIXES else path.name
+    name = path.stem if path.suffix.lower() in (*SUFFIXES, ZARR) else path.name
     return name[:-4] if name.lower().endswith(".ome") and len(name) > 4 else name
 
 

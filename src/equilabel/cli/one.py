@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from .channels import find_channel
 from .earlier import find_earlier
 from .errors import MEMORY, explain, is_memory, name_options, one_line
 from .folder import RECORD
-from .forecast import refuse_too_large
+from .forecast import is_in_blocks, refuse_too_large
 from .jsonfiles import write_record
 from .names import printable
 from .notes import notes_of_file, notes_on_spacing, notes_on_values
 from .pixelsize import refuse_times, spacing_of, steps_of
-from .records import Record, describe_file
-from .sizes import count_sizes
+from .records import Record
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from equilabel import Segmentation
-    from equilabel.array_types import HostArray
     from equilabel.storage.tiff import TiffImage
 
     from .options import Options
@@ -74,11 +68,6 @@ class Job:
 
 def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     """Label one image, write its results, and return its record; errors are part of the record."""
-    from equilabel.storage.files import sha256
-    from equilabel.storage.headers import read_header
-    from equilabel.storage.images import read_image
-    from equilabel.storage.slices import hash_of
-
     started = perf_counter()
     names = printable(job.path), printable(job.name)
     print_, attempts = provenance.fingerprint, job.attempts
@@ -88,36 +77,20 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
         warnings.simplefilter("always")
         try:
             files = [path for path in (job.path, job.image) if path is not None]
-            parts = _parts(files)
-            before = [path.stat() for path in parts]
-            hashes = [hash_of(parts)] if options.slices else map(sha256, files)
-            record = replace(record, sha256=",".join(hashes))
+            before = [path.stat() for path in _parts(files)]
+            record = replace(record, sha256=_hash(files, options))
             if job.resume:
                 earlier = find_earlier(job.out, job.name, options.endings(), print_)
                 if earlier is not None and earlier.sha256 == record.sha256:
                     return replace(earlier, status="skipped", file=record.file)
-            for path in files:
-                refuse_too_large(read_header(path, series=options.series), options)
-            image, *values = [
-                read_image(
-                    path,
-                    series=options.series,
-                    memory_limit=options.memory_limit,
-                    indices=options.command == "measure" and path is job.path,
-                )
-                for path in files
-            ]
-            _same(before, [path.stat() for path in _parts(files)])
-            shape = tuple(map(int, image.pixels.shape))
-            notes = notes_of_file(image, options)
-            record = replace(record, shape=shape, axes=image.axes, notes=notes)
-            if options.command == "measure":
-                from .measuring import measure_one
+            if is_in_blocks(job.path, options):
+                from .in_blocks import label_in_blocks
 
                 own = job.place / Path(job.name).name
-                record = measure_one(image, values, own, options, record)
+                record = label_in_blocks(job.path, own, options, record)
+                _same(before, files)
             else:
-                record = _label(image, job, options, record)
+                record = _in_memory(job, files, before, options, record)
         except Exception as error:  # whatever it is, it costs one row
             record = _failed(job, record, error)
     said = [name_options(one_line(each.message)) for each in caught if each.category in FOR_USERS]
@@ -133,6 +106,39 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     return record
 
 
+def _in_memory(
+    job: Job,
+    files: Sequence[Path],
+    before: Sequence[os.stat_result],
+    options: Options,
+    record: Record,
+) -> Record:
+    """Read an image as a whole, and label or measure it."""
+    from equilabel.storage.headers import read_header
+    from equilabel.storage.images import read_image
+
+    for path in files:
+        refuse_too_large(path, read_header(path, series=options.series), options)
+    image, *values = [
+        read_image(
+            path,
+            series=options.series,
+            memory_limit=options.memory_limit,
+            indices=options.command == "measure" and path is job.path,
+        )
+        for path in files
+    ]
+    _same(before, files)
+    shape = tuple(map(int, image.pixels.shape))
+    notes = notes_of_file(image, options)
+    record = replace(record, shape=shape, axes=image.axes, notes=notes)
+    if options.command == "measure":
+        from .measuring import measure_one
+
+        return measure_one(image, values, job.place / Path(job.name).name, options, record)
+    return _label(image, job, options, record)
+
+
 def _failed(job: Job, record: Record, error: Exception) -> Record:
     shutil.rmtree(job.place, ignore_errors=True)
     attempts = (*job.attempts, MEMORY) if is_memory(error) else job.attempts
@@ -140,16 +146,33 @@ def _failed(job: Job, record: Record, error: Exception) -> Record:
 
 
 def _parts(paths: Sequence[Path]) -> list[Path]:
-    """Return files, with those in a folder of slices in its place."""
+    """Return files, with those in a folder of slices or a Zarr in its place."""
     from equilabel.storage.images import SUFFIXES
+    from equilabel.storage.ome_zarr import files_of, is_zarr
     from equilabel.storage.slices import slices_in
 
-    found = ((slices_in(path, SUFFIXES) if path.is_dir() else [path]) for path in paths)
-    return [path for each in found for path in each]
+    found: list[Path] = []
+    for path in paths:
+        if is_zarr(path):
+            found += files_of(path)
+        else:
+            found += slices_in(path, SUFFIXES) if path.is_dir() else [path]
+    return found
 
 
-def _same(before: Sequence[os.stat_result], after: Sequence[os.stat_result]) -> None:
+def _hash(files: Sequence[Path], options: Options) -> str:
+    """Return the checksums of an image, and of that which it is measured in."""
+    from equilabel.storage.files import sha256
+    from equilabel.storage.slices import hash_of
+
+    if files[0].is_dir():
+        return hash_of(_parts(files), None if options.slices else files[0])
+    return ",".join(map(sha256, files))
+
+
+def _same(before: Sequence[os.stat_result], files: Sequence[Path]) -> None:
     """Raise ValueError if files have changed."""
+    after = [path.stat() for path in _parts(files)]
     if [(s.st_size, s.st_mtime_ns) for s in before] != [(s.st_size, s.st_mtime_ns) for s in after]:
         message = "image file must not change while it is read; got a new size or time. Run again."
         raise ValueError(message)
@@ -158,9 +181,8 @@ def _same(before: Sequence[os.stat_result], after: Sequence[os.stat_result]) -> 
 def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Record:
     """Segment an image, and write its results to the folder of the job."""
     from equilabel import segment
-    from equilabel.storage.table import write_table
 
-    from .columns import PIXEL, column_units, summarize, summarize_frames
+    from .results import Made, write_results
 
     channel_axis, channel = find_channel(image, options.channel)
     axes = image.axes.replace("C", "")
@@ -180,68 +202,11 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         channel_axis=channel_axis,
         channel=channel,
     )
-    paths = {
-        kind: job.place / f"{Path(job.name).name}{ending}"
-        for kind, ending in options.endings().items()
-    }
     shown = image.pixels if channel_axis is None else image.pixels.take(channel or 0, channel_axis)
-    job.place.mkdir()  # fails if the folder of the run has been removed, and with it the run
     measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
-    length = unit if measured else PIXEL
-    units = column_units(result.table, len(axes) - stacked, length)
-    write_table(paths["table"], result.table, units=units if options.unit_row else None)
-    _write(paths, result, shown, axes=axes, spacing=spacing, unit=unit, interval=image.interval)
-    outputs = {kind: describe_file(path, job.name) for kind, path in paths.items()}
-    outputs["table"]["units"] = units
-    return replace(
-        record,
-        status="done",
-        objects=int(result.num),
-        threshold=_plain("local" if result.threshold is None else result.threshold),
-        spacing=measured,
-        unit=unit if measured else "",
-        notes=(
-            *record.notes,
-            *notes_on_values(shown),
-            *notes_on_spacing(measured, spacing, unit, options),
-        ),
-        in_pixels=_used(result.in_pixels),
-        method=result.method,
-        device=result.device,
-        connectivity=result.connectivity,
-        statistics=summarize(result.table),
-        sizes=count_sizes(result.table, units),
-        frames=tuple(summarize_frames(result.table, result.labels)) if stacked else (),
-        outputs=outputs,
-    )
-
-
-def _write(
-    paths: dict[str, Path],
-    result: Segmentation,
-    shown: HostArray,
-    *,
-    spacing: dict[str, float],
-    **calibration: Any,
-) -> None:
-    from equilabel.storage.overlay import write_overlay
-    from equilabel.storage.tiff import write_labels
-
-    write_labels(paths["labels"], result.labels, spacing=spacing, **calibration)
-    if "overlay" in paths:
-        sides = [spacing.get(axis, 1.0) for axis in "YX"]
-        write_overlay(paths["overlay"], shown, result.labels, spacing=sides)
-
-
-def _used(in_pixels: dict[str, Any]) -> dict[str, Any]:
-    """Return lengths and sizes that made a difference: not those that are 0 or None."""
-    return {name: value for name, value in in_pixels.items() if np.any(value)}
-
-
-def _plain(value: Any) -> Any:
-    """Return numbers as types that JSON has."""
-    if isinstance(value, (tuple, list)):
-        return tuple(map(_plain, value))
-    if isinstance(value, str):
-        return value
-    return float(value) if math.isfinite(value) else str(value)
+    job.place.mkdir()  # fails if the folder of the run has been removed, and with it the run
+    notes = (*notes_on_values(shown), *notes_on_spacing(measured, spacing, unit, options))
+    made = Made(result, result.labels, shown, axes, stacked, spacing, measured, unit)
+    record = replace(record, notes=(*record.notes, *notes))
+    own = job.place / Path(job.name).name
+    return write_results(made, own, options, record, interval=image.interval)

@@ -44,6 +44,8 @@ class Options:
     memory_limit : int, optional
         Bytes of memory that an image may take, by the forecast; None for any. Decides whether there
         are results, not what is in them, and so is none of the parameters.
+    too_large : {"refuse", "chunked"}
+        What becomes of a TIFF that takes more; no parameter either.
     """
 
     segment: dict[str, Any] = field(default_factory=dict)
@@ -58,6 +60,7 @@ class Options:
     overlay: bool = True
     command: str = "batch"
     memory_limit: int | None = None
+    too_large: str = "refuse"
 
     def endings(self) -> dict[str, str]:
         """Return how the names of the files written for an image end, by kind of file."""
@@ -72,6 +75,6 @@ class Options:
 
     def parameters(self) -> dict[str, Any]:
         """Return all options that decide the results, by their names in Python."""
-        others = ("segment", "memory_limit")
+        others = ("segment", "memory_limit", "too_large")
         own = {name: value for name, value in vars(self).items() if name not in others}
         return {**self.segment, **own}

@@ -21,7 +21,7 @@ PACKAGES = (
     *("numpy", "numba", "scikit-image", "scipy", "pandas"),
     *("tifffile", "imagecodecs", "pillow"),
 )
-READERS = ("bioio", "bioio-czi", "bioio-nd2", "bioio-lif", "bioio-dv", "bioio-sldy")
+READERS = ("zarr", "bioio", "bioio-czi", "bioio-nd2", "bioio-lif", "bioio-dv", "bioio-sldy")
 
 
 @dataclass(frozen=True)

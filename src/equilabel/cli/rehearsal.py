@@ -9,7 +9,7 @@ from equilabel.storage.memory import free, readable
 
 from .earlier import find_earlier
 from .errors import explain
-from .forecast import forecast, refuse_too_large
+from .forecast import forecast, is_in_blocks, refuse_too_large
 from .names import printable
 from .options import RefusedError
 from .progress import images
@@ -102,13 +102,14 @@ def _describe(item: Input, options: Options) -> tuple[int, int, str]:
     """Return bytes of pixels, bytes of memory, and a description; raise what reading would."""
     if item.complaint:
         raise ValueError(item.complaint)
-    headers = [
-        read_header(path, series=options.series)
-        for path in (item.path, item.image)
-        if path is not None
-    ]
-    for header in headers:
-        refuse_too_large(header, options)
+    if is_in_blocks(item.path, options):
+        from .in_blocks import describe_blocks
+
+        return describe_blocks(item.path, options)
+    paths = [path for path in (item.path, item.image) if path is not None]
+    headers = [read_header(path, series=options.series) for path in paths]
+    for path, header in zip(paths, headers, strict=True):
+        refuse_too_large(path, header, options)
     need = max(forecast(header, options) for header in headers)
     size = sum(header.nbytes for header in headers)
     return size, need, f"{headers[0]}, {readable(size)}"

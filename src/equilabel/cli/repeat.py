@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from equilabel.storage.ome_zarr import is_zarr
+
 from .inputs import FILE, FOLDER, Input, kind_of
 from .jsonfiles import FORMAT, read_json
 from .names import expanded, printable, quoted
@@ -57,6 +59,7 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
         {name: values[name] for name in SEGMENT if name in values},
         **{name: values[name] for name in FILES},
         memory_limit=now.memory_limit,
+        too_large=now.too_large,
     )
     made_with = provenance(options)
     versions = {name: word for name, word in content["versions"].items() if name != "python"}
@@ -131,6 +134,7 @@ def _inputs(path: Path, content: Any) -> list[Input]:
         image = image if folder == here else folder / image
         kind = kind_of(image)
         wanted = FOLDER if content["parameters"].get("slices") else FILE
+        kind = wanted if kind == FOLDER and is_zarr(image) else kind
         complaint = f"INPUT must be {wanted}; got {quoted(image)}, {kind}. Pass its new path."
         found.append(Input(image, str(entry["name"]), "" if kind == wanted else complaint))
     if not found:

@@ -1,6 +1,6 @@
 """Options of a run as a person types them: which folders, how many at once, within what limits."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from .parameters import RUN, option
 
@@ -40,6 +40,15 @@ MemoryLimit = Annotated[
         "SIZE",
         "Refuse images that need more memory than this, such as 500MB or 4GB, by a forecast before "
         "they are decoded. By default nine tenths of the free memory, divided by --jobs.",
+    ),
+]
+TooLarge = Annotated[
+    Literal["refuse", "chunked"],
+    option(
+        RUN,
+        "",
+        "What becomes of a TIFF that needs more memory than --memory-limit: refuse it, or label it "
+        "block by block, with the same results. An OME-Zarr always is.",
     ),
 ]
 DryRun = Annotated[

@@ -27,6 +27,7 @@ OF_A_RUN = (
     "recursive",
     "jobs",
     "time_limit",
+    "too_large",
     "resume",
     "dry_run",
 )  # what one image does not need

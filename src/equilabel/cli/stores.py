@@ -57,7 +57,7 @@ def find_places(path: Path, out: Path, options: Options) -> Places:
     if out.suffix.lower() == ".zarr" or _is_among_labels(out):
         places = Places(out, out / table, out / "record.json")
     else:
-        name = name_of_store(path)
+        name = stem(path)
         places = Places(
             out / f"{name}_labels.zarr", out / f"{name}_{table}", out / f"{name}_record.json"
         )
@@ -70,20 +70,6 @@ def find_places(path: Path, out: Path, options: Options) -> Places:
         message = f"--out must not be the image or in it; got {quoted(places.labels)}. {remedy}."
         raise RefusedError(message)
     return places
-
-
-def name_of_store(path: Path) -> str:
-    """Return the name of an image without its endings.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> name_of_store(Path("scan.ome.zarr")), name_of_store(Path("a.b.tif"))
-    ('scan', 'a.b')
-    """
-    if path.suffix.lower() == ".zarr":
-        return stem(path.with_suffix(".tif"))
-    return stem(path)
 
 
 def _is_among_labels(out: Path) -> bool:

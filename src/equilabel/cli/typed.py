@@ -84,6 +84,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
     own = {name: read[name] for name in ("command", *FILES) if name in read}
     if "memory_limit" in values:
         jobs = values.get("jobs", 1)
+        own["too_large"] = values.get("too_large", "refuse")
         own["memory_limit"] = parsing.memory_limit(values["memory_limit"], jobs)
     return Options({name: read[name] for name in SEGMENT if name in read}, **own)
 

@@ -53,6 +53,18 @@ def is_zarr(path: Path) -> bool:
         return False
 
 
+def files_of(path: Path) -> list[Path]:
+    """List the files that an image in a Zarr consists of: its array, and what describes it.
+
+    Lower resolutions and labels are not among them.
+    """
+    found = find_image(path)
+    files = [file for file in found.path.rglob("*") if file.is_file()]
+    groups = {path, found.group or path, found.path}
+    described = (group / name for group in groups for name in ("zarr.json", ".zgroup", ".zattrs"))
+    return sorted({*files, *(file for file in described if file.is_file())})
+
+
 def find_image(path: Path | str) -> ZarrImage:
     """Find the array of full resolution at a path.
 

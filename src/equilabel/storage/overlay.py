@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LONGEST = 2048  # pixels of the picture's longer side, at most
 GOOD = 1200  # small images are enlarged to about this
 CAPTION = 28, 110  # pixels for the caption of a plane
+BAND = 512  # rows of a plane that are read at once
 GAP = 6  # pixels between the planes of a montage
 BRIGHTEST = 215  # gray of the brightest pixels: outlines outshine it
 GAMMA = 0.7  # below 1 shows dim objects beside bright ones
@@ -65,7 +66,7 @@ def write_overlay(
     path : path
         File to write; replaced only when the new one is complete.
     image : (..., Y, X) array of bool, int or float
-        One channel. NaN is drawn black.
+        One channel; any object whose rows are read by its indices. NaN is drawn black.
     labels : (..., Y, X) array of int
         Of the same shape; 0 is background.
     spacing : sequence of float, optional
@@ -87,7 +88,7 @@ def write_overlay(
     """
     from PIL import Image
 
-    image, labels = np.asarray(image), np.asarray(labels)
+    image, labels = (a if hasattr(a, "shape") else np.asarray(a) for a in (image, labels))
     if image.shape != labels.shape:
         message = (
             f"labels must have the shape of the image, {image.shape}; got {labels.shape}. "
@@ -118,8 +119,8 @@ def _draw(
     )
     factor = min(16, max(1, round(GOOD / max(height * rows, width * columns))))
 
-    grays = [_blocks(np.add, image[index], step, np.float32) for index in chosen]
-    planes = [_blocks(np.maximum, labels[index], step, labels.dtype) for index in chosen]
+    grays = [_reduced(np.add, image, index, step, np.float32) for index in chosen]
+    planes = [_reduced(np.maximum, labels, index, step, labels.dtype) for index in chosen]
     shades, known, colors = _shades(grays), *_colors(planes)
     panels, corner = [], CAPTION if len(chosen) > 1 else (0, 0)
 
@@ -170,6 +171,16 @@ def _spread(size: int, most: int) -> list[int]:
     """Choose at most `most` of `size` indices, evenly: the middles of equal parts."""
     parts = min(size, most)
     return [(2 * part + 1) * size // (2 * parts) for part in range(parts)]
+
+
+def _reduced(
+    combine: np.ufunc, image: Any, index: tuple[int, ...], step: int, dtype: npt.DTypeLike
+) -> HostArray:
+    """Reduce a plane, some rows after the others: of one in a file no more is held at once."""
+    rows = step * max(1, BAND // step)
+    bands = (slice(top, top + rows) for top in range(0, image.shape[-2], rows))
+    parts = [_blocks(combine, np.asarray(image[(*index, band)]), step, dtype) for band in bands]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _blocks(combine: np.ufunc, plane: HostArray, step: int, dtype: npt.DTypeLike) -> HostArray:

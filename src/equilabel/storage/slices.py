@@ -37,9 +37,11 @@ def slices_in(folder: Path, suffixes: Collection[str]) -> list[Path]:
     return sorted(found)
 
 
-def hash_of(paths: Sequence[Path]) -> str:
-    """Return a checksum of the names and contents of files."""
-    lines = "".join(f"{sha256(path)}  {path.name}\n" for path in paths)
+def hash_of(paths: Sequence[Path], folder: Path | None = None) -> str:
+    """Return a checksum of the names of files, below a folder if one is given, and contents."""
+    names = [path.name if folder is None else path.relative_to(folder) for path in paths]
+    pairs = zip(paths, names, strict=True)
+    lines = "".join(f"{sha256(path)}  {name}\n" for path, name in pairs)
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -1,0 +1,171 @@
+"""An image of a run that is labeled block by block: an OME-Zarr, or a TIFF larger than memory."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equilabel.storage.memory import free, readable
+from equilabel.storage.ome_zarr import is_zarr
+
+from .chunk_axes import find_axes
+from .chunk_choices import TAKEN, Choices, check_choices
+from .forecast import drawing, forecast, of_block
+from .names import printable
+from .notes import notes_on_values
+from .options import RefusedError
+from .results import Made, write_results
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from equilabel.array_types import HostArray
+    from equilabel.chunked.lazy_image import LazyImage
+    from equilabel.storage.headers import Header
+
+    from .chunk_axes import Axes
+    from .options import Options
+    from .records import Record
+
+TYPES = (np.uint8, np.uint16, np.uint32)  # of labels in a TIFF
+
+
+def header_of(path: Path, options: Options) -> Header:
+    """Return what an image says of its shape, axes and type; of an OME-Zarr, too."""
+    from equilabel.storage.headers import Header, read_header
+
+    if not is_zarr(path):
+        return read_header(path, series=options.series)
+    from equilabel.storage.lazy import describe_zarr
+
+    image = describe_zarr(path)
+    if not image.axes:
+        message = (
+            "a Zarr in a run must be an OME-Zarr, whose axes have names; got a plain one. Label it "
+            f"with `equilabel label {printable(path)}`."
+        )
+        raise ValueError(message)
+    return Header(tuple(image.pixels.shape), image.axes, image.pixels.dtype.name)
+
+
+def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
+    """Return the header of an image, and why it is labeled block by block.
+
+    Raises
+    ------
+    ValueError
+        If options of the run need the image as a whole.
+    """
+    why = "a Zarr"
+    if not is_zarr(path):
+        limit = readable(options.memory_limit or 0)
+        need = readable(forecast(header_of(path, options), options))
+        why = f"an image that takes about {need} of memory, more than --memory-limit {limit}"
+    try:
+        check_choices(options, Choices(why=why))
+    except RefusedError as error:
+        raise ValueError(str(error)) from error
+    return header_of(path, options), why
+
+
+def label_in_blocks(path: Path, own: Path, options: Options, record: Record) -> Record:
+    """Segment an image block by block, and write the results that an image in memory has.
+
+    Labels are a Zarr at first, then a file in the order of their pixels, which the system keeps in
+    memory as far as there is room; both are removed when they are a TIFF.
+
+    Parameters
+    ----------
+    path : Path
+        The image.
+    own : Path
+        What the paths of its results begin with; their folder is made.
+    options, record
+        As for `write_results`.
+    """
+    from equilabel import segment_chunked
+
+    header, why = check_blocks(path, options)
+    axes = find_axes(path, options)
+    image = _open(path, axes)
+    sides, workers = choose_blocks(image, header, options)
+    own.parent.mkdir()  # fails if the folder of the run has been removed, and with it the run
+    stored, flat = own.parent / "blocks.zarr", own.parent / "labels"
+    result = segment_chunked(
+        path,
+        **{name: options.segment[name] for name in TAKEN},
+        **axes.arguments,
+        chunks=sides,
+        out=stored,
+        workers=workers,
+    )
+    dtype = next((one for one in TYPES if result.num <= np.iinfo(one).max), np.int64)
+    labels = image.flatten(stored, flat, dtype, sides)
+    shutil.rmtree(stored)
+    letters, stacked = axes.names.replace("C", ""), axes.arguments["stacked"]
+    made = Made(result, labels, image, letters, stacked, axes.known, axes.spacing, axes.file_unit)
+    told = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
+    notes = (*axes.notes, *told, *_notes_on_values(image, sides))
+    record = replace(record, shape=header.shape, axes=header.axes, notes=notes)
+    record = write_results(made, own, options, record, interval=axes.interval)
+    del made, labels
+    flat.unlink()
+    return record
+
+
+def describe_blocks(path: Path, options: Options) -> tuple[int, int, str]:
+    """Return bytes of pixels, bytes of memory, and a description; raise what labeling would."""
+    header, _ = check_blocks(path, options)
+    sides, workers = choose_blocks(_open(path, find_axes(path, options)), header, options)
+    base, each = of_block(header, options)
+    need = max(base + workers * each * prod(sides), drawing(header, options))
+    return header.nbytes, need, f"{header}, {readable(header.nbytes)}, block by block"
+
+
+def choose_blocks(
+    image: LazyImage, header: Header, options: Options
+) -> tuple[tuple[int, ...], int]:
+    """Return the sides of blocks that suit --memory-limit, and how many are labeled at once.
+
+    Raises
+    ------
+    ValueError
+        If not even one stored chunk, or the overlay, does.
+    """
+    allowed = free() if options.memory_limit is None else options.memory_limit
+    base, each = of_block(header, options)
+    sides, workers = image.sides_within(max(0, allowed - base) // each)
+    need = max(base + workers * each * prod(sides), drawing(header, options))
+    if need > allowed:
+        message = (
+            f"image must be labeled within --memory-limit, {readable(allowed)}; got {header}, "
+            f"which takes about {readable(need)} even block by block. Pass a larger --memory-limit"
+            f"{', or --no-overlay' * (drawing(header, options) > allowed)}."
+        )
+        raise ValueError(message)
+    return sides, workers
+
+
+def _open(path: Path, axes: Axes) -> LazyImage:
+    """Open the channel of an image that is labeled."""
+    from equilabel.chunked.lazy_image import LazyImage
+
+    given = axes.arguments
+    names = ("stacked", "channel_axis", "channel")
+    return LazyImage(path, *(given.get(name) for name in names))
+
+
+def _notes_on_values(image: LazyImage, sides: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the notes on gray values of an image, from as many blocks as it takes."""
+    seen: list[HostArray] = []
+    for part in image.parts(sides):
+        pixels = image[part]
+        finite = pixels[np.isfinite(pixels)]
+        seen += [np.array([finite.min(), finite.max()])] if finite.size else []
+        if seen and not notes_on_values(np.concatenate(seen)):
+            return ()
+    return notes_on_values(np.concatenate(seen) if seen else np.array([np.nan]))

@@ -1,0 +1,119 @@
+"""Write the results of a labeled image, and describe them in its record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .columns import PIXEL, column_units, summarize, summarize_frames
+from .records import describe_file
+from .sizes import count_sizes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from equilabel import Segmentation
+    from equilabel.array_types import HostArray
+
+    from .options import Options
+    from .records import Record
+
+
+class Made(NamedTuple):
+    """What was made of an image.
+
+    Attributes
+    ----------
+    result : Segmentation
+        Its labels are not used: they may be on a disk.
+    labels : array of int
+    shown : array
+        The channel that was labeled, or what reads its rows.
+    axes : str
+        Of the labels.
+    stacked : bool
+    spacing, measured : dict
+        Pixel size by axis: what is known of it, and what the table is in.
+    unit : str
+        Of the pixel size.
+    """
+
+    result: Segmentation
+    labels: HostArray
+    shown: Any
+    axes: str
+    stacked: bool
+    spacing: dict[str, float]
+    measured: dict[str, float]
+    unit: str
+
+
+def write_results(
+    made: Made, own: Path, options: Options, record: Record, *, interval: float | None
+) -> Record:
+    """Write labels, table and overlay of an image, and return its record.
+
+    Parameters
+    ----------
+    made : Made
+    own : Path
+        What the paths of the results begin with; their folder is there.
+    options : Options
+        Of the run.
+    record : Record
+        What is known of the image.
+    interval : float, optional
+        Seconds between frames.
+    """
+    from equilabel.storage.overlay import write_overlay
+    from equilabel.storage.table import write_table
+    from equilabel.storage.tiff import write_labels
+
+    result = made.result
+    paths = {
+        kind: own.with_name(f"{own.name}{ending}") for kind, ending in options.endings().items()
+    }
+    length = made.unit if made.measured else PIXEL
+    units = column_units(result.table, len(made.axes) - made.stacked, length)
+    write_table(paths["table"], result.table, units=units if options.unit_row else None)
+    known: Any = {"axes": made.axes, "spacing": made.spacing, "unit": made.unit}
+    write_labels(paths["labels"], made.labels, **known, interval=interval)
+    if "overlay" in paths:
+        sides = [made.spacing.get(axis, 1.0) for axis in "YX"]
+        write_overlay(paths["overlay"], made.shown, made.labels, spacing=sides)
+    outputs = {kind: describe_file(path, record.name) for kind, path in paths.items()}
+    outputs["table"]["units"] = units
+    frames = summarize_frames(result.table, made.labels) if made.stacked else ()
+    return replace(
+        record,
+        status="done",
+        objects=int(result.num),
+        threshold=_plain("local" if result.threshold is None else result.threshold),
+        spacing=made.measured,
+        unit=made.unit if made.measured else "",
+        in_pixels=_used(result.in_pixels),
+        method=result.method,
+        device=result.device,
+        connectivity=result.connectivity,
+        statistics=summarize(result.table),
+        sizes=count_sizes(result.table, units),
+        frames=tuple(frames),
+        outputs=outputs,
+    )
+
+
+def _used(in_pixels: dict[str, Any]) -> dict[str, Any]:
+    """Return lengths and sizes that made a difference: not those that are 0 or None."""
+    return {name: value for name, value in in_pixels.items() if np.any(value)}
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers as types that JSON has."""
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_plain, value))
+    if isinstance(value, str):
+        return value
+    return float(value) if math.isfinite(value) else str(value)
