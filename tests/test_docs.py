@@ -153,3 +153,16 @@ def test_targets_that_the_page_for_contributors_names_are_in_the_makefile():
     assert {"test", "docs", "dist"} <= set(targets)
     for target in targets:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_messages_that_the_guide_explains_are_in_the_sources():
+    text = (ROOT / "docs" / "guide.md").read_text("utf-8")
+    quoted = re.findall(r"^\| `([^`]+)` \|", text[text.index("## When something goes wrong") :], re.M)
+    files = (ROOT / "src").rglob("*.py")
+    lines = [re.sub(r'"\s*\n\s*f?"', "", file.read_text("utf-8")) for file in files]
+    assert len(quoted) > 5
+    for message in quoted:
+        rule = message.partition(" must ")[2] or message
+        literal = max(re.split(r"'[^']*'|\d+|\.\.\.|=", rule), key=len).strip()
+        more = "" if message.endswith("...") else "(?! )"
+        assert any(re.search(re.escape(literal) + more, each) for each in lines), message
