@@ -157,7 +157,9 @@ def test_targets_that_the_page_for_contributors_names_are_in_the_makefile():
 
 def test_messages_that_the_guide_explains_are_in_the_sources():
     text = (ROOT / "docs" / "guide.md").read_text("utf-8")
-    quoted = re.findall(r"^\| `([^`]+)` \|", text[text.index("## When something goes wrong") :], re.M)
+    quoted = re.findall(
+        r"^\| `([^`]+)` \|", text[text.index("## When something goes wrong") :], re.M
+    )
     files = (ROOT / "src").rglob("*.py")
     lines = [re.sub(r'"\s*\n\s*f?"', "", file.read_text("utf-8")) for file in files]
     assert len(quoted) > 5
