@@ -56,8 +56,11 @@ def test_labels_of_an_ome_zarr_are_put_into_it(here, capsys):
     assert "Pass --overwrite" in refused(capsys, *words, "--out", out)
     assert main([*words, "--out", out, "--resume"]) == 0
     assert main([*words[:-2], "--dark", "--out", out, "--overwrite"]) == 0
+    capsys.readouterr()
+    refused(capsys, *words[:-1], "9,9", "--out", out, "--overwrite")
     dark = segment(IMAGE[1], **KNOWN, dark=True).labels
     np.testing.assert_array_equal(zarr.open_array(f"{out}/0")[...], dark)
+    assert not list(Path("scan.ome.zarr/labels").glob(".*"))  # earlier labels are gone
 
 
 def test_a_tiff_larger_than_the_limit_is_read_in_chunks(here, capsys):
@@ -72,6 +75,14 @@ def test_a_tiff_larger_than_the_limit_is_read_in_chunks(here, capsys):
     labels = zarr.open_array("out/scan_labels.zarr")[...]
     np.testing.assert_array_equal(labels, expected.labels)
     assert len(read_table("out/scan_table.csv")) == expected.num + 1
+
+
+def test_axes_that_are_guessed_are_noted(here, capsys):
+    tifffile.imwrite("plain.tif", IMAGE[1])
+    assert main(["label", "plain.tif", "--memory-limit", "20kB", "--chunks", "5,64,64"]) == 0
+    note = "12 planes read as depth, as the file does not name their axis"
+    assert note in capsys.readouterr().out
+    assert note in json.loads(Path("plain_record.json").read_text("utf-8"))["record"]["notes"][0]
 
 
 @pytest.mark.parametrize(
