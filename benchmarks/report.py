@@ -166,7 +166,8 @@ def properties() -> str:
     rows = []
     for row in PROPERTIES.values():
         axes = " or ".join(map(str, row.ranks)) or "any"
-        made = "counts" if row.counted else "host"
+        hull = {"hull", "corners"} & set(row.needs)
+        made = "hulls" if hull else "counts" if row.counted else "host"
         values = "yes" if row.intensity else ""
         source = {"skimage": "scikit-image"}.get(row.source, row.source)
         rows.append([f"`{row.name}`", row.summary, source, axes, values, made])

@@ -237,9 +237,9 @@ def test_columns_do_not_hang_on_what_else_is_asked_for(cupy, shape):
             same(table, {name: expected[name] for name in table})
 
 
-def test_what_scikit_image_computes_comes_from_the_host(cupy):
+def test_hulls_and_what_scikit_image_computes_come_from_the_host(cupy):
     labels = label(nuclei_mask((90, 90)))
-    wanted = ["label", "area_convex", "feret_diameter_max", "solidity"]
+    wanted = ["label", "area_convex", "feret_diameter_max", "solidity", "area_filled"]
     same(
         regionprops_table(cupy.asarray(labels), None, wanted),
         regionprops_table(labels, None, wanted),

@@ -72,7 +72,7 @@ def test_columns_are_those_of_the_cpu(shape):
     names = [
         name
         for name, row in PROPERTIES.items()
-        if row.counted and (not row.ranks or rank in row.ranks) and name != "frame"
+        if row.periodic and (not row.ranks or rank in row.ranks) and name != "frame"
     ]
     for seed, dtype in enumerate(["u1", "i4", "f4"]):
         kept = noise(shape, "i4", 4, seed) > rank - 2

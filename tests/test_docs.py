@@ -8,6 +8,7 @@ import pytest
 
 from equilabel import PROPERTIES
 from equilabel.kernels.layout import Layout
+from equilabel.measuring.hulls import HULLS
 from equilabel.measuring.plan import MOMENTS, VALUES
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +29,7 @@ def test_the_page_lists_nothing_else():
 
 
 def test_properties_need_what_a_plan_knows():
-    known = {*Layout(1).widths, "faces", "all", "box", *VALUES, *MOMENTS}
+    known = {*Layout(1).widths, "faces", "all", "box", *VALUES, *MOMENTS, *HULLS}
     assert {need for row in PROPERTIES.values() for need in row.needs} <= known
 
 

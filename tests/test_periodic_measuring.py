@@ -16,7 +16,7 @@ def counted(rank, *, left_out=()):
     return [
         name
         for name, row in PROPERTIES.items()
-        if row.counted and (not row.ranks or rank in row.ranks) and name not in left_out
+        if row.periodic and (not row.ranks or rank in row.ranks) and name not in left_out
     ]
 
 

@@ -142,12 +142,12 @@ def check_defined(key: str, rank: int, stacked: bool) -> None:
 
 
 def check_counted(wanted: tuple[str, ...], counted: tuple[tuple[str, str], ...]) -> None:
-    """Raise PropertyUndefinedError for what is not counted, but computed object by object."""
-    known = {name for name, _ in counted}
+    """Raise PropertyUndefinedError for what is not measured across boundaries."""
+    known = {name for name, key in counted if PROPERTIES[key].periodic}
     other = [name for name in wanted if name not in known]
     if other:
         message = (
-            "properties must be counted, not computed by scikit-image, if axes are periodic; got "
+            "properties must need neither convex hulls nor scikit-image if axes are periodic; got "
             f"{other[0]!r}. Leave it out, or measure with periodic=False."
         )
         raise PropertyUndefinedError(message)

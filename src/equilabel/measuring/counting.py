@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.devices import fetch, passes, place, resolve, using
+from equilabel.kernels.layout import Layout
 
 from .checks import check_frames, check_not_negative
-from .counts import Counts, Values, means_of
+from .counts import Counts, Hulls, Values, means_of
 from .measurement import Measurement
 from .moments import weighted_means
 from .unwrapping import Unwrapped
@@ -89,7 +90,14 @@ def _count_here(
         else:
             exact = sum_wide(kernels, labels, found.labels[rows], layout)
         high = upper_words(found.table, layout, rows, exact)
-    return _finish(found, values, plan, labels.shape, high, periodic)
+    counts = _finish(found, values, plan, labels.shape, high, periodic)
+    if not plan.needs_hulls:
+        return counts
+    if device != "cpu":
+        kernels = passes("accumulate", "cpu")
+        least = Layout(layout.axes, layout.stacked)
+        found = kernels.Accumulator(kernels.LabelSource(fetch(labels)), least, keep=True)
+    return replace(counts, hulls=_find_hulls(found, plan))
 
 
 def count_runs(
@@ -119,13 +127,15 @@ def count_runs(
     kernels = passes("accumulate", device)
     source = kernels.RunSource(table, shape, full=full)
     summed = values if plan.needs_pixels else None
-    if not source.suffices(plan.layout, summed, moments=plan.needs_moments):
+    whole = plan.needs_moments or (plan.needs_hulls and device != "cpu")
+    if not source.suffices(plan.layout, summed, moments=whole):
         return None
     found = kernels.Accumulator(source, plan.layout, keep=plan.needs_pixels)
     if len(find_wide(found.table, plan.layout, shape)):
         return None
     values = None if values is None else place(values, device)
-    return _finish(found, values, plan, shape, None)
+    counts = _finish(found, values, plan, shape, None)
+    return replace(counts, hulls=_find_hulls(found, plan)) if plan.needs_hulls else counts
 
 
 def count_sizes(accumulated: Array, shape: tuple[int, ...], plan: Plan) -> Counts:
@@ -181,6 +191,11 @@ def _finish(
         return counts
     with np.errstate(all="ignore"):  # centroids weighted by values that are not finite
         return replace(counts, moments=_sum_moments(found, flat, counts, plan))
+
+
+def _find_hulls(found: Any, plan: Plan) -> Hulls:
+    """Find the convex hulls of labels whose runs an accumulator of the host has kept."""
+    return Hulls(*passes("hulls", "cpu").find_hulls(found, with_corners="corners" in plan.needs))
 
 
 def _sum_moments(

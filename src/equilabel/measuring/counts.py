@@ -42,6 +42,30 @@ class Values(NamedTuple):
     deviations: NDArray[np.float64] | None = None
 
 
+class Hulls(NamedTuple):
+    """The convex hull of every label.
+
+    Attributes
+    ----------
+    pixels : (N,) array of int64
+        Pixels of the hull.
+    starts : (N + 1,) array of int64
+        Where the corners of each label begin.
+    corners : (C, 3) array of int64
+        The outermost of these pixels; none if nothing needs them.
+    """
+
+    pixels: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    corners: NDArray[np.int64]
+
+    def select(self, kept: NDArray[np.bool_]) -> Hulls:
+        """Keep the hulls of some labels."""
+        counts = np.diff(self.starts)
+        starts = np.concatenate([[0], np.cumsum(counts[kept])])
+        return Hulls(self.pixels[kept], starts, self.corners[np.repeat(kept, counts)])
+
+
 @dataclass(frozen=True, eq=False)
 class Counts:
     """Counts of every label that occurs, in ascending order.
@@ -66,6 +90,8 @@ class Counts:
     periodic : tuple of bool
         For each axis of the image, whether labels were measured across its boundary; empty if none
         were. Their boxes may end beyond the image then.
+    hulls : Hulls, or None
+        Convex hulls, which do not add up.
 
     Examples
     --------
@@ -86,6 +112,7 @@ class Counts:
     high: NDArray[np.int64] | None = None
     moments: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     periodic: tuple[bool, ...] = ()
+    hulls: Hulls | None = None
 
     @property
     def pixels(self) -> NDArray[np.int64]:
@@ -131,6 +158,7 @@ class Counts:
             values=None if self.values is None else Values(*map(part, self.values)),
             high=part(self.high),
             moments={name: part(sums) for name, sums in self.moments.items()},
+            hulls=None if self.hulls is None else self.hulls.select(kept),
         )
 
     def merge(self, other: Counts) -> Counts:
@@ -167,11 +195,12 @@ def _check_mergeable(one: Counts, other: Counts) -> None:
     """Raise ValueError unless the counts of two parts can be added up."""
     alike = (one.layout, one.shape, one.single) == (other.layout, other.shape, other.single)
     same_values = (one.values is None) == (other.values is None)
-    parts = not (one.moments or other.moments or one.periodic or other.periodic)
+    parts = all(not (part.moments or part.periodic) and part.hulls is None for part in (one, other))
     if not (alike and same_values and parts):
         message = (
-            "other must hold counts of the same properties and whole shape, without moments; got "
-            f"shapes {one.shape} and {other.shape}. Count with the same properties and shape."
+            "other must hold counts of the same properties and whole shape, without moments and "
+            f"hulls; got shapes {one.shape} and {other.shape}. Count with the same properties and "
+            "shape."
         )
         raise ValueError(message)
 

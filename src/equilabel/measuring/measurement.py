@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-    from .counts import Counts, Values
+    from .counts import Counts, Hulls, Values
 
 
 class Measurement:
@@ -132,6 +132,14 @@ class Measurement:
             message = "counts must hold values for this property; got none. Count them again."
             raise ValueError(message)
         return self.counts.values
+
+    @property
+    def hulls(self) -> Hulls:
+        """Convex hull of each label."""
+        if self.counts.hulls is None:
+            message = "counts must hold hulls for this property; got none. Count them again."
+            raise ValueError(message)
+        return self.counts.hulls
 
     @property
     def means(self) -> NDArray[np.float64]:

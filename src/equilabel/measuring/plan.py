@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from equilabel.kernels.layout import Layout
 
 from .checks import check_defined, resolve_names
+from .hulls import HULLS
 from .properties import PROPERTIES
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Plan:
         Of the table of counts.
     needs : frozenset of str
         Sums over pixels beside the table: "values", "deviations", "raw", "central", "weighted",
-        "weighted_central".
+        "weighted_central"; and "hull" or "corners", for convex hulls.
     intensity : tuple of str
         Keys of the properties that need an intensity image.
     order : tuple of str
@@ -63,6 +64,11 @@ class Plan:
     def needs_moments(self) -> bool:
         """Whether powers of coordinates are summed."""
         return bool(self.needs & MOMENTS)
+
+    @cached_property
+    def needs_hulls(self) -> bool:
+        """Whether convex hulls are made, on the host."""
+        return bool(self.needs & HULLS)
 
     @cached_property
     def only_sizes(self) -> bool:
@@ -125,7 +131,7 @@ def make_plan(
         fallback=tuple(pair for pair in keys if pair not in columns),
         functions=own,
         layout=layout,
-        needs=frozenset(needs & (VALUES | MOMENTS)),
+        needs=frozenset(needs & (VALUES | MOMENTS | HULLS)),
         intensity=tuple(key for _, key in keys if PROPERTIES[key].intensity),
         order=tuple(dict.fromkeys((*wanted, *(function.__name__ for function in own)))),
     )

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from . import inertia, intensities, moments, perimeters, sizes
+from . import hulls, inertia, intensities, moments, perimeters, sizes
 from .property import BOTH, GRAY, LENGTH, PIXEL, POSITION, SHAPE, SIZE, VALUE, Property
 
 BY_SCIKIT_IMAGE = (
-    Property("area_convex", "Area (volume) of the convex hull.", POSITION, ranks=BOTH, unit=SIZE),
     Property("area_filled", "Area (volume) with holes filled.", POSITION, ranks=BOTH, unit=SIZE),
     Property("coords", "Coordinates of the pixels.", POSITION, ranks=BOTH, unit=PIXEL),
     Property(
         "coords_scaled",
         "Coordinates of the pixels times the spacing.",
         POSITION,
-        ranks=BOTH,
-        unit=LENGTH,
-    ),
-    Property(
-        "feret_diameter_max",
-        "Greatest distance of two points of the convex hull.",
-        SHAPE,
         ranks=BOTH,
         unit=LENGTH,
     ),
@@ -36,9 +28,6 @@ BY_SCIKIT_IMAGE = (
     ),
     Property("intensity_median", "Median value.", GRAY, ranks=BOTH, intensity=True, unit=VALUE),
     Property("slice", "Slices of the bounding box.", POSITION, ranks=BOTH, unit=PIXEL),
-    Property(
-        "solidity", "Ratio of the object's pixels to those of its convex hull.", SHAPE, ranks=BOTH
-    ),
 )
 
 PROPERTIES: dict[str, Property] = {
@@ -46,6 +35,7 @@ PROPERTIES: dict[str, Property] = {
     for row in (
         *sizes.ROWS,
         *perimeters.ROWS,
+        *hulls.ROWS,
         *inertia.ROWS,
         *moments.ROWS,
         *intensities.ROWS,

@@ -58,9 +58,14 @@ class Property:
         return self.formula is not None
 
     @property
+    def periodic(self) -> bool:
+        """Whether it is measured across periodic boundaries."""
+        return self.counted and not set(self.needs) & {"hull", "corners"}
+
+    @property
     def mergeable(self) -> bool:
         """Whether it follows from counts of parts of an image that were added up."""
-        return self.counted and not set(self.needs) & {"raw", "central", "weighted"}
+        return self.periodic and not set(self.needs) & {"raw", "central", "weighted"}
 
     def compute(self, found: Measurement) -> HostArray:
         """Apply the formula."""

@@ -54,6 +54,12 @@ class Accumulator:
         Labels that occur, ascending; a negative one is reported and not to be used.
     table : (N, layout.width) array of int64
         As `equilabel.kernels.layout` says.
+    strips : list of Strip
+        What each strip of rows adds, with its runs if they are kept.
+    slots : list of array or slice
+        For each strip, the rows of `table` that those of its own table belong to.
+    sides : tuple of int
+        Shape of the image.
     """
 
     def __init__(
@@ -64,6 +70,7 @@ class Accumulator:
         box: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         self.layout = layout
+        self.sides = source.sides
         self._shape = source.shape
         self._columns = source.sides[-1]
         if isinstance(source, RunSource) and not keep and layout.pairs != "all":
@@ -74,11 +81,11 @@ class Accumulator:
         passes = list_passes(layout)
         kept = None if box is None else rows_within(source.sides, box)
         columns = (0, self._columns) if box is None else box[-1]
-        self._strips: list[Strip] = threads.each(
+        self.strips: list[Strip] = threads.each(
             lambda first, last: measure_strip(source, passes, first, last, kept, columns, keep),
             _strips_of(source.sides, STRIP),
         )
-        self.labels, self.table, self._slots = join(self._strips, layout)
+        self.labels, self.table, self.slots = join(self.strips, layout)
 
     def values(self, values: HostArray) -> tuple[HostArray, ...]:
         """Sum the values of each label, and find the least and greatest.
@@ -117,7 +124,7 @@ class Accumulator:
             return found
 
         sums, lows, highs, *squares = room(len(self.labels))
-        for slots, part in zip(self._slots, self._each(add), strict=True):
+        for slots, part in zip(self.slots, self._each(add), strict=True):
             sums[:, slots] += part[0]
             lows[:, slots] = np.minimum(lows[:, slots], part[1])
             highs[:, slots] = np.maximum(highs[:, slots], part[2])
@@ -181,11 +188,11 @@ class Accumulator:
         return self._sum(add, (len(self.labels), 4**rank))
 
     def _each(self, add: Callable[..., Array], *more: object) -> list[Array]:
-        return threads.each(add, list(zip(self._strips, *more, strict=True)))
+        return threads.each(add, list(zip(self.strips, *more, strict=True)))
 
     def _sum(self, add: Callable[..., Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
         sums = np.zeros(shape)
-        for slots, part in zip(self._slots, self._each(add, self._slots), strict=True):
+        for slots, part in zip(self.slots, self._each(add, self.slots), strict=True):
             sums[slots] += part
         return sums
 

@@ -1,0 +1,113 @@
+"""Convex hulls of labels on the CPU, from their outermost pixels in each row, in threads."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel import threads
+
+from .feret import add_diameters
+from .hulls_2d import measure_hulls_2d
+from .hulls_3d import measure_hulls_3d
+from .outer_rows import count_rows, gather_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .accumulate import Accumulator
+    from .caching import Kernel
+
+ROWS = 2**12  # of labels, below which a thread is not worth waking
+PAIRS = 2**20  # of corners, likewise
+
+
+def find_hulls(
+    found: Accumulator, *, with_corners: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Find the convex hull of each label, as scikit-image defines it.
+
+    Parameters
+    ----------
+    found : Accumulator
+        One that keeps its runs; no label lies in several images of a stack.
+    with_corners : bool
+        Whether corners are asked for.
+
+    Returns
+    -------
+    pixels : (N,) array of int64
+        Pixels of the hull of each label.
+    starts : (N + 1,) array of int64
+        Where the corners of each label begin.
+    corners : (C, 3) array of int64
+        The outermost of these pixels: (z, y, x), from anywhere; z is 0 in 2D.
+    """
+    labels = len(found.labels)
+    starts, rows = _list_rows(found)
+    pixels, counts = np.empty(labels, np.int64), np.empty(labels, np.int64)
+    if found.layout.rank == 3:
+        tall = np.int64(found.sides[-2])
+        deep: Kernel = measure_hulls_3d
+        parts: list[Any] = threads.each(
+            lambda *span: deep(rows, starts, tall, span, pixels, counts, with_corners),
+            _spans(starts, ROWS),
+        )
+    else:
+        flat: Kernel = measure_hulls_2d
+        parts = threads.each(
+            lambda *span: flat(rows, starts, span, pixels, counts, with_corners),
+            _spans(starts, ROWS),
+        )
+    corners = np.concatenate(parts) if parts else np.empty((0, 3), np.int64)
+    return pixels, np.concatenate([[0], np.cumsum(counts)]), corners
+
+
+def feret_diameters(
+    starts: NDArray[np.int64], corners: NDArray[np.int64], spacing: tuple[float, ...]
+) -> NDArray[np.float64]:
+    """Return the greatest distance of two middles of faces of the corners of each label.
+
+    Parameters
+    ----------
+    starts, corners
+        From `find_hulls`.
+    spacing : tuple of float
+        Distance of pixels along each spatial axis.
+    """
+    squares = np.empty(len(starts) - 1)
+    steps = np.array((0.0,) * (3 - len(spacing)) + tuple(spacing))
+    pairs = np.concatenate([[0], np.cumsum(np.diff(starts) ** 2)])
+    kernel: Kernel = add_diameters
+    threads.each(lambda *span: kernel(corners, starts, span, steps, squares), _spans(pairs, PAIRS))
+    return np.sqrt(squares)
+
+
+def _list_rows(found: Accumulator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Put the outermost pixels of each row together, label by label; return where each begins."""
+    labels = len(found.labels)
+    every = np.arange(labels)
+    strips = [
+        (strip.runs, every[slots]) for strip, slots in zip(found.strips, found.slots, strict=True)
+    ]
+    counts, latest = np.zeros(labels, np.int64), np.full(labels, -1)
+    for runs, slots in strips:
+        count_rows(runs, slots, latest, counts)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    rows = np.empty((starts[-1], 3), np.int64)
+    ends = starts[:-1].copy()
+    latest[:] = -1
+    for runs, slots in strips:
+        gather_rows(runs, slots, latest, ends, rows)
+    return starts, rows
+
+
+def _spans(starts: NDArray[np.int64], weight: int) -> list[tuple[int, int]]:
+    """Cut labels into ranges for threads, of about as many rows each."""
+    labels, size = len(starts) - 1, int(starts[-1])
+    pieces = max(1, min(4 * threads.available(), size // weight, labels))
+    cuts = np.searchsorted(starts, np.arange(pieces + 1) * size // pieces)
+    ends = sorted({0, labels, *np.minimum(cuts, labels).tolist()})
+    return list(pairwise(ends))
