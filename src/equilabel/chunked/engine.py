@@ -18,6 +18,10 @@ AHEAD = 2  # tasks that are handed to each worker at once
 RETRIES = 5  # of a task whose worker died
 
 
+class LostSchedulerError(ConnectionError):
+    """A Dask scheduler that cannot be reached any more."""
+
+
 class Engine:
     """Runs functions of a few arguments, and yields what they return as they finish.
 
@@ -130,14 +134,19 @@ def _client(scheduler: Any) -> tuple[Any, bool]:
 
 
 def _on_cluster(client: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[Any]:
-    """Keep the threads of a cluster busy; a task whose worker dies goes to another one."""
+    """Keep the threads of a cluster busy; a task whose worker dies goes to another one.
+
+    Raises
+    ------
+    LostSchedulerError
+        If the scheduler cannot be reached any more. What tasks have stored stays.
+    """
     from cloudpickle import dumps
     from distributed import as_completed
 
     running = as_completed(loop=client.loop, with_results=True)
     for task in tasks:
-        at_once = AHEAD * max(1, sum(client.nthreads().values()))
-        while running.count() >= at_once:
+        while running.count() >= AHEAD * _threads(client):
             yield _result(next(running))
         packed = dumps((function, task))
         running.add(client.submit(_unpacked, packed, pure=False, retries=RETRIES))
@@ -145,11 +154,32 @@ def _on_cluster(client: Any, function: Callable[..., Any], tasks: Iterable[Task]
         yield _result(next(running))
 
 
+def _threads(client: Any) -> int:
+    """Return how many threads the workers of a cluster have, at least 1."""
+    try:
+        return max(1, sum(client.nthreads().values()))
+    except OSError as error:
+        raise _lost(error) from error
+
+
 def _result(found: tuple[Any, Any]) -> Any:
     """Return what a task returned; raise what became of it if it was lost."""
+    from asyncio import CancelledError
+
+    if isinstance(found[1], CancelledError):
+        raise _lost(found[1]) from found[1]
     if isinstance(found[1], BaseException):
         raise found[1]
     return found[1]
+
+
+def _lost(error: BaseException) -> LostSchedulerError:
+    """Return the error of a client that lost its scheduler, which has cancelled all tasks."""
+    message = (
+        f"scheduler must stay reachable until all is written; got {type(error).__name__}. Start "
+        "it again, and run again; with resume=True, what is done is kept."
+    )
+    return LostSchedulerError(message)
 
 
 def _unpacked(packed: bytes) -> Any:

@@ -1,0 +1,88 @@
+"""A Dask cluster that loses a worker, and one that loses its scheduler."""
+
+import json
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import dask
+import numpy as np
+import pytest
+import zarr
+
+from batches import posix
+from equilabel import label, label_chunked
+
+pytestmark = [pytest.mark.slow, posix]
+
+NOISE = np.random.default_rng(7).random((20, 24, 28)) < 0.3
+COMMAND = [sys.executable, "-m"]
+
+
+@contextmanager
+def cluster(folder, workers):
+    """Start the scheduler and the workers of a cluster, as processes that can be killed."""
+    file = folder / "scheduler.json"
+    words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file]
+    quiet = {"stderr": subprocess.DEVNULL, "cwd": folder}
+    scheduler = ["distributed.cli.dask_scheduler", *map(str, words)]
+    processes = [subprocess.Popen([*COMMAND, *scheduler], **quiet)]
+    try:
+        while not file.exists():  # ended by the time limit of all tests
+            assert processes[0].poll() is None
+            time.sleep(0.02)
+        address = json.loads(file.read_text())["address"]
+        words = [address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+        worker = ["distributed.cli.dask_worker", *words]
+        processes += [subprocess.Popen([*COMMAND, *worker], **quiet) for _ in range(workers)]
+        yield address, processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def files(folder):
+    return {
+        file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()
+    }
+
+
+def test_a_killed_worker_and_then_a_lost_scheduler_lose_nothing(tmp_path):
+    from distributed import Client
+
+    image = tmp_path / "noise.zarr"
+    zarr.create_array(image, shape=NOISE.shape, chunks=(8,) * 3, dtype="?")[...] = NOISE
+    expected = label_chunked(image, out=tmp_path / "expected.zarr", chunks=12)
+    np.testing.assert_array_equal(zarr.open_array(expected)[...], label(NOISE))
+    known, killed = files(expected), []
+
+    def kill(process, *moment):
+        def progress(*now):
+            if now == moment:
+                process.kill()
+                process.wait()
+                killed.append(process)
+
+        return progress
+
+    with cluster(tmp_path, 2) as (address, (scheduler, one, _)):
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(2)
+        work = {"chunks": 12, "scheduler": address}
+        out = tmp_path / "worker.zarr"
+        label_chunked(image, out=out, **work, progress=kill(one, "label", 3, 12))
+        assert files(out) == known
+        out = tmp_path / "scheduler.zarr"
+        lost = pytest.raises(ConnectionError, match="scheduler must stay reachable until")
+        soon = dask.config.set({"distributed.comm.timeouts.connect": "1s"})  # 30 s by default
+        with lost, soon:
+            label_chunked(image, out=out, **work, progress=kill(scheduler, "write", 3, 12))
+    assert killed == [one, scheduler]
+    assert not out.exists()
+    steps = []
+    label_chunked(image, out=out, chunks=12, resume=True, progress=lambda *now: steps.append(now))
+    assert files(out) == known
+    assert ("label", 12, 12) in steps[:1]
+    assert next(done for step, done, _ in steps if step == "write") >= 3
