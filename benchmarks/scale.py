@@ -4,7 +4,7 @@
     python benchmarks/scale.py memory --side 1024        # beside `label` in memory
     python benchmarks/scale.py large --side 2048 --chunk 256
     python benchmarks/scale.py peer --python VENV/bin/python   # beside dask-image of that Python
-    python benchmarks/scale.py graph                     # a face graph of 10^8 edges
+    python benchmarks/scale.py graph                     # face graphs of 10^7 and 10^8 edges
     python benchmarks/scale.py table                     # writes the tables of docs/scale.md
 
 Each run is a process of its own, so that its peak memory is its own. Results are added to
@@ -22,11 +22,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 TILE = 256
+BATCH = 10**5  # edges of a group of blocks
 
 
 def make_image(path: Path, side: int, chunk: int) -> None:
@@ -123,24 +128,36 @@ def run_label(image: str) -> dict[str, float]:
     }
 
 
-def run_graph(edges: int) -> dict[str, float]:
-    """Merge as many components of blocks as there are edges, each of which joins nearby ones."""
+def run_graph(edges: int, size: int) -> dict[str, float]:
+    """Merge `size` components of blocks by edges, each of which joins nearby ones."""
     from equilabel.chunked.merging import unite
 
-    unite(np.arange(2), np.array([[0, 1]]))  # compiles or loads
-    rng = np.random.default_rng(0)
-    pairs = np.empty((edges, 2), np.int64)
-    pairs[:, 0] = rng.integers(0, edges, edges)
-    pairs[:, 1] = np.minimum(pairs[:, 0] + rng.integers(1, 1000, edges), edges - 1)
-    firsts = np.arange(edges)
-    firsts.reshape(-1, 10)[:] = firsts.reshape(-1, 10)[:, ::-1].copy()
-    made, start = peak(), time.perf_counter()
-    _, count = unite(firsts, pairs)
+    unite(np.arange(2), [np.array([[0, 1]])])  # compiles or loads
+    firsts = np.arange(size)
+    for begin in range(0, size, BATCH):
+        firsts[begin : begin + BATCH].reshape(-1, 10)[:] += np.arange(9, -10, -2)  # not in order
+    made, start, cpu = peak(), time.perf_counter(), time.process_time()
+    making = 0.0
+
+    def batches() -> Iterator[np.ndarray]:
+        """Yield edges as they come from groups of blocks, and leave out the time to make them."""
+        nonlocal making
+        for number, begin in enumerate(range(0, edges, BATCH)):
+            started = time.process_time()
+            rng, count = np.random.default_rng(number), min(BATCH, edges - begin)
+            pairs = np.empty((count, 2), np.int64)
+            pairs[:, 0] = rng.integers(0, size, count)
+            pairs[:, 1] = np.minimum(pairs[:, 0] + rng.integers(1, 1000, count), size - 1)
+            making += time.process_time() - started
+            yield pairs
+
+    _, count = unite(firsts, batches())
     seconds = time.perf_counter() - start
     return {
         "edges": edges,
-        "components": edges,
+        "components": size,
         "seconds": seconds,
+        "cpu_seconds": time.process_time() - cpu - making,
         "labels": count,
         "given_mb": made,
         "peak_mb": peak(),
@@ -284,6 +301,7 @@ def main() -> None:
     parser.add_argument("--chunk", type=int, help="side of the chunks of the image")
     parser.add_argument("--block", type=int, help="side of blocks; by default chosen")
     parser.add_argument("--edges", type=int, default=10**8, help="of the face graph")
+    parser.add_argument("--components", type=int, default=10**9, help="of the face graph, at most")
     parser.add_argument("--image", help="a Zarr that is there already")
     parser.add_argument("--python", default=sys.executable, help="one that has dask-image")
     parser.add_argument("--name", help="under which results are stored")
@@ -294,7 +312,10 @@ def main() -> None:
     if options.what == "graph":
         keep(
             "graph",
-            [{**fresh("run_graph", edges)} for edges in (options.edges // 10, options.edges)],
+            [
+                {**fresh("run_graph", edges, min(edges, options.components))}
+                for edges in (options.edges // 10, options.edges)
+            ],
         )
         return
     if options.what == "growth":

@@ -11,6 +11,7 @@ from numba import config
 from equilabel import (
     METHODS,
     PROPERTIES,
+    Graph,
     PottsSimulation,
     binarize,
     label,
@@ -102,6 +103,25 @@ def test_every_method_labels_graphs(method):
     for kind in ("star, hub last", "path, shuffled", "random, 1000 edges", "no edges"):
         labels = label_graph(GRAPHS[kind], method=method)
         np.testing.assert_array_equal(labels, expected_components(GRAPHS[kind])[1])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("kind", ["star, hub last", "path, shuffled", "random, 1000 edges"])
+def test_edges_that_come_in_any_order_give_the_labels_of_their_graph(kind, dtype):
+    graph, rng = GRAPHS[kind], np.random.default_rng(4)
+    starts = np.repeat(np.arange(graph.size), np.diff(graph.offsets))
+    edges = rng.permutation(np.stack([starts, graph.neighbors], axis=1).astype(np.int64))
+    firsts = rng.permutation(10 * graph.size)[: graph.size]
+    vertex = np.argsort(np.argsort(firsts))
+    expected = label_graph(Graph.from_edges(*vertex[edges].T, size=graph.size))[vertex] + 1
+    parents, kernels = np.arange(graph.size, dtype=dtype), passes("edge_unions", "cpu")
+    for some in np.array_split(edges, 3):
+        kernels.unite_edges(parents, some)
+    numbers = np.empty(kernels.lower_firsts(parents, firsts), np.int64)
+    kernels.list_roots(parents, firsts, numbers)
+    numbers[np.argsort(numbers)] = np.arange(1, len(numbers) + 1)
+    kernels.number_elements(parents, numbers)
+    np.testing.assert_array_equal(parents, expected)
 
 
 @pytest.mark.usefixtures("threads")

@@ -157,7 +157,7 @@ def _on_cluster(client: Any, function: Callable[..., Any], tasks: Iterable[Task]
 def _threads(client: Any) -> int:
     """Return how many threads the workers of a cluster have, at least 1."""
     try:
-        return max(1, sum(client.nthreads().values()))
+        return max(1, sum(map(int, client.nthreads().values())))
     except OSError as error:
         raise _lost(error) from error
 

@@ -1,4 +1,4 @@
-"""Final labels of the components of all blocks, from the pairs that touch."""
+"""Final labels of the components of all blocks, from the pairs that touch: a union-find."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.graphs import Graph
-from equilabel.labeling import label_graph
+from equilabel.devices import passes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
@@ -32,47 +31,47 @@ class Numbers:
         Where the components of each block begin.
     count : int
         Number of labels.
-    edges : int
-        Pairs of components that touch across blocks.
     """
 
     labels: HostArray
     offsets: NDArray[np.int64]
     count: int
-    edges: int
 
 
-def unite(firsts: NDArray[np.int64], edges: NDArray[np.int64]) -> tuple[NDArray[np.integer], int]:
+def unite(
+    firsts: NDArray[np.int64], edges: Iterable[NDArray[np.int64]]
+) -> tuple[NDArray[np.integer], int]:
     """Give numbers to the components of the whole image in the order of their first elements.
 
     Parameters
     ----------
     firsts : (P,) array of int64
-        First element of each component of each block; no two are equal.
-    edges : (E, 2) array of int64
-        Components that touch.
+        First element of each component of each block; no two are equal. Overwritten.
+    edges : iterable of (E, 2) arrays of int64
+        Components that touch. Each array is forgotten before the next one comes.
 
     Returns
     -------
     labels : (P,) array of int
-        From 1; the same whatever the blocks are.
+        From 1; the same whatever the blocks are, and in whatever order edges come.
     count : int
 
     Examples
     --------
-    >>> unite(np.array([7, 0, 3]), np.array([[0, 2]]))
+    >>> unite(np.array([7, 0, 3]), [np.array([[0, 2]])])
     (array([2, 1, 2], dtype=int32), 2)
     """
-    order = np.argsort(firsts, kind="stable")
-    ranks = np.empty_like(order)
-    ranks[order] = np.arange(len(order))
-    del order
-    ends = ranks[edges[:, 0]], ranks[edges[:, 1]]
-    # Vertices in the order of first elements: components get their numbers in this order, too.
-    found, count = label_graph(Graph.from_edges(*ends, size=len(ranks)), return_num=True)
-    labels = np.asarray(found[ranks])
-    labels += 1
-    return labels, count
+    kernels, size = passes("edge_unions", "cpu"), len(firsts)
+    dtype = np.int32 if size <= np.iinfo(np.int32).max else np.int64
+    parents: NDArray[np.integer] = np.arange(size, dtype=dtype)
+    for some in edges:
+        kernels.unite_edges(parents, some)
+    keys = np.empty(kernels.lower_firsts(parents, firsts), np.int64)
+    kernels.list_roots(parents, firsts, keys)
+    order = np.argsort(keys, kind="stable")
+    keys[order] = np.arange(1, len(keys) + 1)
+    kernels.number_elements(parents, keys)
+    return parents, len(keys)
 
 
 def merge_sizes(
@@ -93,7 +92,7 @@ def merge_sizes(
 def number_components(
     saved: Checkpoints,
     offsets: NDArray[np.int64],
-    pairs: Sequence[tuple[int, int, NDArray[np.int64]]],
+    pairs: Iterable[tuple[int, int, NDArray[np.int64]]],
     select: Callable[..., NDArray[np.bool_]] | None,
 ) -> Numbers:
     """Merge what is stored of all blocks.
@@ -104,8 +103,8 @@ def number_components(
         A part for each block.
     offsets : (blocks + 1,) array of int64
         Where the components of each block begin.
-    pairs : sequence of (int, int, (K, 2) array)
-        Two blocks, and which components of them touch.
+    pairs : iterable of (int, int, (K, 2) array)
+        Two blocks, and which components of them touch; in any order.
     select : callable, optional
         Tells from pixels, first and last coordinates of each label which are kept.
     """
@@ -116,12 +115,11 @@ def number_components(
         firsts[offsets[block] : offsets[block + 1]] = part.firsts
         if select is not None:
             sizes.append(part.sizes)
-    edges = [both + offsets[[one, other]] - 1 for one, other, both in pairs]
-    both = np.concatenate(edges) if edges else np.empty((0, 2), np.int64)
-    labels, count = unite(firsts, both)
+    edges = (both + offsets[[one, other]] - 1 for one, other, both in pairs)
+    labels, count = unite(firsts, edges)
     if select is not None and count:
         kept = select(*merge_sizes(labels, count, np.concatenate(sizes)))
         numbers = np.zeros(count + 1, labels.dtype)
         numbers[1:][kept] = np.arange(1, np.count_nonzero(kept) + 1)
         labels, count = numbers[labels], int(np.count_nonzero(kept))
-    return Numbers(labels, offsets, count, len(both))
+    return Numbers(labels, offsets, count)

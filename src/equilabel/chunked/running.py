@@ -10,7 +10,7 @@ from .merging import Numbers, number_components
 from .tasks import FACES, compare_blocks, is_written, label_block, write_block
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -85,19 +85,17 @@ def number_blocks(
 
 def _compare(
     job: Job, run: Run, progress: Progress
-) -> Sequence[tuple[int, int, NDArray[np.int64]]]:
-    """Pair the components of all blocks that touch, in the same order every time."""
+) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Yield the components of all blocks that touch, in the order in which they are found."""
     total = job.blocks.number
     if total == 1 and not any(job.periodic):
-        return []
+        return
     groups = [range(start, min(start + TOGETHER, total)) for start in range(0, total, TOGETHER)]
     ticks = progress.begin("merge", 0, len(groups))
     next(ticks)
-    found: list[tuple[int, int, NDArray[np.int64]]] = []
     for some in run(compare_blocks, ((job, group) for group in groups)):
-        found += some
+        yield from some
         next(ticks)
-    return sorted(found, key=lambda one: one[:2])
 
 
 def write_blocks(
