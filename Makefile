@@ -11,9 +11,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Python compiles a module when it is first imported, and keeps what it compiled: most of what is
+# installed is never imported, and what is tested is imported by hundreds of processes.
+INSTALL := $(PIP) install --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 OUT ?= demo-results
-# Python compiles a module when it is first imported: most of what is installed never is.
-export PIP_NO_COMPILE := 1
 COUNTED := --cov --cov-report=
 CUDA_TESTS := tests/test_cuda_compile.py
 KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
@@ -38,18 +40,21 @@ demo: .venv/package
 	$(BIN)/equilabel batch $(filter-out $(CALIBRATED), $(wildcard sample_data/*.tif)) --out $(OUT)/pixels --overwrite \
 	    --threshold li --sigma 0.5px --min-size 4
 
-# What does not use all cores runs two at a time, the longest first.
-test: style unit
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target gui plain compiled bounds types
+# What does not use all cores runs two at a time, the longest first: types are checked while the rest
+# is installed.
+test:
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target .venv/dev .venv/screen style types
+	$(MAKE) --no-print-directory unit
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target gui plain compiled bounds
 	$(MAKE) --no-print-directory coverage
 
 lint: style types
 
-style: .venv/dev
+style: .venv/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/dev
+types: .venv/lint
 	$(BIN)/mypy
 
 unit: .venv/dev
@@ -147,14 +152,18 @@ clean:
 	    fi; \
 	    $(PYTHON) -m venv .venv; \
 	fi
-	$(PIP) install --upgrade "pip>=25.1"
+	$(INSTALL) --upgrade "pip>=25.1"
 
 .venv/package: .venv/bin/python pyproject.toml
-	$(PIP) install --editable .
+	$(INSTALL) --editable .
 	@touch $@
 
-.venv/dev: .venv/package
-	$(PIP) install --group test --group lint
+.venv/lint: .venv/package
+	$(INSTALL) --group lint
+	@touch $@
+
+.venv/dev: .venv/lint
+	$(INSTALL) --group test
 	@touch $@
 
 # A virtual screen for napari, from packages of the system.
@@ -171,13 +180,13 @@ clean:
 	@touch $@
 
 .venv/bench: .venv/package
-	$(PIP) install --group bench
+	$(INSTALL) --group bench
 	@touch $@
 
 .venv/docs: .venv/package
-	$(PIP) install --group docs
+	$(INSTALL) --group docs
 	@touch $@
 
 .venv/dist: .venv/bin/python
-	$(PIP) install --group dist
+	$(INSTALL) --group dist
 	@touch $@
