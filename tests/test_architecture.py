@@ -3,10 +3,9 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 import equilabel
 
@@ -72,13 +71,26 @@ TYPES = ("array_types", "widget.napari_types")
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+@cache
+def nodes(name):
+    """Return all that stands in a module."""
+    return list(ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))))
+
+
+def arrows():
+    """Yield each module with each one of ours that it imports."""
+    for name in MODULES:
+        yield from ((name, other) for other, foreign in imports(name) if not foreign)
+
+
+@cache
 def imports(name):
     """Leave out the names of types, which all modules may use; see `all_imports`."""
-    return (
+    return [
         (other, foreign)
         for other, foreign in all_imports(name)
         if other.removeprefix("equilabel.") not in TYPES
-    )
+    ]
 
 
 def all_imports(name):
@@ -86,7 +98,7 @@ def all_imports(name):
     path = MODULES[name]
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     package = [part for part in package if part]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(name):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, not alias.name.startswith("equilabel")
@@ -111,40 +123,40 @@ def room(name):
     return first if first in LEVELS else ""
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_module_has_a_room(name):
-    assert name.split(".")[0] in LEVELS
+def test_every_module_has_a_room():
+    assert {name.split(".")[0] for name in MODULES} <= set(LEVELS)
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name])
-def test_arrows_point_down(name):
-    for other, foreign in imports(name):
-        if not foreign and room(other) != room(name):
-            assert LEVELS[room(other)] < LEVELS[room(name)], f"{name} imports {other}"
+def test_arrows_point_down():
+    assert not [
+        f"{name} imports {other}"
+        for name, other in arrows()
+        if name and room(other) != room(name) and LEVELS[room(other)] >= LEVELS[room(name)]
+    ]
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if room(name) == "methods"])
-def test_methods_know_nothing_of_ours(name):
-    assert all(foreign or room(other) == "methods" for other, foreign in imports(name))
+def seen_from(seer, *rooms):
+    """List what the modules of a room import of ours that is in none of some rooms."""
+    return [
+        f"{name} imports {other}"
+        for name, other in arrows()
+        if room(name) == seer and room(other) not in rooms
+    ]
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if room(name) == "cli"])
-def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling(name):
-    seen = {other for other, foreign in imports(name) if not foreign}
+def test_methods_know_nothing_of_ours():
+    assert not seen_from("methods", "methods")
+
+
+def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling():
+    seen = seen_from("cli", "", "quantities", "storage", "compiling", "cli")
     rows = "equilabel.chunked.lazy_image"  # of images that do not fit into memory
-    assert {room(other) for other in seen if other != rows} <= {
-        "",
-        "quantities",
-        "storage",
-        "compiling",
-        "cli",
-    }
+    assert not [each for each in seen if not each.endswith(f" {rows}")]
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if room(name) == "widget"])
-def test_the_plugin_sees_only_the_facade_and_rooms_without_kernels(name):
-    seen = {room(other) for other, foreign in imports(name) if not foreign}
-    assert seen <= {"", "quantities", "storage", "samples", "compiling", "threads", "widget"}
+def test_the_plugin_sees_only_the_facade_and_rooms_without_kernels():
+    rooms = ("", "quantities", "storage", "samples", "compiling", "threads", "widget")
+    assert not seen_from("widget", *rooms)
 
 
 # The wings of the plugin, from the one that knows no screen to the one a person sees.
@@ -157,32 +169,48 @@ def wing(name):
     return parts[1] if parts[0] == "widget" and len(parts) > 1 else None
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if wing(name)])
-def test_forms_know_the_viewer_and_both_the_logic_of_the_plugin(name):
-    for other, foreign in imports(name):
-        if not foreign and wing(other) != wing(name):
-            assert wing(other) is None or WINGS[wing(other)] < WINGS[wing(name)], other
+def test_forms_know_the_viewer_and_both_the_logic_of_the_plugin():
+    assert not [
+        f"{name} imports {other}"
+        for name, other in arrows()
+        if wing(name) and wing(other) not in (None, wing(name))
+        if WINGS[wing(other)] >= WINGS[wing(name)]
+    ]
 
 
-@pytest.mark.parametrize("name", [n for n in MODULES if n == "widget" or wing(n) == "logic"])
-def test_the_logic_of_the_plugin_knows_no_screen(name):
+def foreigners():
+    """Yield each module with the first name of each library that it imports."""
+    for name in MODULES:
+        yield from ((name, other.split(".")[0]) for other, foreign in imports(name) if foreign)
+
+
+def test_the_logic_of_the_plugin_knows_no_screen():
     screen = {"napari", "qtpy", "superqt", "magicgui"}
-    assert not screen & {other.split(".")[0] for other, foreign in imports(name) if foreign}
+    assert not [
+        f"{name} imports {other}"
+        for name, other in foreigners()
+        if (name == "widget" or wing(name) == "logic") and other in screen
+    ]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_libraries_stay_in_their_rooms(name):
-    for other, foreign in imports(name):
-        homes = HOMES.get(other.split(".")[0]) if foreign else None
-        assert homes is None or name.startswith(homes), f"{name} imports {other}"
+def test_libraries_stay_in_their_rooms():
+    assert not [
+        f"{name} imports {other}"
+        for name, other in foreigners()
+        if other in HOMES and not name.startswith(HOMES[other])
+    ]
 
 
-@pytest.mark.parametrize("name", [n for n in MODULES if n.startswith("kernels.cpu.")])
-def test_kernels_are_compiled_with_the_cache_of_ours(name):
+def test_kernels_are_compiled_with_the_cache_of_ours():
     """numba's raises where no folder can be written, and loads what is damaged."""
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "numba":
-            assert not {"njit", "jit"} & {alias.name for alias in node.names}, name
+    assert not [
+        name
+        for name in MODULES
+        if name.startswith("kernels.cpu.")
+        for node in nodes(name)
+        if isinstance(node, ast.ImportFrom) and node.module == "numba"
+        if {"njit", "jit"} & {alias.name for alias in node.names}
+    ]
 
 
 def test_the_facade_lists_all_its_names():
@@ -214,7 +242,7 @@ def test_the_manifest_in_the_package_is_the_one_at_the_root():
 
 def named(name):
     """Yield our modules that stand in the strings of a module, as those loaded when needed do."""
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    for node in nodes(name):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             module = node.value.partition(":")[0].removeprefix("equilabel.")
             if node.value.startswith("equilabel.") and module in MODULES:
@@ -233,7 +261,10 @@ def test_no_module_leads_back_to_itself():
     assert list(TopologicalSorter(graph).static_order())  # raises CycleError with the circle
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name])
-def test_modules_named_in_strings_lie_below(name):
-    for other in named(name):
-        assert room(other) == room(name) or LEVELS[room(other)] < LEVELS[room(name)]
+def test_modules_named_in_strings_lie_below():
+    assert not [
+        f"{name} names {other}"
+        for name in MODULES
+        for other in named(name)
+        if name and room(other) != room(name) and LEVELS[room(other)] >= LEVELS[room(name)]
+    ]
