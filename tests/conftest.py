@@ -27,7 +27,12 @@ settings.register_profile(
 settings.load_profile("equilabel")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    cuda = any(report.available for report in devices() if report.name.startswith("cuda"))
+    if not cuda and "gpu" not in config.option.markexpr:
+        # Thousands: to skip them one by one takes longer than to say how many they are.
+        config.hook.pytest_deselected(items=[item for item in items if "gpu" in item.keywords])
+        items[:] = [item for item in items if "gpu" not in item.keywords]
     if COMPILED:
         return
     skip = pytest.mark.skip(reason="slow without a compiler: NUMBA_DISABLE_JIT is set")
