@@ -10,6 +10,7 @@ import threading
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import equilabel
@@ -152,6 +153,33 @@ def test_readers_see_a_whole_file_or_none_while_others_write_it(folder):
         for writer in writers:
             writer.join()
     assert [path.name for path in folder.iterdir()] == ["x.kernel"]
+
+
+# ---------------------------------------------------------------- one for many
+
+FROZEN = np.arange(3.0)  # numba takes a global array for one that may not be written
+
+
+def element(values, index):
+    return values[index]
+
+
+@compiled
+@pytest.mark.parametrize("make", [caching.njit(nogil=True), caching.inlined])
+def test_constants_and_read_only_arrays_are_no_reason_to_compile_again(make):
+    inner = make(element)
+
+    @caching.njit(nogil=True)
+    def outer(values, last):
+        first = inner(values, 0) + inner(values, index=1) + inner(FROZEN, 1)
+        return first + inner(values, last)
+
+    values, read_only = np.arange(3.0), np.arange(3.0)
+    read_only.flags.writeable = False
+    assert outer(read_only, 2) == outer(values, 2) == outer(values, last=2) == 4
+    assert len(inner.overloads) == len(outer.overloads) == 1
+    assert inner(read_only, 2) == inner(values, 2) == 2
+    assert len(inner.overloads) == 1
 
 
 # ------------------------------------------------------------- closed and full
