@@ -271,10 +271,10 @@ def test_segment_tells_that_it_splits_and_finds_what_split_touching_finds():
     assert np.array_equal(found.labels, split_touching(binarize(image, sigma=1), tolerance=1.2))
 
 
-def test_the_command_splits_with_and_without_a_length(tmp_path, capsys):
+def test_the_command_splits_with_and_without_a_length(here, capsys):
     two = np.where(disk(40, 40, 12) | disk(40, 62, 12), np.uint8(200), np.uint8(0))
-    tifffile.imwrite(tmp_path / "two.tif", two)
-    file = str(tmp_path / "two.tif")
+    tifffile.imwrite(here / "two.tif", two)
+    file = str(here / "two.tif")
     for number, (words, objects) in enumerate(
         (
             ((file,), 1),
@@ -284,8 +284,8 @@ def test_the_command_splits_with_and_without_a_length(tmp_path, capsys):
             ((file, "--split=1.5"), 2),
         )
     ):
-        out = tmp_path / str(number)
+        out = here / str(number)
         assert main(["batch", *words, "--out", str(out), "--no-overlay"]) == 0
         assert int(tifffile.imread(out / "two_labels.tif").max()) == objects
-    assert main(["batch", file, "--split", "1um2", "--out", str(tmp_path / "none")]) == 2
+    assert main(["batch", file, "--split", "1um2", "--out", str(here / "none")]) == 2
     assert "--split must be a length" in capsys.readouterr().err

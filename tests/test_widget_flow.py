@@ -312,13 +312,13 @@ def test_what_is_measured_object_by_object_is_slow():
 # ------------------------------------------------------------------ command
 
 
-def test_the_command_repeats_the_run_on_the_file(tmp_path, capsys):
+def test_the_command_repeats_the_run_on_the_file(here, capsys):
     from equilabel.cli import main
     from equilabel.storage.table import read_table
     from equilabel.storage.tiff import read_tiff, write_labels
 
     pixels = nuclei_2d((96, 120))
-    path = tmp_path / "two cells.tif"
+    path = here / "two cells.tif"
     write_labels(path, pixels, axes="YX", spacing={"Y": 0.5, "X": 0.5}, unit="µm")
     layer = layers.Image(pixels, name="cells", scale=(0.3, 0.3), units=("um", "um"))
     source = Source.of(layer)
@@ -335,11 +335,11 @@ def test_the_command_repeats_the_run_on_the_file(tmp_path, capsys):
     )
     outcome = segment_source(source, choices, quiet)
     words = shlex.split(outcome.metadata["batch"])
-    words[words.index("results")] = str(tmp_path / "results")
+    words[words.index("results")] = str(here / "results")
     assert main(words[1:]) == 0
-    [written] = (tmp_path / "results").glob("*_labels.tif")
+    [written] = (here / "results").glob("*_labels.tif")
     np.testing.assert_array_equal(read_tiff(written).pixels, outcome.labels)
-    [table] = (tmp_path / "results").glob("*_table.csv")
+    [table] = (here / "results").glob("*_table.csv")
     expected = as_table(outcome.features, outcome.metadata["whole"])
     pd.testing.assert_frame_equal(read_table(table), expected)
 
