@@ -75,6 +75,13 @@ def device(request):
 
 
 @pytest.fixture
+def in_one_call(monkeypatch):
+    """Label small images in a single call, compiled or not."""
+    monkeypatch.setattr("equilabel.kernels.cpu.serial_runs.PATIENCE", 0)
+    monkeypatch.setattr("equilabel.kernels.cpu.serial_runs._left", {})
+
+
+@pytest.fixture
 def many_threads(monkeypatch):
     """Return a function that makes the smallest image work for a number of threads."""
 

@@ -69,7 +69,7 @@ def columns(rank, *, intensity):
     ]
 
 
-@pytest.mark.usefixtures("threads")
+@pytest.mark.usefixtures("threads", "in_one_call")
 @pytest.mark.parametrize(("method", "shape"), CASES, ids=str)
 def test_every_method_labels_every_kind_of_image(method, shape):
     for kind, make in KINDS.items():

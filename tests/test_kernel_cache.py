@@ -15,7 +15,8 @@ import pytest
 
 import equilabel
 from equilabel.cli import main
-from equilabel.kernels.cpu import cache_folders, caching
+from equilabel.kernels.cpu import cache_folders, caching, serial_runs
+from references import expected_labels
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 PACKAGE = Path(equilabel.__file__).parent
@@ -57,6 +58,49 @@ def closed(tmp_path, monkeypatch):
     monkeypatch.setattr(
         cache_folders, "folders", lambda: [tmp_path / "file/a", tmp_path / "file/b"]
     )
+
+
+# --------------------------------------------------------- compiled when it is worth it
+
+
+@compiled
+@pytest.mark.usefixtures("folder")
+def test_a_single_call_is_compiled_when_it_would_have_been_made_often(monkeypatch):
+    monkeypatch.setattr(serial_runs, "PATIENCE", 2)
+    monkeypatch.setattr(serial_runs, "_left", {})
+    arguments = (np.arange(3),)
+    first, second = fresh(), fresh()
+    assert [serial_runs.is_worth_compiling(first, arguments) for _ in range(3)] == [
+        False,
+        False,
+        True,
+    ]
+    first(*arguments)
+    assert serial_runs.is_worth_compiling(
+        second, arguments
+    )  # kept by the first: nothing to wait for
+    assert not serial_runs.is_worth_compiling(second, (np.arange(3.0),))
+
+
+@compiled
+def test_a_function_that_is_compiled_into_others_is_plain_python_to_python():
+    inner = caching.inlined(double)
+    outer = caching.njit(nogil=True)(lambda x: inner(x) + 1)
+    assert (inner("a"), outer(20), inner("a"), inner(x=2)) == ("aa", 41, "aa", 4)
+
+
+@compiled
+def test_small_images_have_the_same_labels_before_and_after_the_single_call(monkeypatch):
+    monkeypatch.setattr(serial_runs, "PATIENCE", 1)
+    monkeypatch.setattr(serial_runs, "_left", {})
+    monkeypatch.setattr(serial_runs, "is_kept", lambda *_: False)
+    for image in (
+        np.eye(40, 70, dtype=np.uint8),
+        np.tri(40, 70, dtype=np.uint8) + np.eye(40, 70, dtype=np.uint8),
+    ):
+        expected = expected_labels(image, None, 2)
+        for _ in range(3):
+            np.testing.assert_array_equal(equilabel.label(image), expected)
 
 
 # ------------------------------------------------------------- kept and checked

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from skimage import morphology
+from skimage import morphology, restoration
 
 from batches import picture, record, refused, sizes, summary, tiff
 from equilabel import label, segment, threads, thresholding, track_overlaps
@@ -41,6 +41,42 @@ def test_dark_objects_lie_below_their_background(dtype):
     expected = morphology.black_tophat(image.astype("i4"), box, mode="ignore")
     np.testing.assert_array_equal(found, -expected)
     assert found.dtype.kind in "if"
+
+
+@pytest.mark.parametrize("radius", [2, 5, 40])
+def test_the_rolling_ball_is_that_of_scikit_image_where_256_gray_values_are_used(radius):
+    image = np.random.default_rng(1).integers(0, 256, (23, 31)).astype("u1")
+    image[0, :2] = 0, 255
+    level = restoration.rolling_ball(image, radius=radius)
+    radii = (radius, radius)
+    found = subtract_background(image, radii, method="rolling_ball")
+    np.testing.assert_array_equal(found, image - level)
+    dark = subtract_background(255 - image, radii, method="rolling_ball", dark=True)
+    np.testing.assert_array_equal(dark, -(image - level).astype("i2"))
+
+
+def test_a_ball_is_as_high_as_gray_values_reach_and_rolls_in_each_frame():
+    frames = np.stack([uneven("f8"), 3 * uneven("f8")])
+    found = subtract_background(frames, (0, 9.5, 4), method="rolling_ball")
+    np.testing.assert_allclose(found[1], 3 * found[0])
+    np.testing.assert_allclose(
+        found[0], subtract_background(frames[0], (9.5, 4), method="rolling_ball")
+    )
+    assert found.min() == 0
+    assert found[0].max() < 120  # of more than 360: the slope is gone
+
+
+def test_pixels_that_are_not_finite_do_not_hold_the_ball_up():
+    image = noise((30, 30), "f8")
+    holes = image.copy()
+    holes[5, 5:20], holes[9, 9], holes[12, 3] = np.nan, np.inf, -np.inf
+    found = subtract_background(holes, (3, 3), method="rolling_ball")
+    finite = np.isfinite(holes)
+    np.testing.assert_array_equal(found[~finite], holes[~finite])
+    assert (found[finite] >= 0).all()
+    far = np.arange(30) > 15
+    whole = subtract_background(image, (3, 3), method="rolling_ball")
+    np.testing.assert_allclose(found[far], whole[far])
 
 
 def test_pixels_that_are_not_finite_are_left_out_of_the_background():
@@ -155,6 +191,15 @@ def test_objects_on_a_slope_are_found_above_their_background(dark):
     assert found.in_pixels["background"] == (9, 9)
 
 
+def test_a_ball_finds_the_background_by_its_radius():
+    image = uneven()
+    found = segment(image, background=12, background_method="rolling_ball", threshold=40)
+    assert found.num == 3
+    mask = subtract_background(image, (12, 12), method="rolling_ball") > 40
+    np.testing.assert_array_equal(found.labels, label(mask))
+    assert found.in_pixels["background"] == (12, 12)
+
+
 def test_a_background_is_subtracted_from_each_frame_by_itself():
     frames = np.stack([uneven(), uneven()[:, ::-1]])
     both = segment(frames, background="4.5um", spacing=0.5, unit="um", stacked=True, threshold=50)
@@ -202,6 +247,8 @@ def test_a_ball_of_a_physical_radius_is_flat_where_planes_are_far_apart():
         ({"background": 0.5}, "background must be 1 pixel or more, .* got 0.5, 0.5 pixels"),
         ({"background": 0}, "background must be 1 pixel or more"),
         ({"background": "5um2"}, "background must be a length"),
+        ({"background": 9, "background_method": "rolling"}, "Did you mean 'rolling_ball'?"),
+        ({"background_method": "rolling_ball"}, "background must be given with background_method"),
         ({"closing": "1um"}, "closing must be in pixels"),
         ({"opening": -1}, "opening must be 0 or more"),
         ({"closing": (1, 2, 3)}, "closing must be one length, or one for each of 2 axes"),
@@ -234,6 +281,19 @@ def test_steps_are_taken_by_the_command(here):
     assert summary()["a.tif"]["objects"] == "3"
     used = record()["files"][0]["in_pixels"]
     assert used == {"background": [9.0, 9.0], "closing": [2.0, 2.0], "opening": [1.0, 1.0]}
+
+
+def test_the_ball_rolls_on_the_command_line_and_in_runs_that_are_repeated(here, capsys):
+    tiff("a.tif", uneven(), ome=True, metadata={"axes": "YX", **sizes(0.5, 0.5)})
+    words = ["--background", "6um", "--background-method", "rolling_ball", "--threshold", "40"]
+    assert main(["batch", "a.tif", "--out", "out", *words]) == 0
+    assert main(["batch", "--from", "out/run.json", "--out", "again"]) == 0
+    for out in ("out", "again"):
+        assert summary(out)["a.tif"]["objects"] == "3"
+        assert record(out)["parameters"]["background_method"] == "rolling_ball"
+    capsys.readouterr()
+    said = refused(capsys, "batch", "a.tif", "--out", "no", *words[2:])
+    assert "--background must be given with --background-method rolling_ball" in said
 
 
 def test_a_movie_is_tracked_by_the_command(here, capsys):
@@ -273,3 +333,7 @@ def test_a_gpu_gives_what_the_host_gives(radii):
             found = subtract_background(cupy.asarray(pixels), radii, dark=dark)
             expected = subtract_background(pixels, radii, dark=dark)
             np.testing.assert_array_equal(found.get(), expected)
+    found = subtract_background(cupy.asarray(image), radii, method="rolling_ball")
+    assert isinstance(found, cupy.ndarray)
+    expected = subtract_background(image, radii, method="rolling_ball")
+    np.testing.assert_array_equal(found.get(), expected)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Options of `segment` that need more than a block and its neighbors, with their defaults.
 WHOLE = {
     "background": None,
+    "background_method": "top_hat",
     "block_size": None,
     "offset": 0.0,
     "closing": 0.0,

@@ -67,6 +67,7 @@ def batch(
     from_: given.From = None,
     threshold: given.Threshold = "otsu",
     background: given.Background = None,
+    background_method: given.BackgroundMethod = "top_hat",
     sigma: given.Sigma = "0",
     dark: given.Dark = False,
     block_size: given.BlockSize = None,

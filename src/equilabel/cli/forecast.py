@@ -33,7 +33,7 @@ STEPS = {  # of `segment`, where they are asked for
     "exclude_border": 6,
     "split": 100,
 }
-LOCAL, METHODS = 4, 12
+LOCAL, METHODS, BALL = 4, 12, 36
 BLOCK, SMOOTHED = 24, 16  # bytes for an element of a block; more where it is smoothed
 BASE, BALLS = 8_000_000, 60_000_000  # of any image; of blocks that are opened or closed
 SHARED = ({"opening", "closing"}, {"min_size", "max_size", "exclude_border"})  # memory used again
@@ -67,6 +67,7 @@ def forecast(header: Header, options: Options) -> int:
             each += STEPS[name]
     each += LOCAL * (given.get("threshold") == "local")
     each += METHODS * (given.get("method", "auto") not in ("auto", "runs"))
+    each += BALL * (given.get("background_method") == "rolling_ball")
     base = BASE + BALLS * bool(asked & {"opening", "closing"})
     drawn = _drawn(pixels, options)
     return base + image + max(pixels * each, pixels * NUMBERS + drawn)  # one after the other

@@ -85,6 +85,14 @@ Background = Annotated[
         "either side (a top-hat). Wider than any object; as for --sigma, 50px or 20um.",
     ),
 ]
+BackgroundMethod = Annotated[
+    Literal["top_hat", "rolling_ball"],
+    option(
+        OBJECTS,
+        None,
+        "How --background is found. The rolling ball has it as its radius, and takes much longer.",
+    ),
+]
 Sigma = Annotated[
     str,
     option(

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 # Keyword arguments of `segment`, and options that say how files are read and written.
 SEGMENT = (
-    *("threshold", "background", "sigma", "dark", "block_size", "offset", "closing", "opening"),
+    *("threshold", "background", "background_method", "sigma", "dark", "block_size", "offset"),
     *(
+        "closing",
+        "opening",
         "fill_holes",
         "connectivity",
         "split",

@@ -8,6 +8,7 @@ from equilabel.devices import place, resolve, take, using
 from equilabel.labeling import problem_of, solve
 from equilabel.measuring import check_spacing, make_request
 from equilabel.methods import find_method
+from equilabel.thresholding import check_background_method
 
 from .checks import check_sizes, in_pixels, refuse_colors, take_channel
 from .columns import default_properties, make_table
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from equilabel.devices import Device
     from equilabel.quantities import Length, Lengths, Size
-    from equilabel.thresholding import Threshold
+    from equilabel.thresholding import BackgroundMethod, Threshold
 
 __all__ = ["Segmentation", "default_properties", "segment"]
 
@@ -32,6 +33,7 @@ def segment(
     *,
     threshold: Threshold = "otsu",
     background: Lengths | None = None,
+    background_method: BackgroundMethod = "top_hat",
     sigma: Lengths = 0.0,
     dark: bool = False,
     block_size: Lengths | None = None,
@@ -69,6 +71,10 @@ def segment(
         far to either side, wider than any object (the white top-hat; black for `dark`). As
         `sigma`, a number of pixels or a length with a unit. Intensities are measured in the
         image as it was; `threshold` is compared with what is left.
+    background_method : {"top_hat", "rolling_ball"}
+        The rolling ball takes `background` as its radius, keeps slopes that a ball can follow out
+        of the objects, and takes much longer. On a GPU it is computed on the host. A gray value is
+        as high as a pixel is wide, if the image spans 255 of them, as those of 8 bits do.
     sigma : float, str, or a sequence of them
         Standard deviation of Gaussian smoothing before the threshold, for all axes or for each: a
         number of pixels, or a length with its unit, "0.3um".
@@ -158,6 +164,7 @@ def segment(
     scale: dict[str, Any] = {"spacing": None if spacing is None else steps, "unit": unit}
     depth = depth_of(split, **scale)
     sizes = check_sizes(min_size, max_size, rank, **scale)
+    check_background_method(background_method, background)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
     names = default_properties(rank, steps, stacked) if properties is None else properties
     names = [names] if isinstance(names, str) else list(names)
@@ -170,6 +177,7 @@ def segment(
             threshold,
             radii,
             report,
+            background_method=background_method,
             sigma=sigma,
             dark=dark,
             block_size=block_size,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
     from equilabel.measuring import Counts
     from equilabel.quantities import Lengths
+    from equilabel.thresholding import BackgroundMethod
 
 TRACKS = ("track", "parent", "event")
 
@@ -79,6 +80,7 @@ def find_foreground(
     radii: Radii,
     report: Callable[[str], None],
     *,
+    background_method: BackgroundMethod,
     dark: bool,
     fill_holes: bool,
     stacked: bool,
@@ -91,7 +93,7 @@ def find_foreground(
     if radii.background:
         report("background")
         pixels = as_pixels(image, stacked=stacked)
-        image = subtract_background(pixels, radii.background, dark=dark)
+        image = subtract_background(pixels, radii.background, dark=dark, method=background_method)
     report("binarize")
     foreground, found = apply_threshold(image, threshold, dark=dark, stacked=stacked, **options)
     if radii.closing or radii.opening:

@@ -1,6 +1,6 @@
 """Foreground of an image: smooth it, find a threshold, binarize."""
 
-from .background import subtract_background
+from .background import BackgroundMethod, check_background_method, subtract_background
 from .binarization import Threshold, binarize, find_threshold
 from .checks import check_block
 from .criteria import NoThresholdError
@@ -12,12 +12,14 @@ from .smoothing import as_pixels, smooth
 
 __all__ = [
     "THRESHOLDS",
+    "BackgroundMethod",
     "NoThresholdError",
     "Threshold",
     "ThresholdedImage",
     "apply_threshold",
     "as_pixels",
     "binarize",
+    "check_background_method",
     "check_block",
     "close_mask",
     "find_threshold",

@@ -1,37 +1,70 @@
-"""Subtraction of an uneven background: the white top-hat of SciPy, or CuPy's twin of it."""
+"""Subtraction of an uneven background, by a top-hat or by a rolling ball."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from equilabel import threads
-from equilabel.devices import filters, is_on_cuda
+from equilabel.devices import fetch, filters, is_on_cuda, library
+
+from .rolling_ball import find_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from equilabel.array_types import HostArray
 
+BackgroundMethod = Literal["top_hat", "rolling_ball"]
+METHODS = ("top_hat", "rolling_ball")
+
+
+def check_background_method(method: object, background: object) -> None:
+    """Raise ValueError if there is no such way to find a background, or none is to be found."""
+    if method not in METHODS:
+        near = get_close_matches(str(method).lower(), METHODS, n=1, cutoff=0.5)
+        remedy = f"Did you mean {near[0]!r}?" if near else "Pass 'top_hat' if unsure."
+        message = f"background_method must be one of {list(METHODS)}; got {method!r}. {remedy}"
+        raise ValueError(message)
+    if method != "top_hat" and background is None:
+        message = (
+            "background must be given with background_method='rolling_ball': it is the radius of "
+            "the ball; got None. Pass one wider than objects, such as '50px'."
+        )
+        raise ValueError(message)
+
 
 def subtract_background(
-    pixels: HostArray, radii: Sequence[float], *, dark: bool = False
+    pixels: HostArray,
+    radii: Sequence[float],
+    *,
+    dark: bool = False,
+    method: BackgroundMethod = "top_hat",
 ) -> HostArray:
-    """Subtract the background of an image: all that is wider than a box.
+    """Subtract the background of an image: all that is wider than a box, or than a ball.
 
-    The background is the opening of the image: its minimum in a box around each pixel, then the
-    maximum of the minima (the white top-hat). For objects darker than the background it is the
-    closing.
+    By the top-hat, the background is the opening of the image: its minimum in a box around each
+    pixel, then the maximum of the minima. For objects darker than the background it is the closing.
+
+    By the rolling ball, gray values are heights, and a ball rolls below them (dark: above them);
+    the background is where its top gets to. As in ImageJ, a gray value of an image of 8 bits is as
+    high as a pixel is wide; so that images of other types have the same background, the image is
+    taken to span 255 gray values from its least to its greatest value.
 
     Parameters
     ----------
     pixels : (M, N[, ...]) array of bool, integer or float
     radii : sequence of float
         Half the width of the box along each axis, in pixels: it reaches as many whole pixels to
-        either side. 0 along axes that do not belong together, such as time.
+        either side. Or the radius of the ball. 0 along axes that do not belong together, such as
+        time.
     dark : bool
         Whether objects are darker than the background.
+    method : {"top_hat", "rolling_ball"}
+        The rolling ball is computed on the host, also for images on a GPU, and takes time that
+        grows with the square (in 3D the cube) of its radius.
 
     Returns
     -------
@@ -42,7 +75,7 @@ def subtract_background(
 
     Notes
     -----
-    Beyond its border the image is not considered: boxes end there.
+    Beyond its border the image is not considered: boxes end there, and the ball sinks.
 
     Examples
     --------
@@ -57,6 +90,9 @@ def subtract_background(
     if dark and pixels.dtype.kind == "u":
         signed = {1: np.int16, 2: np.int32, 4: np.int64, 8: np.float64}
         pixels = pixels.astype(signed[pixels.dtype.itemsize])
+    if method == "rolling_ball":
+        level: HostArray = library(pixels).asarray(_level_of_ball(pixels, radii, dark=dark))
+        return pixels - level
     if pixels.dtype.kind != "f":
         return pixels - _extreme(most, _extreme(least, pixels, sides), sides)
     finite = np.isfinite(pixels)
@@ -64,6 +100,14 @@ def subtract_background(
     inner = _extreme(least, np.where(finite, pixels, far), sides)
     level = _extreme(most, np.where(np.isfinite(inner), inner, -far), sides)
     return np.where(finite, pixels - np.where(finite, level, 0), pixels)
+
+
+def _level_of_ball(pixels: HostArray, radii: Sequence[float], *, dark: bool) -> HostArray:
+    """Return the background on the host; along a first axis without extent, image by image."""
+    host: HostArray = fetch(pixels)
+    if radii[0] or host.ndim == 1:
+        return find_level(host, radii, dark=dark)
+    return np.stack([_level_of_ball(image, radii[1:], dark=dark) for image in host])
 
 
 def _extreme(name: str, values: HostArray, sides: Sequence[int]) -> HostArray:

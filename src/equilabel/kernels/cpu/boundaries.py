@@ -16,8 +16,9 @@ from equilabel.neighborhood import steps_around
 
 from .bits import ONE, popcount
 from .caching import inlined, njit
+from .run_edges import Detour, Rows
 from .run_table import AXES, advance, block_of, locate
-from .run_unions import Detour, Rows, link_unknown
+from .run_unions import link_unknown
 from .union_find import unite
 from .value_unions import link_row
 

@@ -34,6 +34,7 @@ Kernel: TypeAlias = Any
 
 TOLD: set[str] = set()  # problems that this process has told
 BORROWING = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
+BARE = {"no_cfunc_wrapper": True}  # C calls none of them: a tenth less to compile
 # Settings of numba's that change what is compiled.
 SETTINGS = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
 
@@ -49,7 +50,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
     """
 
     def compiled(function: Callable[..., Any]) -> Kernel:
-        dispatcher = numba.njit(**options)(function)
+        dispatcher = numba.njit(**BARE, **options)(function)
         if cache and not config.DISABLE_JIT:
             dispatcher._cache = KernelCache(function)
         return _general(dispatcher)
@@ -57,13 +58,35 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
     return compiled
 
 
+def is_kept(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
+    """Return whether a call has nothing to compile: this process or an earlier one has done it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Made by `njit` with a cache.
+    arguments : tuple
+        Those of the call.
+    """
+    if config.DISABLE_JIT:
+        return True
+    known = tuple(_generalized(numba.typeof(each)) for each in arguments)
+    return known in kernel.overloads or kernel._cache.holds(known, kernel.targetctx)
+
+
 def inlined(function: Callable[..., Any]) -> Kernel:
     """Compile a function into those that call it; it allocates nothing.
 
-    Arrays that it takes out of a tuple are borrowed: without counting references, which are locked
-    additions, tuples of arrays cost what the arrays cost one by one.
+    Called from Python it stays plain Python: no code is made for that. Arrays that it takes out of
+    a tuple are borrowed: without counting references, which are locked additions, tuples of arrays
+    cost what the arrays cost one by one.
     """
-    return _general(numba.njit(nogil=True, forceinline=True, **BORROWING)(function))
+    options = {**BARE, **BORROWING, "no_cpython_wrapper": True}
+    dispatcher = _general(numba.njit(nogil=True, forceinline=True, **options)(function))
+    if not config.DISABLE_JIT:
+        dispatcher._insert = lambda *_: None  # Python would find an entry without code
+        dispatcher._compile_for_args = lambda *_, **__: function
+    return dispatcher
 
 
 def _general(dispatcher: Kernel) -> Kernel:
@@ -126,6 +149,11 @@ class KernelCache(NullCache):  # type: ignore[misc]
             return CompileResult._rebuild(target_context, *payload) if found == key else None
         except Exception:  # whatever is wrong with it, compiling is right
             return None
+
+    def holds(self, sig: Any, target_context: Any) -> bool:
+        """Return whether a compiled function is kept."""
+        _, name = self._key(sig, target_context.codegen())
+        return cache_folders.read(name) is not None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, and drop what was compiled from earlier sources."""

@@ -4,35 +4,47 @@ Blocks of rows meet along *edges*, see `equilabel.neighborhood.block_edges`. Wha
 follows from four shifts and a few ands; only where something new begins a pair of runs is united.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from .bits import LAST, NONE, ONE, popcount
 from .caching import inlined, njit
 from .run_contacts import unite_contacts
+from .run_edges import detour_along, line_beside, lines_of, rows_along
 from .run_table import AXES, locate
 
 
-class Rows(NamedTuple):
-    """Indices of rows that are compared: one or two of a block, and of another."""
+@njit(nogil=True, cache=True)
+def link_first_edge(runs, edges, span):
+    """Unite the runs of some blocks, all of them their own roots, along the first of all edges.
 
-    v0: int
-    v1: int
-    u0: int
-    u1: int
+    Images of one or two axes in one thread need no more; `link` is compiled only for others.
 
-
-class Detour(NamedTuple):
-    """Rows that may connect two others: see `link_unknown`."""
-
-    way: int
-    w0: int
-    w1: int
+    Parameters
+    ----------
+    runs, edges, span
+        As for `link`.
+    """
+    first_block, last_block, low, high = span
+    grid, edge = runs.grid, edges[0]
+    position = np.empty(AXES, np.int64)
+    block = first_block
+    while block < last_block:
+        locate(block, grid, position)
+        end = min(position[4] + last_block - block, grid[4])
+        line = line_beside(grid, position, edge)
+        if line >= 0:
+            lines = lines_of(runs, edge, position)
+            begin = position[4]
+            for along in range(max(begin, -edge[4]), min(end, grid[4] - edge[4])):
+                other = line * grid[4] + edge[4] + along
+                if low <= other < high:
+                    rows = rows_along(runs, lines, along)
+                    link_first(runs, rows, edge[5] != 0, block + along - begin, other)
+        block += end - position[4]
 
 
 @njit(nogil=True, cache=True)
-def link(runs, edges, span):
+def link(runs, edges, first_edge, span):
     """Unite every run of some blocks with the runs of earlier blocks that it touches.
 
     Parameters
@@ -41,6 +53,8 @@ def link(runs, edges, span):
         `parents` are updated.
     edges : (E, 10) array of int64
         See `equilabel.neighborhood.block_edges`.
+    first_edge : int
+        The first of the edges that are followed.
     span : (int, int, int, int)
         The first of the blocks whose edges are followed and the one after the last; and the same
         of the blocks that edges lead to. Threads work on the inside of their own range first, and
@@ -49,116 +63,24 @@ def link(runs, edges, span):
     first_block, last_block, low, high = span
     grid = runs.grid
     position = np.empty(AXES, np.int64)
-    for number in range(edges.shape[0]):
+    for number in range(first_edge, edges.shape[0]):
         edge = edges[number]
-        fresh = number == 0 and low == first_block
         block = first_block
         while block < last_block:
             locate(block, grid, position)
             end = min(position[4] + last_block - block, grid[4])
             line = line_beside(grid, position, edge)
             if line >= 0:
-                link_line(runs, edge, position, block, line, end, (low, high), fresh)
+                lines = lines_of(runs, edge, position)
+                begin = position[4]
+                for along in range(max(begin, -edge[4]), min(end, grid[4] - edge[4])):
+                    other = line * grid[4] + edge[4] + along
+                    if low <= other < high:
+                        rows = rows_along(runs, lines, along)
+                        detour = detour_along(runs, lines, along)
+                        here = block + along - begin
+                        link_unknown(runs, rows, detour, edge[5] != 0, here, other)
             block += end - position[4]
-
-
-@inlined
-def line_beside(grid, position, edge):
-    """Return the line of blocks that an edge leads to, or -1 outside the image."""
-    line = np.int64(0)
-    for axis in range(AXES - 1):
-        there = position[axis] + edge[axis]
-        if there < 0 or there >= grid[axis]:
-            return np.int64(-1)
-        line = line * grid[axis] + there
-    return line
-
-
-@inlined
-def link_line(runs, edge, position, block, line, end, targets, fresh):
-    """Unite the runs of the blocks of a line with those of another line.
-
-    Parameters
-    ----------
-    edge : (10,) array of int64
-    position : (5,) array of int64
-        Coordinates of `block`, the first.
-    line, end : int
-        The other line of blocks, and where to stop along both.
-    targets : (int, int)
-        Range of the other blocks that count.
-    fresh : bool
-        Whether all runs of these blocks are their own roots.
-    """
-    low, high = targets
-    tall, size, along_grid = runs.tall, runs.shape[4], runs.grid[4]
-    empty = runs.bits.shape[0] - 1
-    away = edge[3] * runs.deep
-    aside = edge[4] * tall
-    diagonal = edge[5] != 0
-    z0, y0 = edge[6] // tall, edge[6] % tall
-    z1, y1 = edge[7] // tall, edge[7] % tall
-    z2, y2 = away + edge[8] // tall, aside + edge[8] % tall
-    z3, y3 = away + edge[9] // tall, aside + edge[9] % tall
-    way = 0
-    if edge[3] == -1 and edge[0] == edge[1] == edge[2] == 0:
-        way = 1 if y0 == y2 else 2
-    side0 = y0 - 1 if way == 1 else y2
-    side1 = y0 - 1 if way == 1 else y0
-    here = line_of_rows(runs, position, edge, 0, z0)
-    line1 = line_of_rows(runs, position, edge, 0, z1)
-    line2 = line_of_rows(runs, position, edge, 1, z2)
-    line3 = line_of_rows(runs, position, edge, 1, z3)
-    back = line_of_rows(runs, position, edge, 0, z0 - 1)
-    begin = position[4]
-    for along in range(max(begin, -edge[4]), min(end, along_grid - edge[4])):
-        other = line * along_grid + edge[4] + along
-        if other < low or other >= high:
-            continue
-        y = along * tall
-        rows = Rows(
-            row_at(here, y + y0, size, empty),
-            row_at(line1, y + y1, size, empty),
-            row_at(line2, y + y2, size, empty),
-            row_at(line3, y + y3, size, empty),
-        )
-        if fresh:
-            link_first(runs, rows, diagonal, block + along - begin, other)
-        else:
-            w0 = row_at(here, y + side0, size, empty)
-            w1 = row_at(back, y + side1, size, empty)
-            detour = Detour(way, w0, w1)
-            link_unknown(runs, rows, detour, diagonal, block + along - begin, other)
-
-
-@inlined
-def line_of_rows(runs, position, edge, steps, down):
-    """Return the first row of a line of rows along the second axis from the end, or -1 outside.
-
-    Parameters
-    ----------
-    position : (5,) array of int64
-        Coordinates of a block on the line.
-    steps : int
-        How often to step along the first three axes of the edge, 0 or 1.
-    down : int
-        Rows to step along the fourth.
-    """
-    shape = runs.shape
-    z = position[3] * runs.deep + down
-    if z < 0 or z >= shape[3]:
-        return np.int64(-1)
-    line = (position[0] + steps * edge[0]) * shape[1] + position[1] + steps * edge[1]
-    line = line * shape[2] + position[2] + steps * edge[2]
-    return (line * shape[3] + z) * shape[4]
-
-
-@inlined
-def row_at(line, y, size, empty):
-    """Return a row of a line of rows, or the empty row outside."""
-    if line < 0 or y < 0 or y >= size:
-        return empty
-    return line + y
 
 
 @inlined

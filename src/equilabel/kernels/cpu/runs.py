@@ -21,7 +21,7 @@ from . import (
 )
 from .run_table import AXES, RunTable
 from .serial_pixels import label_pixels
-from .serial_runs import VALUES, label_runs, label_values
+from .serial_runs import VALUES, is_worth_compiling, label_runs, label_values
 from .vector_compare import ABOVE, BELOW, UP_TO, is_whole
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ def label_at_once(
     count : int
         Number of components; -1 if values that tell them apart are not all whole numbers.
 
-    Nothing is returned of an image that is worth several threads, or compared with a level.
+    Nothing is returned of an image that is worth several threads, or compared with a level; or
+    where the call would have to be compiled, see `is_worth_compiling`.
     """
     compare, level, values = foreground
     size, shape = image.size, image.shape
@@ -118,8 +119,12 @@ def label_at_once(
         pixels, level = _unsigned(pixels, level)
         unions = row_unions(len(shape), connectivity, stacked)
         asked = (pixels, leading, columns, level, bounded, values, *unions, blank, labels)
+        if not is_worth_compiling(label_runs, asked):
+            return None
         count = label_runs(*asked)
         if count == VALUES:
+            if not is_worth_compiling(label_values, asked):
+                return None
             count = label_values(*asked)
     return labels, count
 
@@ -136,14 +141,18 @@ def unite(table: RunTable) -> None:
     reach = _reach(runs.grid, table.edges)
     inside = [(a, b, a, b) for a, b in pieces]
     between = [(a, min(b, a + reach), 0, a) for a, b in pieces[1:]]
-    kernel: Kernel = run_unions.link
-    before: tuple[Any, ...] = (runs, table.edges)
+    edges = table.edges
     if table.pixels is not None:
-        kernel = value_unions.link_values
-        before = (table.pixels, table.columns, runs, table.edges)
-    threads.each(kernel, [(*before, span) for span in inside])
-    for span in between:
-        kernel(*before, span)
+        before = (table.pixels, table.columns, runs, edges)
+        threads.each(value_unions.link_values, [(*before, span) for span in inside])
+        for span in between:
+            value_unions.link_values(*before, span)
+    elif len(edges):
+        threads.each(run_unions.link_first_edge, [(runs, edges, span) for span in inside])
+        if len(edges) > 1:
+            threads.each(run_unions.link, [(runs, edges, 1, span) for span in inside])
+        for span in between:
+            run_unions.link(runs, edges, 0, span)
     if table.domain is not None:
         boundaries.join_runs(table, table.domain)
 

@@ -1,17 +1,43 @@
 """The method `runs` in a single call, for images that one thread labels."""
 
+from typing import Any
+
 import numpy as np
 
-from .caching import njit
+from .caching import Kernel, is_kept, njit
 from .numbering import index, number, relabel, reorder
 from .packing import SEVERAL, begin, pack, pack_values
 from .painting import paint_rows
 from .run_table import SLACK, Runs
-from .run_unions import link
+from .run_unions import link, link_first_edge
 from .value_unions import link_values
 from .vector_compare import is_whole
 
 FRACTIONS, VALUES = -1, -2  # returned in place of a number of components
+PATIENCE = 100  # calls after which it is worth compiling
+_left: dict[Any, int] = {}
+
+
+def is_worth_compiling(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
+    """Return whether to call a kernel of this module: it is compiled, or would have been often.
+
+    What is labeled first waits for numba, and the passes one by one are what larger images need
+    anyway. A single call saves about 0.1 ms, and takes more than a second to compile.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    arguments : tuple
+        Those of the call, pixels first: types of the others follow from theirs.
+    """
+    key = kernel, arguments[0].dtype
+    left = _left.get(key)
+    if left == 0:
+        return True
+    if left is None:
+        left = 0 if is_kept(kernel, arguments) else PATIENCE
+    _left[key] = max(0, left - 1)
+    return left == 0
 
 
 @njit(nogil=True, cache=True)
@@ -55,7 +81,9 @@ def label_runs(
     begin(unknown, 0, blocks, counts)
     runs = index_runs(unknown, counts)
     if counts[blocks] > 1:
-        link(runs, edges, (0, blocks, 0, blocks))
+        if edges.shape[0] > 0:
+            link_first_edge(runs, edges, (0, blocks, 0, blocks))
+        link(runs, edges, 1, (0, blocks, 0, blocks))
     return number_runs(runs, counts, columns, blank, labels)
 
 
