@@ -5,13 +5,15 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
-from qtpy.QtWidgets import QApplication, QFileDialog, QTableView
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication, QFileDialog
 
 from equilabel import label, segment
 from equilabel.samples import nuclei_2d
 from equilabel.storage.table import read_table
-from equilabel.widget.logic.colors import BRIGHT
+from equilabel.widget.logic.planes import EDGE
 from gui import MEASURE, canvas, colored, open_form, run
 
 pytestmark = pytest.mark.gui
@@ -27,8 +29,20 @@ def form(viewer, qtbot):
     return form
 
 
-def table_of(viewer):
-    return viewer.window.dock_widgets["Features table widget (napari)"].findChild(QTableView)
+def click_row(form, number):
+    """Click on the row of an object in the table."""
+    table = form.results.table
+    row = table.objects.labels.tolist().index(number)
+    table.scrollTo(table.objects.index(row, 0))
+    QApplication.processEvents()
+    place = table.visualRect(table.objects.index(row, 0)).center()
+    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+def selected_rows(form):
+    """Return the labels whose rows are selected."""
+    rows = [index.row() for index in form.results.table.selectionModel().selectedRows()]
+    return set(form.results.table.objects.labels[rows].tolist())
 
 
 def middle(layer, number):
@@ -50,44 +64,87 @@ def test_hovering_shows_the_numbers_of_the_object(form):
     assert "num_pixels" not in outside["coordinates"]
 
 
-def test_the_row_of_an_object_is_selected_with_it_and_the_other_way_round(viewer, qtbot, form):
+def test_a_click_on_a_row_outlines_its_object_and_a_label_selects_its_row(viewer, form):
     layer = form.results.layer
     form.results.table_button.click()
-    table = table_of(viewer)
     layer.selected_label = 5
-    rows = {index.row() for index in table.selectionModel().selectedIndexes()}
-    assert rows == {5}
-    model = table.model()
-    column = [model.headerData(k, _horizontal()) for k in range(model.columnCount())]
-    cell = model.index(5, column.index("num_pixels"))
-    assert float(model.data(cell)) == (layer.data == 5).sum()
-    table.selectRow(9)
-    assert layer.selected_label == 9
+    assert selected_rows(form) == {5}
+    number = int(np.bincount(layer.data[200:320, 200:320].ravel())[1:].argmax()) + 1
+    click_row(form, number)
+    assert layer.selected_label == number
+    drawn = np.asarray(form.results.outlines.layer.data)
+    np.testing.assert_array_equal(drawn > 0, layer.data == number)
+    assert (drawn == EDGE).any()
+    place = form.results.outlines.layer
+    place.visible = False
+    plain = canvas(viewer)
+    place.visible = True
+    changed = (canvas(viewer) != plain).any(axis=-1)
+    assert 20 < changed.sum() < 0.05 * changed.size
+    assert viewer.layers.selection.active is layer
+    form.tabs.setCurrentIndex(0)
+    assert place not in viewer.layers
+
+
+def test_the_table_has_units_one_index_and_no_empty_row_and_sorts(form):
+    form.results.table_button.click()
+    table, features = form.results.table, form.results.layer.features
+    headers = table.objects.table.headers
+    assert headers[:2] == ("Index", "area [µm²]")
+    assert headers.index("intensity_mean") < headers.index("bbox-0 [px]")
+    assert table.objects.rowCount() == len(features) - 1
+    table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
+    assert table.objects.labels[0] == features["area"].argmax()
+    click_row(form, 3)
+    table.sortByColumn(1, Qt.SortOrder.AscendingOrder)
+    assert selected_rows(form) == {3}
+
+
+def test_a_closed_form_takes_table_and_outlines_with_it(viewer, qtbot, form):
+    form.results.table_button.click()
+    click_row(form, 9)
+    assert "Table and plot (equilabel)" in viewer.window.dock_widgets
+    viewer.window.remove_dock_widget(form.parent())
+    qtbot.waitUntil(lambda: "Table and plot (equilabel)" not in viewer.window.dock_widgets)
+    assert form.results.outlines.layer is None
+
+
+def test_a_small_window_does_not_grow_and_the_form_keeps_its_height(viewer, qtbot, form):
+    pytest.importorskip("matplotlib")
+    window = viewer.window._qt_window
+    before = window.size(), form.height()
+    form.results.table_button.click()
+    form.results.plot.button.click()
+    qtbot.waitUntil(lambda: form.results.plot.canvas.isVisible())
+    QApplication.processEvents()
+    assert (window.size(), form.height()) == before
+    widths = form.results.below.sizes()
+    assert abs(widths[0] - widths[1]) <= 2
 
 
 def test_the_table_is_written_as_csv(form, tmp_path, monkeypatch, notes):
     path = tmp_path / "cells.csv"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
-    form.results.csv_button.click()
+    form.results.save_button.click()
     made = form.results.layer.metadata["equilabel"]
     names = ("label", *made["parameters"]["properties"])
     image = form.fields.image.value.data
     found = segment(image, spacing=(0.325, 0.325), properties=names)
     pd.testing.assert_frame_equal(read_table(path), found.table)
-    assert f"{found.num} rows to" in notes()[-1]
+    assert notes()[-1] == f"Saved the table of {found.num} objects as {path}."
 
 
 def test_a_table_that_cannot_be_written_is_told(form, tmp_path, monkeypatch, notes):
     path = tmp_path / "missing" / "cells.csv"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
-    form.results.csv_button.click()
+    form.results.save_button.click()
     assert "missing" in notes()[-1]
 
 
 def test_a_dialog_called_off_writes_nothing(form, monkeypatch, notes):
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
     before = notes()
-    form.results.csv_button.click()
+    form.results.save_button.click()
     assert notes() == before
 
 
@@ -117,8 +174,8 @@ def test_a_run_that_no_command_can_repeat_is_copied_as_python(viewer, qtbot, not
     form = open_form(viewer, qtbot)
     layer = run(form, qtbot)
     form.results.batch_button.click()
-    assert "got a color image" in notes()[-1]
-    assert notes()[-1].endswith("Use 'Copy as Python'.")
+    assert "cannot repeat a run with a color image" in notes()[-1]
+    assert notes()[-1].endswith("use 'Copy as Python'.")
     form.results.python_button.click()
     names = {"viewer": viewer}
     exec(QGuiApplication.clipboard().text(), names)
@@ -129,7 +186,7 @@ def test_labels_of_other_origin_cannot_be_repeated(viewer, qtbot, notes):
     viewer.add_labels(np.eye(9, dtype=int), name="mine")
     form = open_form(viewer, qtbot, MEASURE)
     form.results.python_button.click()
-    assert "got 'mine'. Run it on the image first." in notes()[-1]
+    assert notes()[-1].endswith("not 'mine': run it on the image first.")
 
 
 # ------------------------------------------------------------------- colors
@@ -145,11 +202,9 @@ def test_objects_are_colored_by_a_column_and_back(viewer, qtbot, form):
     low, high = (layer.get_color(int(number)) for number in (order[0], order[-1]))
     assert low[2] > low[0]  # viridis: blue below, yellow above
     assert high[0] > high[2]
-    assert not form.results.colors.legend.isHidden()
     form.results.colors.reset_button.click()
     np.testing.assert_array_equal(canvas(viewer), normal)
-    assert form.results.colors.legend.isHidden()
-    assert form.results.colors.column.value == "(by label)"
+    assert form.results.colors.column.value == "(each its own)"
 
 
 def test_limits_and_colormap_change_the_colors(viewer, qtbot, form):
@@ -157,7 +212,8 @@ def test_limits_and_colormap_change_the_colors(viewer, qtbot, form):
     form.results.colors.column.value = "area"
     colored(form, qtbot)
     before = np.array(layer.get_color(5))
-    form.results.colors.high.value = form.results.colors.low.value + 1
+    low = form.results.colors.limits.value()[0]
+    form.results.colors.limits.setValue((low, low + 1))
     colored(form, qtbot)
     clipped = np.array(layer.get_color(5))
     assert (clipped != before).any()
@@ -174,8 +230,8 @@ def test_a_rerun_and_a_click_keep_the_column_that_colors(viewer, qtbot, form):
     form.results.select(np.array([5]))
     colored(form, qtbot)
     assert form.results.colors.column.value == "area"
-    np.testing.assert_allclose(layer.get_color(5), BRIGHT)
     np.testing.assert_allclose(layer.get_color(7), other)
+    assert set(np.unique(layer.data[np.asarray(form.results.outlines.layer.data) > 0])) == {5}
     form.fields.threshold.set_level(900.0)
     run(form, qtbot)
     colored(form, qtbot)
@@ -194,13 +250,15 @@ def test_the_row_of_an_object_leads_to_its_frame(viewer, qtbot):
     layer = run(form, qtbot)
     viewer.dims.set_point([0, 1], [0, 0])
     form.results.table_button.click()
-    table_of(viewer).selectRow(2)
+    click_row(form, 2)
     qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (1, 6))
     viewer.dims.set_point(1, 5 * 4)
     form.results.select(np.array([2]))
     colored(form, qtbot)
     qtbot.waitUntil(lambda: not form.results._place.waiting)
     assert viewer.dims.current_step[:2] == (1, 5)  # where it can be seen already
+    drawn = form.results.outlines.layer.data
+    np.testing.assert_array_equal(drawn[1, 5] > 0, layer.data[1, 5] == 2)
     form.results.select(np.array([1]))
     qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (0, 0))
     qtbot.waitUntil(lambda: not form.results._place.waiting)
@@ -223,6 +281,8 @@ def test_the_count_follows_the_ranges_and_the_layer_holds_those_kept(viewer, qtb
     kept = np.flatnonzero((area >= low) & (area <= high))
     assert 0 < len(kept) < total
     assert panel.count.text() == f"keep {len(kept)} of {total}"
+    outlined = np.asarray(form.results.outlines.layer.data) > 0
+    np.testing.assert_array_equal(outlined, np.isin(layer.data, kept))
     panel.button.click()
     with qtbot.waitSignal(panel.task.done):
         pass
@@ -252,8 +312,8 @@ def click(picture, x, y):
     """Click on a place of the plot, in its points."""
     from matplotlib.backend_bases import MouseEvent
 
-    event = MouseEvent("button_press_event", picture.canvas, x, y, button=1)
-    picture.canvas.callbacks.process("button_press_event", event)
+    event = MouseEvent("button_press_event", picture, x, y, button=1)
+    picture.callbacks.process("button_press_event", event)
 
 
 def test_a_click_on_a_bin_chooses_its_objects(viewer, qtbot, form):
@@ -264,7 +324,7 @@ def test_a_click_on_a_bin_chooses_its_objects(viewer, qtbot, form):
     form.results.table_button.click()
     QApplication.processEvents()
     picture = plot.canvas
-    picture.canvas.draw()
+    picture.draw()
     area = layer.features["area"].to_numpy()
     fullest = int(np.histogram(area[1:], picture._edges)[0].argmax())
     low, high = picture._edges[fullest : fullest + 2]
@@ -273,20 +333,18 @@ def test_a_click_on_a_bin_chooses_its_objects(viewer, qtbot, form):
     colored(form, qtbot)
     chosen = np.flatnonzero((area >= low) & (area < high))
     assert len(chosen) > 1
-    rows = {index.row() for index in table_of(viewer).selectionModel().selectedIndexes()}
-    assert rows == set(chosen.tolist())
-    assert layer.get_color(int(chosen[0]))[3] > 0.9
-    other = next(k for k in range(1, len(area)) if k not in set(chosen.tolist()))
-    assert layer.get_color(other)[3] < 0.5
+    assert selected_rows(form) == set(chosen.tolist())
+    outlined = np.asarray(form.results.outlines.layer.data) > 0
+    np.testing.assert_array_equal(outlined, np.isin(layer.data, chosen))
 
 
 def test_a_click_on_a_point_selects_its_object(viewer, qtbot, form):
     pytest.importorskip("matplotlib")
     layer, plot = form.results.layer, form.results.plot
-    plot.x.value, plot.y.value = "area", "intensity_mean"
+    plot.kind.value, plot.x.value, plot.y.value = "scatter plot", "area", "intensity_mean"
     plot.button.click()
     picture = plot.canvas
-    picture.canvas.draw()
+    picture.draw()
     columns = layer.features[["area", "intensity_mean"]].to_numpy()
     number = int(np.nanargmax(columns[:, 0]))
     click(picture, *picture.axes.transData.transform(columns[number]))
@@ -295,13 +353,13 @@ def test_a_click_on_a_point_selects_its_object(viewer, qtbot, form):
     corner = picture.axes.transAxes.transform((0.999, 0.999))
     click(picture, *corner)
     colored(form, qtbot)
-    assert type(layer.colormap).__name__ == "CyclicLabelColormap"
+    assert form.results.outlines.layer is None
 
 
 def test_the_object_selected_in_the_viewer_is_marked_in_the_plot(form):
     pytest.importorskip("matplotlib")
     plot = form.results.plot
-    plot.x.value, plot.y.value = "area", "intensity_mean"
+    plot.kind.value, plot.x.value, plot.y.value = "scatter plot", "area", "intensity_mean"
     plot.button.click()
     form.results.layer.selected_label = 4
     features = form.results.layer.features
@@ -312,7 +370,7 @@ def test_the_object_selected_in_the_viewer_is_marked_in_the_plot(form):
 def test_without_matplotlib_all_but_the_plot_works(viewer, qtbot, form, notes, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "equilabel.widget.forms.plot_canvas", None)
     form.results.plot.button.click()
-    assert "a plot needs matplotlib" in notes()[-1]
+    assert "A plot needs matplotlib" in notes()[-1]
     assert 'pip install "equilabel[plots]"' in notes()[-1]
     assert run(form, qtbot) in viewer.layers
 
@@ -369,9 +427,3 @@ def test_labels_with_large_gaps_are_told(viewer, qtbot, notes):
     layer.data = label(layer.data)
     assert run(form, qtbot).features["area"].tolist()[1:] == [2, 1]
     assert len(notes()) == before
-
-
-def _horizontal():
-    from qtpy.QtCore import Qt
-
-    return Qt.Orientation.Horizontal

@@ -128,11 +128,11 @@ def test_a_table_of_a_hundred_thousand_objects_does_not_freeze_the_viewer(viewer
 
     def table():
         form.results.table_button.click()
-        assert "Features table widget (napari)" in viewer.window.dock_widgets
+        assert form.results.table.objects.rowCount() > 100_000
 
     assert at_best(blocked(rerun), 0.2) < 0.2 * FACTOR
     assert at_best(blocked(color), 0.3) < 0.3 * FACTOR
-    assert at_best(blocked(table), 2.5) < 2.5 * FACTOR
+    assert at_best(blocked(table), 0.5) < 0.5 * FACTOR
 
 
 def test_the_viewer_stays_responsive_during_a_run_on_a_512_cube(viewer, qtbot):

@@ -8,6 +8,7 @@ from equilabel import segment
 from equilabel.widget.logic.features import as_features, as_table, labels_of, numeric_columns, whole
 from equilabel.widget.logic.filters import Range, find_kept, find_objects, keep_objects
 from equilabel.widget.logic.merging import merge_measurements, own_columns
+from equilabel.widget.logic.objects import show_objects
 from equilabel.widget.logic.outcome import Outcome
 
 TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0, 2.25, 0.5]})
@@ -16,7 +17,8 @@ TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0,
 def test_row_i_is_label_i_and_row_0_the_background():
     features, dense = as_features(TABLE)
     assert dense
-    assert features["index"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert list(features) == ["num_pixels", "area"]
+    assert labels_of(features).tolist() == [0, 1, 2, 3, 4, 5]
     assert features["area"].tolist()[1:3] == [1.0, 2.25]
     assert features["area"].isna().tolist() == [True, False, False, True, True, False]
 
@@ -36,7 +38,7 @@ def test_the_table_of_a_run_comes_back_to_the_last_bit():
 def test_no_objects_leave_the_background_alone():
     features, dense = as_features(TABLE[:0])
     assert dense
-    assert features["index"].tolist() == [0]
+    assert labels_of(features).tolist() == [0]
     assert len(as_table(features)) == 0
 
 
@@ -92,7 +94,7 @@ def test_those_kept_are_numbered_anew_and_keep_their_rows(factor):
     fewer, rows = keep_objects(labels, features, kept)
     assert fewer.tolist() == [[1, 1, 0, 0], [2, 0, 0, 0]]
     assert fewer.dtype == labels.dtype
-    assert rows["index"].tolist() == [0, 1, 2]
+    assert labels_of(rows).tolist() == [0, 1, 2]
     assert rows["area"].tolist()[1:] == [1.0, 0.5]
     assert rows["label_before"].tolist()[1:] == [factor, 5 * factor]
     assert np.isnan(rows["area"][0])
@@ -122,7 +124,7 @@ def test_measuring_keeps_columns_of_others_by_label_and_replaces_its_own():
     )
     made = {"columns": ["index", "area"], "image": "nuclei"}
     merged, facts = merge_measurements(features, made, measured("", area=[7.0, 8.0, 9.0]))
-    assert merged["index"].tolist() == [0, 1, 2, 3]
+    assert labels_of(merged).tolist() == [0, 1, 2, 3]
     assert merged["area"].tolist()[1:] == [7, 8, 9]
     assert merged["kind"].tolist()[1:3] == ["dead", "alive"]
     assert pd.isna(merged["kind"][3])
@@ -143,3 +145,17 @@ def test_intensities_of_several_images_stand_in_one_table():
     table = as_table(features, facts["whole"])
     assert table["num_pixels"].dtype == np.int64
     assert len(table) == 3
+
+
+# ------------------------------------------------------------- what is shown
+
+
+def test_missing_values_are_empty_and_sort_last():
+    features, _ = as_features(TABLE.assign(mean=[np.nan, 2.0, 1.0]))
+    features["kind"] = ["", "b", "c", "", "", "a"]
+    shown = show_objects(features, {"spacing": (1.0, 1.0), "unit": ""})
+    assert shown.headers == ("Index", "num_pixels [px]", "area [px²]", "mean", "kind")
+    assert [shown.text(row, 3) for row in range(3)] == ["", "2", "1"]
+    assert shown.order(3, descending=True).tolist() == [1, 2, 0]
+    assert shown.order(3, descending=False).tolist() == [2, 1, 0]
+    assert shown.order(4, descending=False).tolist() == [2, 0, 1]

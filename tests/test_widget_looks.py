@@ -12,7 +12,6 @@ from equilabel.widget.logic.colors import (
     STEPS,
     color_indices,
     colors_by_value,
-    colors_of_selection,
     limits,
 )
 from equilabel.widget.logic.histogram import compute_histogram, estimate_threshold, sample
@@ -238,11 +237,6 @@ def test_a_few_extreme_values_do_not_set_the_limits():
 @pytest.mark.parametrize("values", [[], [np.nan], [np.inf]])
 def test_limits_of_nothing_are_those_of_a_scale(values):
     assert limits(np.array(values, float)) == (0, 1)
-
-
-def test_chosen_objects_stand_out():
-    colors = colors_of_selection(np.array([4, 7]))
-    assert colors[4][3] == colors[7][3] == 1 > colors[None][3] > colors[0][3] == 0
 
 
 # ----------------------------------------------------------------- sentences

@@ -12,7 +12,7 @@ from napari.settings import get_settings
 from PIL import Image
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QTableView
+from qtpy.QtWidgets import QApplication
 from superqt import QCollapsible
 
 if TYPE_CHECKING:
@@ -114,26 +114,18 @@ def objects_and_table() -> None:
     form.fields.threshold.set_level(330)
     form.fields.fill_holes.value = True
     form.fields.min_size.value = 60
-    layer = run(form)
+    run(form)
     form.tabs.setCurrentIndex(1)
     panel = form.results
     panel.colors.column.value = "area"
     wait_for(lambda: not panel.colors.waiting)
     panel.filter.rows[0].set_range("area", 25.0, 60.0)
-    panel.plot.x.value, panel.plot.y.value = "area", "intensity_mean"
+    panel.plot.kind.value, panel.plot.x.value = "scatter plot", "area"
+    panel.plot.y.value = "intensity_mean"
     panel.plot.button.click()
     panel.table_button.click()
-    window = viewer.window._qt_window
-    docks = viewer.window._wrapped_dock_widgets
-    plot, table = docks["Plot (equilabel)"], docks["Features table widget (napari)"]
-    window.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, table)
-    window.splitDockWidget(plot, table, Qt.Orientation.Horizontal)
-    window.resizeDocks([plot, table], [500, 600], Qt.Orientation.Horizontal)
-    window.resizeDocks([plot, table], [270, 270], Qt.Orientation.Vertical)
     viewer.reset_view()
-    layer.selected_label = 19
-    view = table.findChild(QTableView)
-    view.scrollTo(view.model().index(17, 0), view.ScrollHint.PositionAtTop)
+    panel.table.selectRow(18)
     wait(600)
     shoot(viewer, "napari_objects")
     viewer.close()

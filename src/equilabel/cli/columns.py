@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel import PROPERTIES, regionprops_table
+from equilabel.quantities import derived_unit
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from .records import Record
 
 PIXEL = "px"  # unit of lengths where the size of a pixel is not known
-POWERS = {1: "", 2: "²", 3: "³"}
 TOTALED = ("area", "volume", "num_pixels")
 
 
@@ -48,14 +48,7 @@ def column_units(columns: Iterable[Hashable], rank: int, unit: str) -> dict[str,
 def _unit(column: str, rank: int, unit: str) -> str:
     name, *numbers = column.split("-")
     kind = PROPERTIES[name].unit if name in PROPERTIES else ""
-    if kind == "pixel":
-        return PIXEL
-    if kind == "radian":
-        return "rad"
-    power = {"length": 1, "area": 2, "size": rank}.get(kind, 0)
-    if kind == "powers of length" and all(number.isdecimal() for number in numbers):
-        power = sum(map(int, numbers))
-    return f"{unit}{POWERS.get(power, f'^{power}')}" if unit and power else ""
+    return derived_unit(kind, rank, unit, numbers)
 
 
 def lengths(record: Record) -> str:

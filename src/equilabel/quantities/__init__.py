@@ -5,6 +5,7 @@ along an axis, such as the width of a Gaussian. Sizes are what an object has: pi
 an image of two axes and a volume of one of three. Physical ones need the pixel size and its unit.
 """
 
+from .derived import derived_unit
 from .pixels import Length, Lengths, Size, length_in_pixels, size_in_pixels, wide_blur
 from .quantity import KINDS, Quantity, known_unit, parse
 
@@ -14,6 +15,7 @@ __all__ = [
     "Lengths",
     "Quantity",
     "Size",
+    "derived_unit",
     "known_unit",
     "length_in_pixels",
     "parse",

@@ -1,29 +1,31 @@
-"""Colors of labels: by a column of their table, or bright for selected objects."""
+"""Colors of labels by a column of their table."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from magicgui.widgets import ComboBox, FloatSpinBox
-from napari.utils.colormaps import AVAILABLE_COLORMAPS, ensure_colormap
+from magicgui.widgets import ComboBox
+from napari.utils.colormaps import ensure_colormap
+from qtpy.QtCore import QSize
+from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
-from equilabel.widget.logic.colors import STEPS, colors_by_value, colors_of_selection, limits
+from equilabel.widget.logic.colors import STEPS, colors_by_value
 from equilabel.widget.logic.features import labels_of, numeric_columns
-from equilabel.widget.viewer.layers import reset_colors
+from equilabel.widget.viewer.layers import is_colored, make_colormap, reset_colors
 from equilabel.widget.viewer.notifications import guarded, warn
-from equilabel.widget.viewer.selection import make_colormap, select_rows
 from equilabel.widget.viewer.tasks import LatestResult
 
 from .layout import button, column
-from .legend import Legend
+from .ranges import RangeField
 
 if TYPE_CHECKING:
-    from equilabel.widget.napari_types import LabelColors, Layer, Viewer
+    from equilabel.widget.napari_types import Layer, Viewer
 
-NORMAL = "(by label)"
+NORMAL = "(each its own)"
 COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
+ICON = QSize(64, 12)
 
 
 class ColorForm(QWidget):
@@ -38,26 +40,26 @@ class ColorForm(QWidget):
         super().__init__()
         self._viewer = viewer
         self._layer: Layer = None
-        self._selected: Any = None
         self._work = LatestResult(self)
         self._work.returned.connect(self._put_colormap)
         self._work.failed.connect(warn)
-        self.column = ComboBox(name="column", label="Color by", choices=[NORMAL])
-        names = [name for name in COLORMAPS if name in AVAILABLE_COLORMAPS]
-        self.colormap = ComboBox(name="colormap", label="Colormap", choices=names)
-        self.low = _number("low", "From")
-        self.high = _number("high", "To")
-        self.legend = Legend()
-        self.reset_button = button("Reset colors", "Color objects by their labels again.")
+        tip = "Column whose values color the objects, from the first to the last of the colors."
+        self.range = RangeField(NORMAL, tip, "Color by", inner=True)
+        self.column, self.limits = self.range.column, self.range.slider
+        self.colormap = ComboBox(
+            label="Colormap", choices=COLORMAPS, tooltip="Colors from the least to the greatest."
+        )
+        self.colormap.native.setIconSize(ICON)
+        for number, name in enumerate(COLORMAPS):
+            self.colormap.native.setItemIcon(number, scale_icon(scale_of(name)))
+        self.reset_button = button("Default colors", "Give each object a color of its own again.")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(column(self.column, self.colormap, self.low, self.high).native)
-        layout.addWidget(self.legend)
+        layout.addWidget(self.range)
+        layout.addWidget(column(self.colormap).native)
         layout.addWidget(self.reset_button)
-        for field in (self.column, self.colormap):
-            field.changed.connect(self._color_by_column)
-        for field in (self.low, self.high):
-            field.changed.connect(self._color)
+        self.range.changed.connect(self._color)
+        self.colormap.changed.connect(self._color)
         self.reset_button.clicked.connect(self._reset)
 
     @property
@@ -66,66 +68,26 @@ class ColorForm(QWidget):
         return self._work.waiting
 
     def set_layer(self, layer: Layer) -> None:
-        """Use a labels layer, or its new table."""
+        """Use a labels layer, or its new table; a column that colors it stays."""
         same, self._layer = layer is self._layer, layer
-        columns = [] if layer is None else list(numeric_columns(layer.features))
-        before = self.column.value
-        kept = before in columns and (same or _is_colored(layer))
-        with self.column.changed.blocked():
-            self.column.choices = [NORMAL, *columns]
-            self.column.value = before if kept else NORMAL
-        if self.column.value == NORMAL:
-            self._show_none()
-        elif not _is_colored(layer):  # a run has made new labels and a new table
-            self._color_by_column()
-
-    def select(self, selected: Any) -> None:
-        """Show objects in a bright color, the others as they are colored by a column, or faint."""
-        layer, name = self._layer, self.column.value
-        if not len(selected):
+        colored = layer is not None and is_colored(layer)
+        self.range.set_columns({} if layer is None else numeric_columns(layer.features))
+        if not same and not colored:
+            self.range.clear()
+        elif self.range.chosen and not colored:  # a run has made new labels and a new table
             self._color()
-            return
-        if len(selected) == 1:
-            layer.selected_label = int(selected[0])
-        self._selected = selected
-        dtype, bright = layer.data.dtype, colors_of_selection(selected)
-        if name == NORMAL:
-            self._work.submit(lambda: (layer, make_colormap(bright, dtype)))
-            return
-        rows, values = labels_of(layer.features), numeric_columns(layer.features)[name]
-        ends, scale = (self.low.value, self.high.value), scale_of(self.colormap.value)
-        chosen: LabelColors = {int(label): bright[int(label)] for label in selected}
-        self._work.submit(
-            lambda: (
-                layer,
-                make_colormap({**colors_by_value(rows, values, *ends, scale), **chosen}, dtype),
-            )
-        )
-
-    @guarded
-    def _color_by_column(self) -> None:
-        """Set the limits to those of the column, and color."""
-        if self._layer is not None and self.column.value != NORMAL:
-            low, high = limits(numeric_columns(self._layer.features)[self.column.value])
-            for field, value in ((self.low, low), (self.high, high)):
-                with field.changed.blocked():
-                    field.value = value
-                    field.step = max((high - low) / 50, 1e-9)
-        self._color()
 
     @guarded
     def _color(self) -> None:
         if self._layer is None:
             return
-        if self.column.value == NORMAL:
+        if not self.range.chosen:
             self._reset()
             return
-        self._selected = None
-        layer, name = self._layer, self.column.value
-        low, high = self.low.value, self.high.value
+        layer, (low, high) = self._layer, self.limits.value()
+        rows = labels_of(layer.features)
+        values = numeric_columns(layer.features)[self.range.chosen]
         scale = scale_of(self.colormap.value)
-        rows, values = labels_of(layer.features), numeric_columns(layer.features)[name]
-        self.legend.show_scale(scale, low, high, name)
         self._work.submit(
             lambda: (
                 layer,
@@ -137,21 +99,13 @@ class ColorForm(QWidget):
         layer, colormap = answer
         if layer in self._viewer.layers:
             layer.colormap = colormap
-            if self._selected is not None:  # last: new colors change the selection of the table
-                select_rows(self._viewer, layer, self._selected)
 
     @guarded
     def _reset(self) -> None:
         self._work.cancel()
-        self._show_none()
+        self.range.clear()
         if self._layer is not None:
             reset_colors(self._layer)
-
-    def _show_none(self) -> None:
-        """Show that labels are not colored by a column."""
-        with self.column.changed.blocked():
-            self.column.value = NORMAL
-        self.legend.show_scale(None, 0, 1, "")
 
 
 def scale_of(name: str) -> Any:
@@ -159,11 +113,8 @@ def scale_of(name: str) -> Any:
     return np.asarray(ensure_colormap(name).map(np.linspace(0, 1, STEPS)), dtype=np.float64)
 
 
-def _is_colored(layer: Layer) -> bool:
-    return layer is not None and type(layer.colormap).__name__ == "DirectLabelColormap"
-
-
-def _number(name: str, label: str) -> FloatSpinBox:
-    field = FloatSpinBox(name=name, label=label, min=-1e15, max=1e15, step=1.0)
-    field.native.setDecimals(4)
-    return field
+def scale_icon(scale: Any) -> QIcon:
+    """Return a picture of a color scale."""
+    row = np.ascontiguousarray((scale[:, :3] * 255).astype(np.uint8))
+    image = QImage(row.tobytes(), len(row), 1, 3 * len(row), QImage.Format.Format_RGB888)
+    return QIcon(QPixmap.fromImage(image).scaled(ICON))

@@ -1,8 +1,11 @@
-"""Fields for the method and the device, with tool tips for each choice."""
+"""Fields to choose from: layers, columns, and methods and devices with tool tips for each."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from magicgui.widgets import ComboBox
+from qtpy.QtWidgets import QHBoxLayout, QWidget
 
 import equilabel
 
@@ -35,3 +38,24 @@ def method_field() -> ComboBox:
         field.native.model().item(number).setToolTip(method.summary)
     field.tooltip = "\n".join(lines)
     return field
+
+
+def offer(field: ComboBox, choices: Any, usual: Any = None) -> None:
+    """Offer choices; what was chosen before stays, if it is among them, else it is the usual."""
+    before = field.value
+    with field.changed.blocked():
+        field.choices = choices
+        if before is not None and before in field.choices:
+            field.value = before
+        elif usual is not None:
+            field.value = usual
+
+
+def side_by_side(*widgets: QWidget) -> QWidget:
+    """Put widgets beside each other, with the same width."""
+    box = QWidget()
+    layout = QHBoxLayout(box)
+    layout.setContentsMargins(0, 0, 0, 0)
+    for widget in widgets:
+        layout.addWidget(widget, 1)
+    return box

@@ -5,23 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.backends.backend_qtagg import FigureCanvasQTAgg
+from matplotlib.backends.backend_qtagg import FigureCanvasQTAgg, NavigationToolbar2QT
 from matplotlib.figure import Figure
+from napari.utils.theme import get_theme
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from equilabel.widget.napari_types import Event
+    from equilabel.widget.napari_types import Event, Viewer
 
-BACK, FRONT, POINT, MARK = "#262930", "#d0d4dc", "#7fa8d9", "#ffd91a"
 NEAR = 12  # distance on the screen within which a click finds a point
 MOST_BINS = 60
 
 
-class PlotCanvas(QWidget):
-    """A histogram or a scatter plot of objects.
+class PlotCanvas(FigureCanvasQTAgg):
+    """A histogram or a scatter plot of objects, in the colors of napari.
 
     Attributes
     ----------
@@ -31,75 +30,67 @@ class PlotCanvas(QWidget):
 
     selected = Signal(object)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.figure = Figure(facecolor=BACK, layout="constrained")
-        self.canvas = FigureCanvasQTAgg(self.figure)
+    def __init__(self, viewer: Viewer) -> None:
+        super().__init__(Figure(layout="constrained"))
+        self._viewer = viewer
         self.axes = self.figure.add_subplot()
         self._rows = np.zeros(0, np.int64)
-        self._x = np.zeros(0)
-        self._y: NDArray[np.float64] | None = None
-        self._edges = np.zeros(0)
+        self._x = self._y = self._edges = np.zeros(0)
+        self._names = ("", "")
+        self._selected: Any = ()
         self._mark: Any = None
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.canvas)
-        self.setMinimumHeight(220)
-        self.canvas.mpl_connect("button_press_event", self._click)
+        self.setMinimumSize(80, 80)
+        self.mpl_connect("button_press_event", self._click)
+        viewer.events.theme.connect(self._redraw)
 
-    def draw_histogram(self, rows: NDArray[np.int64], x: NDArray[np.float64], name: str) -> None:
-        """Draw a histogram of a column."""
-        self._set(rows, x, None)
-        self._clear(name, "objects")
-        known = self._x
-        if known.size:
-            bins = min(MOST_BINS, max(5, int(np.sqrt(known.size) * 2)))
-            _, self._edges, _ = self.axes.hist(known, bins=bins, color=POINT, edgecolor=BACK)
-        self.canvas.draw_idle()
-
-    def draw_scatter(
+    def draw_columns(
         self,
         rows: NDArray[np.int64],
         x: NDArray[np.float64],
-        y: NDArray[np.float64],
+        y: NDArray[np.float64] | None,
         names: tuple[str, str],
     ) -> None:
-        """Draw a scatter plot of two columns: a point for each object."""
-        self._set(rows, x, y)
-        self._clear(*names)
-        drawn = self._x[:0] if self._y is None else self._y
-        size = float(np.clip(4000 / max(1, self._rows.size), 3, 26))
-        self.axes.scatter(self._x, drawn, s=size, color=POINT, alpha=0.75, linewidths=0)
-        self.canvas.draw_idle()
+        """Draw a point for each object, or without `y` a histogram."""
+        known = np.isfinite(x) & (rows != 0)
+        known &= True if y is None else np.isfinite(y)
+        self._rows, self._x = rows[known], x[known]
+        self._y = np.zeros(0) if y is None else y[known]
+        self._names = names
+        self._edges = np.zeros(0)
+        if y is None and self._x.size:
+            bins = min(MOST_BINS, max(5, int(np.sqrt(self._x.size) * 2)))
+            self._edges = np.histogram_bin_edges(self._x, bins)
+        self._redraw()
 
-    def mark(self, labels: NDArray[np.int64]) -> None:
-        """Mark objects that were selected in the viewer."""
+    def save(self) -> None:
+        """Ask for a file, and write the plot to it."""
+        NavigationToolbar2QT(self, self).save_figure()
+
+    def mark(self, labels: Any) -> None:
+        """Mark objects that are selected."""
+        self._selected = labels
         if self._mark is not None:
             self._mark.remove()
             self._mark = None
         hit = np.isin(self._rows, labels)
-        if hit.any():
-            if self._y is None:
-                self._mark = self.axes.axvline(float(self._x[hit][0]), color=MARK, lw=2)
-            else:
-                self._mark = self.axes.scatter(
-                    self._x[hit], self._y[hit], s=70, facecolors="none", edgecolors=MARK, lw=2
-                )
-        self.canvas.draw_idle()
+        color = get_theme(self._viewer.theme).warning.as_hex()
+        if hit.any() and self._edges.size:
+            _, _, self._mark = self.axes.hist(self._x[hit], bins=self._edges, color=color)
+        elif hit.any():
+            self._mark = self.axes.scatter(
+                self._x[hit], self._y[hit], s=70, facecolors="none", edgecolors=color, lw=2
+            )
+        self.draw_idle()
 
     def labels_at(self, x: float, y: float) -> NDArray[np.int64]:
         """Return the labels at a position of the canvas."""
         if not self._rows.size:
             return self._rows
-        if self._y is None:
+        if self._edges.size:
             value = self.axes.transData.inverted().transform((x, y))[0]
-            number = int(np.searchsorted(self._edges, value, side="right")) - 1
-            if not 0 <= number < len(self._edges) - 1:
-                return self._rows[:0]
-            last = number == len(self._edges) - 2
-            low, high = self._edges[number], self._edges[number + 1]
-            inside = (self._x >= low) & ((self._x <= high) if last else (self._x < high))
-            return np.asarray(self._rows[inside])
+            bins = np.searchsorted(self._edges, self._x, side="right")
+            bins -= self._x == self._edges[-1]  # the last bin includes its upper end
+            return np.asarray(self._rows[bins == np.searchsorted(self._edges, value, "right")])
         points = self.axes.transData.transform(np.column_stack([self._x, self._y]))
         distances = np.hypot(points[:, 0] - x, points[:, 1] - y)
         nearest = int(np.argmin(distances))
@@ -107,29 +98,25 @@ class PlotCanvas(QWidget):
 
     def _click(self, event: Event) -> None:
         if event.inaxes is self.axes:
-            found = self.labels_at(event.x, event.y).astype(np.int64)
-            self.mark(found if self._y is not None else found[:0])
-            self.selected.emit(found)
+            self.selected.emit(self.labels_at(event.x, event.y).astype(np.int64))
 
-    def _set(
-        self,
-        rows: NDArray[np.int64],
-        x: NDArray[np.float64],
-        y: NDArray[np.float64] | None,
-    ) -> None:
-        known = np.isfinite(x) & (rows != 0)
-        if y is not None:
-            known &= np.isfinite(y)
-        self._rows, self._x = rows[known], x[known]
-        self._y = None if y is None else y[known]
-
-    def _clear(self, x: str, y: str) -> None:
+    def _redraw(self, _: object = None) -> None:
+        theme = get_theme(self._viewer.theme)
+        back, text, bright = (
+            color.as_hex() for color in (theme.background, theme.text, theme.current)
+        )
         self._mark = None
-        self._edges = np.zeros(0)
         self.axes.clear()
-        self.axes.set_facecolor(BACK)
-        self.axes.set_xlabel(x, color=FRONT)
-        self.axes.set_ylabel(y, color=FRONT)
-        self.axes.tick_params(colors=FRONT)
-        for spine in self.axes.spines.values():
-            spine.set_color(FRONT)
+        for part in (self.figure, self.axes):
+            part.set_facecolor(back)
+        if self._edges.size:
+            self.axes.hist(self._x, bins=self._edges, color=bright, edgecolor=back)
+        else:
+            size = float(np.clip(4000 / max(1, self._rows.size), 3, 26))
+            self.axes.scatter(self._x, self._y, s=size, color=bright, linewidths=0)
+        self.axes.set_xlabel(self._names[0], color=text)
+        self.axes.set_ylabel(self._names[1], color=text)
+        self.axes.tick_params(colors=text)
+        self.axes.spines[:].set_color(text)
+        self.axes.spines[["top", "right"]].set_visible(False)
+        self.mark(self._selected)

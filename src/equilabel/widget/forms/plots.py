@@ -1,10 +1,9 @@
-"""Plots of columns with matplotlib: a click on a bar or a point selects objects."""
+"""Fields for a plot of columns: a click on a bar or a point of it selects objects."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from magicgui.widgets import ComboBox
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QVBoxLayout, QWidget
@@ -12,13 +11,13 @@ from qtpy.QtWidgets import QVBoxLayout, QWidget
 from equilabel.widget.logic.features import labels_of, numeric_columns
 from equilabel.widget.viewer.notifications import guarded, warn
 
+from .fields import offer, side_by_side
 from .layout import button, column
 
 if TYPE_CHECKING:
     from equilabel.widget.napari_types import Layer, Viewer
 
-HISTOGRAM = "(histogram)"
-TITLE = "Plot (equilabel)"
+HISTOGRAM, SCATTER = "histogram", "scatter plot"
 
 
 class PlotForm(QWidget):
@@ -26,10 +25,13 @@ class PlotForm(QWidget):
 
     Attributes
     ----------
+    wanted : Signal()
+        The plot is to be shown; it is in `canvas`.
     selected : Signal(object)
         Labels of the objects whose bar or point was clicked.
     """
 
+    wanted = Signal()
     selected = Signal(object)
 
     def __init__(self, viewer: Viewer) -> None:
@@ -37,76 +39,78 @@ class PlotForm(QWidget):
         self._viewer = viewer
         self._layer: Layer = None
         self.canvas: Any = None
-        self._dock: Any = None
-        self.x = ComboBox(name="x", label="X axis", choices=[])
-        self.y = ComboBox(name="y", label="Y axis", choices=[HISTOGRAM])
-        self.button = button(
-            "Plot", "Open a plot. A click on a bar or a point selects its objects."
+        self.kind = ComboBox(
+            label="Kind",
+            choices=[HISTOGRAM, SCATTER],
+            tooltip="Histogram: how many objects have which value. Scatter plot: a point for "
+            "each object.",
         )
+        self.x = ComboBox(name="x", label="x axis", choices=[], tooltip="Column along the x axis.")
+        self.y = ComboBox(
+            name="y",
+            label="y axis",
+            choices=[],
+            enabled=False,
+            tooltip="Column along the y axis of a scatter plot.",
+        )
+        self.button = button(
+            "Show plot", "Open the plot. A click on a bar or a point selects its objects."
+        )
+        self.save_button = button("Save plot", "Write the plot to a file: PNG, PDF, SVG, ...")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(column(self.x, self.y).native)
-        layout.addWidget(self.button)
-        self.button.clicked.connect(self._plot)
-        self.x.changed.connect(self._redraw)
-        self.y.changed.connect(self._redraw)
+        layout.addWidget(column(self.kind, self.x, self.y).native)
+        layout.addWidget(side_by_side(self.button, self.save_button))
+        self.button.clicked.connect(self._show)
+        self.save_button.clicked.connect(self._save)
+        for field in (self.kind, self.x, self.y):
+            field.changed.connect(self._redraw)
 
     def set_layer(self, layer: Layer) -> None:
         """Use a labels layer, or its new table."""
-        if self._layer is not None and self._layer is not layer:
-            self._layer.events.selected_label.disconnect(self._mark)
-        if layer is not None and layer is not self._layer:
-            layer.events.selected_label.connect(self._mark)
         self._layer = layer
-        columns = [] if layer is None else list(numeric_columns(layer.features))
-        for field, extra in ((self.x, []), (self.y, [HISTOGRAM])):
-            before = field.value
-            with field.changed.blocked():
-                field.choices = [*extra, *columns]
-                if before in field.choices:
-                    field.value = before
-                elif not extra and "area" in columns:
-                    field.value = "area"
-        self.button.setEnabled(bool(columns))
+        names = [] if layer is None else list(numeric_columns(layer.features))
+        for field, usual in ((self.x, "area"), (self.y, "intensity_mean")):
+            offer(field, names, usual if usual in names else None)
+        self.button.setEnabled(bool(names))
         self._redraw()
+
+    def mark(self, labels: Any) -> None:
+        """Mark objects that are selected."""
+        if self.canvas is not None:
+            self.canvas.mark(labels)
 
     @guarded
-    def _plot(self) -> None:
-        """Open the plot, or warn what it needs."""
-        try:
-            from .plot_canvas import PlotCanvas
-        except ImportError as error:
-            warn(
-                f"a plot needs matplotlib; got {error}. "
-                'Install it with `pip install "equilabel[plots]"`.'
-            )
-            return
-        if self._dock is None or self.canvas is None:
-            self.canvas = PlotCanvas()
+    def _show(self) -> None:
+        """Make the plot, or warn what it needs."""
+        if self.canvas is None:
+            try:
+                from .plot_canvas import PlotCanvas
+            except ImportError as error:
+                warn(
+                    f'A plot needs matplotlib: install it with `pip install "equilabel[plots]"` '
+                    f"({error})."
+                )
+                return
+            self.canvas = PlotCanvas(self._viewer)
             self.canvas.selected.connect(self.selected)
-            self.canvas.destroyed.connect(self._forget)
-            self._dock = self._viewer.window.add_dock_widget(self.canvas, name=TITLE, area="bottom")
-        self._dock.show()
         self._redraw()
+        self.wanted.emit()
 
-    def _forget(self, *_: object) -> None:
-        self.canvas = self._dock = None
+    @guarded
+    def _save(self) -> None:
+        self._show()
+        if self.canvas is not None:
+            self.canvas.save()
 
     @guarded
     def _redraw(self) -> None:
+        scatter = self.kind.value == SCATTER
+        self.y.enabled = scatter
+        self.save_button.setEnabled(self.button.isEnabled())
         if self.canvas is None or self._layer is None or self.x.value is None:
             return
-        features = self._layer.features
-        columns = numeric_columns(features)
-        rows = labels_of(features)
-        x = columns[self.x.value]
-        if self.y.value == HISTOGRAM:
-            self.canvas.draw_histogram(rows, x, self.x.value)
-        else:
-            y = columns[self.y.value]
-            self.canvas.draw_scatter(rows, x, y, (self.x.value, self.y.value))
-        self._mark()
-
-    def _mark(self, *_: object) -> None:
-        if self.canvas is not None and self._layer is not None:
-            self.canvas.mark(np.array([self._layer.selected_label]))
+        columns = numeric_columns(self._layer.features)
+        names = (self.x.value, self.y.value if scatter else "objects")
+        y = columns[self.y.value] if scatter else None
+        self.canvas.draw_columns(labels_of(self._layer.features), columns[names[0]], y, names)

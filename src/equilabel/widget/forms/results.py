@@ -1,4 +1,4 @@
-"""The results of a labels layer: table, colors, plots, a filter, scripts to repeat the run."""
+"""The results of a labels layer: table, colors, plots, a filter, and the run to repeat."""
 
 from __future__ import annotations
 
@@ -7,34 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import ComboBox
 from qtpy.QtCore import QTimer
-from qtpy.QtGui import QGuiApplication
-from qtpy.QtWidgets import (
-    QFileDialog,
-    QGridLayout,
-    QLabel,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtWidgets import QFileDialog, QLabel, QMainWindow, QVBoxLayout, QWidget
 
 from equilabel.storage.table import write_table
 from equilabel.widget.logic.features import as_table
+from equilabel.widget.logic.objects import ObjectTable, show_objects
 from equilabel.widget.logic.outcome import KEY
 from equilabel.widget.logic.places import find_plane
-from equilabel.widget.logic.summary import summarize
+from equilabel.widget.logic.summary import count_objects, summarize
 from equilabel.widget.viewer.canvas import CurrentCanvas
 from equilabel.widget.viewer.events import connect_layers, while_alive
 from equilabel.widget.viewer.layers import labels
-from equilabel.widget.viewer.notifications import guarded, inform, warn
-from equilabel.widget.viewer.selection import go_to, open_table, position
+from equilabel.widget.viewer.notifications import guarded, inform
+from equilabel.widget.viewer.outlines import OutlineLayer
+from equilabel.widget.viewer.selection import go_to, position
 from equilabel.widget.viewer.tasks import LatestResult
 
+from .below import Below
 from .colors import ColorForm
+from .fields import offer, side_by_side
 from .filters import FilterForm
 from .layout import button, column, group, scrolled
 from .plots import PlotForm
+from .repeat import RepeatButtons
 
 if TYPE_CHECKING:
-    from equilabel.widget.napari_types import Layer, Viewer
+    from equilabel.widget.napari_types import Event, Layer, Viewer
 
 
 class ResultsPanel(QWidget):
@@ -49,21 +47,26 @@ class ResultsPanel(QWidget):
         super().__init__()
         self._viewer = viewer
         self._layer: Layer = None
+        self._followed = 0  # label that was selected last
+        self.outlines = OutlineLayer(viewer)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._update)
         self._place = LatestResult(self)
         self._place.returned.connect(self._go)
+        self.below = Below(viewer)
+        self.table = self.below.table
         self._build()
         self.layer_field.changed.connect(self._set_layer)
         self.table_button.clicked.connect(self._open_table)
-        self.csv_button.clicked.connect(self._export)
-        self.python_button.clicked.connect(self._copy_python)
-        self.batch_button.clicked.connect(self._copy_batch)
+        self.save_button.clicked.connect(self._save)
+        self.plot.wanted.connect(self._open_plot)
         self.plot.selected.connect(self.select)
-        connect_layers(viewer, self.refresh_layers)
+        self.table.selected.connect(self.select)
+        self.filter.previewed.connect(self._outline)
+        connect_layers(viewer, self.reset_choices)
         self._canvas = CurrentCanvas(viewer, self)
-        self.refresh_layers()
+        self.reset_choices()
 
     def _build(self) -> None:
         self.layer_field = ComboBox(
@@ -75,41 +78,31 @@ class ResultsPanel(QWidget):
         )
         self.summary = QLabel()
         self.summary.setWordWrap(True)
-        self._make_buttons()
+        self.table_button = button(
+            "Show table", "Open the table. A click on a row goes to its object and outlines it."
+        )
+        self.save_button = button("Save table", "Write the table to a file: CSV or Parquet.")
+        self.repeat = RepeatButtons(self._require_layer)
+        self.python_button, self.batch_button = self.repeat.buttons
         self.colors = ColorForm(self._viewer)
         self.filter = FilterForm(self._viewer)
         self.plot = PlotForm(self._viewer)
         contents = QWidget()
         layout = QVBoxLayout(contents)
-        layout.addWidget(column(self.layer_field).native)
-        layout.addWidget(self.summary)
-        layout.addLayout(self._arrange_buttons())
-        layout.addWidget(group("Colors", self.colors))
-        layout.addWidget(group("Plot", self.plot))
-        layout.addWidget(group("Filter", self.filter))
+        for each in (
+            column(self.layer_field).native,
+            self.summary,
+            side_by_side(self.table_button, self.save_button),
+            self.repeat,
+            group("Colors", self.colors),
+            group("Plot", self.plot),
+            group("Filter", self.filter),
+        ):
+            layout.addWidget(each)
         layout.addStretch()
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(scrolled(contents))
-
-    def _make_buttons(self) -> None:
-        self.table_button = button("Table", "Open the table of this layer.")
-        self.csv_button = button("Export CSV", "Write the table to a file: a row for each object.")
-        self.python_button = button(
-            "Copy as Python", "Copy a line of Python that repeats the run that made these labels."
-        )
-        self.batch_button = button(
-            "Copy as command",
-            "Copy a command for a terminal that repeats the run on this file, or on folders.",
-        )
-
-    def _arrange_buttons(self) -> QGridLayout:
-        grid = QGridLayout()
-        for number, each in enumerate(
-            (self.table_button, self.csv_button, self.python_button, self.batch_button)
-        ):
-            grid.addWidget(each, number // 2, number % 2)
-        return grid
 
     # ------------------------------------------------------------ the layer
 
@@ -119,22 +112,18 @@ class ResultsPanel(QWidget):
         return self._layer if self._layer in self._viewer.layers else None
 
     @while_alive
-    def refresh_layers(self) -> None:
-        """Show the labels layers of the viewer."""
+    def reset_choices(self) -> None:
+        """Offer the labels layers of the viewer."""
         layers = labels(self._viewer)
-        before = self.layer_field.value
-        with self.layer_field.changed.blocked():
-            self.layer_field.choices = [(layer.name, layer) for layer in layers]
-            if before in layers:
-                self.layer_field.value = before
-            elif layers:
-                self.layer_field.value = layers[-1]
+        offer(
+            self.layer_field, [(each.name, each) for each in layers], layers[-1] if layers else None
+        )
         if self.layer_field.value is not self._layer:
             self._set_layer()
 
     def show_layer(self, layer: Layer) -> None:
         """Show the results of a layer."""
-        self.refresh_layers()
+        self.reset_choices()
         with self.layer_field.changed.blocked():
             self.layer_field.value = layer
         self._set_layer()
@@ -148,6 +137,7 @@ class ResultsPanel(QWidget):
         if self._layer is not None:
             self._layer.events.features.connect(self._update_later)
             self._layer.events.selected_label.connect(self._follow)
+            self._followed = self._layer.selected_label
         self._update()
 
     @while_alive
@@ -158,83 +148,76 @@ class ResultsPanel(QWidget):
     @guarded
     def _update(self) -> None:
         self._timer.stop()
-        self.colors.set_layer(self._layer)
-        self.plot.set_layer(self._layer)
-        self.filter.set_layer(self._layer)
+        self.outlines.remove()
         layer = self._layer
-        text = "" if layer is None else summarize(layer.features, layer.metadata.get(KEY, {}))
-        self.summary.setText(text)
+        for form in (self.colors, self.plot, self.filter):
+            form.set_layer(layer)
+        made = {} if layer is None else layer.metadata.get(KEY, {})
+        self.summary.setText("" if layer is None else summarize(layer.features, made))
+        if self.table.isVisible():
+            self._fill_table()
 
-    # ---------------------------------------------------------------- table
+    # ------------------------------------------------------- table and plot
+
+    def _fill_table(self) -> None:
+        layer = self._layer
+        made = {} if layer is None else layer.metadata.get(KEY, {})
+        self.table.show_table(
+            ObjectTable() if layer is None else show_objects(layer.features, made)
+        )
 
     @guarded
     def _open_table(self) -> None:
-        open_table(self._viewer, self._require_layer())
+        self._require_layer()
+        self._fill_table()
+        self.below.open(self.table)
 
     @guarded
-    def _export(self) -> None:
+    def _open_plot(self) -> None:
+        self.below.open(self.plot.canvas)
+
+    @guarded
+    def _save(self) -> None:
         layer = self._require_layer()
         made = layer.metadata.get(KEY, {})
-        counting = made.get("measured", made).get("whole", ())
-        table = as_table(layer.features, counting)
+        table = as_table(layer.features, made.get("measured", made).get("whole", ()))
         name, _ = QFileDialog.getSaveFileName(
-            self, "Export the table", f"{layer.name}.csv", "Tables (*.csv *.parquet)"
+            self, "Save the table", f"{layer.name}.csv", "Tables (*.csv *.parquet)"
         )
         if name:
             file = name if Path(name).suffix else f"{name}.csv"
             write_table(file, table)
-            inform(f"Wrote {len(table)} rows to {file}.")
-
-    # ------------------------------------------------------------ scripts
-
-    @guarded
-    def _copy_python(self) -> None:
-        self._copy("python", "line of Python for napari's console")
-
-    @guarded
-    def _copy_batch(self) -> None:
-        self._copy("batch", "command for a terminal")
-
-    def _copy(self, key: str, what: str) -> None:
-        layer = self._require_layer()
-        made = layer.metadata.get(KEY, {})
-        if "python" not in made:
-            warn(
-                f"labels must come from a run of 'Label components' to be repeated; got "
-                f"{layer.name!r}. Run it on the image first."
-            )
-            return
-        if not made[key]:
-            warn(
-                f"`equilabel batch` must be able to repeat the run; got {made['no_batch']}. "
-                "Use 'Copy as Python'."
-            )
-            return
-        if key == "batch" and not made.get("from_file", True):
-            warn(
-                f"the image {made['image']!r} must be saved for the command, as it was not read "
-                "from a file; got only pixels. Save it as 'image.tif', or put its name there."
-            )
-        QGuiApplication.clipboard().setText(made[key])
-        inform(f"Copied a {what}: {made[key]}")
+            inform(f"Saved the table of {count_objects(len(table))} as {file}.")
 
     # ------------------------------------------------------------ selection
 
     def select(self, selected: Any) -> None:
-        """Select objects: bright on the canvas, and in the table if it is open."""
-        if self.layer is not None:
-            self.colors.select(selected)
-            self._show(selected)
+        """Select objects: outlined on the canvas, and marked in table and plot."""
+        layer = self.layer
+        if layer is None:
+            return
+        if len(selected) == 1:
+            self._followed = layer.selected_label = int(selected[0])
+        for part in (self.table, self.plot):
+            part.mark(selected)
+        self._outline(selected)
+        self._go_to(selected)
 
     @while_alive
     def _follow(self) -> None:
-        """Go to the object of a row of the table; not while labels are painted or picked."""
+        """Select the object of the label that was chosen; not while labels are painted."""
         layer = self.layer
-        if layer is None or layer.mode not in ("pan_zoom", "transform"):
-            return
-        self._show([layer.selected_label] if layer.selected_label else [])
+        if layer is None or layer.selected_label == self._followed:
+            return  # new colors select a label again
+        self._followed = layer.selected_label
+        if layer.mode in ("pan_zoom", "transform"):
+            self.select([layer.selected_label] if layer.selected_label else [])
 
-    def _show(self, selected: Any) -> None:
+    def _outline(self, selected: Any) -> None:
+        if self.layer is not None:
+            self.outlines.show(self._layer, selected)
+
+    def _go_to(self, selected: Any) -> None:
         """Go to the first of some objects, unless the plane on the screen shows it."""
         layer = self._layer
         point, displayed = position(self._viewer, layer)
@@ -248,9 +231,23 @@ class ResultsPanel(QWidget):
         if point is not None and point != before and layer in self._viewer.layers:
             go_to(self._viewer, layer, point)
 
+    # -------------------------------------------------------------- the end
+
+    def hideEvent(self, event: Event) -> None:
+        """Remove the outlines with the panel; once its form is closed, table and plot, too."""
+        if not event.spontaneous():
+            self.outlines.remove()
+            QTimer.singleShot(0, self._close_below)
+        super().hideEvent(event)
+
+    @while_alive
+    def _close_below(self) -> None:
+        if not isinstance(self.window(), QMainWindow):
+            self.below.leave()
+
     def _require_layer(self) -> Layer:
         layer = self.layer
         if layer is None:
-            message = "a labels layer must be chosen; got none. Run 'Label components' first."
+            message = "A labels layer has to be open: run 'Label components' first."
             raise ValueError(message)
         return layer

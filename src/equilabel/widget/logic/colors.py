@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 STEPS = 254  # colors of a scale; with those for missing values and background, 8 bits hold all
 MISSING = (0.5, 0.5, 0.5, 0.35)
-FAINT = (0.55, 0.55, 0.55, 0.25)
 CLEAR = (0.0, 0.0, 0.0, 0.0)
-BRIGHT = (1.0, 0.85, 0.1, 1.0)
 
 
 def limits(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -93,19 +91,4 @@ def colors_by_value(
     )
     colors[0] = np.array(CLEAR)
     colors[None] = missing
-    return colors
-
-
-def colors_of_selection(selected: NDArray[np.int64]) -> LabelColors:
-    """Return bright colors for selected labels, and a faint one for all others.
-
-    Examples
-    --------
-    >>> sorted(colors_of_selection(np.array([4])), key=str)
-    [0, 4, None]
-    """
-    bright = np.array(BRIGHT)
-    colors: LabelColors = dict.fromkeys(selected.tolist(), bright)
-    colors[0] = np.array(CLEAR)
-    colors[None] = np.array(FAINT)
     return colors

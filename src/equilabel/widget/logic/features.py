@@ -1,7 +1,6 @@
 """Tables of objects as features of a labels layer, and back.
 
-napari finds the row of an object by position: row i is label i, and row 0 is the background. The
-column "index" makes it find the row for the status bar, too.
+napari finds the row of an object by position: row i is label i, and row 0 is the background.
 """
 
 from __future__ import annotations
@@ -29,20 +28,17 @@ def as_features(table: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     Returns
     -------
     features : pandas.DataFrame
-        The column "index", then those of the table as floats; NaN in rows without an object.
+        The columns of the table as floats; NaN in rows without an object.
     dense : bool
-        Whether row i is label i. If most labels do not occur, only those that occur get rows.
+        Whether row i is label i. If most labels do not occur, only those that occur get rows, and
+        a column "index" with the labels.
 
     Examples
     --------
     >>> import pandas as pd
     >>> features, _ = as_features(pd.DataFrame({"label": [1, 3], "area": [7.0, 9.0]}))
-    >>> print(features.to_string(index=False))
-     index  area
-         0   NaN
-         1   7.0
-         2   NaN
-         3   9.0
+    >>> features["area"].tolist()
+    [nan, 7.0, nan, 9.0]
     """
     import pandas as pd
 
@@ -51,13 +47,13 @@ def as_features(table: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     dense = last <= SPARSE * (len(labels) + 128)
     rows = np.arange(last + 1) if dense else np.concatenate([[0], labels])
     places = labels if dense else np.arange(1, len(rows))
-    columns: dict[str, Any] = {"index": rows}
+    columns: dict[str, Any] = {} if dense else {"index": rows}
     for name in table.columns:
         if name != "label":
             column = np.full(len(rows), np.nan)
             column[places] = table[name]
             columns[str(name)] = column
-    return pd.DataFrame(columns), dense
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows))), dense
 
 
 def whole(table: pd.DataFrame) -> list[str]:

@@ -151,7 +151,7 @@ def keep_objects(
     rows = features.iloc[np.concatenate([[0], np.flatnonzero(kept)])].reset_index(drop=True)
     if kept.size and before[0] != 0:
         rows.iloc[0] = np.nan
-    rows["index"] = np.arange(len(rows))
+    rows = rows.drop(columns="index", errors="ignore")  # row i is label i now
     if "label_before" not in rows:
         rows["label_before"] = np.concatenate([[np.nan], before[kept]])
     return fewer, rows

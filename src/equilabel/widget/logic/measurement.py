@@ -116,8 +116,8 @@ def check_shapes(labels: Source, image: Source | None) -> None:
 
 
 def explain_gaps(last: int, count: int) -> str:
-    """Return why selecting a row of the table selects no object, and what would help."""
+    """Return why selecting a row of napari's table selects no object, and what would help."""
     return (
-        f"labels must be numbered without large gaps for rows of the table to select objects; got "
-        f"{count} labels up to {last}. Number them again, as in `equilabel.label(labels)`."
+        f"Labels without large gaps are needed for napari's own features table to select objects; "
+        f"got {count} labels up to {last}. Number them again, as in `equilabel.label(labels)`."
     )

@@ -62,10 +62,10 @@ def merge_measurements(
         for name in new.columns
     }
     new = new.rename(columns=names)
-    kept = [name for name in features.columns if name not in new and name != "label"]
+    kept = [name for name in features.columns if name not in (*new, "index", "label")]
     old = features[kept].set_axis(labels_of(features), axis=0)
     old = old[~old.index.duplicated()].reindex(labels_of(new)).set_axis(new.index, axis=0)
-    merged = new[["index"]].join(old).join(new.drop(columns="index"))
+    merged = old.join(new)
     counting = {*made.get("whole", ()), *earlier.get("whole", ())} - set(new.columns)
     measured = {
         **outcome.metadata,

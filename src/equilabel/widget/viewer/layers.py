@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from napari.layers import Image, Labels
+from napari.utils.colormaps import DirectLabelColormap, label_colormap
 
 from equilabel.widget.logic.merging import merge_measurements, own_columns
 from equilabel.widget.logic.outcome import KEY
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from napari import Viewer
 
     from equilabel.widget.logic.outcome import Outcome
-    from equilabel.widget.napari_types import Event, Layer
+    from equilabel.widget.napari_types import Event, LabelColors, Layer
 
 
 def images(viewer: Viewer) -> list[Layer]:
@@ -141,9 +142,31 @@ def show_measurements(layer: Layer, outcome: Outcome) -> None:
     layer.metadata = {**layer.metadata, KEY: {**made, "measured": measured}}
 
 
+def make_colormap(colors: LabelColors, dtype: Any) -> DirectLabelColormap:
+    """Make a colormap of labels and prepare it for use.
+
+    What napari prepares when a colormap is first used takes a second for 100,000 labels. It is
+    done here, so that it can run in a thread.
+
+    Parameters
+    ----------
+    colors : dict
+        Label to an array of red, green, blue and opacity.
+    dtype : numpy.dtype
+        Of the labels.
+    """
+    colormap = DirectLabelColormap(color_dict={0: colors[0], None: colors[None]})
+    colormap.color_dict.update(colors)  # as an argument, each color would be checked
+    colormap.map(np.arange(2, dtype=dtype))
+    return colormap
+
+
+def is_colored(layer: Layer) -> bool:
+    """Return whether the colors of a labels layer are not those of napari."""
+    return isinstance(layer.colormap, DirectLabelColormap)
+
+
 def reset_colors(layer: Layer) -> None:
     """Set the colors of a labels layer to those of napari."""
-    from napari.utils.colormaps import label_colormap
-
-    if type(layer.colormap).__name__ == "DirectLabelColormap":
+    if is_colored(layer):
         layer.colormap = label_colormap(49, background_value=0)

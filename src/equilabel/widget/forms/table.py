@@ -1,0 +1,126 @@
+"""The table of objects: sorted by a click on a header, selected by a click on a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from qtpy.QtCore import QAbstractTableModel, QItemSelection, QItemSelectionModel, Qt, Signal
+from qtpy.QtWidgets import QAbstractItemView, QTableView
+
+from equilabel.widget.logic.objects import ObjectTable
+
+MOST_ROWS = 5000  # that are selected: Qt is slow with more
+ALIGNED = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+class ObjectModel(QAbstractTableModel):
+    """Passes an `ObjectTable` on to Qt."""
+
+    def __init__(self, parent: Any) -> None:
+        super().__init__(parent)
+        self.table = ObjectTable()
+        self.order = np.zeros(0, np.int64)  # row of the table in each row of the view
+
+    def show(self, table: ObjectTable) -> None:
+        """Show a table, in the order of its rows."""
+        self.beginResetModel()
+        self.table, self.order = table, np.arange(len(table.columns[0]))
+        self.endResetModel()
+
+    @property
+    def labels(self) -> Any:
+        """The label in each row."""
+        return self.table.columns[0][self.order]
+
+    def rowCount(self, _: object = None) -> int:
+        """Return the number of objects."""
+        return len(self.order)
+
+    def columnCount(self, _: object = None) -> int:
+        """Return the number of columns."""
+        return len(self.table.headers)
+
+    def data(self, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return the text of a cell."""
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return ALIGNED
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        return self.table.text(int(self.order[index.row()]), index.column())
+
+    def headerData(self, section: int, side: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return the name of a column, and what it is as its tool tip."""
+        if side != Qt.Orientation.Horizontal or section >= len(self.table.headers):
+            return None
+        texts = {
+            Qt.ItemDataRole.DisplayRole: self.table.headers,
+            Qt.ItemDataRole.ToolTipRole: self.table.hints,
+        }
+        return texts[role][section] if role in texts else None
+
+    def sort(self, column: int, order: Any = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort the rows; missing values come last."""
+        if 0 <= column < self.columnCount():
+            self.beginResetModel()
+            descending = order == Qt.SortOrder.DescendingOrder
+            self.order = self.table.order(column, descending=descending)
+            self.endResetModel()
+
+
+class TableView(QTableView):
+    """The table of a labels layer.
+
+    Attributes
+    ----------
+    selected : Signal(object)
+        Labels of the objects whose rows a person selected.
+    """
+
+    selected = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._marked = np.zeros(0, np.int64)
+        self.objects = ObjectModel(self)
+        self.setModel(self.objects)
+        self.setSortingEnabled(True)
+        self.horizontalHeader().setSortIndicator(0, Qt.SortOrder.AscendingOrder)
+        self.horizontalHeader().setResizeContentsPrecision(50)
+        self.verticalHeader().hide()
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setMinimumSize(80, 80)
+        self.selectionModel().selectionChanged.connect(self._select)
+        self.objects.modelReset.connect(lambda: self.mark(self._marked))
+
+    def show_table(self, table: ObjectTable) -> None:
+        """Show a table, sorted as the one before by a column of the same name."""
+        header = self.horizontalHeader()
+        column, name = header.sortIndicatorSection(), self.objects.table.headers
+        kept = column < len(name) and name[column] in table.headers
+        self._marked = self._marked[:0]
+        self.objects.show(table)
+        self.sortByColumn(
+            table.headers.index(name[column]) if kept else 0,
+            header.sortIndicatorOrder() if kept else Qt.SortOrder.AscendingOrder,
+        )
+        self.resizeColumnsToContents()
+
+    def mark(self, labels: Any) -> None:
+        """Select the rows of objects, and scroll to the first; nothing is told of it."""
+        self._marked = np.asarray(labels, dtype=np.int64)
+        rows = np.flatnonzero(np.isin(self.objects.labels, self._marked))[:MOST_ROWS].tolist()
+        chosen, last = QItemSelection(), self.objects.columnCount() - 1
+        for row in rows:
+            chosen.select(self.objects.index(row, 0), self.objects.index(row, last))
+        self.selectionModel().blockSignals(True)
+        self.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        self.selectionModel().blockSignals(False)
+        self.viewport().update()
+        if rows:
+            self.scrollTo(self.objects.index(rows[0], 0))
+
+    def _select(self, *_: object) -> None:
+        rows = [index.row() for index in self.selectionModel().selectedRows()]
+        self._marked = self.objects.labels[rows]
+        self.selected.emit(self._marked)
