@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numba import config, njit
 
 from equilabel.kernels.cpu import bits, vector_compare, vector_paint
+from equilabel.kernels.cpu.run_contacts import first_contacts
 
 TYPES = ("u1", "i2", "i4", "u8")  # every width; signs make no difference to bits
 WORDS = st.integers(0, 2**64 - 1)
@@ -176,3 +177,22 @@ def test_the_lowest_bit_of_a_word_is_found(way, word, shift):
 
 def test_no_bit_is_counted_in_an_empty_word(way):
     assert way[count](np.uint64(0))[0] == 0
+
+
+def test_of_contacts_between_two_beginnings_the_first_is_kept():
+    @njit
+    def kept(contacts, begins):
+        return first_contacts(contacts, begins)
+
+    rng = np.random.default_rng(0)
+    for density in (0.02, 0.3, 0.9):
+        for _ in range(50):
+            contacts, begins = rng.random((2, 64)) < [[density], [0.2]]
+            expected, free = 0, True
+            for k in range(64):
+                free |= bool(begins[k])
+                if contacts[k] and free:
+                    expected |= 1 << k
+                    free = False
+            words = [sum(1 << k for k in range(64) if bits[k]) for bits in (contacts, begins)]
+            assert int(kept(*map(np.uint64, words))) == expected

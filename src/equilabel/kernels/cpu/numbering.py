@@ -23,7 +23,7 @@ def index(runs, counts, first_block, last_block):
         for word in range(runs.starts.shape[1]):
             runs.first[block, word] = run
             run += popcount(runs.starts[block, word])
-    for run in range(counts[first_block], counts[last_block]):
+    for run in range(np.uint64(counts[first_block]), np.uint64(counts[last_block])):
         runs.parents[run] = run
 
 
@@ -49,8 +49,8 @@ def number(counts, parents, ends):
     ends[0] = 0
     parents[0] = 0
     for slab in range(counts.size - 1):
-        for run in range(counts[slab], counts[slab + 1]):
-            parent = parents[run]
+        for run in range(np.uint64(counts[slab]), np.uint64(counts[slab + 1])):
+            parent = np.uint64(parents[run])  # unsigned: no index counts from the end
             label = parents[parent]
             components += parent == run
             parents[run] = components if parent == run else label

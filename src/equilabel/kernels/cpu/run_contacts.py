@@ -60,6 +60,17 @@ def unite_right(parents, events, mine, theirs, beyond):
 
 
 @inlined
+def first_contacts(contacts, begins):
+    """Keep the first contact between two bits of `begins`: the others are of the same two runs.
+
+    Between two of them, the last bit is set if it is not, so that one can be subtracted from all
+    stretches at once; that leaves every bit but the lowest.
+    """
+    ends = (begins >> ONE) | (ONE << LAST)
+    return contacts & ~((contacts | ends) - (begins | ONE))
+
+
+@inlined
 def unite_contacts(runs, straight, left, right, block, other, word):
     """Unite the runs of two blocks that touch in a word: straight, to the left, to the right.
 
@@ -71,12 +82,19 @@ def unite_contacts(runs, straight, left, right, block, other, word):
         same column, in the one before, and in the one after.
     """
     parents = runs.parents
-    mine = runs.starts[block, word], runs.first[block, word]
-    theirs = runs.starts[other, word], runs.first[other, word]
+    starts, other_starts = runs.starts[block, word], runs.starts[other, word]
+    mine = starts, runs.first[block, word]
+    theirs = other_starts, runs.first[other, word]
+    if runs.tall > 1:  # runs of several rows may touch many times
+        straight = first_contacts(straight, starts | other_starts)
     unite_straight(parents, straight, mine, theirs)
     if left != NONE:
+        if runs.tall > 1:
+            left = first_contacts(left, starts | (other_starts << ONE))
         unite_left(parents, left, mine, theirs)
     if right != NONE:
+        if runs.tall > 1:
+            right = first_contacts(right, starts | (other_starts >> ONE) | (ONE << LAST))
         after = min(word + 1, runs.starts.shape[1] - 1)
         beyond = runs.starts[other, after], runs.first[other, after]
         unite_right(parents, right, mine, theirs, beyond)

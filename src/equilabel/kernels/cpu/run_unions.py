@@ -126,9 +126,9 @@ def link_first(runs, rows, diagonal, block, other):
             continue
         here = starts[block, word]
         if events == here and events == starts[other, word] and left | right == NONE:
-            run = runs.first[block, word]
-            other_run = runs.first[other, word]
-            for k in range(popcount(here)):
+            run = np.uint64(runs.first[block, word])  # unsigned: no index counts from the end
+            other_run = np.uint64(runs.first[other, word])
+            for k in range(np.uint64(popcount(here))):
                 parents[run + k] = parents[other_run + k]
         else:
             unite_contacts(runs, events, left, right, block, other, word)
