@@ -20,7 +20,7 @@ HULLS = frozenset({"hull", "corners"})
 
 def area_convex(found: Measurement) -> HostArray:
     """Area (volume) of the pixels of the convex hull."""
-    return np.asarray(found.hulls.pixels * found.spacing.prod())
+    return found.hulls.pixels * found.pixel_size
 
 
 def solidity(found: Measurement) -> HostArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +43,11 @@ class Measurement:
     def spacing(self) -> NDArray[np.float64]:
         """Distance of pixels along each spatial axis, (rank,)."""
         return np.array(self._spacing)
+
+    @property
+    def pixel_size(self) -> float:
+        """Area (volume) of a pixel."""
+        return prod(self._spacing)
 
     @property
     def pixels(self) -> NDArray[np.int64]:

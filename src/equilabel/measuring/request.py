@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from equilabel.devices import fetch
@@ -113,10 +115,13 @@ def make_request(
     TypeError, ValueError
         As `regionprops_table` does.
     """
+    wanted = (properties,) if isinstance(properties, str) else tuple(properties)
+    if intensity_image is None and spacing is None and extra_properties is None and not periodic:
+        with suppress(TypeError):  # names that cannot be looked up are refused below
+            return _plain_request(wanted, shape, stacked, separator, cache)
     rank = len(shape) - stacked
     steps = check_spacing(spacing, rank)
     values = check_values(intensity_image, shape)
-    wanted = (properties,) if isinstance(properties, str) else tuple(properties)
     functions = check_functions(extra_properties, rank)
     try:
         plan = make_plan(wanted, functions, len(shape), stacked, len(set(steps)) < 2)
@@ -127,3 +132,14 @@ def make_request(
     if periodic:
         check_counted(plan.order, plan.columns)
     return Request(plan, values, steps, spacing, separator, cache, periodic)
+
+
+@lru_cache(256)
+def _plain_request(
+    wanted: tuple[str, ...], shape: tuple[int, ...], stacked: bool, separator: str, cache: bool
+) -> Request:
+    """Make a request for columns of labels alone: of small images, many are asked the same."""
+    steps = check_spacing(None, len(shape) - stacked)
+    plan = make_plan(wanted, (), len(shape), stacked, True)
+    check_intensity(plan.intensity, None)
+    return Request(plan, None, steps, None, separator, cache)

@@ -39,7 +39,7 @@ def num_pixels(found: Measurement) -> HostArray:
 
 def area(found: Measurement) -> HostArray:
     """Area (volume): number of pixels times the area (volume) of one."""
-    return np.asarray(found.pixels * found.spacing.prod())
+    return found.pixels * found.pixel_size
 
 
 def bbox(found: Measurement) -> HostArray:
@@ -49,7 +49,7 @@ def bbox(found: Measurement) -> HostArray:
 
 def area_bbox(found: Measurement) -> HostArray:
     """Area (volume) of the bounding box."""
-    return np.asarray(_box_pixels(found) * found.spacing.prod())
+    return _box_pixels(found) * found.pixel_size
 
 
 def extent(found: Measurement) -> HostArray:
