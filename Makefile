@@ -129,11 +129,13 @@ attack: .venv/dev
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/label_cpu.py
+	$(BIN)/python benchmarks/sizes_cpu.py
 	$(BIN)/python benchmarks/measure.py
 	$(BIN)/python benchmarks/small.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/summary.py
 	$(BIN)/python benchmarks/plots.py
+	$(BIN)/python benchmarks/plot_sizes.py
 
 samples: .venv/package
 	$(BIN)/python sample_data/make.py

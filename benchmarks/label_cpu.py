@@ -21,6 +21,7 @@ from scipy import ndimage
 import equilabel
 from equilabel import samples
 from harness import describe, interleave, peak_memory, store
+from patterns import patterns
 
 NEIGHBORS = {(2, 1): 4, (2, 2): 8, (3, 1): 6, (3, 2): 18, (3, 3): 26}
 
@@ -40,6 +41,7 @@ def images(side: int, depth: int) -> dict[str, Any]:
         for tenths in range(1, 10):
             name = f"noise {tenths / 10} / {grain}"
             sets[name] = partial(samples.percolation, flat, tenths / 10, grain)
+    sets |= patterns(side)
     sets["voronoi"] = partial(samples.voronoi, flat)
     sets["blobs 3D"] = partial(samples.blobs, deep)
     sets["nuclei 3D"] = partial(samples.nuclei_mask, deep)

@@ -1,0 +1,103 @@
+"""Plot `label` over the size of images, beside other libraries, from stored results.
+
+Run as ``python benchmarks/plot_sizes.py``; writes ``docs/images/sizes.png``, time over size, and
+``docs/images/rivals.png``, how many times longer the fastest other library takes.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from matplotlib.colors import TwoSlopeNorm
+
+from plots import COLORS, plt, save
+from report import load
+
+WHO = {
+    "equilabel": "equilabel",
+    "opencv": "OpenCV",
+    "cc3d": "cc3d",
+    "scipy": "SciPy",
+    "skimage": "scikit-image",
+}
+SHOWN = {"blobs": "smooth blobs", "noise 0.5": "noise, half of the pixels"}
+LIMIT = 'astype("int32")'
+
+
+def seconds(row: dict[str, Any]) -> dict[str, float]:
+    """Return the seconds of a row by the names of libraries, and the limit."""
+    found = {WHO[name.split()[0]]: s for name, s in row["seconds"].items() if name != "astype"}
+    return found | {LIMIT: row["seconds"]["astype"]}
+
+
+def draw_times(rows: list[dict[str, Any]]) -> None:
+    """Draw time over size, a panel for each of two images."""
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+    for panel, (image, title) in zip(panels, SHOWN.items(), strict=True):
+        points = [row for row in rows if (row["image"], row["neighbors"]) == (image, 8)]
+        for who in (*WHO.values(), LIMIT):
+            panel.plot(
+                [row["shape"][0] for row in points],
+                [1e3 * seconds(row)[who] for row in points],
+                color=COLORS.get(who, "#333333"),
+                linestyle="--" if who == LIMIT else "-",
+                linewidth=2.2 if who == "equilabel" else 1.2,
+                marker="" if who == LIMIT else "o",
+                markersize=3,
+                label=who,
+            )
+        panel.set(xscale="log", yscale="log", title=title, xlabel="side of the image, pixels")
+        sides = [row["shape"][0] for row in points]
+        panel.set_xticks(sides, list(map(str, sides)))
+        panel.minorticks_off()
+        panel.grid(alpha=0.3)
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0].set(ylabel="ms")
+    panels[0].legend(frameon=False, fontsize=8)
+    save(figure, "sizes", 110)
+
+
+def draw_ratios(rows: list[dict[str, Any]]) -> None:
+    """Draw the time of the fastest other library over ours, for all images and sizes."""
+    flat = [row for row in rows if len(row["shape"]) == 2]
+    deep = [row for row in rows if len(row["shape"]) == 3]
+    figure, panels = plt.subplots(1, 2, figsize=(9.5, 8), width_ratios=(7, 5), layout="constrained")
+    norm = TwoSlopeNorm(1, 0.4, 5)
+    for panel, part in zip(panels, (flat, deep), strict=True):
+        names = list(dict.fromkeys((row["image"], row["neighbors"]) for row in part))
+        sides = sorted({side_of(row) for row in part})
+        table = [[float("nan")] * len(sides) for _ in names]
+        for row in part:
+            times = seconds(row)
+            best = min(s for who, s in times.items() if who not in ("equilabel", LIMIT))
+            at = names.index((row["image"], row["neighbors"]))
+            table[at][sides.index(side_of(row))] = best / times["equilabel"]
+        panel.imshow(table, norm=norm, cmap="RdBu", aspect="auto")
+        for y, line in enumerate(table):
+            for x, ratio in enumerate(line):
+                dark = ratio > 3.2 or ratio < 0.55
+                panel.text(
+                    *(x, y, f"{ratio:.1f}"),
+                    ha="center",
+                    va="center",
+                    fontsize=7.5,
+                    color="white" if dark else "black",
+                )
+        panel.set_xticks(range(len(sides)), list(map(str, sides)))
+        panel.set_yticks(range(len(names)), [f"{name}, {n}" for name, n in names])
+        panel.set(xlabel="side, pixels" if part is flat else "side, voxels")
+        panel.spines[:].set_visible(False)
+    save(figure, "rivals", 100)
+
+
+def side_of(row: dict[str, Any]) -> int:
+    """Return the side of an image; that of a Hilbert curve as of the others."""
+    side = round(prod(row["shape"]) ** (1 / len(row["shape"])))
+    return side + side % 2
+
+
+if __name__ == "__main__":
+    stored = load("sizes_cpu")["rows"]
+    draw_times(stored)
+    draw_ratios(stored)
