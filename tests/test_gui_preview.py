@@ -8,6 +8,7 @@ from qtpy.QtWidgets import QApplication
 
 from equilabel import binarize, segment
 from equilabel.samples import nuclei_2d, nuclei_3d
+from equilabel.widget.forms.layout import Grid
 from equilabel.widget.forms.threshold import ThresholdField
 from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
 from gui import LONG, canvas, colors_on, open_form, run, settle
@@ -92,7 +93,7 @@ def test_fields_are_those_the_threshold_needs(form):
     for method, expected in visible.items():
         form.fields.threshold.method.value = method
         field = form.fields.threshold
-        assert (field.slider.visible, field.range.visible, field.offset.visible) == expected
+        assert (field.slider.visible, field.range.visible, field.local.visible) == expected
 
 
 def test_why_there_is_no_threshold_is_said_below_the_field(viewer, qtbot):
@@ -100,8 +101,8 @@ def test_why_there_is_no_threshold_is_said_below_the_field(viewer, qtbot):
     form = open_form(viewer, qtbot)
     form.fields.threshold.method.value = "minimum"
     settle(form, qtbot)
-    assert "two" in form.fields.threshold.message.text()
-    assert form.fields.threshold.message.isVisible()
+    assert "two" in form.fields.remark.text()
+    assert form.fields.remark.isVisible()
 
 
 # ------------------------------------------------------------------ preview
@@ -126,8 +127,9 @@ def test_the_preview_outlines_objects_after_they_are_split(qtbot, form):
     form.fields.show_preview.value = True
     settle(form, qtbot)
     joined = shown(form, qtbot)
-    form.fields.splitting.wanted.value = True
-    assert form.fields.splitting.depth.native.isHidden() is False
+    assert not form.fields.depth.number.enabled
+    form.fields.split.value = True
+    assert form.fields.depth.number.enabled
     assert np.array_equal(shown(form, qtbot), joined)
     edges = np.squeeze(form.preview.layer.data) == 2
     layer = run(form, qtbot)
@@ -139,7 +141,7 @@ def test_the_preview_outlines_objects_after_they_are_split(qtbot, form):
     made = layer.metadata["equilabel"]
     assert "split=True" in made["python"]
     assert "--split " in made["batch"]
-    form.fields.splitting.depth.value = 2
+    form.fields.depth.value = 2
     made = run(form, qtbot).metadata["equilabel"]
     assert "split=2.0" in made["python"]
     assert "--split=2.0" in made["batch"]
@@ -225,7 +227,7 @@ def test_in_3d_the_preview_says_that_it_needs_2d(viewer, qtbot):
     assert "2D" in form.fields.remark.text()
     viewer.dims.ndisplay = 2
     shown(form, qtbot)
-    assert form.fields.remark.text() == ""
+    assert "2D" not in form.fields.remark.text()
 
 
 def test_a_preview_that_cannot_see_across_planes_says_so(viewer, qtbot):
@@ -275,7 +277,7 @@ def histogram_of(low, high):
 
 def test_hysteresis_after_a_local_threshold_has_two_levels_in_the_range(viewer, qtbot):
     field = ThresholdField()
-    qtbot.addWidget(field)
+    qtbot.addWidget(Grid(*field.rows))
     field.show_histogram(histogram_of(100, 4000))
     field.show_estimate(ThresholdEstimate(500.0))
     field.method.value = "local"
@@ -283,7 +285,7 @@ def test_hysteresis_after_a_local_threshold_has_two_levels_in_the_range(viewer, 
     field.method.value = "hysteresis"
     assert field.choice == pytest.approx((400, 1375), abs=10)
     other = ThresholdField()
-    qtbot.addWidget(other)
+    qtbot.addWidget(Grid(*other.rows))
     other.show_histogram(histogram_of(100, 4000))
     other.method.value = "hysteresis"
     low, high = other.choice
@@ -292,7 +294,7 @@ def test_hysteresis_after_a_local_threshold_has_two_levels_in_the_range(viewer, 
 
 def test_a_level_beyond_the_range_of_an_image_is_kept(viewer, qtbot):
     field = ThresholdField()
-    qtbot.addWidget(field)
+    qtbot.addWidget(Grid(*field.rows))
     field.show_histogram(histogram_of(0, 4000))
     field.set_level(3000.0)
     field.show_histogram(histogram_of(0, 255))
@@ -319,7 +321,7 @@ def test_the_wheel_scrolls_the_form_and_changes_no_field_in_passing(viewer, qtbo
         )
         QApplication.sendEvent(field, event)
 
-    fields = (form.fields.threshold.method, form.fields.connectivity, form.fields.sigma)
+    fields = (form.fields.threshold.method, form.fields.connectivity, form.fields.sigma.number)
     for field in fields:
         before = field.value
         turn(field.native)
@@ -349,9 +351,9 @@ def test_the_line_below_the_buttons_is_about_the_image_that_is_chosen(viewer, qt
 def test_sizes_in_a_unit_are_not_rounded_to_nothing(viewer, qtbot):
     viewer.add_image(nuclei_2d((64, 64)), scale=(0.0515, 0.0515), units=("um", "um"))
     form = open_form(viewer, qtbot)
-    form.fields.min_area.value = 0.0451
-    assert form.fields.min_area.value == 0.0451
-    assert form.fields.min_size.value == 18
-    form.fields.sigma_unit.value = "µm"
+    form.fields.unit.value = "µm"
+    form.fields.min_size.value = 0.0451
+    assert form.choices().min_size == "0.0451µm²"
+    assert form.fields.min_size.pixels == "= 18 px"
     form.fields.sigma.value = 0.0455
     assert form.choices().sigma == "0.0455µm"

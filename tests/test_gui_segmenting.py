@@ -1,5 +1,7 @@
 """The form that finds objects, in a real viewer: fields, runs, layers."""
 
+import shlex
+
 import numpy as np
 import pytest
 from qtpy.QtCore import QTimer
@@ -246,54 +248,84 @@ def test_every_kind_of_image_gives_the_right_labels(viewer, qtbot, kind):
 # ------------------------------------------------------------------- fields
 
 
-def test_the_least_size_is_in_pixels_and_in_units(form):
-    assert form.fields.min_area.label == "Minimum size, µm²"
-    form.fields.min_size.value = 100
-    assert form.fields.min_area.value == pytest.approx(100 * 0.325**2, abs=0.01)
-    form.fields.min_area.value = 5.0
-    assert form.fields.min_size.value == int(np.ceil(5 / 0.325**2))
-
-
 def test_an_image_without_sizes_is_asked_for_pixels_alone(viewer, qtbot):
     viewer.add_image(nuclei_2d((64, 64)))
     form = open_form(viewer, qtbot)
-    assert not form.fields.min_area.visible
-    assert form.fields.sigma.label == "Smoothing, pixels"
-    assert not form.fields.sigma_unit.visible
+    assert not form.fields.unit.visible
+    assert form.fields.sigma.number.native.suffix() == " px"
 
 
-def test_smoothing_is_in_pixels_or_in_the_unit_of_the_layer(viewer, qtbot, form):
+def test_lengths_are_in_pixels_or_in_the_unit_of_the_layer(viewer, qtbot, form):
     image = viewer.layers[0].data
-    assert form.fields.sigma.label == "Smoothing, pixels"
-    form.fields.sigma.value = 2.0
+    fields = form.fields
+    fields.sigma.value, fields.min_size.value, fields.split.value = 2.0, 100, True
     np.testing.assert_array_equal(
-        run(form, qtbot).data, segment(image, sigma=2.0, spacing=0.325).labels
+        run(form, qtbot).data,
+        segment(image, sigma=2.0, min_size=100, split=True, spacing=0.325).labels,
     )
-    form.fields.sigma_unit.value = "µm"  # the same length
-    assert form.fields.sigma.value == pytest.approx(0.65)
-    assert form.fields.sigma.label == "Smoothing, µm"
-    form.fields.sigma.value = 0.5
-    assert form.fields.smoothing.remark.text() == "0.5µm = 1.54 pixels."
+    fields.unit.value = "µm"  # the same lengths
+    shown = [field.value for field in (fields.sigma, fields.min_size, fields.depth)]
+    assert shown == pytest.approx([0.65, 100 * 0.325**2, 0.26], abs=1e-3)
+    assert fields.min_size.pixels == "= 100 px"
+    assert fields.min_size.number.native.suffix() == " µm²"
+    fields.sigma.value, fields.min_size.value, fields.depth.value = 0.5, 5.0, 0.3
+    pixels = [field.pixels for field in (fields.sigma, fields.min_size, fields.depth)]
+    assert pixels == ["= 1.54 px", "= 48 px", "= 0.923 px"]
     layer = run(form, qtbot)
-    expected = segment(image, sigma="0.5um", spacing=0.325, unit="um")
+    lengths = {"sigma": "0.5um", "min_size": "5um2", "split": "0.3um"}
+    expected = segment(image, spacing=0.325, unit="um", **lengths)
     np.testing.assert_array_equal(layer.data, expected.labels)
     assert made(layer)["in_pixels"] == expected.in_pixels
-    assert "sigma='0.5µm', " in made(layer)["python"]
-    assert "spacing=(0.325, 0.325), unit='µm')" in made(layer)["python"]
-    assert "--sigma=0.5µm" in made(layer)["batch"]
+    assert "sigma='0.5µm', split='0.3µm', min_size='5µm²', " in made(layer)["python"]
+    assert "--sigma=0.5µm --split=0.3µm --min-size=5µm² " in " ".join(
+        shlex.split(made(layer)["batch"])
+    )
     assert made(layer)["batch"].count("--unit") == 1
-    form.fields.sigma.value = 20
-    assert "more than a tenth of its 512: objects may merge" in form.fields.smoothing.remark.text()
+    fields.sigma.value = 20
+    assert "more than a tenth of its 512: objects may merge" in fields.remark.text()
+    fields.sigma.value = 0.5
+    assert "tenth" not in fields.remark.text()
+    fields.unit.value = "pixels"
+    assert fields.sigma.value == pytest.approx(1.54)
+
+
+def test_the_steps_that_are_folded_reach_the_run_and_the_copied_texts(viewer, qtbot):
+    frames = movie((3, 96, 96)) + np.arange(96, dtype=np.uint16) * 12
+    viewer.add_image(frames, name="movie", axis_labels=("t", "y", "x"))
+    form = open_form(viewer, qtbot)
+    fields = form.fields
+    assert fields.track.native.isVisible()
+    fields.background.value, fields.closing.value, fields.opening.value = 25, 1.5, 2
+    fields.track.value = True
+    settle(form, qtbot)
+    fields.show_preview.value = True
+    qtbot.waitUntil(lambda: not form.preview.drawing and form.preview.layer is not None)
+    options = {"background": 25, "closing": 1.5, "opening": 2, "track": True, "stacked": True}
+    found = segment(frames, **options)
+    frame = viewer.dims.current_step[0]
+    shown = np.squeeze(form.preview.layer.data) > 0
+    np.testing.assert_array_equal(shown, found.labels[frame] > 0)
+    count = (found.table["frame"] == frame).sum()
+    assert fields.count.text() == f"{count} objects"
+    layer = run(form, qtbot)
+    np.testing.assert_array_equal(layer.data, found.labels)
+    assert layer.features["track"][1:].tolist() == found.table["track"].tolist()
+    assert layer.features["event"][1:].tolist() == found.table["event"].tolist()
+    words = {"background=25.0, ", "closing=1.5, ", "opening=2.0, ", "track=True"}
+    assert all(word in made(layer)["python"] for word in words)
+    viewer.add_image(frames[0], name="single")
+    fields.image.value = viewer.layers["single"]
+    assert not fields.track.native.isVisible()
 
 
 def test_planes_without_a_name_are_asked_about(viewer, qtbot, form):
-    assert form.fields.axes_remark.text() == ""
+    assert form.fields.remark.text() == ""
     viewer.add_image(np.zeros((48, 32, 32)), name="planes")
     form.fields.image.value = viewer.layers["planes"]
-    assert form.fields.axes_remark.text().startswith("48 planes read as depth: under Axes")
+    assert form.fields.remark.text().startswith("48 planes read as depth: under Axes")
     viewer.add_image(np.zeros((48, 32, 32)), name="stack", axis_labels=("z", "y", "x"))
     form.fields.image.value = viewer.layers["stack"]
-    assert form.fields.axes_remark.text() == ""
+    assert form.fields.remark.text() == ""
 
 
 @pytest.mark.parametrize(("shape", "names"), [((64, 64), "4 8"), ((8, 64, 64), "6 18 26")])

@@ -16,7 +16,7 @@ from equilabel.widget.logic.colors import (
 )
 from equilabel.widget.logic.histogram import compute_histogram, estimate_threshold, sample
 from equilabel.widget.logic.messages import explain
-from equilabel.widget.logic.planes import find_mask, outline, smooth_plane, take_plane
+from equilabel.widget.logic.planes import find_objects, outline, prepare_plane, take_plane
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.sources import Source
 
@@ -159,25 +159,38 @@ def test_a_very_large_plane_is_thinned(monkeypatch):
     np.testing.assert_array_equal(plane, source.data[::3, ::3])
 
 
+EVERY_STEP = {
+    **{"background": 20, "closing": "0.6um", "opening": 1, "fill_holes": True, "split": "0.5um"},
+    **{"min_size": "3um2", "exclude_border": True, "connectivity": 1},
+}
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("threshold", [500.0, (400.0, 900.0), "local"])
 def test_on_a_single_plane_the_preview_shows_what_the_run_finds(threshold, dark):
-    source, _ = source_of(nuclei_2d((96, 100)), scale=(0.5, 0.5))
+    source, _ = source_of(nuclei_2d((96, 100)), scale=(0.5, 0.5), units=("um", "um"))
     choices = Choices(
-        source.guess(), threshold=threshold, sigma=0.8, dark=dark, block_size=31, offset=5.0
+        source.guess(),
+        threshold=threshold,
+        sigma=0.8,
+        dark=dark,
+        block_size=31,
+        offset=5.0,
+        **EVERY_STEP,
     )
     plane, step = take_plane(source, choices, (0, 0), (0, 1))
-    smooth = smooth_plane(plane, source, choices, (0, 1), step)
-    mask = find_mask(smooth, choices, None if threshold == "local" else threshold)
+    level = None if threshold == "local" else threshold
+    plane = prepare_plane(plane, source, choices, (0, 1), step)
+    shown = find_objects(plane, source, choices, level, (0, 1), step)
     found = equilabel.segment(source.data, **choices.arguments(source))
-    np.testing.assert_array_equal(mask, found.labels > 0)
+    np.testing.assert_array_equal(shown, found.labels)
 
 
 def test_nothing_is_smoothed_along_time():
     pixels = np.random.default_rng(0).random((6, 5, 7))
     source, _ = source_of(pixels, axis_labels=("t", "y", "x"))
     choices = Choices(source.guess(), sigma=1.0)
-    plane = smooth_plane(pixels[:, 2], source, choices, (0, 2))
+    plane = prepare_plane(pixels[:, 2], source, choices, (0, 2))
     np.testing.assert_allclose(plane[3], equilabel.smooth(pixels[3, 2], 1.0))
 
 
@@ -185,12 +198,13 @@ def test_a_plane_is_smoothed_by_the_same_length_as_the_run():
     pixels = np.random.default_rng(0).random((40, 60))
     source, _ = source_of(pixels, scale=(1.0, 0.5), units=("um", "um"))
     choices = Choices(source.guess(), sigma="1000nm")
-    plane = smooth_plane(pixels[::2, ::2], source, choices, (0, 1), step=2)
+    plane = prepare_plane(pixels[::2, ::2], source, choices, (0, 1), step=2)
     np.testing.assert_allclose(plane, equilabel.smooth(pixels[::2, ::2], (0.5, 1.0)))
 
 
 def test_an_unknown_threshold_finds_nothing():
-    assert not find_mask(np.ones((3, 4)), Choices(("space", "space")), None).any()
+    source, choices = source_of(np.ones((3, 4)))
+    assert not find_objects(source.data, source, choices, None, (0, 1)).any()
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])

@@ -76,7 +76,7 @@ def run(form: Any) -> Any:
 def preview_and_menu() -> None:
     """Take the preview at work, and the menu that leads to it."""
     viewer, form = open_viewer("nuclei_2d")
-    form.fields.sigma_unit.value = "µm"
+    form.fields.unit.value = "µm"
     form.fields.sigma.value = 0.5
     wait_for(lambda: not form.preview.waiting)
     form.fields.threshold.set_level(330)
@@ -109,11 +109,11 @@ def preview_and_menu() -> None:
 def objects_and_table() -> None:
     """Take the objects, colored by their area, with table and plot."""
     viewer, form = open_viewer("nuclei_2d")
-    form.fields.sigma_unit.value = "µm"
+    form.fields.unit.value = "µm"
     form.fields.sigma.value = 0.5
     form.fields.threshold.set_level(330)
     form.fields.fill_holes.value = True
-    form.fields.min_size.value = 60
+    form.fields.min_size.value = 6.0
     run(form)
     form.tabs.setCurrentIndex(1)
     panel = form.results
@@ -134,7 +134,7 @@ def objects_and_table() -> None:
 def volume() -> None:
     """Take labels in 3D, with planes four times farther apart than pixels."""
     viewer, form = open_viewer("nuclei_3d")
-    form.fields.sigma_unit.value = "µm"
+    form.fields.unit.value = "µm"
     form.fields.sigma.value = 0.6
     wait_for(lambda: not form.preview.waiting)
     run(form)

@@ -22,7 +22,7 @@ from .measuring import PROPERTIES, regionprops_table
 from .methods import METHODS
 from .pipeline import Segmentation, default_properties, segment
 from .simulation import PottsSimulation, swendsen_wang
-from .thresholding import binarize, smooth
+from .thresholding import binarize, smooth, subtract_background
 from .tracking import link_frames, track_overlaps
 
 __version__ = "0.1.0"
@@ -51,6 +51,7 @@ __all__ = [
     "segment_chunked",
     "smooth",
     "split_touching",
+    "subtract_background",
     "swendsen_wang",
     "track_overlaps",
 ]

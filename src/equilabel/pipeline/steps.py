@@ -8,7 +8,6 @@ from equilabel import cleanup
 from equilabel.thresholding import (
     ThresholdedImage,
     apply_threshold,
-    as_pixels,
     close_mask,
     from_mask,
     open_mask,
@@ -92,8 +91,8 @@ def find_foreground(
     """
     if radii.background:
         report("background")
-        pixels = as_pixels(image, stacked=stacked)
-        image = subtract_background(pixels, radii.background, dark=dark, method=background_method)
+        how: Any = {"dark": dark, "method": background_method, "stacked": stacked}
+        image = subtract_background(image, radii.background, **how)
     report("binarize")
     foreground, found = apply_threshold(image, threshold, dark=dark, stacked=stacked, **options)
     if radii.closing or radii.opening:

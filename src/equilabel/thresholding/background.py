@@ -10,12 +10,17 @@ import numpy as np
 from equilabel import threads
 from equilabel.devices import fetch, filters, is_on_cuda, library
 
+from .lengths import widths_in_pixels
 from .rolling_ball import find_level
+from .smoothing import as_pixels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import ArrayLike
+
     from equilabel.array_types import HostArray
+    from equilabel.quantities import Lengths
 
 BackgroundMethod = Literal["top_hat", "rolling_ball"]
 METHODS = ("top_hat", "rolling_ball")
@@ -37,11 +42,14 @@ def check_background_method(method: object, background: object) -> None:
 
 
 def subtract_background(
-    pixels: HostArray,
-    radii: Sequence[float],
+    image: ArrayLike,
+    radius: Lengths,
     *,
     dark: bool = False,
     method: BackgroundMethod = "top_hat",
+    spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
+    stacked: bool = False,
 ) -> HostArray:
     """Subtract the background of an image: all that is wider than a box, or than a ball.
 
@@ -55,23 +63,30 @@ def subtract_background(
 
     Parameters
     ----------
-    pixels : (M, N[, ...]) array of bool, integer or float
-    radii : sequence of float
-        Half the width of the box along each axis, in pixels: it reaches as many whole pixels to
-        either side. Or the radius of the ball. 0 along axes that do not belong together, such as
-        time.
+    image : (M, N[, ...]) array of bool, integer or float
+    radius : float, str, or a sequence of them
+        Half the width of the box, or the radius of the ball, for all axes or for each: a number of
+        pixels, or a length with its unit. The box reaches as many whole pixels to either side.
+        Choose it wider than any object.
     dark : bool
         Whether objects are darker than the background.
     method : {"top_hat", "rolling_ball"}
         The rolling ball is computed on the host, also for images on a GPU, and takes time that
         grows with the square (in 3D the cube) of its radius.
+    spacing, unit, stacked
+        As for `smooth`.
 
     Returns
     -------
     array
-        0 in the background, above it in objects (dark: below). Of the type of `pixels`; dark
+        0 in the background, above it in objects (dark: below). Of the type of `image`; dark
         objects in unsigned images get a signed type that holds them (uint64: float64). Pixels that
         are not finite stay as they are, and do not contribute to the background.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `smooth`; and if the radius is less than a pixel along all axes.
 
     Notes
     -----
@@ -83,7 +98,16 @@ def subtract_background(
     >>> subtract_background(image, (0, 1))
     array([[ 0,  0, 22,  0,  0,  0]], dtype=uint8)
     """
-    sides = [2 * int(radius) + 1 for radius in radii]
+    pixels = as_pixels(image, stacked=stacked)
+    scale: Any = {"spacing": spacing, "unit": unit, "stacked": stacked}
+    radii = widths_in_pixels(radius, pixels.ndim, name="radius", **scale)
+    sides = [2 * int(each) + 1 for each in radii]
+    if max(sides, default=3) == 1:
+        message = (
+            f"radius must be 1 pixel or more, and wider than objects; got {radius!r}. "
+            "Pass a larger one, such as '50px'."
+        )
+        raise ValueError(message)
     if pixels.size == 0 or pixels.dtype == np.bool_:
         return pixels
     least, most = ("maximum", "minimum") if dark else ("minimum", "maximum")

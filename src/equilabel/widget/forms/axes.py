@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from magicgui.widgets import ComboBox, Container
+from magicgui.widgets import ComboBox
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
-from equilabel.widget.logic.axes import ROLES
+from equilabel.widget.logic.axes import ROLES, name_axes
 
-from .layout import column
+from .layout import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,9 +30,12 @@ class AxesField(QWidget):
         super().__init__()
         self._changed = changed
         self._fields: list[ComboBox] = []
-        self._container: Container | None = None
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._given: Sequence[str] = ()  # names of the axes, and their lengths
+        self._lengths: Sequence[int] = ()
+        self._grid = Grid()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._grid)
 
     @property
     def roles(self) -> tuple[Role, ...]:
@@ -44,19 +47,28 @@ class AxesField(QWidget):
         self._fields = [
             ComboBox(
                 name=f"axis_{number}",
-                label=f"{name}  ({length})",
                 choices=list(ROLES),
                 value=role,
                 tooltip="Space: objects extend along this axis. Time: the images along it are "
                 "independent. Channel: objects are found in one channel, and measured in all.",
             )
-            for number, (role, length, name) in enumerate(zip(roles, shape, names, strict=True))
+            for number, role in enumerate(roles)
         ]
+        self._given, self._lengths = names, shape
+        self._name()
         for field in self._fields:
-            field.changed.connect(self._changed)
-        old, self._container = self._container, column(*self._fields)
-        self._layout.addWidget(self._container.native)
-        if old is not None:
-            self._layout.removeWidget(old.native)
-            old.native.hide()
-            old.native.deleteLater()
+            field.changed.connect(self._change)
+        old, self._grid = self._grid, Grid(*self._fields)
+        self.layout().replaceWidget(old, self._grid)
+        old.hide()
+        old.deleteLater()
+
+    def _name(self) -> None:
+        """Label the fields with the names that axes have in their roles."""
+        names = name_axes(self.roles, self._given)
+        for field, name, length in zip(self._fields, names, self._lengths, strict=True):
+            field.label = f"{name} ({length})"
+
+    def _change(self, *_: object) -> None:
+        self._name()
+        self._changed()

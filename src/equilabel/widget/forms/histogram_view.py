@@ -107,12 +107,6 @@ class HistogramView(QWidget):
         low, high = (format_number(each) for each in (shown.low, shown.high))
         painter.drawText(row, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, low)
         painter.drawText(row, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, high)
-        if self.lines:
-            text = " to ".join(format_number(line) for line in self.lines)
-            painter.setPen(EDGE)
-            painter.drawText(
-                row, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter, text
-            )
 
     def _is_foreground(self, position: float) -> bool:
         if not self.lines:

@@ -4,36 +4,107 @@ from __future__ import annotations
 
 from typing import Any
 
-from magicgui.widgets import ComboBox, Container
+from magicgui.widgets.bases import ButtonWidget
 from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtGui import QColor, QIcon, QPainter, QPixmap
 from qtpy.QtWidgets import (
+    QAbstractSlider,
     QAbstractSpinBox,
     QComboBox,
+    QGridLayout,
     QGroupBox,
+    QLabel,
     QPushButton,
     QScrollArea,
-    QSlider,
     QVBoxLayout,
     QWidget,
 )
 from superqt import QCollapsible
 
 
-def column(*widgets: Any) -> Container:
+class Grid(QWidget):
+    """Fields below each other, with their labels beside them: two left edges, one right edge.
+
+    Parameters
+    ----------
+    *rows : magicgui.widgets.Widget or QWidget
+        A field with a label; one without, such as a check box, lies below the fields; and what is
+        of Qt takes both columns.
+    """
+
+    def __init__(self, *rows: Any) -> None:
+        super().__init__()
+        self.native = self
+        self.titles: list[QLabel] = []
+        layout = QGridLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setVerticalSpacing(4)
+        layout.setColumnStretch(1, 1)
+        for number, field in enumerate(rows):
+            if isinstance(field, QWidget):
+                layout.addWidget(field, number, 0, 1, 2)
+                continue
+            layout.addWidget(field.native, number, 1)
+            field.native.setToolTip(field.tooltip or "")
+            _tame(field.native)
+            if not isinstance(field, ButtonWidget):
+                self._add_title(field, number)
+
+    def _add_title(self, field: Any, number: int) -> None:
+        title = QLabel(field.label)
+        title.setToolTip(field.tooltip or "")
+        title.setHidden(field.native.isHidden())
+        if hasattr(field, "label_changed"):
+            field.label_changed.connect(lambda text: title.setText(text))
+        field.native.installEventFilter(_Beside(title))
+        self.layout().addWidget(title, number, 0)
+        self.titles.append(title)
+
+
+def column(*widgets: Any) -> Grid:
     """Put fields below each other, with their labels beside them."""
-    container = Container(widgets=widgets, labels=True)
-    container.margins = (0, 0, 0, 0)
-    for widget in widgets:
-        if isinstance(widget, ComboBox):  # as narrow as the form, even if names are long
-            widget.native.setSizeAdjustPolicy(
-                QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-            )
-            widget.native.setMinimumContentsLength(8)
-    for kind in (QComboBox, QAbstractSpinBox, QSlider):
-        for field in container.native.findChildren(kind):
+    return Grid(*widgets)
+
+
+def align(form: QWidget) -> None:
+    """Give the labels of all grids of a form the same width."""
+    grids = form.findChildren(Grid)
+    widest = max((each.sizeHint().width() for grid in grids for each in grid.titles), default=0)
+    for grid in grids:
+        layout = grid.layout()
+        layout.setColumnMinimumWidth(0, widest)
+        for number in range(layout.rowCount()):
+            cell = layout.itemAtPosition(number, 1)
+            field = None if cell is None else cell.widget()
+            if field is not None and not field.minimumHeight():
+                field.setMinimumHeight(field.sizeHint().height())  # where the form scrolls, too
+
+
+def _tame(native: QWidget) -> None:
+    """Make fields as narrow as the form, and leave the mouse wheel to the form that scrolls."""
+    for kind in (QComboBox, QAbstractSpinBox, QAbstractSlider):
+        for field in ([native] if isinstance(native, kind) else []) + native.findChildren(kind):
             field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             field.installEventFilter(_Wheel(field))
-    return container
+            if isinstance(field, QComboBox):
+                field.setSizeAdjustPolicy(
+                    QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+                )
+                field.setMinimumContentsLength(8)
+
+
+class _Beside(QObject):
+    """Hides the label of a field with the field."""
+
+    def __init__(self, title: QLabel) -> None:
+        super().__init__(title)
+        self._title = title
+
+    def eventFilter(self, field: Any, event: Any) -> bool:
+        """Follow the field."""
+        if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
+            self._title.setHidden(field.isHidden())
+        return False
 
 
 class _Wheel(QObject):
@@ -60,11 +131,27 @@ def vertical(*widgets: QWidget, margins: bool = True) -> QWidget:
 
 def fold(title: str, *contents: QWidget) -> QCollapsible:
     """Put widgets under a title that shows and hides them."""
-    folder = QCollapsible(title)
+    folder = QCollapsible(title, expandedIcon=_arrow("▾"), collapsedIcon=_arrow("▸"))
     folder.setDuration(0)
+    folder.setStyleSheet("QCollapsible {padding: 0px; border: none}")
+    folder.toggleButton().setStyleSheet("text-align: left; padding: 3px;")
+    folder.layout().setContentsMargins(0, 0, 0, 0)
+    folder.layout().setSpacing(4)
+    folder.content().layout().setContentsMargins(0, 0, 0, 0)
     for content in contents:
         folder.addWidget(content)
     return folder
+
+
+def _arrow(symbol: str) -> QIcon:
+    """Draw an arrow in a gray that is seen on dark and on light."""
+    pixels = QPixmap(12, 12)
+    pixels.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(pixels)
+    painter.setPen(QColor(140, 140, 140))
+    painter.drawText(pixels.rect(), Qt.AlignmentFlag.AlignCenter, symbol)
+    painter.end()
+    return QIcon(pixels)
 
 
 def group(title: str, *contents: QWidget) -> QGroupBox:
@@ -81,7 +168,7 @@ def scrolled(contents: QWidget) -> QScrollArea:
     scroll = QScrollArea()
     scroll.setWidgetResizable(True)
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+    scroll.setStyleSheet("QScrollArea {padding: 0px; border: none}")
     scroll.setWidget(contents)
     return scroll
 

@@ -8,6 +8,7 @@ from qtpy.QtCore import QObject, QTimer
 
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.histogram import estimate_threshold
+from equilabel.widget.logic.summary import count_objects
 from equilabel.widget.viewer.canvas import camera
 from equilabel.widget.viewer.events import while_alive
 from equilabel.widget.viewer.notifications import guarded, warn
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
     from equilabel.widget.logic.sources import Source
     from equilabel.widget.napari_types import Layer, Viewer
+    from equilabel.widget.viewer.preview import Drawing
 
     from .segment_fields import SegmentFields
 
@@ -46,6 +48,10 @@ class LivePreview(QObject):
         self._histogram = LatestResult(self)
         self._histogram.returned.connect(self._show_histogram)
         self._histogram.failed.connect(warn)
+        self._drawing = LatestResult(self)
+        self._drawing.returned.connect(self._show_outline)
+        self._drawing.failed.connect(self._explain)
+        self._stale = False  # whether something has changed since the outline was begun
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._draw)
@@ -71,12 +77,13 @@ class LivePreview(QObject):
 
     @property
     def drawing(self) -> bool:
-        """Whether the outline will be drawn when pending events are handled."""
-        return bool(self._timer.isActive())
+        """Whether the outline will be drawn soon."""
+        return bool(self._timer.isActive()) or self._drawing.waiting
 
     def set_layer(self, layer: Layer, source: Source | None) -> None:
         """Use the pixels of a layer from now on."""
         self._layer, self._source = layer, source
+        self._drawing.cancel()
         self._outline.clear_cache()
         if layer is None:
             self.update_outline()  # later: the list of layers is being changed
@@ -87,8 +94,9 @@ class LivePreview(QObject):
         self._outline.remove()
 
     def cancel(self) -> None:
-        """Drop the histogram that is still to come."""
+        """Drop the histogram and the outline that are still to come."""
         self._histogram.cancel()
+        self._drawing.cancel()
 
     @guarded
     def update_histogram(self) -> None:
@@ -111,18 +119,39 @@ class LivePreview(QObject):
 
     @while_alive
     def update_outline(self) -> None:
-        """Draw the outline once pending events are handled."""
+        """Draw the outline, later: the list of layers may be being changed."""
         if self._fields.show_preview.value or self.layer is not None:
             self._timer.start(0)
 
     @guarded
     def _draw(self) -> None:
+        """Find the objects of the plane in a thread; a later change waits until it is done."""
         fields, source = self._fields, self._source
         if not fields.show_preview.value or self._layer is None or source is None:
+            self._drawing.cancel()
             self._outline.remove()
-            fields.remark.setText("")
+            fields.show_count("", "")
             return
         if 0 in source.shape or check_roles(fields.axes.roles):
             return
-        level = fields.threshold.level
-        fields.remark.setText(self._outline.draw(self._layer, source, fields.choices(), level))
+        self._stale = self._drawing.waiting
+        if self._stale:
+            return
+        work = self._outline.plan(self._layer, source, fields.choices(), fields.threshold.level)
+        if work is None:
+            self._outline.remove()
+            fields.show_count("", "The preview needs the 2D view.")
+        else:
+            self._drawing.submit(work)
+
+    def _show_outline(self, drawing: Drawing) -> None:
+        if self._fields.show_preview.value and self._layer is not None:
+            self._outline.show(self._layer, drawing)
+            self._fields.show_count(count_objects(drawing.objects), drawing.remark)
+        if self._stale:
+            self._timer.start(0)
+
+    def _explain(self, message: str) -> None:
+        self._fields.show_count("", message)
+        if self._stale:
+            self._timer.start(0)

@@ -22,7 +22,7 @@ from equilabel.widget.viewer.layers import (
 from equilabel.widget.viewer.notifications import ask_to_replace, guarded, inform, warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult
 
-from .layout import scrolled, vertical
+from .layout import vertical
 from .live_preview import LivePreview
 from .results import ResultsPanel
 from .run_bar import RunBar
@@ -66,10 +66,12 @@ class SegmentForm(QWidget):
         self.run_button, self.cancel_button = self.bar.run_button, self.bar.cancel_button
         self.results = ResultsPanel(napari_viewer)
         self.tabs = QTabWidget()
-        self.tabs.addTab(vertical(scrolled(self.fields), self.bar, margins=False), "Find objects")
+        self.tabs.addTab(vertical(self.fields, self.bar), "Find objects")
         self.tabs.addTab(self.results, "Results")
-        QVBoxLayout(self).addWidget(self.tabs)
-        self.setMinimumWidth(340)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 6, 0, 0)
+        layout.addWidget(self.tabs)
+        self.setMinimumWidth(384)
         self.preview = LivePreview(napari_viewer, self.fields, self)
         self.fields.image_changed.connect(self._set_layer)
         self.bar.wanted.connect(self._run)

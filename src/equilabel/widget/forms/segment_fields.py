@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox, SpinBox
+from magicgui.widgets import CheckBox, ComboBox, SpinBox
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from equilabel.widget.logic.axes import check_roles
-from equilabel.widget.logic.choices import (
-    Choices,
-    connectivities,
-    decimals_for,
-    pixels_of,
-    size_of,
-    unit_of_size,
-)
-from equilabel.widget.logic.smoothing import describe_smoothing, length_unit
+from equilabel.widget.logic.choices import Choices, connectivities
+from equilabel.widget.logic.lengths import length_unit, question_smoothing
 from equilabel.widget.logic.sources import COLORS
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.viewer.notifications import guarded
 
 from .axes import AxesField
 from .fields import device_field, method_field
-from .layout import column, fold
-from .smoothing import SmoothingField
-from .splitting import SplittingField
+from .layout import Grid, align, fold, scrolled, vertical
+from .lengths import LengthFields
+from .radii import DEPTH, make_lengths
 from .statistics import StatisticsField
 from .threshold import ThresholdField
 
@@ -34,7 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from equilabel.widget.logic.sources import Source
-    from equilabel.widget.napari_types import Layer
+    from equilabel.widget.napari_types import Event, Layer
+
+NO_IMAGE = "Open an image, or a sample: File > Open Sample > equilabel."
 
 
 class SegmentFields(QWidget):
@@ -48,6 +43,8 @@ class SegmentFields(QWidget):
         A value has changed on which the histogram or the threshold depends.
     outline_changed : Signal()
         A value has changed on which the preview alone depends.
+    remark : QLabel
+        Questions and hints, below the fields, so that they move nothing.
     """
 
     image_changed = Signal()
@@ -58,18 +55,18 @@ class SegmentFields(QWidget):
         super().__init__()
         self._source: Source | None = None
         self._spacing: tuple[float, ...] = (1.0, 1.0)
+        self._remarks: dict[str, str] = {}
         self._make_image_fields()
         self._make_object_fields()
-        self._make_size_fields()
         self.axes = AxesField(self.update_axes)
         self.statistics = StatisticsField()
         self.method, self.device = method_field(), device_field()
-        self.remark = QLabel()
+        self.remark, self.count = QLabel(), QLabel()
         self.remark.setWordWrap(True)
-        self.axes_remark = QLabel()
-        self.axes_remark.setWordWrap(True)
         self._arrange()
         self._connect()
+        self._allow_depth()
+        self.show_source(None)
 
     def _make_image_fields(self) -> None:
         self.image = ComboBox(
@@ -95,90 +92,119 @@ class SegmentFields(QWidget):
 
     def _make_object_fields(self) -> None:
         self.threshold = ThresholdField()
-        self.smoothing = SmoothingField()
-        self.sigma, self.sigma_unit = self.smoothing.number, self.smoothing.unit
-        self.fill_holes = CheckBox(
-            name="fill_holes", text="Fill holes", tooltip="Fill holes inside objects."
+        self.sigma, self.depth, self.min_size, *radii = made = make_lengths()
+        self.background, self.closing, self.opening = radii
+        self.lengths = LengthFields(*made)
+        self.unit = self.lengths.unit
+        self.fill_holes = _check("Fill holes", "Fill holes inside objects.")
+        self.split = _check(
+            "Split objects that touch",
+            "Part objects where they have a neck, before they are dropped by size and measured.",
         )
-        self.splitting = SplittingField()
-        self.show_preview = CheckBox(
-            name="preview",
-            text="Preview",
-            tooltip="Show the outline of the objects on the visible plane.",
+        self.exclude_border = _check(
+            "Drop objects at the border",
+            "Drop objects that touch the border of the image, where they are cut off.",
+        )
+        self.track = _check(
+            "Follow objects over time",
+            "Add columns to the table: which object of a frame is which of the next, and where "
+            "objects divide or merge. Those that overlap are taken for the same.",
+        )
+        self.show_preview = _check(
+            "Preview", "Show the outline of the objects on the visible plane, and count them."
+        )
+        self.new_layer = _check(
+            "New layer for each run",
+            "Keep the labels of earlier runs. Otherwise a run replaces them.",
         )
         self.connectivity = ComboBox(
             name="connectivity",
             label="Neighbors",
             choices=connectivities(2),
             value=2,
-            tooltip="Which pixels are neighbors, and so belong to the same object.",
-        )
-
-    def _make_size_fields(self) -> None:
-        self.min_size = SpinBox(
-            name="min_size",
-            label="Minimum size, pixels",
-            min=0,
-            max=2**31 - 1,
-            tooltip="Objects of fewer pixels are dropped.",
-        )
-        self.min_area = FloatSpinBox(
-            name="min_area",
-            label="Minimum size",
-            min=0.0,
-            max=1e15,
-            step=1.0,
-            tooltip="The minimum size in the unit of the layer.",
-        )
-        self.exclude_border = CheckBox(
-            name="exclude_border",
-            text="Drop objects at the border",
-            tooltip="Drop objects that touch the border of the image, where they are cut off.",
-        )
-        self.new_layer = CheckBox(
-            name="new_layer",
-            text="New layer for each run",
-            tooltip="Keep the labels of earlier runs. Otherwise a run replaces them.",
+            tooltip="Which pixels are neighbors, and so belong to the same object: those that "
+            "share a side, or also those that share a corner only (in 3D a face, an edge, a "
+            "corner).",
         )
 
     def _arrange(self) -> None:
-        layout = QVBoxLayout(self)
+        main = Grid(
+            *(self.color, self.channel, self.unit, *self.threshold.rows, self.sigma),
+            *(self.fill_holes, self.split, self.depth, self.min_size, self.exclude_border),
+            self.track,
+        )
+        steps = Grid(self.background, self.closing, self.opening, self.connectivity)
+        self._body = QWidget()
+        layout = QVBoxLayout(self._body)
+        layout.setContentsMargins(0, 0, 0, 0)
         for part in (
-            column(self.image, self.color, self.channel).native,
-            self.axes_remark,
-            self.threshold,
-            self.smoothing,
-            column(self.fill_holes).native,
-            self.splitting,
-            column(self.show_preview).native,
-            self.remark,
-            column(self.connectivity, self.min_size, self.min_area, self.exclude_border).native,
+            main,
+            fold("More steps", steps),
             fold("Axes", self.axes),
             fold("Statistics", self.statistics),
-            fold("Computing", column(self.method, self.device, self.new_layer).native),
+            fold("Computing", Grid(self.method, self.device, self.new_layer)),
         ):
             layout.addWidget(part)
         layout.addStretch()
+        self._foot = QWidget()
+        foot = QHBoxLayout(self._foot)
+        foot.setContentsMargins(0, 0, 0, 0)
+        foot.addWidget(self.show_preview.native)
+        foot.addStretch()
+        foot.addWidget(self.count)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        top = vertical(Grid(self.image), self._body, margins=False)
+        top.layout().addStretch()
+        whole.addWidget(scrolled(top), 1)
+        whole.addWidget(self.remark)
+        whole.addWidget(self._foot)
 
     def _connect(self) -> None:
         self.image.changed.connect(self._change_image)
-        self.smoothing.changed.connect(self._change_histogram)
-        for field in (self.color, self.channel):
+        for field in (self.color, self.channel, self.sigma.number, self.background.number):
             field.changed.connect(self._change_histogram)
+        self.lengths.changed.connect(self._change_histogram)
+        self.threshold.dark.changed.connect(self._change_dark)
         self.threshold.method_changed.connect(self.histogram_changed)
         self.threshold.moved.connect(self.outline_changed)
-        for changed in (self.show_preview, self.splitting, self.fill_holes, self.connectivity):
+        self.threshold.remarked.connect(lambda text: self._say("threshold", text))
+        self.split.changed.connect(self._allow_depth)
+        lengths = (self.depth, self.min_size, self.closing, self.opening)
+        checks = (self.split, self.fill_holes, self.exclude_border, self.show_preview)
+        for changed in (*(each.number for each in lengths), *checks, self.connectivity):
             changed.changed.connect(self._change_outline)
-        self.min_size.changed.connect(self._show_area)
-        self.min_area.changed.connect(self._show_pixels)
+
+    def _say(self, subject: str, text: str) -> None:
+        """Say something below the fields; nothing more about a subject if it is empty."""
+        self._remarks[subject] = text
+        self.remark.setText("\n".join(filter(None, self._remarks.values())))
+        self.remark.setVisible(bool(self.remark.text()))
+
+    def show_count(self, count: str, remark: str) -> None:
+        """Say how many objects the preview shows, and how it differs from a run."""
+        self.count.setText(count)
+        self._say("preview", remark)
+
+    def showEvent(self, event: Event) -> None:
+        """Align the labels, whose font is known now."""
+        align(self)
+        super().showEvent(event)
 
     def _change_image(self, *_: object) -> None:
         self.image_changed.emit()
 
+    def _allow_depth(self, *_: object) -> None:
+        self.depth.number.enabled = bool(self.split.value)
+
+    def _change_dark(self, *_: object) -> None:
+        if self.background.number.value:
+            self.histogram_changed.emit()
+
     @guarded
     def _change_histogram(self, *_: object) -> None:
         if self._source is not None and not check_roles(self.axes.roles):
-            self.smoothing.show_remark(describe_smoothing(self._source, self.choices()))
+            self._say("smoothing", question_smoothing(self._source, self.choices()))
         self.histogram_changed.emit()
 
     def _change_outline(self, *_: object) -> None:
@@ -197,6 +223,10 @@ class SegmentFields(QWidget):
     def show_source(self, source: Source | None) -> None:
         """Show the axes of an image, and fields that suit it."""
         self._source = source
+        self._remarks.clear()
+        self._body.setVisible(source is not None)
+        self._foot.setVisible(source is not None)
+        self._say("image", "" if source else NO_IMAGE)
         if source is None:
             self.threshold.show_histogram(None)
             return
@@ -211,7 +241,7 @@ class SegmentFields(QWidget):
         if source is None:
             return
         problem = check_roles(roles)
-        self.remark.setText(problem)
+        self._say("axes", problem)
         if problem:
             return
         self._spacing, unit = source.spacing(roles)
@@ -224,15 +254,10 @@ class SegmentFields(QWidget):
         self.channel.visible = "channel" in roles
         if "channel" in roles:
             self.channel.max = source.shape[roles.index("channel")] - 1
-        calibrated = set(self._spacing) != {1.0} or bool(unit)
-        self.smoothing.show_units(length_unit(unit), self._spacing)
-        self.min_area.visible = calibrated
-        self.min_area.native.setDecimals(decimals_for(size_of(1, self._spacing)))
-        self.min_area.label = f"Minimum size, {unit_of_size(unit, rank)}"
-        self._show_area()
-        guess = source.explain_guess(roles)
-        self.axes_remark.setText(guess)
-        self.axes_remark.setVisible(bool(guess))
+        self.track.visible = "time" in roles
+        self.lengths.show_units(length_unit(unit), self._spacing)
+        self._say("axes", source.explain_guess(roles))
+        align(self)
         self._change_histogram()
 
     def choices(self) -> Choices:
@@ -244,26 +269,24 @@ class SegmentFields(QWidget):
             color=self.color.value,
             channel=self.channel.value,
             threshold=self.threshold.choice,
-            sigma=self.smoothing.choice,
+            background=self.background.choice or None,
+            sigma=self.sigma.choice,
             dark=self.threshold.dark.value,
             block_size=self.threshold.block_size.value | 1,
             offset=self.threshold.offset.value,
+            closing=self.closing.choice,
+            opening=self.opening.choice,
             fill_holes=self.fill_holes.value,
             connectivity=None if hops == rank else hops,
-            split=self.splitting.choice,
-            min_size=self.min_size.value,
+            split=self.split.value and (self.depth.choice == DEPTH or self.depth.choice),
+            min_size=self.min_size.choice,
             exclude_border=self.exclude_border.value,
+            track=self.track.value,
             properties=self.statistics.names,
             method=self.method.value,
             device=self.device.value,
         )
 
-    @guarded
-    def _show_area(self) -> None:
-        with self.min_area.changed.blocked():
-            self.min_area.value = size_of(self.min_size.value, self._spacing)
 
-    @guarded
-    def _show_pixels(self) -> None:
-        with self.min_size.changed.blocked():
-            self.min_size.value = pixels_of(self.min_area.value, self._spacing)
+def _check(text: str, tooltip: str) -> CheckBox:
+    return CheckBox(text=text, tooltip=tooltip)

@@ -8,18 +8,19 @@ import numpy as np
 from magicgui.widgets import (
     CheckBox,
     ComboBox,
+    Container,
     FloatRangeSlider,
     FloatSlider,
     FloatSpinBox,
     SpinBox,
 )
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QVBoxLayout, QWidget
+from qtpy.QtCore import QObject, Signal
+from qtpy.QtWidgets import QDoubleSpinBox
+from superqt import QLabeledDoubleRangeSlider
 
 from equilabel.widget.logic.summary import format_number
 
 from .histogram_view import HistogramView
-from .layout import column
 
 if TYPE_CHECKING:
     from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
@@ -31,17 +32,19 @@ CHOICES = [
     ("Yen", "yen"),
     ("Isodata", "isodata"),
     ("Mean", "mean"),
-    ("Minimum between two peaks", "minimum"),
-    ("Local, around each pixel", "local"),
+    ("Minimum of two peaks", "minimum"),
+    ("Local", "local"),
     ("Manual", "number"),
-    ("Manual, low and high (hysteresis)", "hysteresis"),
+    ("Hysteresis (low, high)", "hysteresis"),
 ]
 MANUAL = ("number", "hysteresis")
+SAMPLED = "The level was found in a sample of the image. A run uses all pixels."
+HEIGHT = 28  # of each field for levels
 STEPS = 1000  # of a slider over the range of an image
 LARGEST, SMALLEST = 2.0**31 - 1, 1e-9  # gray value and step that a slider can show
 
 
-class ThresholdField(QWidget):
+class ThresholdField(QObject):
     """The threshold: a method that finds it, or a number.
 
     Attributes
@@ -50,10 +53,16 @@ class ThresholdField(QWidget):
         Another method was chosen.
     moved : Signal()
         The threshold has changed.
+    remarked : Signal(str)
+        What a person should know of the threshold that a method finds; empty if nothing.
+    rows : tuple
+        Histogram and fields. Of those for levels, a single one is visible, so that no field below
+        moves.
     """
 
     method_changed = Signal()
     moved = Signal()
+    remarked = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,22 +77,34 @@ class ThresholdField(QWidget):
             tooltip="Method that finds the threshold. Or set it with the slider, or by dragging "
             "the line in the histogram.",
         )
-        self.slider = FloatSlider(name="level", label="Level", min=0, max=1, step=0.001)
+        self.slider = FloatSlider(
+            name="level",
+            label="Level",
+            min=0,
+            max=1,
+            step=0.001,
+            tooltip="Objects are pixels above the level; if they are dark, below.",
+        )
         self.range = _make_range()
         self.block_size, self.offset = _make_local()
+        self.local = Container(
+            widgets=(self.block_size, self.offset),
+            layout="horizontal",
+            labels=False,
+            label="Block, offset",
+            tooltip="The block around each pixel whose average it is compared with; and what is "
+            "subtracted from the average.",
+        )
+        self.local.margins = (0, 0, 0, 0)
         self.dark = CheckBox(
             name="dark",
             text="Objects are dark",
             tooltip="Find objects that are darker than the background.",
         )
-        self.message = QLabel()
-        self.message.setWordWrap(True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.histogram)
-        fields = (self.method, self.slider, self.range, self.block_size, self.offset, self.dark)
-        layout.addWidget(column(*fields).native)
-        layout.addWidget(self.message)
+        levels = (self.slider, self.range, self.local)
+        for field in levels:
+            field.native.setFixedHeight(HEIGHT)
+        self.rows = (self.histogram, self.method, *levels, self.dark)
         self._connect()
         self._show_fields()
 
@@ -116,7 +137,7 @@ class ThresholdField(QWidget):
         """Show the histogram of an image, and set the range of the sliders to its range."""
         self.histogram.show_histogram(histogram)
         if histogram is None or not histogram.counts.size:
-            self.message.setText("")
+            self.remarked.emit("")
             self._estimate = None
             return
         low = histogram.low
@@ -126,9 +147,10 @@ class ThresholdField(QWidget):
             step = max(1.0, round(step))
         for field, manual in zip((self.slider, self.range), MANUAL, strict=True):
             _set_range(field, low, high, step, keep=self.method.value == manual)
+        decimals = 0 if histogram.whole else int(np.clip(2 - np.log10(step), 0, 9))
+        self.range.native.setDecimals(decimals)
         number = self.slider.native.findChild(QDoubleSpinBox)
         if number is not None:
-            decimals = 0 if histogram.whole else int(np.clip(2 - np.log10(step), 0, 9))
             number.setDecimals(decimals)
         self._show_lines()
 
@@ -139,13 +161,13 @@ class ThresholdField(QWidget):
         text = ""
         if self.method.value not in (*MANUAL, "local"):
             text = estimate.problem
-            if found is not None:
-                text = _describe(found, exact=estimate.exact, slider=self.slider.enabled)
             if found is not None and self.slider.enabled:
+                text = "" if estimate.exact else SAMPLED
                 with self.slider.changed.blocked():
                     self.slider.value = _clip(found, self.slider.min, self.slider.max)
-        self.message.setText(text)
-        self.message.setVisible(bool(text))
+            elif found is not None:
+                text = f"Threshold: {format_number(found)}, beyond what the slider can show."
+        self.remarked.emit(text)
         self._show_lines()
 
     def set_level(self, value: float) -> None:
@@ -177,9 +199,7 @@ class ThresholdField(QWidget):
         method = self.method.value
         self.slider.visible = method not in ("hysteresis", "local")
         self.range.visible = method == "hysteresis"
-        self.block_size.visible = self.offset.visible = method == "local"
-        if method in (*MANUAL, "local"):
-            self.message.setVisible(False)
+        self.local.visible = method == "local"
 
     def _move(self, *_: object) -> None:
         if self.method.value not in (*MANUAL, "local"):
@@ -206,7 +226,7 @@ class ThresholdField(QWidget):
 
 
 def _make_range() -> FloatRangeSlider:
-    return FloatRangeSlider(
+    field = FloatRangeSlider(
         name="levels",
         label="Low, high",
         min=0,
@@ -215,13 +235,15 @@ def _make_range() -> FloatRangeSlider:
         value=(0.25, 0.75),
         tooltip="Objects are pixels above low that are connected to a pixel above high.",
     )
+    field.native.setHandleLabelPosition(QLabeledDoubleRangeSlider.LabelPosition.NoLabel)
+    field.native.setEdgeLabelMode(QLabeledDoubleRangeSlider.EdgeLabelMode.LabelIsValue)
+    return field
 
 
 def _make_local() -> tuple[SpinBox, FloatSpinBox]:
     """Make the fields of a local threshold."""
     block_size = SpinBox(
         name="block_size",
-        label="Block, pixels",
         min=3,
         max=6001,
         step=2,
@@ -231,7 +253,6 @@ def _make_local() -> tuple[SpinBox, FloatSpinBox]:
     )
     offset = FloatSpinBox(
         name="offset",
-        label="Offset",
         min=-1e9,
         max=1e9,
         step=1.0,
@@ -258,14 +279,6 @@ def _set_range(field: Any, low: float, high: float, step: float, *, keep: bool) 
         field.step = step
         field.value = _clip(before, low, high)
         field.min, field.max = low, high
-
-
-def _describe(threshold: float, *, exact: bool, slider: bool) -> str:
-    """Return the threshold that a method finds in a sentence."""
-    number = format_number(threshold)
-    if not slider:
-        return f"Threshold: {number}. The range of the image is too wide for the slider."
-    return f"Threshold: {number}." if exact else f"Threshold: about {number}, found in a sample."
 
 
 def _clip(value: Any, low: float, high: float) -> Any:

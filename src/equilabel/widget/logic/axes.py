@@ -110,6 +110,25 @@ def explain_guess(
     return " ".join(said)
 
 
+def name_axes(roles: Sequence[Role], axis_labels: Sequence[str] = ()) -> list[str]:
+    """Name axes: as the layer does, or by their role where it only counts them.
+
+    Examples
+    --------
+    >>> name_axes(("time", "space", "space", "space"), ("-4", "-3", "-2", "-1"))
+    ['t', 'z', 'y', 'x']
+    >>> name_axes(("space", "space"), ("row", "-1"))
+    ['row', 'x']
+    """
+    names = []
+    for axis, role in enumerate(roles):
+        later = roles[axis + 1 :].count("space")
+        usual = {"time": "t", "channel": "c", "space": "xyzuvw"[min(later, 5)]}[role]
+        given = axis_labels[axis] if axis_labels else ""
+        names.append(usual if re.fullmatch(r"-?\d*", given) else given)
+    return names
+
+
 def _role_of(label: str) -> Role | None:
     """Return the role that the name of an axis says, if it says one."""
     word = re.sub(r"[^a-z]", "", label.lower())

@@ -28,7 +28,8 @@ def as_features(table: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     Returns
     -------
     features : pandas.DataFrame
-        The columns of the table as floats; NaN in rows without an object.
+        The columns of the table as floats; NaN in rows without an object, and
+        no words in columns of words.
     dense : bool
         Whether row i is label i. If most labels do not occur, only those that occur get rows, and
         a column "index" with the labels.
@@ -50,7 +51,8 @@ def as_features(table: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     columns: dict[str, Any] = {} if dense else {"index": rows}
     for name in table.columns:
         if name != "label":
-            column = np.full(len(rows), np.nan)
+            words = table[name].dtype.kind == "O"
+            column = np.full(len(rows), "" if words else np.nan, dtype=object if words else None)
             column[places] = table[name]
             columns[str(name)] = column
     return pd.DataFrame(columns, index=pd.RangeIndex(len(rows))), dense
@@ -89,7 +91,7 @@ def as_table(features: pd.DataFrame, counting: Iterable[str] = ()) -> pd.DataFra
     values = features.drop(columns=[name for name in ("index", "label") if name in features])
     kept = labels != 0
     if len(values.columns):
-        kept &= values.notna().any(axis=1).to_numpy()
+        kept &= values.replace("", np.nan).notna().any(axis=1).to_numpy()
     table = pd.DataFrame({"label": labels[kept]})
     for name in values.columns:
         column = values[name][kept].reset_index(drop=True)

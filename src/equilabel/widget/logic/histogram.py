@@ -9,9 +9,9 @@ import numpy as np
 
 import equilabel
 
-from .planes import smooth_plane, take_plane
-from .sampling import smoothed_sample
-from .smoothing import without_questions
+from .lengths import without_questions
+from .planes import prepare_plane, take_plane
+from .sampling import prepared_sample
 from .sources import gray
 
 if TYPE_CHECKING:
@@ -133,36 +133,42 @@ def estimate_threshold(
     """
     size = int(np.prod(source.shape, dtype=np.int64))
     exact = not source.lazy and size <= EXACT
-    pixels = _take_pixels(source, choices, point, displayed, exact)
-    histogram = compute_histogram(pixels)
-    if not isinstance(choices.threshold, str) or choices.threshold == "local":
-        return histogram, ThresholdEstimate(None)
-    options: dict[str, Any] = {}
+    shown = _take_pixels(source, choices, point, displayed, exact)
     method: Any = choices.threshold
-    if exact:
-        arguments = choices.arguments(source)
-        names = ("sigma", "spacing", "unit", "stacked")
-        options = {name: arguments[name] for name in names if name in arguments}
-    elif choices.sigma:
-        pixels = _smooth_part(source, choices, pixels, displayed)
+    options = _scale(source, choices) if exact else {}
+    found: Any = None
     try:
-        with without_questions():
-            _, threshold = equilabel.binarize(pixels, method, return_threshold=True, **options)
+        pixels = shown
+        if choices.background and exact:
+            radius, dark = choices.background, choices.dark
+            shown = pixels = equilabel.subtract_background(shown, radius, dark=dark, **options)
+        elif not exact and (choices.sigma or choices.background):
+            pixels = _prepare_part(source, choices, shown, displayed)
+            shown = pixels if choices.background else shown
+        if isinstance(choices.threshold, str) and method != "local":
+            options |= {"sigma": choices.sigma} if exact else {}
+            with without_questions():
+                _, found = equilabel.binarize(pixels, method, return_threshold=True, **options)
     except ValueError as error:
-        return histogram, ThresholdEstimate(None, exact, str(error))
-    if not isinstance(threshold, float) or not np.isfinite(threshold):
-        return histogram, ThresholdEstimate(None, exact)
-    return histogram, ThresholdEstimate(threshold, exact)
+        return compute_histogram(shown), ThresholdEstimate(None, exact, str(error))
+    known = isinstance(found, float) and np.isfinite(found)
+    return compute_histogram(shown), ThresholdEstimate(found if known else None, exact)
 
 
-def _smooth_part(
+def _scale(source: Source, choices: Choices) -> dict[str, Any]:
+    """Return the arguments that say what lengths are in pixels."""
+    arguments = choices.arguments(source)
+    return {name: arguments[name] for name in ("spacing", "unit", "stacked") if name in arguments}
+
+
+def _prepare_part(
     source: Source, choices: Choices, pixels: HostArray, displayed: Sequence[int]
 ) -> HostArray:
-    """Return smoothed pixels of an image of which not all are looked at."""
+    """Return prepared pixels of an image of which not all are looked at."""
     if not source.lazy:
-        return smoothed_sample(source, choices)
+        return prepared_sample(source, choices)
     lengths = [source.shape[axis] for axis in sorted(displayed)]
-    return smooth_plane(pixels, source, choices, displayed, -(-lengths[0] // pixels.shape[0]))
+    return prepare_plane(pixels, source, choices, displayed, -(-lengths[0] // pixels.shape[0]))
 
 
 def _take_pixels(

@@ -1,14 +1,16 @@
-"""The visible plane of a layer: smooth it, apply the threshold, outline the foreground."""
+"""The visible plane of a layer: its objects, as a run would find them, and their outline."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import equilabel
+from equilabel.quantities import length_in_pixels, size_in_pixels
 
-from .smoothing import widths_of, without_questions
+from .lengths import widths_of, without_questions
 from .sources import gray
 
 if TYPE_CHECKING:
@@ -70,86 +72,109 @@ def take_plane(
     return (gray(plane, choices.color) if source.rgb else plane), step
 
 
-def smooth_plane(
+def prepare_plane(
     plane: HostArray,
     source: Source,
     choices: Choices,
     displayed: Sequence[int],
     step: int = 1,
 ) -> HostArray:
-    """Smooth a plane as the run does, but in two dimensions only.
+    """Subtract the background of a plane and smooth it as the run does, but in two dimensions only.
 
-    A displayed axis of time is not smoothed.
+    Nothing is smoothed along a displayed axis of time.
     """
-    if not choices.sigma:
-        return plane
-    space = source.arrangement(choices.roles).space
-    widths = dict(zip(space, widths_of(source, choices), strict=True))
-    shown = [widths.get(axis, 0.0) / step for axis in sorted(displayed)]
+    radii = _in_plane("background", source, choices, displayed, step)
+    if max(radii) >= 1:
+        plane = equilabel.subtract_background(plane, radii, dark=choices.dark)
+    widths = _in_plane("sigma", source, choices, displayed, step)
     with without_questions():
-        return equilabel.smooth(plane, shown)
+        return equilabel.smooth(plane, widths) if any(widths) else plane
 
 
-def find_mask(
-    plane: HostArray, choices: Choices, threshold: float | tuple[float, float] | None
-) -> NDArray[np.bool_]:
-    """Return the foreground of a smoothed plane.
+def _in_plane(
+    name: str, source: Source, choices: Choices, displayed: Sequence[int], step: int
+) -> list[float]:
+    """Return a length of the form along the axes of a plane in its pixels; 0 along time."""
+    space = source.arrangement(choices.roles).space
+    widths = dict(zip(space, widths_of(source, choices, name), strict=True))
+    return [widths.get(axis, 0.0) / step for axis in sorted(displayed)]
+
+
+def find_objects(
+    plane: HostArray,
+    source: Source,
+    choices: Choices,
+    threshold: float | tuple[float, float] | None,
+    displayed: Sequence[int],
+    step: int = 1,
+) -> HostArray:
+    """Find the objects of a prepared plane as the run does, but in two dimensions only.
 
     Parameters
     ----------
     plane : 2D array
-        Smoothed.
-    choices : Choices
-        The values of the form.
+        As `prepare_plane` returns it.
+    source, choices, displayed, step
+        As for `prepare_plane`. Of a volume, no objects are dropped by size; of very large planes,
+        none are split.
     threshold : float, (float, float) or None
         Found before; None for a local threshold.
 
     Returns
     -------
-    2D array of bool
-        As `equilabel.binarize` finds it.
+    2D array of int
+        Labels.
     """
-    if threshold is None:
-        if choices.threshold != "local":
-            return np.zeros(plane.shape, np.bool_)
-        return equilabel.binarize(
-            plane,
-            "local",
-            dark=choices.dark,
-            block_size=choices.block_size,
-            offset=choices.offset,
-        )
-    return equilabel.binarize(plane, threshold, dark=choices.dark)
-
-
-def split_plane(
-    mask: NDArray[np.bool_],
-    source: Source,
-    choices: Choices,
-    displayed: Sequence[int],
-    step: int = 1,
-) -> HostArray:
-    """Split the objects of a plane as the run does, but in two dimensions only.
-
-    Returns
-    -------
-    2D array
-        Labels; the mask itself if nothing is to be split, or the plane is very large.
-    """
-    if choices.split is False or mask.size > LARGEST_SPLIT:
-        return mask
-    if choices.fill_holes:
-        from scipy.ndimage import binary_fill_holes
-
-        mask = binary_fill_holes(mask)
+    if threshold is None and choices.threshold != "local":
+        return np.zeros(plane.shape, np.int32)
     space = source.arrangement(choices.roles).space
-    spacing = dict(zip(space, source.spacing(choices.roles)[0], strict=True))
-    finest = min(spacing.values())
-    steps = [spacing.get(axis, finest) for axis in sorted(displayed)]
+    spacing, unit = source.spacing(choices.roles)
+    local = threshold is None
+    size: Any = 0
+    if set(space) == set(displayed):
+        size = size_in_pixels("min_size", choices.min_size, 2, spacing=spacing, unit=unit)
+    options: dict[str, Any] = {
+        "threshold": "local" if local else threshold,
+        "block_size": max(3, choices.block_size // step | 1) if local else None,
+        "offset": choices.offset if local else 0.0,
+        "closing": _in_plane("closing", source, choices, displayed, step),
+        "opening": _in_plane("opening", source, choices, displayed, step),
+        "connectivity": choices.connectivity and min(choices.connectivity, 2),
+        "min_size": math.ceil(size / step**2),
+        **{name: getattr(choices, name) for name in ("dark", "fill_holes", "exclude_border")},
+    }
+    if choices.split is not False and plane.size <= LARGEST_SPLIT:
+        along = dict(zip(space, spacing, strict=True))
+        finest = min(spacing)
+        steps = [along.get(axis, finest) for axis in sorted(displayed)]
+        depth = max(_depth(choices, spacing, unit)) * finest / (min(steps) * step)
+        options |= {"split": depth, "spacing": steps}
+    return equilabel.segment(plane, properties=("label",), **options).labels
+
+
+def _depth(choices: Choices, spacing: Sequence[float], unit: str) -> tuple[float, ...]:
     depth = DEPTH if choices.split is True else choices.split
-    tolerance = depth * finest / (min(steps) * step)  # in pixels of the plane
-    flat = None if choices.connectivity is None else min(choices.connectivity, 2)
-    return equilabel.split_touching(mask, tolerance=tolerance, spacing=steps, connectivity=flat)
+    return length_in_pixels("split", depth, len(spacing), spacing=spacing, unit=unit)
+
+
+def describe_plane(
+    source: Source, choices: Choices, displayed: Sequence[int], step: int, size: int
+) -> str:
+    """Say how a plane of so many pixels differs from what a run finds; empty if it does not."""
+    space = source.arrangement(choices.roles).space
+    alone = set(space) != set(displayed)
+    remarks = []
+    if step > 1:
+        remarks.append(f"one pixel in {step} of a very large image")
+    if choices.split is not False and size > LARGEST_SPLIT:
+        remarks.append("objects before they are split")
+    if alone and choices.min_size:
+        remarks.append("objects of any size")
+    wide = (choices.background, choices.sigma, choices.closing, choices.opening, choices.split)
+    other = (choices.fill_holes, choices.threshold == "local", isinstance(choices.threshold, tuple))
+    if alone and any((*wide, *other, choices.exclude_border)):
+        remarks.append("this plane alone, without its neighbors")
+    return f"The preview shows {' and '.join(remarks)}." if remarks else ""
 
 
 def outline(labels: HostArray, width: int = 1) -> NDArray[np.uint8]:

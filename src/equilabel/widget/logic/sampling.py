@@ -9,7 +9,7 @@ import numpy as np
 
 import equilabel
 
-from .smoothing import widths_of, without_questions
+from .lengths import widths_of, without_questions
 from .sources import gray
 
 if TYPE_CHECKING:
@@ -23,22 +23,28 @@ SIDES = {1: 2**18, 2: 448, 3: 64}  # of a block, by the number of axes of space
 SIDE = 24  # for more axes
 
 
-def smoothed_sample(source: Source, choices: Choices) -> HostArray:
-    """Return gray values of blocks that are spread over an image, smoothed as a run smooths it.
+def prepared_sample(source: Source, choices: Choices) -> HostArray:
+    """Return gray values of blocks that are spread over an image, after the first steps of a run.
+
+    Its background is subtracted, and it is smoothed. Blocks are no wider than three times their
+    side, so that a very wide background is cut.
 
     Parameters
     ----------
     source : Source
         In memory, or its pixels are read block by block.
     choices : Choices
-        Say which channel and color to take, and the width of the Gaussian.
+        Say which channel and color to take, and what comes before the threshold.
 
     Returns
     -------
     (N,) array
     """
     arrangement = source.arrangement(choices.roles)
-    widths = dict(zip(arrangement.space, widths_of(source, choices), strict=True))
+    widths, radii = (
+        dict(zip(arrangement.space, widths_of(source, choices, name), strict=True))
+        for name in ("sigma", "background")
+    )
     side = SIDES.get(len(widths), SIDE)
     parts, inner = [], []
     for axis, length in enumerate(source.shape):
@@ -46,15 +52,19 @@ def smoothed_sample(source: Source, choices: Choices) -> HostArray:
             parts.append([slice(choices.channel, choices.channel + 1)])
             inner.append([slice(None)])
             continue
-        margin = round(3 * widths.get(axis, 0.0))
+        margin = round(3 * widths.get(axis, 0.0) + min(2 * radii.get(axis, 0.0), side))
         cuts = [_cut(length, side if axis in widths else 1, margin, at) for at in range(PLACES)]
         parts.append([outer for outer, _ in cuts])
         inner.append([kept for _, kept in cuts])
-    sigma = [widths.get(axis, 0.0) for axis in range(len(source.shape))]
+    sigma, radius = (
+        [along.get(axis, 0.0) for axis in range(len(source.shape))] for along in (widths, radii)
+    )
     values = []
     for block, kept in zip(product(*parts), product(*inner), strict=True):
         pixels = np.asarray(source.data[block])
         pixels = gray(pixels, choices.color) if source.rgb else pixels
+        if max(radius) >= 1:
+            pixels = equilabel.subtract_background(pixels, radius, dark=choices.dark)
         with without_questions():
             values.append(equilabel.smooth(pixels, sigma)[kept].ravel())
     return np.concatenate(values)

@@ -9,9 +9,9 @@ import equilabel
 
 from .features import as_features, whole
 from .histogram import compute_histogram
+from .lengths import without_questions
 from .outcome import Outcome
 from .scripts import batch_command, has_file, python_line, why_no_command
-from .smoothing import without_questions
 from .transforms import labels_transform
 
 if TYPE_CHECKING:

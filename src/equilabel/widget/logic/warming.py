@@ -10,7 +10,7 @@ import numpy as np
 import equilabel
 
 from .measurement import measure_source
-from .planes import find_mask, smooth_plane, take_plane
+from .planes import find_objects, prepare_plane, take_plane
 from .segmentation import segment_source
 
 if TYPE_CHECKING:
@@ -110,12 +110,13 @@ def picture(shape: tuple[int, ...], dtype: Any, *, dark: bool = False) -> HostAr
 
 
 def preview(source: Source, choices: Choices) -> None:
-    """Find the foreground of a plane, as the preview does."""
+    """Find the objects of a plane, as the preview does."""
     rank = len(source.shape)
     displayed = (rank - 2, rank - 1)
     plane, step = take_plane(source, choices, (0,) * rank, displayed)
     level = None if choices.threshold == "local" else 1.0
-    find_mask(smooth_plane(plane, source, choices, displayed, step), choices, level)
+    prepared = prepare_plane(plane, source, choices, displayed, step)
+    find_objects(prepared, source, choices, level, displayed, step)
 
 
 def _obstacle() -> str:

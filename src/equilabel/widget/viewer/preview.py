@@ -1,9 +1,9 @@
-"""The live preview: a layer with the outline of the foreground on the visible plane."""
+"""The live preview: a layer with the outline of the objects on the visible plane."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from napari.layers import Image
@@ -12,17 +12,18 @@ from napari.utils.transforms import Affine
 
 from equilabel.widget.logic.outcome import KEY
 from equilabel.widget.logic.planes import (
-    LARGEST_SPLIT,
-    find_mask,
+    describe_plane,
+    find_objects,
     outline,
-    smooth_plane,
-    split_plane,
+    prepare_plane,
     take_plane,
 )
 
 from .canvas import camera
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from napari import Viewer
 
     from equilabel.array_types import Array
@@ -35,8 +36,33 @@ COLORS = [(0, 0, 0, 0), (1, 0.85, 0.1, 0.16), (1, 0.85, 0.1, 1)]
 WIDEST = 3  # width of the outline in pixels
 
 
+class Drawing(NamedTuple):
+    """The outline of the objects of a plane, where it lies, and what a person should know of it.
+
+    Attributes
+    ----------
+    code : (M, N) array of uint8
+        As `outline` returns it.
+    point, displayed : tuple of int
+        Position along each axis of the layer, and the axes on the screen.
+    step : int
+        The plane holds every step-th pixel.
+    objects : int
+        How many there are on the plane.
+    remark : str
+        How the preview differs from what a run finds; empty if it does not.
+    """
+
+    code: Array
+    point: tuple[int, ...]
+    displayed: tuple[int, ...]
+    step: int
+    objects: int
+    remark: str
+
+
 class Preview:
-    """A layer with the outline of the foreground on the visible plane of an image.
+    """A layer with the outline of the objects on the visible plane of an image.
 
     Parameters
     ----------
@@ -47,7 +73,7 @@ class Preview:
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
         self._layer: Layer = None
-        self._planes: dict[tuple[object, ...], Array] = {}
+        self._planes: dict[tuple[object, ...], tuple[Array, int]] = {}
 
     @property
     def layer(self) -> Layer:
@@ -59,14 +85,14 @@ class Preview:
         displayed = self._displayed(layer)
         return self._point(layer), displayed[-2:]
 
-    def draw(
+    def plan(
         self,
         layer: Layer,
         source: Source,
         choices: Choices,
         threshold: float | tuple[float, float] | None,
-    ) -> str:
-        """Outline the foreground on the visible plane.
+    ) -> Callable[[], Drawing] | None:
+        """Return a function that finds the objects on the visible plane, in any thread.
 
         Parameters
         ----------
@@ -81,58 +107,42 @@ class Preview:
 
         Returns
         -------
-        str
-            How the preview differs from what a run finds; empty if it does not.
+        callable or None
+            None if the viewer does not show a plane.
         """
         displayed = self._displayed(layer)
         if len(displayed) != 2:
-            self.remove()
-            return "The preview needs the 2D view."
+            return None
         point = self._point(layer)
-        plane, step = self._plane(source, choices, point, displayed)
-        mask = find_mask(plane, choices, threshold)
-        found = split_plane(mask, source, choices, displayed, step)
-        code = outline(found, self._width(layer, displayed, step))
-        self._show(layer, code, point, displayed, step)
-        joined = choices.split is not False and mask.size > LARGEST_SPLIT
-        return self._remark(source, choices, displayed, step, joined=joined)
+        planes = self._planes  # a thread that is late must not fill those of later pixels
+        zoom = camera(self._viewer).zoom * min(abs(layer.scale[axis]) for axis in displayed)
+
+        def find() -> Drawing:
+            plane, step = _keep(planes, source, choices, point, displayed)
+            found = find_objects(plane, source, choices, threshold, displayed, step)
+            drawn = zoom * step  # points of the screen per pixel
+            width = min(WIDEST, max(1, math.ceil(1 / drawn if drawn > 0 else 1)))
+            remark = describe_plane(source, choices, displayed, step, plane.size)
+            return Drawing(
+                outline(found, width), point, displayed, step, int(found.max(initial=0)), remark
+            )
+
+        return find
 
     def clear_cache(self) -> None:
         """Drop the plane that is kept: pixels have changed."""
-        self._planes.clear()
+        self._planes = {}
 
     def remove(self) -> None:
         """Remove the preview layer."""
         if self.layer is not None:
             self._viewer.layers.remove(self._layer)
         self._layer = None
-        self._planes.clear()
+        self._planes = {}
 
-    def _plane(
-        self, source: Source, choices: Choices, point: tuple[int, ...], displayed: tuple[int, ...]
-    ) -> tuple[Array, int]:
-        """Return the smoothed plane, which is kept until something of it changes."""
-        hidden = tuple(at for axis, at in enumerate(point) if axis not in displayed)
-        key = (
-            *(source.name, id(source.data), hidden, displayed),
-            *(choices.color, choices.channel, choices.sigma, choices.roles),
-        )
-        if key not in self._planes:
-            self._planes.clear()
-            plane, step = take_plane(source, choices, point, displayed)
-            self._planes[key] = smooth_plane(plane, source, choices, displayed, step), step
-        kept: tuple[Array, int] = self._planes[key]
-        return kept
-
-    def _show(
-        self,
-        layer: Layer,
-        code: Any,
-        point: tuple[int, ...],
-        displayed: tuple[int, ...],
-        step: int,
-    ) -> None:
-        """Show an outline at the position of the plane."""
+    def show(self, layer: Layer, drawing: Drawing) -> None:
+        """Show an outline at the position of its plane."""
+        code, point, displayed, step = drawing[:4]
         shape = [1] * layer.ndim
         offset = np.zeros(layer.ndim)
         scale = np.array(layer.scale, dtype=float)
@@ -189,33 +199,23 @@ class Preview:
         world = np.asarray(self._viewer.dims.point)[offset:]
         return tuple(int(at) for at in np.round(layer.world_to_data(world)))
 
-    def _width(self, layer: Layer, displayed: tuple[int, ...], step: int) -> int:
-        """Return the width of an outline that can be seen at this zoom."""
-        pixel = min(abs(layer.scale[axis]) for axis in displayed) * step
-        drawn = camera(self._viewer).zoom * pixel  # points of the screen per pixel
-        return min(WIDEST, max(1, math.ceil(1 / drawn if drawn > 0 else 1)))
 
-    def _remark(
-        self,
-        source: Source,
-        choices: Choices,
-        displayed: tuple[int, ...],
-        step: int,
-        *,
-        joined: bool,
-    ) -> str:
-        space = [axis for axis, role in enumerate(choices.roles) if role == "space"]
-        remarks = []
-        if step > 1:
-            remarks.append(f"one pixel in {step} of a very large image")
-        if joined:
-            remarks.append("objects before they are split")
-        wide = (
-            choices.sigma
-            or choices.split
-            or choices.threshold == "local"
-            or isinstance(choices.threshold, tuple)
-        )
-        if set(space) != set(displayed) and wide:
-            remarks.append("this plane alone, without its neighbors")
-        return f"The preview shows {' and '.join(remarks)}." if remarks else ""
+def _keep(
+    planes: dict[tuple[object, ...], tuple[Array, int]],
+    source: Source,
+    choices: Choices,
+    point: tuple[int, ...],
+    displayed: tuple[int, ...],
+) -> tuple[Array, int]:
+    """Return the prepared plane and its step, which are kept until something of it changes."""
+    hidden = tuple(at for axis, at in enumerate(point) if axis not in displayed)
+    key = (
+        *(source.name, id(source.data), hidden, displayed),
+        *(choices.color, choices.channel, choices.roles),
+        *(choices.background, choices.sigma, choices.dark and bool(choices.background)),
+    )
+    if key not in planes:
+        plane, step = take_plane(source, choices, point, displayed)
+        planes.clear()
+        planes[key] = prepare_plane(plane, source, choices, displayed, step), step
+    return planes[key]

@@ -1,0 +1,179 @@
+"""Fields for lengths and sizes: a number, in pixels or in the unit of the layer."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from magicgui.widgets import ComboBox, FloatSpinBox
+from qtpy.QtCore import QObject, Signal
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+from equilabel.widget.logic.lengths import decimals_for, describe_pixels, pixel_of
+from equilabel.widget.viewer.notifications import guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PIXELS = "pixels"
+POWERS = {1: "", 2: "²", 3: "³"}
+MEASURED = 108  # width of what stands behind a number with a unit
+
+
+class LengthField:
+    """A length or a size, and what it comes to in pixels.
+
+    Parameters
+    ----------
+    kind : {"radius", "depth", "size"}
+        What a pixel counts, see `pixel_of`.
+    name, label, tooltip : str
+        As for a field of magicgui.
+    value, least, step : float
+        In pixels: what is shown first, the least number, and the step of the arrows.
+    decimals : int
+        In pixels.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        label: str,
+        tooltip: str,
+        *,
+        value: float = 0.0,
+        least: float = 0.0,
+        step: float = 0.5,
+        decimals: int = 2,
+    ) -> None:
+        self.kind, self.label, self.tooltip = kind, label, tooltip
+        self.number = FloatSpinBox(name=name, min=least, max=1e15, step=step, tooltip=tooltip)
+        self._least, self._step, self._decimals = least, step, decimals
+        self._unit = ""
+        self._spacing: tuple[float, ...] = (1.0,)
+        self._pixels = QLabel()
+        self._pixels.setFixedWidth(MEASURED)
+        self.native = QWidget()
+        row = QHBoxLayout(self.native)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.number.native, 1)
+        row.addWidget(self._pixels)
+        if not least:
+            self.number.native.setSpecialValueText("none")
+        self._show_unit()
+        self.number.value = value
+        self.number.changed.connect(self._show_pixels)
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return float(self.number.value)
+
+    @value.setter
+    def value(self, number: float) -> None:
+        self.number.value = number
+
+    @property
+    def choice(self) -> float | str:
+        """The argument of `equilabel.segment`: a number of pixels, or text with a unit."""
+        number = self.value
+        if not number or not self._unit:
+            return int(number) if self.kind == "size" else number
+        return f"{number:.15g}{self._suffix}"
+
+    @property
+    def pixels(self) -> str:
+        """What a length with a unit comes to in pixels."""
+        return str(self._pixels.text())
+
+    def show_unit(self, unit: str, spacing: Sequence[float]) -> None:
+        """Show the same length in another unit; in pixels if it is empty."""
+        if self.kind == "size" and len(spacing) not in POWERS:
+            unit = ""
+        before = pixel_of(self.kind, self._spacing) if self._unit else 1.0
+        pixels = self.number.value if unit == self._unit else self.number.value / before
+        kept = unit == self._unit
+        self._unit, self._spacing = unit, tuple(spacing)
+        with self.number.changed.blocked():
+            value = pixels if kept or not unit else pixels * pixel_of(self.kind, spacing)
+            self._show_unit()
+            self.number.value = self._rounded(value)
+        self._show_pixels()
+
+    def _rounded(self, value: float) -> float:
+        """Round to the decimals shown; sizes down, for no object may be a pixel too small."""
+        decimals = int(self.number.native.decimals())
+        if self.kind != "size":
+            return round(value, decimals)
+        return math.floor(round(value * 10.0**decimals, 6)) / 10.0**decimals
+
+    @property
+    def _suffix(self) -> str:
+        power = POWERS[len(self._spacing)] if self.kind == "size" else ""
+        return f"{self._unit}{power}"
+
+    def _show_unit(self) -> None:
+        """Show the unit, with as many decimals as a pixel needs in it."""
+        native, pixel = self.number.native, 1.0
+        if self._unit:
+            pixel = pixel_of(self.kind, self._spacing)
+        native.setDecimals(max(3, decimals_for(pixel)) if self._unit else self._decimals)
+        self.number.min = self._least * pixel
+        self.number.step = float(f"{self._step * pixel:.1g}")
+        native.setSuffix(f" {self._suffix}" if self._unit else " px")
+        self._pixels.setVisible(bool(self._unit))
+
+    def _show_pixels(self, *_: object) -> None:
+        text = describe_pixels(self.kind, self.value, self._spacing) if self._unit else ""
+        self._pixels.setText(text)
+
+
+class LengthFields(QObject):
+    """Fields for lengths and sizes, and the unit that they share.
+
+    Parameters
+    ----------
+    *fields : LengthField
+
+    Attributes
+    ----------
+    changed : Signal()
+        The unit was changed: all are the same, in another unit.
+    unit : magicgui.widgets.ComboBox
+    """
+
+    changed = Signal()
+
+    def __init__(self, *fields: LengthField) -> None:
+        super().__init__()
+        self._fields = fields
+        self._spacing: tuple[float, ...] = (1.0, 1.0)
+        self.unit = ComboBox(
+            name="unit",
+            label="Lengths in",
+            choices=[PIXELS],
+            tooltip="Pixels: the same number along each axis. The unit of the layer: the same "
+            "length in all directions, converted with its pixel size.",
+        )
+        self.unit.changed.connect(self._change)
+
+    def show_units(self, unit: str, spacing: Sequence[float]) -> None:
+        """Offer the unit of a layer beside pixels; pixels if it has none."""
+        before = self.unit.value
+        with self.unit.changed.blocked():
+            self.unit.choices = [PIXELS, unit] if unit else [PIXELS]
+            self.unit.value = before if before in self.unit.choices else PIXELS
+        self.unit.visible = bool(unit)
+        self._spacing = tuple(spacing)
+        self._show()
+
+    def _show(self) -> None:
+        unit = self.unit.value
+        for field in self._fields:
+            field.show_unit("" if unit == PIXELS else unit, self._spacing)
+
+    @guarded
+    def _change(self) -> None:
+        self._show()
+        self.changed.emit()

@@ -1,0 +1,146 @@
+"""The geometry of the form in a real window: edges, margins, texts that fit, fields that stay."""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QStyle,
+    QStyleOptionComboBox,
+)
+from superqt import QCollapsible
+
+from equilabel.samples import nuclei_3d
+from equilabel.widget.forms.layout import Grid
+from equilabel.widget.forms.threshold import CHOICES
+from gui import open_form, settle
+
+pytestmark = pytest.mark.gui
+
+
+def unfold(form):
+    for fold in form.fields.findChildren(QCollapsible):
+        fold.expand(animate=False)
+    QApplication.processEvents()
+
+
+def cells(form):
+    """List the visible labels and fields with their column, None for both, by place."""
+    for grid in form.fields.findChildren(Grid):
+        layout = grid.layout()
+        for number in range(layout.count()):
+            widget = layout.itemAt(number).widget()
+            if widget.isVisible():
+                _, column, _, span = layout.getItemPosition(number)
+                yield widget, None if span == 2 else column
+
+
+def box(widget, form):
+    corner = widget.mapTo(form, QPoint(0, 0))
+    return corner.x(), corner.y(), corner.x() + widget.width()
+
+
+def cut(widget):
+    """Return the texts of a widget that do not fit into it."""
+    measure = widget.fontMetrics().horizontalAdvance
+    if isinstance(widget, QComboBox):
+        option = QStyleOptionComboBox()
+        widget.initStyleOption(option)
+        part = QStyle.SubControl.SC_ComboBoxEditField
+        kind = QStyle.ComplexControl.CC_ComboBox
+        room = widget.style().subControlRect(kind, option, part, widget).width()
+        return [t for t in map(widget.itemText, range(widget.count())) if measure(t) > room]
+    if isinstance(widget, QAbstractSpinBox):
+        return [widget.text()] if measure(widget.text()) > widget.lineEdit().width() else []
+    if isinstance(widget, QLabel) and widget.wordWrap():
+        return []
+    return [widget.text()] if widget.sizeHint().width() > widget.width() else []
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_labels_and_fields_share_their_edges_and_nothing_is_cut_off(viewer, qtbot, theme):
+    viewer.theme = theme
+    options = {"axis_labels": ("t", "z", "y", "x"), "units": ("s", "um", "um", "um")}
+    viewer.add_image(np.stack([nuclei_3d((8, 64, 64))] * 2), scale=(1, 2, 0.25, 0.25), **options)
+    form = open_form(viewer, qtbot)
+    form.fields.unit.value = "µm"
+    for field in form.fields.lengths._fields:
+        field.value = 2.5
+    form.fields.split.value = True
+    unfold(form)
+    for method in ("otsu", "local", "hysteresis"):
+        form.fields.threshold.method.value = method
+        settle(form, qtbot)
+        places = [(column, box(widget, form)) for widget, column in cells(form)]
+        assert len(places) > 35
+        labels = {x for column, (x, _, _) in places if column != 1}
+        fields = {x for column, (x, _, _) in places if column == 1}
+        assert (len(labels), len(fields)) == (1, 1)
+        assert len({end for column, (_, _, end) in places if column != 0}) == 1
+        assert labels == {box(form.bar, form)[0]} == {box(form.fields.remark, form)[0]}
+        seen = [
+            w
+            for kind in (QComboBox, QAbstractSpinBox, QCheckBox, QLabel)
+            for w in form.fields.findChildren(kind)
+            if w.isVisible()
+        ]
+        assert [text for widget in seen for text in cut(widget)] == []
+        assert all(
+            w.toolTip()
+            for w, column in cells(form)
+            if column is not None or w is form.fields.threshold.histogram
+        )
+
+
+def test_no_field_moves_when_another_is_changed(viewer, qtbot):
+    viewer.open_sample("equilabel", "nuclei_2d")
+    form = open_form(viewer, qtbot)
+    fields = form.fields
+
+    def places():
+        QApplication.processEvents()
+        shared = (*fields.threshold.rows[:2], fields.threshold.dark, fields.sigma, fields.depth)
+        rows = (*shared, fields.min_size, fields.exclude_border, fields.statistics)
+        return [box(getattr(row, "native", row), form)[1] for row in rows]
+
+    before = places()
+    for _, method in CHOICES:
+        fields.threshold.method.value = method
+        assert places() == before
+    fields.unit.value = "µm"
+    fields.sigma.value = 40  # and a question below
+    fields.split.value = fields.show_preview.value = True
+    qtbot.waitUntil(lambda: not form.preview.drawing and fields.count.text() != "")
+    assert fields.remark.text() != ""
+    assert places() == before
+
+
+def test_without_an_image_there_are_no_fields(viewer, qtbot):
+    form = open_form(viewer, qtbot)
+    assert [widget for widget, column in cells(form) if column == 1] == [form.fields.image.native]
+    assert "File > Open Sample" in form.fields.remark.text()
+    viewer.open_sample("equilabel", "nuclei_2d")
+    settle(form, qtbot)
+    assert form.fields.sigma.native.isVisible()
+    assert form.fields.remark.text() == ""
+    viewer.layers.clear()
+    assert not form.fields.sigma.native.isVisible()
+
+
+def test_the_fields_are_reached_and_changed_with_the_keyboard(viewer, qtbot):
+    viewer.open_sample("equilabel", "nuclei_2d")
+    form = open_form(viewer, qtbot)
+    number = form.fields.sigma.number.native
+    number.setFocus()
+    number.selectAll()
+    qtbot.keyClicks(number, "1.5")
+    qtbot.keyClick(number, Qt.Key.Key_Return)
+    assert form.choices().sigma == 1.5
+    qtbot.keyClick(number, Qt.Key.Key_Up)
+    assert form.choices().sigma == 2.0
+    qtbot.keyClick(form.fields.split.native, Qt.Key.Key_Space)
+    assert form.choices().split is True
