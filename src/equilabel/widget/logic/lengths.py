@@ -69,8 +69,10 @@ def describe_pixels(kind: str, value: float, spacing: Sequence[float]) -> str:
     if kind != "radius":
         pixels = value / pixel_of(kind, spacing)
         return f"= {math.ceil(round(pixels, 9)) if kind == 'size' else format(pixels, '.3g')} px"
-    least, most = (f"{value / step:.3g}" for step in (max(spacing), min(spacing)))
-    return f"= {least} px" if least == most else f"= {least} - {most} px"
+    least, most = value / max(spacing), value / min(spacing)
+    if math.isclose(least, most, rel_tol=0.005):
+        return f"= {least:.3g} px"
+    return f"= {least:.{2 + (least > 99)}g} - {most:.{2 + (most > 99)}g} px"
 
 
 def decimals_for(step: float) -> int:
