@@ -17,7 +17,7 @@ from superqt import QCollapsible
 from equilabel.samples import nuclei_3d
 from equilabel.widget.forms.layout import Grid
 from equilabel.widget.forms.threshold import CHOICES
-from gui import open_form, settle
+from gui import LONG, open_form, settle
 
 pytestmark = pytest.mark.gui
 
@@ -114,7 +114,8 @@ def test_no_field_moves_when_another_is_changed(viewer, qtbot):
     fields.unit.value = "µm"
     fields.sigma.value = 40  # and a question below
     fields.split.value = fields.show_preview.value = True
-    qtbot.waitUntil(lambda: not form.preview.drawing and fields.count.text() != "")
+    settle(form, qtbot)
+    qtbot.waitUntil(lambda: not form.preview.drawing and fields.count.text() != "", timeout=LONG)
     assert fields.remark.text() != ""
     assert places() == before
 
