@@ -57,8 +57,9 @@ style: .venv/lint
 types: .venv/lint
 	$(BIN)/mypy
 
+# Each process begins with other files, and compiles other kernels than the next.
 unit: .venv/dev
-	COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto -m "not gui" --ignore $(CUDA_TESTS) $(COUNTED)
+	COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto --dist worksteal -m "not gui" --ignore $(CUDA_TESTS) $(COUNTED)
 
 # The plugin in a real viewer, on a screen that is not there; what it covers counts in `coverage`.
 # Speed is measured by itself: counting what is covered takes time.

@@ -33,6 +33,8 @@ def pytest_collection_modifyitems(config, items):
         # Thousands: to skip them one by one takes longer than to say how many they are.
         config.hook.pytest_deselected(items=[item for item in items if "gpu" in item.keywords])
         items[:] = [item for item in items if "gpu" not in item.keywords]
+    # It asks for many types: most of that has been compiled, and kept, when it comes last.
+    items.sort(key=lambda item: item.path.name == "test_attack.py")
     if COMPILED:
         return
     skip = pytest.mark.skip(reason="slow without a compiler: NUMBA_DISABLE_JIT is set")

@@ -1,6 +1,7 @@
 """Labels equal scikit-image's number by number, whatever the image; what is refused, and how."""
 
 import re
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -156,10 +157,9 @@ def test_an_image_of_one_value_is_all_region_or_all_background(shape, value, bac
     assert (labels == count).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SLIM)
-def test_axes_of_length_one_are_numbered_as_skimage_does(shape, dtype):
-    for connectivity in range(1, len(shape) + 1):
+def test_axes_of_length_one_are_numbered_as_skimage_does(shape):
+    for dtype, connectivity in product(DTYPES, range(1, len(shape) + 1)):
         for background in (None, -1):
             check(noise(shape, dtype, seed=2), background, connectivity)
 
@@ -493,9 +493,8 @@ def test_an_image_that_is_not_of_numbers_is_refused_with_a_remedy(dtype):
 
 @pytest.mark.parametrize("method", GRID_METHODS)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4"])
-@pytest.mark.parametrize(("shape", "connectivity"), KINDS)
-def test_floats_that_are_whole_are_labeled_like_integers(shape, connectivity, dtype, method):
-    for values in (2, 4):
+def test_floats_that_are_whole_are_labeled_like_integers(dtype, method):
+    for (shape, connectivity), values in product(KINDS, (2, 4)):
         image = noise(shape, "i2", values) - 1
         for background in (None, 1, -1, 7, 2.0):
             labels = label(image, background, connectivity=connectivity)
@@ -511,10 +510,10 @@ def check_floats(floats, labels, background, connectivity, method):
 
 
 @pytest.mark.parametrize("method", GRID_METHODS)
-@pytest.mark.parametrize("wrong", [0.5, -1e-30, np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_floats_that_are_not_whole_are_refused_wherever_they_are(dtype, wrong, method):
-    for shape in ((5, 7), (3, 130), (70, 90)):
+def test_floats_that_are_not_whole_are_refused_wherever_they_are(dtype, method):
+    shapes = ((5, 7), (3, 130), (70, 90))
+    for shape, wrong in product(shapes, (0.5, -1e-30, np.nan, np.inf, -np.inf)):
         for place in (0, -1):
             for values in (1, 3):
                 image = noise(shape, dtype, values)
