@@ -105,3 +105,21 @@ def test_what_is_no_record_of_a_run_is_refused(here, capsys, text, said):
     Path("x.json").write_text(text, encoding="utf-8")
     assert said in refused(capsys, "batch", "--from", "x.json", "--out", "out")
     assert "INPUT..." in refused(capsys, "batch", "--out", "out")
+
+
+def test_one_image_takes_the_options_of_a_run(first, capsys):
+    tiff("new.tif", picture(objects=3))
+    words = ["--from", "out/run.json", "--out", "one"]
+    assert main(["label", "new.tif", *words]) == 0
+    theirs, ours = record()["parameters"], json.loads(Path("one/new_record.json").read_text())
+    assert ours["parameters"] == theirs
+    assert (
+        main(["label", "new.tif", *words, "--overwrite", "--min-size", "0px", "--no-overlay"]) == 0
+    )
+    ours = json.loads(Path("one/new_record.json").read_text())["parameters"]
+    assert ours["threshold"] == theirs["threshold"]
+    assert (ours["min_size"], ours["overlay"]) != (theirs["min_size"], theirs["overlay"])
+    path = edited(versions={**record()["versions"], "numpy": "1.0"})
+    capsys.readouterr()
+    assert main(["label", "new.tif", "--from", path, "--out", "two"]) == 0
+    assert "edited.json: " in capsys.readouterr().err

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from batches import names, picture, record, refused, sizes, summary, tiff
-from equilabel import regionprops_table
+from equilabel import regionprops_table, track_overlaps
 from equilabel.cli import main
 from equilabel.storage.table import read_table
 
@@ -177,3 +177,71 @@ def test_what_cannot_be_measured_is_refused(here, capsys, words, said):
     tiff("masks/b.tif", LABELS)
     assert said in refused(capsys, "measure", *words, "--out", "out")
     assert not Path("out").exists()
+
+
+# ------------------------------------------------------------------- tracks, and runs repeated
+
+
+def moving():
+    """Frames in which one object moves and another splits; labels have gaps."""
+    frames = np.zeros((3, 24, 32), np.uint16)
+    for k in range(3):
+        frames[k, 2:8, 3 + k : 9 + k] = 5 + k
+        frames[k, 14:20, 10:22] = 3
+    frames[2, 14:20, 15:17], frames[2, 14:20, 17:22] = 0, 9
+    return frames
+
+
+def test_objects_of_labels_made_elsewhere_are_followed(here, capsys):
+    tiff("a_masks.tif", moving(), imagej=True, metadata={"axes": "TYX"})
+    assert measure("a_masks.tif", "--track") == 0
+    table = read_table("out/a_table.csv")
+    assert list(table)[:6] == ["label", "frame", "track", "parent", "event", "area"]
+    expected = track_overlaps(moving())
+    for name in ("frame", "label", "track", "parent"):
+        assert table[name].tolist() == expected[name].tolist()
+    assert table["track"].tolist() == [1, 2, 1, 2, 3, 2, 4]
+    assert "track" in read_table("out/objects.csv")
+    tiff("b_masks.tif", moving(), imagej=True, metadata={"axes": "ZYX"})
+    assert measure("b_masks.tif", "--track", "--overwrite") == 1
+    assert "got --no-stacked. Pass --stacked." in summary()["b_masks.tif"]["error"]
+    assert measure("b_masks.tif", "--track", "--stacked", "--overwrite") == 0
+    tiff("c_masks.tif", LABELS)
+    assert measure("c_masks.tif", "--track", "--overwrite") == 1
+    assert "got axes 'YX'. Leave it out." in summary()["c_masks.tif"]["error"]
+    capsys.readouterr()
+    said = refused(capsys, "measure", "b_masks.tif", "--out", "no", "--track", "--no-stacked")
+    assert "--track needs --stacked" in said
+
+
+def test_a_run_of_measure_is_repeated(here, capsys):
+    tiff("masks/a.tif", LABELS)
+    tiff("images/a.tif", picture())
+    words = ["--image", "images", "--properties", "label,area,intensity_mean"]
+    assert measure("masks", *words) == 0
+    assert main(["measure", "--from", "out/run.json", "--out", "again"]) == 0
+    assert names("again") == names()
+    for name in ("a_table.csv", "objects.csv", "a_overlay.png"):
+        assert Path("again", name).read_bytes() == Path("out", name).read_bytes()
+    assert record("again")["parameters"] == record()["parameters"]
+    words = ["--properties", "label,area", "--out", "alone"]
+    assert main(["measure", "masks/a.tif", "--from", "out/run.json", *words]) == 0
+    assert names("alone") == [
+        "a_table.csv",
+        "objects.csv",
+        "report.html",
+        "run.json",
+        "summary.csv",
+    ]
+    assert list(read_table("alone/a_table.csv")) == ["label", "area"]
+    capsys.readouterr()
+    said = refused(capsys, "measure", "--from", "out/run.json", "--image", "images", "--out", "x")
+    assert "--image needs LABELS beside --from" in said
+    said = refused(capsys, "batch", "--from", "out/run.json", "--out", "x")
+    assert "Use `equilabel measure --from`" in said
+    main(["batch", "images", "--out", "batch"])
+    capsys.readouterr()
+    said = refused(capsys, "measure", "--from", "batch/run.json", "--out", "x")
+    assert "Use `equilabel batch --from`" in said
+    assert main(["measure", "--out", "x"]) == 2
+    assert "Missing argument 'LABELS...'" in capsys.readouterr().err

@@ -82,10 +82,10 @@ def run(
     _check(jobs, time_limit, resume, overwrite)
     _check_format(options.format)
     out = expanded(out)
-    if options.command == "measure":
-        inputs, skipped = find_pairs(words, image, out, recursive=recursive)
-    elif earlier is not None and not words:
+    if earlier is not None and not words:
         inputs, skipped = list(earlier.inputs), []
+    elif options.command == "measure":
+        inputs, skipped = find_pairs(words, image, out, recursive=recursive)
     elif options.slices:
         inputs, skipped = find_stacks(words, out, recursive=recursive)
     else:

@@ -59,6 +59,12 @@ def _is_typed(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def _refuse_missing(name: str, context: typer.Context) -> None:
+    """Raise the error of a missing argument, which --from makes unnecessary."""
+    message = f"Missing argument '{name}'"
+    raise typer.BadParameter.__mro__[1](message, context)  # click's UsageError
+
+
 @app.command()
 def batch(
     context: typer.Context,
@@ -145,8 +151,7 @@ def batch(
     from .batch import run
 
     if from_ is None and not inputs:
-        message = "Missing argument 'INPUT...'"
-        raise typer.BadParameter.__mro__[1](message, context)  # click's UsageError
+        _refuse_missing("INPUT...", context)
     earlier = None
     if from_ is not None:
         from .repeat import repeated
@@ -201,6 +206,7 @@ def label(
     ```
     equilabel label cells.tif
     equilabel label cells.tif --threshold triangle --fill-holes --out results --overwrite
+    equilabel label cells.tif --from results/run.json --min-size 30
     equilabel label scan.ome.zarr --channel 0 --min-size 5um3 --out scan.ome.zarr/labels/nuclei
     equilabel label scan.zarr --out results --scheduler tcp://host:8786 --resume
     ```
@@ -214,12 +220,25 @@ def label(
     choices = Choices(
         parsing.chunks(chunks), scheduler, workers, resume, options["overwrite"], typed=typed
     )
-    return run(image, out, read_options(options), choices, chunked=chunked)
+    earlier = None
+    if options["from_"] is not None:
+        from .repeat import repeated
+
+        own = [name.rstrip("_") for name in typed]
+        earlier = repeated(options["from_"], {**options, "inputs": [image]}, own)
+    chosen = read_options(options) if earlier is None else earlier.options
+    return run(image, out, chosen, choices, chunked=chunked, notes=earlier.notes if earlier else ())
 
 
 @app.command()
 @takes_options_of(batch, only=FOR_MEASURING)
-def measure(labels: given.Labels, out: given.Out, image: given.Under = None, **options: Any) -> int:
+def measure(
+    context: typer.Context,
+    out: given.Out,
+    labels: given.Labels = None,
+    image: given.Under = None,
+    **options: Any,
+) -> int:
     """Measure objects whose labels were made elsewhere: by Cellpose, StarDist or by hand.
 
     LABELS are images in which each pixel has the number of its object, and the background has 0.
@@ -239,16 +258,29 @@ def measure(labels: given.Labels, out: given.Out, image: given.Under = None, **o
     equilabel measure cells_masks.tif --image cells.tif --out measured
     equilabel measure masks --image images --out measured --jobs 4
     equilabel measure labels.tif --out measured --properties label,area,solidity
+    equilabel measure movie_masks.tif --stacked --track --out measured
+    equilabel measure --from measured/run.json --out again
     ```
 
     Exit codes are those of `equilabel batch`.
     """
     from .batch import run
 
+    if options["from_"] is None and not labels:
+        _refuse_missing("LABELS...", context)
     overlay = options["overlay"] and image is not None
-    others = ("recursive", "jobs", "time_limit", "resume", "overwrite", "dry_run")
-    chosen = read_options({**options, "overlay": overlay, "command": "measure"})
-    return run(labels, out, chosen, image=image, **{name: options[name] for name in others})
+    others = {
+        name: options[name]
+        for name in ("recursive", "jobs", "time_limit", "resume", "overwrite", "dry_run")
+    }
+    chosen, earlier = {**options, "overlay": overlay, "command": "measure"}, None
+    if options["from_"] is None:
+        return run(labels or [], out, read_options(chosen), image=image, **others)
+    from .repeat import measured_again
+
+    typed = [name.rstrip("_") for name in options if _is_typed(context, name)]
+    earlier = measured_again(options["from_"], {**chosen, "inputs": labels}, image, typed)
+    return run(labels or [], out, earlier.options, image=image, earlier=earlier, **others)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel import PROPERTIES, default_properties, label, regionprops_table
+from equilabel import PROPERTIES, default_properties, label, regionprops_table, track_overlaps
 
 from .columns import PIXEL, column_units, summarize, summarize_frames
 from .notes import notes_of_file
@@ -59,7 +59,11 @@ def measure_one(
     stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
     steps = steps_of(axes[stacked:], spacing)
     names = options.segment.get("properties")
-    table = measure_table(numbers, values, names, steps, stacked=stacked)
+    track = bool(options.segment.get("track"))
+    if track and len(axes) < 3:
+        message = f"--track needs labels of several frames; got axes {axes!r}. Leave it out."
+        raise ValueError(message)
+    table = measure_table(numbers, values, names, steps, stacked=stacked, track=track)
     measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
     units = column_units(table, len(axes) - stacked, unit if measured else PIXEL)
     paths = {
@@ -142,6 +146,7 @@ def measure_table(
     steps: tuple[float, ...] | None,
     *,
     stacked: bool,
+    track: bool = False,
 ) -> pd.DataFrame:
     """Measure labels; of a stack each image by itself, as labels may go on from one to the next.
 
@@ -157,6 +162,8 @@ def measure_table(
         Pixel size along each spatial axis.
     stacked : bool
         Whether the first axis counts images.
+    track : bool
+        Whether to add the columns of `track_overlaps`.
 
     Examples
     --------
@@ -181,6 +188,12 @@ def measure_table(
         raise ValueError(message)
     if "frame" in names and not stacked:  # as `segment` says it
         regionprops_table(numbers[:0], properties=("frame",))
+    if track and not stacked:
+        message = (
+            "--track needs --stacked, where the first axis counts frames; got --no-stacked. "
+            "Pass --stacked."
+        )
+        raise ValueError(message)
     wanted = [name for name in names if name != "frame"]
     parts = []
     for k in range(len(numbers)) if stacked else [...]:
@@ -196,7 +209,17 @@ def measure_table(
             place = sum(name.split("-")[0] in before for name in own)
             part.insert(place, "frame", np.full(count, k, np.int64))
         parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+    table = pd.concat(parts, ignore_index=True)
+    return _with_tracks(table, names, numbers) if track else table
+
+
+def _with_tracks(table: pd.DataFrame, names: Sequence[str], numbers: HostArray) -> pd.DataFrame:
+    """Return a table with the columns of tracks after label and frame, as `segment` has it."""
+    tracks = track_overlaps(numbers)  # frame by frame, in the order of labels, like the table
+    place = sum(name in ("label", "frame") for name in names[:2])
+    for name in ("event", "parent", "track"):
+        table.insert(place, name, tracks[name].to_numpy())
+    return table
 
 
 def _notes_on_masks(numbers: HostArray) -> tuple[str, ...]:

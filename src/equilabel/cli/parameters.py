@@ -29,8 +29,8 @@ From = Annotated[
     Option(
         "--from",
         metavar="RUN.JSON",
-        help="Repeat an earlier run: take the options from its run.json, and without INPUT its "
-        "images, too. Options that are typed override it.",
+        help="Take the options from the run.json of an earlier run, or from the record of one "
+        "image, and without INPUT its images, too. Options that are typed override it.",
         show_default=False,
     ),
 ]
@@ -41,7 +41,7 @@ Image = Annotated[
     str, Argument(metavar="IMAGE", help="The image: TIFF, PNG, JPEG or BMP.", show_default=False)
 ]
 Labels = Annotated[
-    list[str],
+    list[str] | None,
     Argument(
         metavar="LABELS...",
         help="Images of labels (TIFF, PNG, BMP), folders that contain them, or patterns.",

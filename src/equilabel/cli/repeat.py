@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,7 +37,8 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     path : Path
         A run.json, or the record of one image that `equilabel label` writes.
     given : mapping of str to object
-        Values of the parameters of the command.
+        Values of the parameters of the command; "command" is "measure" for that one, and "inputs"
+        are those that were typed.
     typed : collection of str
         Those that were typed: they override the record.
 
@@ -54,10 +56,11 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     now, then = read_options(given), content["parameters"]
     values = {**now.parameters(), **{name: _tupled(then[name]) for name in then}}
     values |= {name: value for name, value in now.parameters().items() if name in typed}
-    _check(path, content, values, typed)
+    _check(path, content, values, typed, now.command)
     options = Options(
         {name: values[name] for name in SEGMENT if name in values},
         **{name: values[name] for name in FILES},
+        command=now.command,
         memory_limit=now.memory_limit,
         too_large=now.too_large,
     )
@@ -67,6 +70,31 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     notes = [f"{printable(path)}: {'; '.join(differing)}"] if differing else []
     inputs = [] if given.get("inputs") else _inputs(path, content)
     return Earlier(options, inputs, notes)
+
+
+def measured_again(
+    path: Path, given: Mapping[str, Any], image: str | None, typed: Collection[str]
+) -> Earlier:
+    """Return the options and labels of an earlier run of `equilabel measure`, see `repeated`.
+
+    Parameters
+    ----------
+    path, given, typed
+        As for `repeated`.
+    image : str, optional
+        The image, or the folder of images, of labels that were typed.
+    """
+    if image is not None and not given.get("inputs"):
+        message = (
+            f"--image needs LABELS beside --from; got {quoted(image)} alone. Pass LABELS, or leave "
+            "--image out to measure in the images of that run."
+        )
+        raise RefusedError(message)
+    earlier = repeated(path, given, typed)
+    if given.get("inputs"):
+        shown = earlier.options.overlay and image is not None
+        return earlier._replace(options=replace(earlier.options, overlay=shown))
+    return earlier
 
 
 def _read(path: Path) -> Any:
@@ -89,12 +117,16 @@ def _read(path: Path) -> Any:
     return content
 
 
-def _check(path: Path, content: Any, values: Mapping[str, Any], typed: Collection[str]) -> None:
+def _check(
+    path: Path, content: Any, values: Mapping[str, Any], typed: Collection[str], command: str
+) -> None:
     """Raise RefusedError if the options of a record mean something else in this version."""
-    if values.get("command", "batch") != "batch":
+    theirs = values.get("command", "batch")
+    if theirs != command:
+        wanted = "`equilabel measure`" if command == "measure" else "`equilabel batch` or `label`"
         message = (
-            f"--from must be of a run of `equilabel batch`; got {quoted(path)}, of `equilabel "
-            f"{values['command']}`. Type the options of that run."
+            f"--from must be of a run of {wanted}; got {quoted(path)}, of `equilabel {theirs}`. "
+            f"Use `equilabel {theirs} --from`, or type the options of that run."
         )
         raise RefusedError(message)
     known = {*SEGMENT, *FILES, "command"}
@@ -136,7 +168,10 @@ def _inputs(path: Path, content: Any) -> list[Input]:
         wanted = FOLDER if content["parameters"].get("slices") else FILE
         kind = wanted if kind == FOLDER and is_zarr(image) else kind
         complaint = f"INPUT must be {wanted}; got {quoted(image)}, {kind}. Pass its new path."
-        found.append(Input(image, str(entry["name"]), "" if kind == wanted else complaint))
+        item = Input(image, str(entry["name"]), "" if kind == wanted else complaint)
+        if entry.get("image"):  # that labels were measured in
+            item = replace(item, image=folder / expanded(str(entry["image"])))
+        found.append(item)
     if not found:
         message = f"--from must name images; got none in {quoted(path)}. Pass them as INPUT."
         raise RefusedError(message)

@@ -9,7 +9,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 FOR_MEASURING = (
-    *("properties", "format_", "unit_row", "spacing", "unit", "stacked", "series"),
+    *(
+        "from_",
+        "properties",
+        "format_",
+        "unit_row",
+        "spacing",
+        "unit",
+        "stacked",
+        "track",
+        "series",
+    ),
     *(
         "recursive",
         "jobs",
@@ -23,7 +33,6 @@ FOR_MEASURING = (
 )
 OF_A_RUN = (
     "context",
-    "from_",
     "recursive",
     "jobs",
     "time_limit",

@@ -27,6 +27,8 @@ from .streams import complain, fleeting, say
 from .trial import check
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .chunk_choices import Choices
     from .options import Options
 
@@ -34,7 +36,15 @@ OWN_RECORD = "_record.json"
 WORDS = {"labels": "labels", "table": "table", "overlay": "overlay", "record": "record"}
 
 
-def run(word: str, out: Path, options: Options, choices: Choices, *, chunked: bool = False) -> int:
+def run(
+    word: str,
+    out: Path,
+    options: Options,
+    choices: Choices,
+    *,
+    chunked: bool = False,
+    notes: Sequence[str] = (),
+) -> int:
     """Label one image, and write its results and their record to a folder.
 
     Parameters
@@ -49,6 +59,8 @@ def run(word: str, out: Path, options: Options, choices: Choices, *, chunked: bo
         Whether to replace earlier results, and how to label an image in chunks.
     chunked : bool
         Whether to label a TIFF in chunks; a Zarr, and what is larger than memory, are anyway.
+    notes : sequence of str
+        On the options, to be told first.
 
     Returns
     -------
@@ -60,6 +72,8 @@ def run(word: str, out: Path, options: Options, choices: Choices, *, chunked: bo
     RefusedError
         Before anything is written.
     """
+    for note in notes:
+        complain(note)
     path = expanded(word)
     why = why_chunked(path, options, chunked=chunked) if word.strip() else ""
     if why:

@@ -65,7 +65,8 @@ def _try(noise: HostArray, options: Options, arguments: dict[str, Any], **given:
 
         numbers, names = (noise > 110).astype(int), options.segment.get("properties")
         values = noise if options.overlay else None  # overlays need an image, too
-        measure_table(numbers, values, names, given["spacing"], stacked=given["stacked"])
+        own = {"stacked": given["stacked"], "track": bool(options.segment.get("track"))}
+        measure_table(numbers, values, names, given["spacing"], **own)
         return
     from equilabel import segment
 
