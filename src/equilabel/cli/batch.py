@@ -82,8 +82,9 @@ def run(
     _check(jobs, time_limit, resume, overwrite)
     _check_format(options.format)
     out = expanded(out)
+    skipped: list[str] = []
     if earlier is not None and not words:
-        inputs, skipped = list(earlier.inputs), []
+        inputs = list(earlier.inputs)
     elif options.command == "measure":
         inputs, skipped = find_pairs(words, image, out, recursive=recursive)
     elif options.slices:
