@@ -60,9 +60,9 @@ def _is_typed(context: typer.Context, name: str) -> bool:
 
 
 def _refuse_missing(name: str, context: typer.Context) -> None:
-    """Raise the error of a missing argument, which --from makes unnecessary."""
-    message = f"Missing argument '{name}'"
-    raise typer.BadParameter.__mro__[1](message, context)  # click's UsageError
+    """Raise click's error of a missing argument, which --from makes unnecessary."""
+    message = f"Missing argument {name!r}"
+    raise typer.BadParameter.__mro__[1](message, context)
 
 
 @app.command()
@@ -269,11 +269,9 @@ def measure(
     if options["from_"] is None and not labels:
         _refuse_missing("LABELS...", context)
     overlay = options["overlay"] and image is not None
-    others = {
-        name: options[name]
-        for name in ("recursive", "jobs", "time_limit", "resume", "overwrite", "dry_run")
-    }
-    chosen, earlier = {**options, "overlay": overlay, "command": "measure"}, None
+    names = ("recursive", "jobs", "time_limit", "resume", "overwrite", "dry_run")
+    others = {name: options[name] for name in names}
+    chosen = {**options, "overlay": overlay, "command": "measure"}
     if options["from_"] is None:
         return run(labels or [], out, read_options(chosen), image=image, **others)
     from .repeat import measured_again

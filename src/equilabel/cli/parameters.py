@@ -86,11 +86,12 @@ Background = Annotated[
     ),
 ]
 BackgroundMethod = Annotated[
-    Literal["top_hat", "rolling_ball"],
+    str,
     option(
         OBJECTS,
-        None,
-        "How --background is found. The rolling ball has it as its radius, and takes much longer.",
+        "NAME",
+        "How --background is found: top_hat or rolling_ball, which has it as its radius and takes "
+        "much longer.",
     ),
 ]
 Sigma = Annotated[
