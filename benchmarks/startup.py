@@ -1,7 +1,8 @@
 """Time the way to the first label: importing, compiling, loading what was compiled.
 
-Every figure comes from a fresh process, the best of a few. The cold one has an empty cache of
-numba's. Run as ``python benchmarks/startup.py``; results go to ``benchmarks/results/startup.json``.
+Every figure comes from a fresh process, the best of a few. The cold ones have an empty cache of
+numba's. The time of the processor is counted: others may share the machine. Run as ``python
+benchmarks/startup.py``; results go to ``benchmarks/results/startup.json``.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ import tempfile
 
 from harness import store
 
-IMPORT = "import time; t = time.perf_counter(); import equilabel; print(time.perf_counter() - t)"
+IMPORT = "import time; t = time.process_time(); import equilabel; print(time.process_time() - t)"
 FIRST = """
 import time, numpy as np, equilabel
-image = np.random.default_rng(0).random((512, 512)) > 0.5
-t = time.perf_counter()
-equilabel.label(image)
-print(time.perf_counter() - t)
+image = {image}
+t = time.process_time()
+equilabel.{call}
+print(time.process_time() - t)
 """
-COMMAND = "import subprocess, sys, time; t = time.perf_counter(); \
+NOISE = "np.random.default_rng(0).random((512, 512))"
+LABEL = FIRST.format(image=f"{NOISE} > 0.5", call="label(image)")
+SEGMENT = FIRST.format(image=f"({NOISE} * 4000).astype(np.uint16)", call="segment(image, sigma=2)")
+COMMAND = "import subprocess, sys, os; \
 subprocess.run([sys.executable, '-m', 'equilabel', '--help'], capture_output=True, check=True); \
-print(time.perf_counter() - t)"
+used = os.times(); print(used.children_user + used.children_system)"
 
 
 def seconds(code: str, cache: str, repeats: int) -> float:
@@ -39,14 +43,13 @@ def seconds(code: str, cache: str, repeats: int) -> float:
 
 def main() -> None:
     """Measure, print and store."""
-    with tempfile.TemporaryDirectory() as cache:
-        cold = seconds(FIRST, cache, 1)
-        rows = [
-            {"what": "import equilabel", "seconds": seconds(IMPORT, cache, 5)},
-            {"what": "first label, cold cache", "seconds": cold},
-            {"what": "first label, warm cache", "seconds": seconds(FIRST, cache, 5)},
-            {"what": "equilabel --help", "seconds": seconds(COMMAND, cache, 3)},
-        ]
+    rows = [{"what": "import equilabel", "seconds": seconds(IMPORT, "", 5)}]
+    for what, code in {"label": LABEL, "segment": SEGMENT}.items():
+        with tempfile.TemporaryDirectory() as cache:
+            for state, repeats in {"cold": 1, "warm": 5}.items():
+                found = seconds(code, cache, repeats)
+                rows.append({"what": f"first {what}, {state} cache", "seconds": found})
+    rows.append({"what": "equilabel --help", "seconds": seconds(COMMAND, "", 3)})
     for row in rows:
         print(f"{row['what']:<26}{row['seconds']:6.2f} s")
     print(store("startup", rows))

@@ -19,7 +19,7 @@ RESULTS = ["a_labels.tif", "a_overlay.png", "a_record.json", "a_table.csv"]
 def test_it_takes_all_options_of_batch_but_those_of_a_run():
     batch, label = (inspect.signature(f).parameters for f in (commands.batch, commands.label))
     assert set(batch) - set(label) == {
-        *("inputs", "from_", "recursive", "jobs", "time_limit", "dry_run")
+        *("inputs", "recursive", "jobs", "time_limit", "too_large", "dry_run")
     }
     own = {"image", "chunked", "chunks", "scheduler", "workers"}
     assert set(label) - set(batch) == own
