@@ -62,9 +62,15 @@ def draw_ratios(rows: list[dict[str, Any]]) -> None:
     """Draw the time of the fastest other library over ours, for all images and sizes."""
     flat = [row for row in rows if len(row["shape"]) == 2]
     deep = [row for row in rows if len(row["shape"]) == 3]
-    figure, panels = plt.subplots(1, 2, figsize=(9.5, 8), width_ratios=(7, 5), layout="constrained")
+    figure, panels = plt.subplot_mosaic(
+        [["flat", "deep"], ["flat", "."]],
+        figsize=(9.5, 8),
+        width_ratios=(7, 5),
+        height_ratios=(1, 4),
+        layout="constrained",
+    )
     norm = TwoSlopeNorm(1, 0.4, 5)
-    for panel, part in zip(panels, (flat, deep), strict=True):
+    for panel, part in ((panels["flat"], flat), (panels["deep"], deep)):
         names = list(dict.fromkeys((row["image"], row["neighbors"]) for row in part))
         sides = sorted({side_of(row) for row in part})
         table = [[float("nan")] * len(sides) for _ in names]

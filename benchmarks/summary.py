@@ -39,6 +39,7 @@ MEASURED = {  # by image, first column and number of columns
     ("many", "label", 6): "label, area, bbox, centroid, perimeter, mean intensity",
 }
 MEASURED_CUDA = {3: FEW, 8: MANY}
+SMALL_PIXELS = 256 * 256  # of an image, below which calls count
 LARGE = 5e6  # edges of the graphs of the table
 SMALL = ("label (32, 32) connectivity 2", "label (256, 256) connectivity 2")
 
@@ -228,6 +229,30 @@ def copying() -> str:
     )
 
 
+def all_sizes() -> str:
+    """Say how often other libraries are faster with one thread, by the size of images."""
+    results = load("sizes_cpu")
+    slower: dict[bool, list[str]] = {True: [], False: []}
+    counts = {True: 0, False: 0}
+    for row in results["rows"]:
+        small = prod(row["shape"]) < SMALL_PIXELS
+        counts[small] += 1
+        others = {k: s for k, s in row["seconds"].items() if k not in ("equilabel 1", "astype")}
+        best = min(others, key=lambda name: others[name])
+        ratio = others[best] / row["seconds"]["equilabel 1"]
+        if ratio < 1:
+            peer = {"opencv 1": "OpenCV", "cc3d": "cc3d", "scipy": "SciPy"}.get(best, best)
+            place = f"{row['image']}, {row['shape'][0]} a side, {row['neighbors']} neighbors"
+            slower[small].append(f"{peer} on {place} ({ratio:.2f} x)")
+    large = f": {'; '.join(slower[False])}" if slower[False] else ""
+    return (
+        f"{machine(results)[:-2]}, commit {results['machine']['commit']}). Another library is "
+        f"faster on {len(slower[False])} of {counts[False]} images of 256 x 256 pixels and more"
+        f"{large}; and on {len(slower[True])} of {counts[True]} smaller ones, where the call from "
+        "Python counts."
+    )
+
+
 def first_call() -> str:
     """Say how long a program waits for its first labels."""
     seconds = {row["what"]: row["seconds"] for row in load("startup")["rows"]}
@@ -282,6 +307,7 @@ TABLES = {
         graphs: "graphs",
         speed_cpu: "label_cpu",
         copying: "label_cpu",
+        all_sizes: "sizes_cpu",
         first_call: "startup",
         speed_cuda: "label_cuda",
         moving: "label_cuda",
