@@ -13,12 +13,13 @@ from equilabel.widget.logic.sources import COLORS, Source
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.logic.summary import count_objects
 from equilabel.widget.logic.warming import warm_up_measuring
-from equilabel.widget.viewer.events import connect_layers, is_removal, while_alive
+from equilabel.widget.viewer.events import is_removal, while_alive
 from equilabel.widget.viewer.layers import images, labels, show_measurements
 from equilabel.widget.viewer.notifications import guarded, warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult
 
 from .axes import AxesField
+from .fields import offer
 from .layout import column, fold
 from .results import ResultsPanel
 from .run_bar import RunBar
@@ -55,11 +56,10 @@ class MeasureForm(QWidget):
         self.image.changed.connect(self._update_fields)
         self.bar.wanted.connect(self._run)
         self.bar.done.connect(self._show_outcome)
-        connect_layers(napari_viewer, self.refresh_layers)
         self._warm_up = LatestResult(self)
         self._warm_up.returned.connect(warn_once)
         self._warm: Any = None  # the kind of layer that it is for
-        self.refresh_layers()
+        self.reset_choices()
 
     def _make_fields(self) -> None:
         self.labels = ComboBox(
@@ -98,19 +98,13 @@ class MeasureForm(QWidget):
         return fields
 
     @while_alive
-    def refresh_layers(self) -> None:
-        """Show the labels and image layers of the viewer."""
+    def reset_choices(self) -> None:
+        """Offer the labels and image layers of the viewer; napari calls it when they change."""
         for field, layers in (
             (self.labels, labels(self._viewer)),
             (self.image, images(self._viewer)),
         ):
-            before = field.value
-            with field.changed.blocked():
-                field.choices = [(layer.name, layer) for layer in layers]
-                if before in layers:
-                    field.value = before
-                elif layers:
-                    field.value = layers[-1]
+            offer(field, [(each.name, each) for each in layers], layers[-1] if layers else None)
         if self.labels.value is not self._layer:
             self._set_labels()
         else:

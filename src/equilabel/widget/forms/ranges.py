@@ -16,7 +16,7 @@ from equilabel.widget.logic.colors import limits
 from .fields import offer
 from .layout import column
 
-HEIGHT = 38  # of a slider with its numbers
+HEIGHT = 48  # of a slider with its numbers
 POSITION = QLabeledDoubleRangeSlider.LabelPosition
 
 
@@ -53,8 +53,8 @@ class RangeField(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         box = column(self.column)
         box.labels = bool(label)
-        layout.addWidget(box.native, 1)
-        layout.addWidget(self.slider, 1)
+        for part in (box.native, self.slider):
+            layout.addWidget(part, 0 if label else 1)
         self.fit()
         self.column.changed.connect(self._choose)
         self.slider.valueChanged.connect(lambda _: self.changed.emit())
