@@ -112,6 +112,9 @@ def test_a_closed_form_takes_table_and_outlines_with_it(viewer, qtbot, form):
 def test_a_small_window_does_not_grow_and_the_form_keeps_its_height(viewer, qtbot, form):
     pytest.importorskip("matplotlib")
     window = viewer.window._qt_window
+    window.resize(1280, 720)
+    qtbot.waitUntil(lambda: window.width() == 1280)
+    QApplication.processEvents()
     before = window.size(), form.height()
     form.results.table_button.click()
     form.results.plot.button.click()
@@ -120,6 +123,7 @@ def test_a_small_window_does_not_grow_and_the_form_keeps_its_height(viewer, qtbo
     assert (window.size(), form.height()) == before
     widths = form.results.below.sizes()
     assert abs(widths[0] - widths[1]) <= 2
+    window.resize(900, 600)
 
 
 def test_the_table_is_written_as_csv(form, tmp_path, monkeypatch, notes):
