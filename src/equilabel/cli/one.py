@@ -9,6 +9,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from equilabel.storage.files import passing_names
+
 from .channels import find_channel
 from .earlier import find_earlier
 from .errors import MEMORY, explain, is_memory, name_options, one_line
@@ -73,7 +75,7 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     print_, attempts = provenance.fingerprint, job.attempts
     measured = "" if job.image is None else printable(job.image)
     record = Record(*names, "failed", image=measured, fingerprint=print_, attempts=attempts)
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, passing_names():
         warnings.simplefilter("always")
         try:
             files = [path for path in (job.path, job.image) if path is not None]
@@ -99,8 +101,9 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     notes = tuple(dict.fromkeys((*record.notes, *said)))
     record = replace(record, notes=notes, seconds=perf_counter() - started)
     if record.status == "done":
-        try:
-            write_record(job.place / RECORD, record, provenance)
+        try:  # its folder is flushed when all results get their names, see `settle`
+            with passing_names():
+                write_record(job.place / RECORD, record, provenance)
         except Exception as error:
             record = _failed(job, record, error)
     return record

@@ -8,12 +8,22 @@ import hashlib
 import os
 import secrets
 import stat
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+class _Names(threading.local):
+    """Whether the names of new files pass away, in each thread."""
+
+    passing = False
+
+
+_names = _Names()
 
 
 @contextmanager
@@ -69,7 +79,23 @@ def replacing(path: Path | str) -> Iterator[Path]:
     except BaseException:
         _remove(unfinished)
         raise
-    flush_folder(path.parent)
+    if not _names.passing:
+        flush_folder(path.parent)
+
+
+@contextmanager
+def passing_names() -> Iterator[None]:
+    """Leave it to the caller to flush the folders of the files that this thread replaces.
+
+    For a folder that is lost with its process, and whose files get their names elsewhere. What is
+    in the files still reaches the disk.
+    """
+    before = _names.passing
+    _names.passing = True
+    try:
+        yield
+    finally:
+        _names.passing = before
 
 
 def folder_for(out: Path) -> Path:

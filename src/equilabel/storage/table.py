@@ -78,7 +78,11 @@ def write_table(
         if suffix == ".parquet":
             frame.to_parquet(unfinished, engine="pyarrow", index=False)
             return
-        safe = pd.DataFrame({escaped(name): _escaped(frame[name]) for name in frame}, frame.index)
+        if all(dtype.kind in "biufc" for dtype in frame.dtypes):
+            safe = frame.rename(columns=escaped)
+        else:
+            columns = {escaped(name): _escaped(frame[name]) for name in frame}
+            safe = pd.DataFrame(columns, frame.index)
         # A bare carriage return ends a row, and the next cell could begin a formula: quote it.
         bare = any("\r" in cell for cell in _texts(safe))
         quoting: Literal[0, 2] = 2 if bare else 0  # all text, or what the csv module would
@@ -181,9 +185,9 @@ def _frame(table: Mapping[str, Any] | pd.DataFrame) -> pd.DataFrame:
 
 
 def _texts(frame: pd.DataFrame) -> Iterator[str]:
-    for name in frame:
+    for name, dtype in frame.dtypes.items():
         yield str(name)
-        if frame[name].dtype.kind not in "biufc":
+        if dtype.kind not in "biufc":
             yield from (cell for cell in frame[name] if isinstance(cell, str))
 
 
