@@ -114,23 +114,6 @@ def test_the_same_kind_comes_out(stored, tmp_path):
     ]
 
 
-@pytest.mark.parametrize("compression", [None, "zlib"])
-def test_pages_that_were_written_one_by_one_are_read_as_one_stack(compression, tmp_path):
-    with tifffile.TiffWriter(tmp_path / "pages.tif") as writer:
-        for page in NOISE.astype(np.uint8):
-            writer.write(page, contiguous=False, compression=compression)
-    found = label_chunked(tmp_path / "pages.tif", out=tmp_path / "out.zarr", chunks=(7, -1, 9))
-    np.testing.assert_array_equal(zarr.open_array(found)[...], label(NOISE))
-
-
-def test_a_tiff_whose_parts_have_another_shape_than_the_whole_is_refused(monkeypatch, tmp_path):
-    imread = tifffile.imread
-    monkeypatch.setattr(tifffile, "imread", lambda path, **_: imread(path, aszarr=True, key=0))
-    tifffile.imwrite(tmp_path / "noise.tif", NOISE.astype(np.uint8))
-    with pytest.raises(ValueError, match=r"with its shape \(20, 24, 28\); got \(24, 28\)"):
-        label_chunked(tmp_path / "noise.tif", out=tmp_path / "out.zarr")
-
-
 def test_each_chunk_is_read_twice():
     reads, lock = [], threading.Lock()
 

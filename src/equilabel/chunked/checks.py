@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
+    from .ome_labels import OmeLabels
     from .sources import Source
+
+MANY = 100_000  # chunks, above which labels are stored in shards
 
 
 def check_chunks(chunks: Any, source: Source) -> tuple[int, ...]:
@@ -67,6 +71,39 @@ def stored_chunks(source: Source, sides: tuple[int, ...]) -> tuple[int, ...]:
     pairs = zip(sides, stored, source.shape, strict=True)
     fits = all(side % chunk == 0 or side == length for side, chunk, length in pairs)
     return tuple(min(a, b) for a, b in zip(sides, stored, strict=True)) if fits else sides
+
+
+def check_shards(
+    shards: Any, source: Source, sides: tuple[int, ...], ome: OmeLabels | None
+) -> tuple[int, ...] | None:
+    """Return the sides of shards, or None for none; raise TypeError or ValueError.
+
+    Parameters
+    ----------
+    shards : bool or None
+        None: where labels would have more than `MANY` chunks.
+    source, sides
+        As for `stored_chunks`. A shard is a block, so that it has one writer.
+    ome : OmeLabels, or None
+    """
+    if shards not in (None, True, False):
+        message = f"shards must be True, False or None; got {shards!r}."
+        raise TypeError(message)
+    old = ome is not None and ome.version == "0.4"
+    if old and shards:
+        message = (
+            "shards needs Zarr of format 3, which an OME-Zarr of version 0.4 is not; got True. "
+            "Leave it out."
+        )
+        raise ValueError(message)
+    chunks = stored_chunks(source, sides)
+    if shards is None:
+        number = prod(-(-length // side) for length, side in zip(source.shape, chunks, strict=True))
+        shards = number > MANY and not old
+    if not shards:
+        return None
+    whole = (-(-side // chunk) * chunk for side, chunk in zip(sides, chunks, strict=True))
+    return tuple(whole)
 
 
 def check_out(out: Any, source: Source, *, resume: bool) -> Path | None:

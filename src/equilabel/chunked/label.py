@@ -9,7 +9,7 @@ from equilabel.labeling.checks import make_problem
 from equilabel.measuring import check_periodic
 
 from .blocks import Blocks
-from .checks import check_chunks, check_out, pretend, stored_chunks
+from .checks import check_chunks, check_out, check_shards, pretend, stored_chunks
 from .engine import Engine
 from .job import Job
 from .results import Steps, Target, label_whole
@@ -61,6 +61,7 @@ def label_chunked(
     *,
     chunks: int | Sequence[int] | None = None,
     out: str | Path | None = None,
+    shards: bool | None = None,
     method: str = "auto",
     device: Device = "auto",
     stacked: bool = False,
@@ -91,6 +92,9 @@ def label_chunked(
         Where to write labels, as a Zarr. Nothing may be there yet; it appears when it is complete.
         Needed where the image is a Zarr or a file. Without it, the labels of a Dask array are in a
         temporary folder, which is removed when they are no longer used.
+    shards : bool, optional
+        Whether labels are stored in shards: one file for each block, which holds its chunks. By
+        default where there would be more than 100,000 chunks.
     scheduler : {"threads", "processes", "synchronous"}, address or distributed.Client
         What runs the work: threads of this process, processes of this machine, or a Dask cluster,
         whose workers have to see the image and `out` under the same paths.
@@ -173,6 +177,7 @@ def label_chunked(
             saved=saved,
         )
 
-    target = Target(path, stored_chunks(source, sides), resume, arguments)
+    pieces = check_shards(shards, source, sides, None)
+    target = Target(path, stored_chunks(source, sides), resume, arguments, shards=pieces)
     found = label_whole(Steps(make_job), source, target, engine, progress)
     return (found.labels, found.num) if return_num else found.labels

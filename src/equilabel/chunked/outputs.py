@@ -106,6 +106,7 @@ def create_zarr(
     chunks: tuple[int, ...],
     dtype: np.dtype[Any],
     *,
+    shards: tuple[int, ...] | None = None,
     zarr_format: int = 3,
     axes: Sequence[str] | None = None,
     fresh: bool = False,
@@ -117,6 +118,8 @@ def create_zarr(
 
     Parameters
     ----------
+    shards : tuple of int, optional
+        Sides of shards, files of several chunks, each of which is written at once.
     axes : sequence of str, optional
         A name for each axis; format 2 has none.
     fresh : bool
@@ -128,7 +131,8 @@ def create_zarr(
 
     if path.exists() and not fresh:
         known = zarr.open_array(path, mode="r")
-        if (known.shape, known.chunks, known.dtype) == (shape, chunks, dtype):
+        alike = (known.shape, known.chunks, known.shards, known.dtype)
+        if alike == (shape, chunks, shards, dtype):
             return
     compressors: Any = [BloscCodec(cname="lz4", clevel=5, shuffle="bitshuffle"), Crc32cCodec()]
     if zarr_format == 2:
@@ -137,6 +141,7 @@ def create_zarr(
         path,
         shape=shape,
         chunks=chunks,
+        shards=shards,
         dtype=dtype,
         compressors=compressors,
         zarr_format=zarr_format,

@@ -53,6 +53,8 @@ class Target(NamedTuple):
         What labels depend on beside the image, as JSON.
     ome : OmeLabels, or None
         What axes mean, if `out` becomes an OME-Zarr.
+    shards : tuple of int, or None
+        Sides of the files of a Zarr that hold several chunks: those of a block.
     """
 
     out: Path | None
@@ -60,6 +62,7 @@ class Target(NamedTuple):
     resume: bool
     arguments: Mapping[str, Any]
     ome: OmeLabels | None = None
+    shards: tuple[int, ...] | None = None
 
 
 class Found(NamedTuple):
@@ -157,6 +160,7 @@ def describe(source: Source, target: Target) -> dict[str, Any]:
         "type": source.dtype.str,
         "image": source.identity(),
         "chunks": list(target.chunks),
+        "shards": None if target.shards is None else list(target.shards),
         **target.arguments,
     }
 
@@ -180,7 +184,7 @@ def _output(
     if target.ome is not None:
         dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
         path, form = path / "0", target.ome.form
-    create_zarr(path, source.shape, target.chunks, dtype, **form)
+    create_zarr(path, source.shape, target.chunks, dtype, shards=target.shards, **form)
     return ZarrOutput(str(path), dtype.name, token)
 
 

@@ -17,6 +17,7 @@ from .checks import (
     check_global_threshold,
     check_mergeable,
     check_out,
+    check_shards,
     pretend,
     stored_chunks,
 )
@@ -56,6 +57,7 @@ def segment_chunked(
     channel: int | None = None,
     chunks: int | Sequence[int] | None = None,
     out: str | Path | None = None,
+    shards: bool | None = None,
     method: str = "auto",
     device: Device = "auto",
     scheduler: Any = "threads",
@@ -98,6 +100,8 @@ def segment_chunked(
         As for `segment`; an OME-Zarr says which axis it is.
     chunks, scheduler, workers, resume, progress
         As for `label_chunked`; `chunks` are sides of blocks along the axes of the labels.
+    shards : bool, optional
+        As for `label_chunked`. An OME-Zarr of version 0.4 has none.
     out : path, optional
         As for `label_chunked`. Labels of an OME-Zarr become an OME-Zarr, with lower resolutions;
         in the folder ``labels`` of their image they are listed there, too. The table is stored in
@@ -167,12 +171,14 @@ def segment_chunked(
         counted=counted,
         depth=max(halo, 1),
     )
+    described = ome_labels(picked, path)
     target = Target(
         path,
         stored_chunks(source, sides),
         resume,
         work.arguments(problem),
-        ome_labels(picked, path),
+        described,
+        check_shards(shards, source, sides, described),
     )
     engine = Engine(scheduler, workers)
     made = label_whole(work.steps, source, target, engine, progress)

@@ -37,7 +37,7 @@ TAKEN = (
     *("threshold", "sigma", "dark", "connectivity", "min_size", "max_size"),
     *("exclude_border", "properties", "method", "device"),
 )  # arguments of `segment` that `segment_chunked` has, too
-OWN = ("chunks", "scheduler", "workers", "resume")  # which only images in chunks have
+OWN = ("chunks", "shards", "scheduler", "workers", "resume")  # which only images in chunks have
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class Choices:
         Why the image is labeled in chunks.
     typed : collection of str
         Names of the options that were typed.
+    shards : bool, optional
+        Whether labels are stored in shards.
     """
 
     chunks: int | tuple[int, ...] | None = None
@@ -65,6 +67,7 @@ class Choices:
     overwrite: bool = False
     why: str = ""
     typed: Collection[str] = ()
+    shards: bool | None = None
 
 
 def why_chunked(path: Path, options: Options, *, chunked: bool) -> str:

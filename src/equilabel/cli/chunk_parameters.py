@@ -25,6 +25,16 @@ Chunks = Annotated[
         "axis. By default small chunks and pages are joined to about 16 million pixels.",
     ),
 ]
+Shards = Annotated[
+    bool | None,
+    option(
+        CHUNKS,
+        "",
+        "Store labels in shards: one file for each block, which holds its chunks. By default where "
+        "there would be more than 100,000 chunks.",
+        "--shards/--no-shards",
+    ),
+]
 Scheduler = Annotated[
     str,
     option(

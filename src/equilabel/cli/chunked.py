@@ -129,6 +129,7 @@ def _label(
             **{name: options.segment[name] for name in TAKEN},
             **axes.arguments,
             chunks=choices.chunks,
+            shards=choices.shards,
             out=places.labels,
             scheduler=choices.scheduler,
             workers=choices.workers,

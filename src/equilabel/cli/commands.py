@@ -180,6 +180,7 @@ def label(
     out: given.OutHere = Path(),
     chunked: in_chunks.Chunked = False,
     chunks: in_chunks.Chunks = None,
+    shards: in_chunks.Shards = None,
     scheduler: in_chunks.Scheduler = "threads",
     workers: in_chunks.Workers = None,
     resume: in_chunks.Continue = False,
@@ -218,7 +219,13 @@ def label(
 
     typed = [name for name in {**locals(), **options} if _is_typed(context, name)]
     choices = Choices(
-        parsing.chunks(chunks), scheduler, workers, resume, options["overwrite"], typed=typed
+        parsing.chunks(chunks),
+        scheduler,
+        workers,
+        resume,
+        options["overwrite"],
+        typed=typed,
+        shards=shards,
     )
     earlier = None
     if options["from_"] is not None:
