@@ -72,7 +72,9 @@ def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
     return header_of(path, options), why
 
 
-def label_in_blocks(path: Path, own: Path, options: Options, record: Record) -> Record:
+def label_in_blocks(
+    path: Path, own: Path, options: Options, record: Record, *, header: Header, why: str
+) -> Record:
     """Segment an image block by block, and write the results that an image in memory has.
 
     Labels are a Zarr at first, then a file in the order of their pixels, which the system keeps in
@@ -86,10 +88,11 @@ def label_in_blocks(path: Path, own: Path, options: Options, record: Record) -> 
         What the paths of its results begin with; their folder is made.
     options, record
         As for `write_results`.
+    header, why
+        From `check_blocks`.
     """
     from equilabel import segment_chunked
 
-    header, why = check_blocks(path, options)
     axes = find_axes(path, options)
     image = _open(path, axes)
     sides, workers = choose_blocks(image, header, options)
@@ -110,7 +113,7 @@ def label_in_blocks(path: Path, own: Path, options: Options, record: Record) -> 
     made = Made(result, labels, image, letters, stacked, axes.known, axes.spacing, axes.file_unit)
     told = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
     notes = (*axes.notes, *told, *_notes_on_values(image, sides))
-    record = replace(record, shape=header.shape, axes=header.axes, notes=notes)
+    record = replace(record, notes=notes)
     record = write_results(made, own, options, record, interval=axes.interval)
     del made, labels
     flat.unlink()

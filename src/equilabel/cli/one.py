@@ -86,13 +86,19 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
                 if earlier is not None and earlier.sha256 == record.sha256:
                     return replace(earlier, status="skipped", file=record.file)
             if is_in_blocks(job.path, options):
-                from .in_blocks import label_in_blocks
+                from .in_blocks import check_blocks, label_in_blocks
 
                 own = job.place / Path(job.name).name
-                record = label_in_blocks(job.path, own, options, record)
+                header, why = check_blocks(job.path, options)
+                record = replace(record, shape=header.shape, axes=header.axes)
+                record = label_in_blocks(job.path, own, options, record, header=header, why=why)
                 _same(before, files)
             else:
-                record = _in_memory(job, files, before, options, record)
+                image, values = _read(job, files, options)
+                _same(before, files)
+                shape, notes = image.pixels.shape, notes_of_file(image, options)
+                record = replace(record, shape=tuple(map(int, shape)), axes=image.axes, notes=notes)
+                record = _processed(image, values, job, options, record)
         except Exception as error:  # whatever it is, it costs one row
             record = _failed(job, record, error)
     said = [name_options(one_line(each.message)) for each in caught if each.category in FOR_USERS]
@@ -109,14 +115,10 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     return record
 
 
-def _in_memory(
-    job: Job,
-    files: Sequence[Path],
-    before: Sequence[os.stat_result],
-    options: Options,
-    record: Record,
-) -> Record:
-    """Read an image as a whole, and label or measure it."""
+def _read(
+    job: Job, files: Sequence[Path], options: Options
+) -> tuple[TiffImage, Sequence[TiffImage]]:
+    """Read an image as a whole, and the one that it is measured in."""
     from equilabel.storage.headers import read_header
     from equilabel.storage.images import read_image
 
@@ -131,10 +133,13 @@ def _in_memory(
         )
         for path in files
     ]
-    _same(before, files)
-    shape = tuple(map(int, image.pixels.shape))
-    notes = notes_of_file(image, options)
-    record = replace(record, shape=shape, axes=image.axes, notes=notes)
+    return image, values
+
+
+def _processed(
+    image: TiffImage, values: Sequence[TiffImage], job: Job, options: Options, record: Record
+) -> Record:
+    """Label an image, or measure labels, and write the results."""
     if options.command == "measure":
         from .measuring import measure_one
 
