@@ -218,15 +218,8 @@ def label(
     from .single import run
 
     typed = [name for name in {**locals(), **options} if _is_typed(context, name)]
-    choices = Choices(
-        parsing.chunks(chunks),
-        scheduler,
-        workers,
-        resume,
-        options["overwrite"],
-        typed=typed,
-        shards=shards,
-    )
+    how = parsing.chunks(chunks), scheduler, workers, resume, options["overwrite"]
+    choices = Choices(*how, typed=typed, shards=shards)
     earlier = None
     if options["from_"] is not None:
         from .repeat import repeated
