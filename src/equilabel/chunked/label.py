@@ -130,7 +130,8 @@ def label_chunked(
     Notes
     -----
     A block takes about 20 bytes for each of its elements while it is worked on, in every worker.
-    Beside blocks, about 16 bytes are needed for each component of each block.
+    Beside blocks, about 12 bytes are needed for each component of each block, and 16 for each
+    label.
 
     Examples
     --------
