@@ -69,7 +69,7 @@ def test_labels_and_fields_share_their_edges_and_nothing_is_cut_off(viewer, qtbo
     form = open_form(viewer, qtbot)
     form.fields.unit.value = "µm"
     for field in form.fields.lengths._fields:
-        field.value = 2.5
+        field.value = 0.45 if field.kind == "radius" else 12.5
     form.fields.split.value = True
     unfold(form)
     for method in ("otsu", "local", "hysteresis"):

@@ -79,9 +79,9 @@ class HistogramView(QWidget):
         """Draw the histogram and its lines."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillRect(self.rect(), QColor(0, 0, 0, 45))
+        painter.fillRect(self.rect(), QColor(0, 0, 0, 30))
         if self.shown is None or not self.shown.counts.size:
-            painter.setPen(QColor(150, 150, 150))
+            painter.setPen(self.palette().text().color())
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "no image")
             return
         base = self.height() - 16
@@ -102,7 +102,7 @@ class HistogramView(QWidget):
             painter.drawRect(bar)
 
     def _paint_numbers(self, painter: QPainter, base: float, shown: Histogram) -> None:
-        painter.setPen(QColor(150, 150, 150))
+        painter.setPen(self.palette().text().color())
         row = QRectF(MARGIN, base, self.width() - 2 * MARGIN, 16)
         low, high = (format_number(each) for each in (shown.low, shown.high))
         painter.drawText(row, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, low)

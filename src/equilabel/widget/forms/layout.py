@@ -28,8 +28,8 @@ class Grid(QWidget):
     Parameters
     ----------
     *rows : magicgui.widgets.Widget or QWidget
-        A field with a label; one without, such as a check box, lies below the fields; and what is
-        of Qt takes both columns.
+        A field with a label; a check box lies below the fields; a field without a label, and what
+        is of Qt, takes both columns.
     """
 
     def __init__(self, *rows: Any) -> None:
@@ -44,10 +44,12 @@ class Grid(QWidget):
             if isinstance(field, QWidget):
                 layout.addWidget(field, number, 0, 1, 2)
                 continue
-            layout.addWidget(field.native, number, 1)
+            titled = bool(field.label) and not isinstance(field, ButtonWidget)
+            below = titled or isinstance(field, ButtonWidget)
+            layout.addWidget(field.native, number, int(below), 1, 2 - below)
             field.native.setToolTip(field.tooltip or "")
             _tame(field.native)
-            if not isinstance(field, ButtonWidget):
+            if titled:
                 self._add_title(field, number)
 
     def _add_title(self, field: Any, number: int) -> None:

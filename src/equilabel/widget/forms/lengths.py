@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PIXELS = "pixels"
 POWERS = {1: "", 2: "²", 3: "³"}
-MEASURED = 108  # width of what stands behind a number with a unit
+MEASURED = 86  # width of what stands behind a number with a unit
 
 
 class LengthField:

@@ -71,7 +71,7 @@ class SegmentForm(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 6, 0, 0)
         layout.addWidget(self.tabs)
-        self.setMinimumWidth(384)
+        self.setMinimumWidth(364)
         self.preview = LivePreview(napari_viewer, self.fields, self)
         self.fields.image_changed.connect(self._set_layer)
         self.bar.wanted.connect(self._run)

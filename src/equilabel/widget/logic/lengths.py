@@ -60,7 +60,7 @@ def describe_pixels(kind: str, value: float, spacing: Sequence[float]) -> str:
     Examples
     --------
     >>> describe_pixels("radius", 0.5, (2.0, 0.25, 0.25)), describe_pixels("radius", 0.5, (0.325,))
-    ('= 0.25 - 2 px', '= 1.54 px')
+    ('0.25-2 px', '= 1.54 px')
     >>> describe_pixels("size", 5.0, (0.325, 0.325)), describe_pixels("size", 0, (1.0, 1.0))
     ('= 48 px', '')
     """
@@ -72,7 +72,7 @@ def describe_pixels(kind: str, value: float, spacing: Sequence[float]) -> str:
     least, most = value / max(spacing), value / min(spacing)
     if math.isclose(least, most, rel_tol=0.005):
         return f"= {least:.3g} px"
-    return f"= {least:.{2 + (least > 99)}g} - {most:.{2 + (most > 99)}g} px"
+    return f"{least:.{2 + (least > 99)}g}-{most:.{2 + (most > 99)}g} px"
 
 
 def decimals_for(step: float) -> int:
