@@ -203,6 +203,7 @@ def test_a_form_warms_up_on_the_type_and_axes_of_the_layer(monkeypatch):
     colors = Source.of(layers.Image(np.dstack([picture()] * 3), rgb=True))
     warming.warm_up_segmenting(colors, Choices(colors.guess(), color="green"))
     warming.warm_up_segmenting(None, None)
-    assert asked == [("u2", 4, True, 1), ("u1", 2, None, None), ("u2", 2, None, None)]
+    plane, gray, some = ("u2", 2, None, None), ("u1", 2, None, None), ("u2", 2, None, None)
+    assert asked == [plane, ("u2", 4, True, 1), gray, gray, some]  # of a layer, the preview first
     labels = Source.of(layers.Labels(np.zeros((40, 50), "i4")))
     warming.warm_up_measuring(labels, colors, ("space", "space"), ("area", "intensity_mean"))
