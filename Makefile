@@ -1,5 +1,6 @@
 # make demo    label the sample images and say where the results are
-# make test    everything continuous integration checks: lint, types, tests
+# make test    lint, types and all tests; with COVERED=yes, as in continuous integration, also
+#              whether they run 92 % of the lines
 # make gui     the tests of the napari plugin alone, in a real viewer
 # make screenshots  the pictures of the plugin for the documentation
 # make docs    the site, with its examples run, in docs/_build
@@ -16,7 +17,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 INSTALL := $(PIP) install --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 OUT ?= demo-results
-COUNTED := --cov --cov-report=
+# Counting which lines run takes a sixth more time.
+COUNTED := $(if $(COVERED),--cov --cov-report=)
 CUDA_TESTS := tests/test_cuda_compile.py
 KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
@@ -29,7 +31,7 @@ SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-
 SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | grep -q libEGL.so.1 \
     && ldconfig -p | grep -q libxkbcommon-x11.so.0; }
 
-.PHONY: demo test test-gpu sanitize lint style types unit gui kernels bounds plain compiled coverage screenshots attack bench samples clean
+.PHONY: demo test test-gpu sanitize lint style types unit gui viewer speed kernels bounds plain compiled coverage screenshots attack bench samples clean
 .DELETE_ON_ERROR:
 
 # Sample images with a pixel size; lengths of the others can only be in pixels.
@@ -40,13 +42,12 @@ demo: .venv/package
 	$(BIN)/equilabel batch $(filter-out $(CALIBRATED), $(wildcard sample_data/*.tif)) --out $(OUT)/pixels --overwrite \
 	    --threshold li --sigma 0.5px --min-size 4
 
-# What does not use all cores runs two at a time, the longest first: types are checked while the rest
-# is installed.
+# Types are checked while the rest is installed. Tests wait for disks, screens and one another: those of
+# the plugin and of kernels run beside the others, which use all cores; but for those of its speed.
 test:
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target .venv/dev .venv/screen style types
-	$(MAKE) --no-print-directory unit
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target gui plain compiled bounds
-	$(MAKE) --no-print-directory coverage
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target unit viewer bounds compiled $(if $(COVERED),plain)
+	$(MAKE) --no-print-directory speed $(if $(COVERED),coverage)
 
 lint: style types
 
@@ -57,14 +58,20 @@ style: .venv/lint
 types: .venv/lint
 	$(BIN)/mypy
 
-# Each process begins with other files, and compiles other kernels than the next.
+# Each process begins with other files, and compiles other kernels than the next. What is printed is
+# seen at once, for the +.
 unit: .venv/dev
-	COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto --dist worksteal -m "not gui" --ignore $(CUDA_TESTS) $(COUNTED)
+	+COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto --dist worksteal -m "not gui" --ignore $(CUDA_TESTS) $(COUNTED)
 
 # The plugin in a real viewer, on a screen that is not there; what it covers counts in `coverage`.
-# Speed is measured by itself: counting what is covered takes time.
-gui: .venv/dev .venv/screen
+# Speed is measured by itself.
+gui: viewer
+	$(MAKE) --no-print-directory speed
+
+viewer: .venv/dev .venv/screen
 	$(SCREEN) env COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/test_gui_*.py -m "not slow" -q $(COUNTED)
+
+speed: .venv/dev .venv/screen
 	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -q
 
 # The kernels: those of the CPU on small images, with the bounds of arrays checked, and in plain
