@@ -46,7 +46,7 @@ demo: .venv/package
 # the plugin and of kernels run beside the others, which use all cores; but for those of its speed.
 test:
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target .venv/dev .venv/screen style types
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target unit viewer bounds compiled $(if $(COVERED),plain)
+	$(MAKE) --no-print-directory --jobs 3 --output-sync=target unit viewer bounds compiled $(if $(COVERED),plain)
 	$(MAKE) --no-print-directory speed $(if $(COVERED),coverage)
 
 lint: style types

@@ -22,6 +22,7 @@ from napari import Viewer
 from qtpy.QtTest import QTest
 
 viewer = Viewer(show=True)
+viewer.window.resize(900, 600)  # what is drawn in software takes long
 _, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
 gc.freeze()  # napari collects garbage whenever a layer goes
 for _ in range(21):
@@ -66,11 +67,11 @@ def test_a_form_that_is_closed_lets_go_of_the_viewer(own_viewer, qtbot):
     dock, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
     settle(form, qtbot)
     form.fields.show_preview.value = True
-    qtbot.waitUntil(lambda: len(viewer.layers) == 2)
+    qtbot.waitUntil(lambda: len(viewer.layers) == 2, timeout=LONG)
     gone = weakref.ref(form)
     dock.destroyOnClose()
     del dock, form
-    qtbot.waitUntil(lambda: gc.collect() >= 0 and gone() is None)
+    qtbot.waitUntil(lambda: gc.collect() >= 0 and gone() is None, timeout=LONG)
     assert [layer.name for layer in viewer.layers] == ["Image"]
     viewer.add_image(np.eye(16))
     viewer.layers.pop()

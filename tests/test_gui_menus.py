@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gui import canvas, menu
+from gui import LONG, canvas, menu
 
 pytestmark = pytest.mark.gui
 
@@ -33,7 +33,7 @@ def test_a_menu_entry_opens_its_form(viewer, qtbot, path, title):
     assert title not in viewer.window.dock_widgets
     entry.trigger()
     form = viewer.window.dock_widgets[title]
-    qtbot.waitUntil(lambda: form.bar.run_button.isVisible())
+    qtbot.waitUntil(lambda: form.bar.run_button.isVisible(), timeout=LONG)
 
 
 def test_every_sample_opens_as_a_layer_one_can_see(viewer, qtbot):

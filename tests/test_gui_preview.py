@@ -24,7 +24,9 @@ def form(viewer, qtbot):
 
 def shown(form, qtbot):
     """Return the mask that the preview shows."""
-    qtbot.waitUntil(lambda: not form.preview.drawing and form.preview.layer is not None)
+    qtbot.waitUntil(
+        lambda: not form.preview.drawing and form.preview.layer is not None, timeout=LONG
+    )
     return np.squeeze(form.preview.layer.data) > 0
 
 
@@ -152,7 +154,7 @@ def test_the_preview_follows_the_slider(viewer, qtbot, form):
     image = viewer.layers[0].data
     for level in (400, 800, 1500):
         form.fields.threshold.set_level(level)
-        qtbot.waitUntil(lambda: not form.preview.drawing)
+        qtbot.waitUntil(lambda: not form.preview.drawing, timeout=LONG)
         np.testing.assert_array_equal(
             shown(form, qtbot), image > form.fields.threshold.slider.value
         )
@@ -164,7 +166,7 @@ def test_the_preview_goes_when_it_is_switched_off(viewer, qtbot, form):
     shown(form, qtbot)
     assert colors_on(canvas(viewer)) > 0
     form.fields.show_preview.value = False
-    qtbot.waitUntil(lambda: form.preview.layer is None)
+    qtbot.waitUntil(lambda: form.preview.layer is None, timeout=LONG)
     assert colors_on(canvas(viewer)) == 0
 
 
@@ -192,7 +194,7 @@ def test_in_a_stack_the_preview_lies_on_the_visible_plane(viewer, qtbot, order):
     form.fields.threshold.set_level(40)
     for place in (3, 9):
         viewer.dims.set_current_step(order[0], place)
-        qtbot.waitUntil(lambda: not form.preview.drawing)
+        qtbot.waitUntil(lambda: not form.preview.drawing, timeout=LONG)
         layer = form.preview.layer
         start = image.world_to_data(layer.data_to_world((0, 0, 0)))
         assert round(start[order[0]]) == place
@@ -223,7 +225,7 @@ def test_in_3d_the_preview_says_that_it_needs_2d(viewer, qtbot):
     form.fields.show_preview.value = True
     shown(form, qtbot)
     viewer.dims.ndisplay = 3
-    qtbot.waitUntil(lambda: form.preview.layer is None)
+    qtbot.waitUntil(lambda: form.preview.layer is None, timeout=LONG)
     assert "2D" in form.fields.remark.text()
     viewer.dims.ndisplay = 2
     shown(form, qtbot)
@@ -256,7 +258,7 @@ def test_a_preview_at_a_distance_has_a_wider_outline(viewer, qtbot):
     shown(form, qtbot)
     far = (form.preview.layer.data == 2).sum()
     viewer.scene.camera.zoom *= 8
-    qtbot.waitUntil(lambda: (form.preview.layer.data == 2).sum() < 0.7 * far)
+    qtbot.waitUntil(lambda: (form.preview.layer.data == 2).sum() < 0.7 * far, timeout=LONG)
 
 
 def test_local_thresholds_are_previewed(viewer, qtbot, form):
@@ -342,7 +344,7 @@ def test_the_line_below_the_buttons_is_about_the_image_that_is_chosen(viewer, qt
     form.fields.image.value = viewer.layers["second"]
     assert form.bar.message.text() == ""
     form.fields.image.value = first
-    with qtbot.waitSignal(form.bar.ended):
+    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
         form.run_button.click()
         form.fields.image.value = viewer.layers["second"]
     assert form.bar.message.text().startswith("first: ")

@@ -14,7 +14,7 @@ from equilabel import label, segment
 from equilabel.samples import nuclei_2d
 from equilabel.storage.table import read_table
 from equilabel.widget.logic.planes import EDGE
-from gui import MEASURE, canvas, colored, open_form, run
+from gui import LONG, MEASURE, canvas, colored, open_form, run
 
 pytestmark = pytest.mark.gui
 
@@ -105,7 +105,9 @@ def test_a_closed_form_takes_table_and_outlines_with_it(viewer, qtbot, form):
     click_row(form, 9)
     assert "Table and plot (equilabel)" in viewer.window.dock_widgets
     viewer.window.remove_dock_widget(form.parent())
-    qtbot.waitUntil(lambda: "Table and plot (equilabel)" not in viewer.window.dock_widgets)
+    qtbot.waitUntil(
+        lambda: "Table and plot (equilabel)" not in viewer.window.dock_widgets, timeout=LONG
+    )
     assert form.results.outlines.layer is None
 
 
@@ -113,12 +115,12 @@ def test_a_small_window_does_not_grow_and_the_form_keeps_its_height(viewer, qtbo
     pytest.importorskip("matplotlib")
     window = viewer.window._qt_window
     window.resize(1280, 720)
-    qtbot.waitUntil(lambda: window.width() == 1280)
+    qtbot.waitUntil(lambda: window.width() == 1280, timeout=LONG)
     QApplication.processEvents()
     before = window.size(), form.height()
     form.results.table_button.click()
     form.results.plot.button.click()
-    qtbot.waitUntil(lambda: form.results.plot.canvas.isVisible())
+    qtbot.waitUntil(lambda: form.results.plot.canvas.isVisible(), timeout=LONG)
     QApplication.processEvents()
     assert (window.size(), form.height()) == before
     widths = form.results.below.sizes()
@@ -255,17 +257,17 @@ def test_the_row_of_an_object_leads_to_its_frame(viewer, qtbot):
     viewer.dims.set_point([0, 1], [0, 0])
     form.results.table_button.click()
     click_row(form, 2)
-    qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (1, 6))
+    qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (1, 6), timeout=LONG)
     viewer.dims.set_point(1, 5 * 4)
     form.results.select(np.array([2]))
     colored(form, qtbot)
-    qtbot.waitUntil(lambda: not form.results._place.waiting)
+    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
     assert viewer.dims.current_step[:2] == (1, 5)  # where it can be seen already
     drawn = form.results.outlines.layer.data
     np.testing.assert_array_equal(drawn[1, 5] > 0, layer.data[1, 5] == 2)
     form.results.select(np.array([1]))
-    qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (0, 0))
-    qtbot.waitUntil(lambda: not form.results._place.waiting)
+    qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (0, 0), timeout=LONG)
+    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
     layer.mode = "paint"
     layer.selected_label = 2
     assert not form.results._place.waiting
@@ -288,7 +290,7 @@ def test_the_count_follows_the_ranges_and_the_layer_holds_those_kept(viewer, qtb
     outlined = np.asarray(form.results.outlines.layer.data) > 0
     np.testing.assert_array_equal(outlined, np.isin(layer.data, kept))
     panel.button.click()
-    with qtbot.waitSignal(panel.task.done):
+    with qtbot.waitSignal(panel.task.done, timeout=LONG):
         pass
     QApplication.processEvents()
     fewer = viewer.layers["nuclei objects kept"]

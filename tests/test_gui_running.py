@@ -32,10 +32,10 @@ def test_progress_is_shown_in_the_form_and_by_napari(viewer, qtbot, form, held):
     reached, release = held
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
-    qtbot.waitUntil(lambda: "threshold" in form.bar.message.text())
+    qtbot.waitUntil(lambda: "threshold" in form.bar.message.text(), timeout=LONG)
     assert form.cancel_button.isEnabled()
     assert not form.run_button.isEnabled()
-    qtbot.waitUntil(lambda: len(progress._all_instances) == 1)
+    qtbot.waitUntil(lambda: len(progress._all_instances) == 1, timeout=LONG)
     [bar] = progress._all_instances
     assert "nuclei" in bar.desc
     assert bar.total == len(segment_form.STEPS)
@@ -255,7 +255,7 @@ def test_odd_images_are_told_or_segmented_one_after_the_other(viewer, qtbot, not
         image = viewer.add_image(pixels, name=name, **kwargs)
         form.fields.show_preview.value = True
         settle(form, qtbot)
-        qtbot.waitUntil(lambda: not form.preview.drawing)
+        qtbot.waitUntil(lambda: not form.preview.drawing, timeout=LONG)
         assert form.fields.image.value is image
         before = len(notes())
         if pixels.size:

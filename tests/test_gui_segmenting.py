@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QMessageBox
 
 from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
-from gui import MEASURE, SEGMENT, canvas, colors_on, open_form, run, settle
+from gui import LONG, MEASURE, SEGMENT, canvas, colors_on, open_form, run, settle
 from pictures import pictures
 from references import GRID_METHODS
 
@@ -299,7 +299,9 @@ def test_the_steps_that_are_folded_reach_the_run_and_the_copied_texts(viewer, qt
     fields.track.value = True
     settle(form, qtbot)
     fields.show_preview.value = True
-    qtbot.waitUntil(lambda: not form.preview.drawing and form.preview.layer is not None)
+    qtbot.waitUntil(
+        lambda: not form.preview.drawing and form.preview.layer is not None, timeout=LONG
+    )
     options = {"background": 25, "closing": 1.5, "opening": 2, "track": True, "stacked": True}
     found = segment(frames, **options)
     frame = viewer.dims.current_step[0]
