@@ -1,6 +1,6 @@
 # make demo    label the sample images and say where the results are
-# make test    lint, types and all tests; with COVERED=yes, as in continuous integration, also
-#              whether they run 92 % of the lines
+# make test    lint, types and all tests; with EVERYTHING=yes, as in continuous integration, also the
+#              kernels with bounds checked and in plain Python, and whether tests run 92 % of the lines
 # make gui     the tests of the napari plugin alone, in a real viewer
 # make screenshots  the pictures of the plugin for the documentation
 # make docs    the site, with its examples run, in docs/_build
@@ -18,7 +18,7 @@ INSTALL := $(PIP) install --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 OUT ?= demo-results
 # Counting which lines run takes a sixth more time.
-COUNTED := $(if $(COVERED),--cov --cov-report=)
+COUNTED := $(if $(EVERYTHING),--cov --cov-report=)
 CUDA_TESTS := tests/test_cuda_compile.py
 KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
@@ -46,8 +46,8 @@ demo: .venv/package
 # the plugin and of kernels run beside the others, which use all cores; but for those of its speed.
 test:
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target .venv/dev .venv/screen style types
-	$(MAKE) --no-print-directory --jobs 3 --output-sync=target unit viewer bounds compiled $(if $(COVERED),plain)
-	$(MAKE) --no-print-directory speed $(if $(COVERED),coverage)
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target unit viewer compiled $(if $(EVERYTHING),bounds plain)
+	$(MAKE) --no-print-directory speed $(if $(EVERYTHING),coverage)
 
 lint: style types
 

@@ -25,7 +25,7 @@ viewer = Viewer(show=True)
 viewer.window.resize(900, 600)  # what is drawn in software takes long
 _, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
 gc.freeze()  # napari collects garbage whenever a layer goes
-for _ in range(21):
+for _ in range(12):
     viewer.layers.clear()
     viewer.add_image(np.random.default_rng(0).random((40, 50)))
     form.fields.show_preview.value = True
