@@ -2,8 +2,8 @@
 
 Of the instances of a template, as many are compiled as it takes to put in every type and number;
 the environment variable EQUILABEL_EVERY_INSTANCE asks for all, and for code of all generations (ten
-minutes on two cores). Without it, code for the oldest generation is neither optimized nor assembled,
-and for the newest only two instances of each kernel are compiled.
+minutes on two cores). Without it, code for the oldest generation is neither optimized nor
+assembled, and for the newest only two instances of each kernel are compiled.
 """
 
 from __future__ import annotations
