@@ -33,6 +33,14 @@ def test_the_background_is_that_of_a_top_hat(dtype, radii):
     assert found.dtype == image.dtype
 
 
+def test_the_background_of_half_precision_is_that_of_single_precision():
+    image = noise((23, 31), "f4")
+    image[3, 4] = np.nan
+    found = subtract_background(image.astype("f2"), (2, 5))
+    np.testing.assert_array_equal(found, subtract_background(image, (2, 5)))
+    assert found.dtype == np.float16
+
+
 @pytest.mark.parametrize("dtype", [*TYPES, "u2", "u8"])
 def test_dark_objects_lie_below_their_background(dtype):
     image = noise((13, 3, 17), dtype)

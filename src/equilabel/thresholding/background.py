@@ -136,6 +136,8 @@ def _level_of_ball(pixels: HostArray, radii: Sequence[float], *, dark: bool) -> 
 
 def _extreme(name: str, values: HostArray, sides: Sequence[int]) -> HostArray:
     """Return the minimum or the maximum in a box around each pixel, one axis after the other."""
+    if values.dtype == np.float16:  # SciPy's filters do not take it
+        return _extreme(name, values.astype(np.float32), sides).astype(np.float16)
     work: Any = getattr(filters(values), f"{name}_filter1d")
     for axis, side in enumerate(sides):
         if side > 1 and values.shape[axis] > 1:
