@@ -1,20 +1,10 @@
 // Third pass of `runs`: nodes, then runs, get labels in raster order of the first pixels, from 1 to N, or
 // from 0 where there is no background.
-#include "union_find.cuh"
-#include "resolve.cuh"
+#include "node_labels.cuh"
 
 constexpr int MANY_THREADS = 1024;                 // few blocks have to wait for few
 constexpr int WARPS = MANY_THREADS / 32;
 constexpr unsigned long long PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
-
-// Sum over a warp.
-template <typename Value>
-__device__ inline Value sum_of_warp(Value value)
-{
-#pragma unroll
-    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(ALL, value, step);
-    return value;
-}
 
 // Sum of what all blocks before this one have, by looking back at their states, a thousand at once.
 // Each is waited for: it is that of a block that drew a smaller number, so that it runs or has run, and
@@ -42,45 +32,6 @@ __device__ inline unsigned long long sum_before(const volatile unsigned long lon
     }
     return sum;
 }
-
-// The label of a node, once it has one.
-template <typename Id>
-__device__ inline Id label_of(const Id* nodes, Id node)
-{
-    Id entry = parent_of(nodes, node);
-    while (!(entry & LABEL<Id>)) entry = parent_of(nodes, entry);
-    return entry;
-}
-
-// The nodes of a warp's segments, one after the other; a thread knows of the segment of its number.
-template <typename Id>
-struct Items {
-    unsigned before, count;  // nodes before the segment; of all
-    Id first;                // the first node, less those before
-
-    __device__ Items(unsigned of_segment, Id node)
-    {
-        const int lane = threadIdx.x % 32;
-        unsigned sum = of_segment;
-#pragma unroll
-        for (int step = 1; step < 32; step *= 2) {
-            const unsigned other = __shfl_up_sync(ALL, sum, step);
-            if (lane >= step) sum += other;
-        }
-        count = __shfl_sync(ALL, sum, 31);
-        before = sum - of_segment;
-        first = node - before;
-    }
-
-    __device__ Id operator[](unsigned item) const
-    {
-        int segment = 0;  // the last one before which there are no more
-#pragma unroll
-        for (int step = 16; step; step /= 2)
-            if (item >= __shfl_sync(ALL, before, segment + step)) segment += step;
-        return __shfl_sync(ALL, first, segment) + item;
-    }
-};
 
 // Label the roots of a forest, then all nodes. `states` holds zeros: one for each block, one to draw
 // numbers. A warp takes 256 words, in up to 32 segments.

@@ -1,0 +1,205 @@
+// A tile: its pixels to bits, and its components by runs, in shared memory.
+#pragma once
+#include "tile_nodes.cuh"
+#include "union_find.cuh"
+#include "values.cuh"
+
+// Point every run at a run above it, if one touches it, else at itself; bits used are taken out. With
+// `skip`, where those above have parents already, at the parent of that run.
+__device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsigned run,
+                             unsigned other_begins, unsigned other_base, unsigned other, bool skip,
+                             unsigned* parents)
+{
+    for (unsigned rest = begins; rest; ++run) {
+        const unsigned bit = rest & -rest;
+        rest ^= bit;
+        const unsigned span = (rest ? rest & -rest : 0) - bit;
+        unsigned parent = entry(base, run);
+        const unsigned own = parent;
+        if (const unsigned found = touch.straight & span) {
+            parent = entry(other_base, run_at(other, other_begins, __ffs(found) - 1));
+            touch.straight ^= found & -found;
+        } else if (touch.left & bit) {
+            parent = entry(other_base, run_left_of(other, other_begins, __ffs(bit) - 1));
+            touch.left ^= bit;
+        } else if (const unsigned found = touch.right & span) {
+            parent = entry(other_base, run_at(other, other_begins, __ffs(found) - 1) + 1);
+            touch.right ^= found & -found;
+        }
+        if (skip && parent != own) parent = parents[parent];
+        parents[own] = parent;
+    }
+}
+
+__device__ inline void unite_touching(Touch touch, unsigned begins, unsigned base, unsigned run,
+                                      unsigned other_begins, unsigned other_base, unsigned other,
+                                      unsigned* parents)
+{
+    while (touch.straight | touch.left | touch.right) {
+        unsigned there;
+        const int bit = take(touch, other, other_begins, there);
+        unite_shared(parents, entry(base, run_at(run, begins, bit)), entry(other_base, there));
+    }
+}
+
+// What is set in the words of a thread, and where runs begin in them.
+template <typename Tile, typename Pixel>
+__device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bool every, bool aligned,
+                                 bool fours, const Plan& plan, const Corner& corner,
+                                 const Lines<Tile>& lines, unsigned (&set)[Tile::Each],
+                                 unsigned (&start)[Tile::Each])
+{
+    constexpr int Words = Tile::Words, Each = Tile::Each;
+    const int word = threadIdx.x % Words;
+    const bool whole = sizeof(Pixel) == 1 && !Tile::Many && aligned && !every &&
+                       corner.y + Tile::Tall <= plan.shape[4] &&
+                       corner.z + Tile::Deep <= plan.shape[3] &&
+                       word_size(plan, corner.segment, Words - 1) == 32;
+    if constexpr (sizeof(Pixel) == 1)
+        if (whole)
+            read_whole<Words>(image + first_pixel(plan, lines[0], corner.segment), plan.columns, test,
+                              set);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        if (whole) {
+            start[k] = set[k] & ~from_left<Words>(set[k]);
+            continue;
+        }
+        const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
+        const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
+        unsigned joined = 0;
+        if constexpr (Tile::Many) {
+            if (fours) {
+                read_quads<Words>(image, begin, count, test.value, set[k], joined);
+            } else {
+                set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
+                joined = agreeing(image, begin, count, Index(-1), word == 0, 0);
+            }
+        } else {
+            set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
+        }
+        if (every) set[k] = count ? ALL >> (32 - count) : 0;
+        if (!Tile::Many) joined = from_left<Words>(set[k]);
+        start[k] = set[k] & ~joined;
+    }
+}
+
+// What the threads of a block tell each other about their tile.
+template <typename Tile>
+struct TileMemory {
+    unsigned parents[Tile::Rows * Tile::Pitch];
+    unsigned words[THREADS * Tile::Each], starts[Tile::Many ? THREADS * Tile::Each : 1];
+    u2 firsts[THREADS * Tile::Each];  // runs of the row before a word
+};
+
+// One block per tile. Writes `bits` (and `begins` of many-valued images), how many runs and nodes each
+// segment has (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
+// Clears `states` for the pass that numbers.
+template <typename Pixel, typename Id, typename Tile>
+__device__ __forceinline__ void
+find_tile(const Job& job, const unsigned tile, TileMemory<Tile>& memory)
+{
+    const Plan& plan = job.plan;
+    const Pixel* const __restrict__ image = static_cast<const Pixel*>(job.image);
+    const Test<Pixel> test(job.background, job.compare);
+    constexpr int Words = Tile::Words, Each = Tile::Each, Pitch = Tile::Pitch;
+    constexpr bool Many = Tile::Many;
+    unsigned(&parents)[Tile::Rows * Pitch] = memory.parents;
+    unsigned(&words)[THREADS * Each] = memory.words;
+    unsigned(&starts)[Many ? THREADS * Each : 1] = memory.starts;
+    u2(&firsts)[THREADS * Each] = memory.firsts;
+
+    const int thread = threadIdx.x, row = thread / Words * Each, word = thread % Words;
+    const int here = row * Words + word;
+    const Index state = static_cast<Index>(tile) * THREADS + thread;
+    if (state <= job.blocks) job.states[state] = 0;
+    const Corner corner = corner_of<Tile>(plan, tile);
+    const Lines<Tile> lines(plan, corner);
+    const auto segment_of = [&](int k) { return lines[k] * plan.segments + corner.segment; };
+
+    unsigned set[Each], start[Each], run[Each], total[Each];
+    read_tile<Tile>(image, test, job.compare == EVERY, job.aligned, job.fours, plan, corner, lines, set,
+                    start);
+    runs_before<Words>(start, run, total);
+    unsigned some = 0;
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        if (lines.inside(k)) {
+            job.bits[segment_of(k) * Words + word] = set[k];
+            if (Many) job.begins[segment_of(k) * Words + word] = start[k];
+        }
+        words[here + k * Words] = set[k];
+        if (Many) starts[here + k * Words] = start[k];
+        firsts[here + k * Words] = run[k];
+        some |= set[k];
+    }
+    if (!__syncthreads_or(some)) {
+#pragma unroll
+        for (int k = 0; k < Each; ++k)
+            if (lines.inside(k) && word == 0) job.counts[segment_of(k)] = 0;
+        return;
+    }
+
+    const auto touching_at = [&](int k, int edge, bool exists, unsigned other, unsigned& other_start,
+                                 unsigned known) {
+        const int there = here + (plan.dz[edge] * Tile::Tall + plan.dy[edge] + k) * Words;
+        if constexpr (Many) {
+            other_start = exists ? starts[there] : 0;
+            const int count = exists && lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
+            const bool last = word_size(plan, corner.segment, word + 1) == 0;
+            return touching<Words>(image, first_pixel(plan, lines[k], corner.segment) + 32 * word, count,
+                                   last, -plan.back[edge] * plan.columns, set[k], start[k], other,
+                                   other_start, plan.diagonal[edge], job.fours);
+        }
+        other_start = other & ~from_left<Words>(other);
+        if (edge == 0) return touching<Words>(set[k], start[k], other, other_start, plan.diagonal[0]);
+        return touching<Words>(set[k], other, plan.diagonal[edge], known);
+    };
+    // The row above first: it gives most runs their parents without a race. Where the thread's warp has
+    // the row above, the parent is the one found there.
+    Touch above[Each];
+    unsigned above_start;
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const bool exists = (row + k) % Tile::Tall > 0 && plan.inner > 0;
+        const int there = here + (k - 1) * Words;
+        unsigned start_there = 0;
+        above[k] = touching_at(k, 0, exists, exists ? words[there] : 0, start_there, 0);
+        if (k == 0) above_start = start_there;
+        if (k > 0) __syncwarp();
+        adopt(above[k], start[k], (row + k) * Pitch, run[k], start_there, (row + k - 1) * Pitch,
+                    exists ? firsts[there] : 0, k > 0, parents);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < Each; ++k)
+        if (above[k].straight | above[k].left | above[k].right)
+            unite_touching(above[k], start[k], (row + k) * Pitch, run[k],
+                                 k ? start[k - 1] : above_start, (row + k - 1) * Pitch,
+                                 firsts[here + (k - 1) * Words], parents);
+    // Of tiles that span two axes, the rows of the layer above.
+    for (int edge = 1; Tile::Deep > 1 && edge < plan.inner; ++edge) {
+        const int dz = plan.dz[edge], dy = plan.dy[edge];
+#pragma unroll
+        for (int k = 0; k < Each; ++k) {
+            const int z = row / Tile::Tall, y = row % Tile::Tall + k;
+            const bool exists = z + dz >= 0 && y + dy >= 0 && y + dy < Tile::Tall && k + dy < lines.below;
+            const int mine = here + k * Words, there = mine + (dz * Tile::Tall + dy) * Words;
+            const unsigned other = exists ? words[there] : 0;
+            // Rows (z, y) and (z - 1, x): with x = y, a square's fourth side need not be followed where
+            // (z, y - 1) and (z - 1, y - 1) are set too. With x = y +- 1, nothing need be where (z, x)
+            // or (z - 1, y) is. Each rule leans on smaller y or fewer steps: no circle.
+            unsigned known = 0, other_start;
+            if (!Many && exists && dy == 0 && y)
+                known = set[k] & other & words[mine - Words] & words[there - Words];
+            if (!Many && exists && dy) known = words[mine + dy * Words] | words[mine - Tile::Tall * Words];
+            const Touch touch = touching_at(k, edge, exists, other, other_start, known);
+            if (touch.straight | touch.left | touch.right)
+                unite_touching(touch, start[k], (row + k) * Pitch, run[k], other_start,
+                                     (row + k + dz * Tile::Tall + dy) * Pitch, firsts[there], parents);
+        }
+    }
+    __syncthreads();
+
+    write_nodes<Id, Tile>(job, corner, lines, parents, row, word, start, run, total);
+}

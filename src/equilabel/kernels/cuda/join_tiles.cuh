@@ -1,0 +1,220 @@
+// Where tiles meet: nodes of neighboring rows and segments are united.
+#pragma once
+#include "union_find.cuh"
+#include "values.cuh"
+
+// Where an edge leads from a row; false if there is no such row.
+template <int Most>
+__device__ inline bool follow(const Plan& plan, const Edges<Most>& edges, const Place& from, int edge,
+                              Place& to)
+{
+    const signed char* step = edges.step[edge];
+    to = {from.row - edges.back[edge], from.segment, from.z + step[3], from.y + step[4]};
+    if (to.z < 0 || to.z >= plan.shape[3] || to.y < 0 || to.y >= plan.shape[4]) return false;
+    if (edge < plan.inner) return true;
+    Index slab = from.row / plan.shape[4] / plan.shape[3];
+    for (int axis = 2; axis >= 0; --axis) {
+        const int there = static_cast<int>(slab % plan.shape[axis]) + step[axis];
+        if (there < 0 || there >= plan.shape[axis]) return false;
+        slab /= plan.shape[axis];
+    }
+    return true;
+}
+
+template <typename Tile>
+__device__ inline bool same_tile(const Plan& plan, const Place& one, const Place& two, int edge)
+{
+    return edge < plan.inner && one.z / Tile::Deep == two.z / Tile::Deep &&
+           one.y / Tile::Tall == two.y / Tile::Tall;
+}
+
+// The row of an item, where items count the rows that have edges which leave their tile. On the faces
+// of tiles that span two axes these are first the rows of whole layers, then the first of the other
+// layers' tiles, and the last if rows are joined diagonally. False if there is no such row.
+template <typename Tile>
+__device__ inline bool border_row(const Plan& plan, Index item, Place& place)
+{
+    Index slab = 0;
+    if (plan.border == FIRST_ROWS) {
+        place.y = static_cast<int>(item % plan.tiles[4]) * Tile::Tall;
+        slab = item / plan.tiles[4];
+        place.z = static_cast<int>(slab % plan.shape[3]);
+        slab /= plan.shape[3];
+    } else if (plan.border == FACES) {
+        const int sides = plan.inner > 2 ? 2 : 1;
+        const int layers = plan.tiles[3] * plan.shape[4];
+        const int others = plan.shape[3] - plan.tiles[3], lines = plan.tiles[4] * sides;
+        const Index each = layers + static_cast<Index>(others) * lines;
+        slab = item / each;
+        int rest = static_cast<int>(item - slab * each);
+        if (rest < layers) {
+            place.z = rest / plan.shape[4] * Tile::Deep;
+            place.y = rest % plan.shape[4];
+        } else {
+            rest -= layers;
+            const int layer = rest / lines;
+            place.z = layer + layer / max(Tile::Deep - 1, 1) + 1;
+            rest %= lines;
+            place.y = rest / sides * Tile::Tall + rest % sides * (Tile::Tall - 1);
+        }
+    } else {
+        place.y = static_cast<int>(item % plan.shape[4]);
+        slab = item / plan.shape[4];
+        place.z = static_cast<int>(slab % plan.shape[3]);
+        slab /= plan.shape[3];
+    }
+    place.row = (slab * plan.shape[3] + place.z) * plan.shape[4] + place.y;
+    return place.y < plan.shape[4];
+}
+
+// Row by row: a group of `Words` threads follows the edges of a segment that leave its tile.
+template <typename Pixel, typename Id, typename Tile, typename Edges>
+__device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
+                                 const unsigned* __restrict__ bits,
+                                 const unsigned* __restrict__ begins, Id* nodes, Id* tables, Index group,
+                                 Index groups, bool fours)
+{
+    constexpr int Words = Tile::Words;
+    constexpr bool Many = Tile::Many;
+    const int word = threadIdx.x % Words;
+    bool real = group < groups;
+    if (!real) group = 0;
+    Place here;
+    const Index item = group / plan.segments;
+    here.segment = static_cast<int>(group - item * plan.segments);
+    real = border_row<Tile>(plan, item, here) && real;
+
+    const auto place_of = [&](Index row) { return (row * plan.segments + here.segment) * Words + word; };
+    const unsigned set = real ? bits[place_of(here.row)] : 0;
+    unsigned start, total;
+    if (Many)
+        start = real ? begins[place_of(here.row)] : 0;
+    else
+        start = set & ~from_left<Words>(set);
+    const unsigned run = runs_before<Words>(start, total);
+    if (!__any_sync(ALL, set)) return;
+    const Index begin = first_pixel(plan, here.row, here.segment) + 32 * word;
+    const int count = word_size(plan, here.segment, word);
+    const RunTable<Id> own = run_table<Many>(plan, nodes, tables, here.row, here.segment);
+    for (int edge = 0; edge < plan.edges; ++edge) {
+        Place there;
+        const bool exists = real && follow(plan, edges, here, edge, there) &&
+                            !same_tile<Tile>(plan, here, there, edge);
+        if (!__any_sync(ALL, exists)) continue;
+        const Index place = exists ? place_of(there.row) : 0;
+        const unsigned other_set = exists ? bits[place] : 0;
+        unsigned other_start = 0;
+        Touch touch;
+        if (Many) {
+            other_start = exists ? begins[place] : 0;
+            const bool last = word_size(plan, here.segment, word + 1) == 0;
+            touch = touching<Words>(image, begin, exists ? count : 0, last,
+                                    (there.row - here.row) * plan.columns, set, start, other_set,
+                                    other_start, edges.diagonal[edge], fours);
+        } else {
+            other_start = other_set & ~from_left<Words>(other_set);
+            // As in tiles: a fourth side need not be followed, nor a way around a corner.
+            unsigned known = 0;
+            if (edge > 0 && edge < plan.inner && exists) {
+                const int dy = edges.step[edge][4];
+                if (dy == 0 && here.y > 0)
+                    known = set & other_set & bits[place_of(here.row - 1)] & bits[place_of(there.row - 1)];
+                if (dy) known = bits[place_of(here.row + dy)] | bits[place_of(there.row - dy)];
+            }
+            touch = touching<Words>(set, other_set, edges.diagonal[edge], known);
+        }
+        const unsigned other_run = runs_before<Words>(other_start, total);
+        if (!exists) continue;
+        const RunTable<Id> table =
+            run_table<Many>(plan, nodes, tables, there.row, there.segment);
+        while (touch.straight | touch.left | touch.right) {
+            unsigned touched;
+            const int bit = take(touch, other_run, other_start, touched);
+            unite(nodes, own[run_at(run, start, bit)], table[touched]);
+        }
+    }
+}
+
+// Between the last pixel of a segment and the first of the next, in a row and its neighbor rows.
+template <typename Pixel, typename Id, typename Tile, typename Edges>
+__device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
+                                 const unsigned* __restrict__ bits,
+                                 const unsigned* __restrict__ counts, Id* nodes, Id* tables, Index seam)
+{
+    constexpr int Words = Tile::Words;
+    constexpr bool Many = Tile::Many;
+    const int segment = static_cast<int>(seam % (plan.segments - 1));
+    const Index row = seam / (plan.segments - 1);
+    const Place left = {row, segment, static_cast<int>(row / plan.shape[4] % plan.shape[3]),
+                        static_cast<int>(row % plan.shape[4])};
+    Place right = left;
+    ++right.segment;
+    const int last = plan.width / 32 - 1;
+    const auto pair = [&](Index line, bool& before, bool& after) {
+        const Index place = (line * plan.segments + segment) * Words;
+        before = bits[place + last] >> 31;
+        after = bits[place + Words] & 1;
+    };
+    const auto final_run = [&](Index line) {
+        return (counts[line * plan.segments + segment] >> 16) - 1;
+    };
+    const auto same = [&](Index one, int back_one, Index two, int back_two) {
+        return !Many || image[first_pixel(plan, one, segment + 1) - back_one] ==
+                            image[first_pixel(plan, two, segment + 1) - back_two];
+    };
+    const auto node_of = [&](const Place& place, unsigned run) {
+        return run_table<Many>(plan, nodes, tables, place.row, place.segment)[run];
+    };
+    bool before, after;
+    pair(row, before, after);
+    if (!before && !after) return;
+    if (before && after && same(row, 1, row, 0)) {
+        // Not where the row above joins the same two.
+        bool known = false;
+        if (plan.inner && left.y) {
+            bool above, beside;
+            pair(row - 1, above, beside);
+            known = above && beside && same(row - 1, 1, row, 1) && same(row - 1, 0, row, 0);
+        }
+        if (!known)
+            unite(nodes, node_of(left, final_run(row)),
+                  node_of(right, 0));
+    }
+    for (int edge = 0; edge < plan.edges; ++edge) {
+        Place there;
+        if (!edges.diagonal[edge] || !follow(plan, edges, left, edge, there)) continue;
+        bool other_before, other_after;
+        pair(there.row, other_before, other_after);
+        // Of one value, a third pixel of the square joins the two as well.
+        if (after && other_before && (Many || (!before && !other_after)) &&
+            same(row, 0, there.row, 1))
+            unite(nodes, node_of(right, 0),
+                  node_of(there, final_run(there.row)));
+        if (before && other_after && (Many || (!after && !other_before)) &&
+            same(row, 1, there.row, 0)) {
+            ++there.segment;
+            unite(nodes, node_of(left, final_run(row)),
+                  node_of(there, 0));
+        }
+    }
+}
+
+// What one of `blocks` does: the first `seam_blocks` take a seam per thread, the others rows.
+template <typename Pixel, typename Id, typename Tile, typename Edges>
+__device__ __forceinline__ void
+join_block(const Job& job, const Edges& edges, const Index block)
+{
+    const Plan& plan = job.plan;
+    const Pixel* const image = static_cast<const Pixel*>(job.image);
+    Id* const nodes = static_cast<Id*>(job.nodes);
+    Id* const tables = static_cast<Id*>(job.tables);
+    const Index item = block * THREADS + threadIdx.x;
+    if (block < job.seam_blocks) {
+        if (item < job.seams)
+            join_seam<Pixel, Id, Tile>(image, plan, edges, job.bits, job.counts, nodes, tables, item);
+    } else {
+        const Index group = (item - job.seam_blocks * THREADS) / Tile::Words;
+        join_rows<Pixel, Id, Tile>(image, plan, edges, job.bits, job.begins, nodes, tables, group,
+                                   job.groups, job.fours);
+    }
+}
