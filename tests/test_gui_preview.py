@@ -95,7 +95,8 @@ def test_fields_are_those_the_threshold_needs(form):
     for method, expected in visible.items():
         form.fields.threshold.method.value = method
         field = form.fields.threshold
-        assert (field.slider.visible, field.range.visible, field.local.visible) == expected
+        shown = (field.slider, field.range, field.offset)
+        assert tuple(each.visible for each in shown) == expected
 
 
 def test_why_there_is_no_threshold_is_said_below_the_field(viewer, qtbot):

@@ -289,6 +289,44 @@ def test_lengths_are_in_pixels_or_in_the_unit_of_the_layer(viewer, qtbot, form):
     assert fields.sigma.value == pytest.approx(1.54)
 
 
+def test_a_rolling_ball_and_a_block_in_a_unit_reach_the_run_and_the_copied_texts(viewer, qtbot):
+    image = (nuclei_2d((96, 96)) + np.arange(96) * 12).astype(np.uint16)
+    viewer.add_image(image, name="cells", scale=(0.5, 0.25), units=("um", "um"))
+    form = open_form(viewer, qtbot)
+    fields = form.fields
+    assert not fields.background_method.enabled
+    fields.background.value, fields.background_method.value = 20, "rolling_ball"
+    assert fields.background_method.enabled
+    fields.threshold.method.value, fields.threshold.offset.value = "local", -50
+    block = fields.threshold.block_size
+    block.value = 50
+    assert fields.choices().block_size == 51
+    fields.unit.value = "µm"
+    assert (block.value, block.pixels) == (12.5, "25-51 px")
+    block.value = 8
+    assert block.pixels == "17-33 px"
+    settle(form, qtbot)
+    fields.show_preview.value = True
+    qtbot.waitUntil(
+        lambda: not form.preview.drawing and form.preview.layer is not None, timeout=LONG
+    )
+    where = {"spacing": (0.5, 0.25), "unit": "um"}
+    ball = {"background": "5um", "background_method": "rolling_ball"}
+    found = segment(image, threshold="local", block_size="8um", offset=-50, **ball, **where)
+    box = segment(image, threshold="local", block_size=51, offset=-50, background=20)
+    assert (found.labels != box.labels).any()
+    np.testing.assert_array_equal(np.squeeze(form.preview.layer.data) > 0, found.labels > 0)
+    layer = run(form, qtbot)
+    np.testing.assert_array_equal(layer.data, found.labels)
+    assert made(layer)["in_pixels"] == found.in_pixels
+    names = {"viewer": viewer}
+    exec(made(layer)["python"], names)
+    np.testing.assert_array_equal(names["found"].labels, layer.data)
+    words = " ".join(shlex.split(made(layer)["batch"]))
+    assert "--background=5µm --background-method=rolling_ball " in words
+    assert "--block-size=8µm " in words
+
+
 def test_the_steps_that_are_folded_reach_the_run_and_the_copied_texts(viewer, qtbot):
     frames = movie((3, 96, 96)) + np.arange(96, dtype=np.uint16) * 12
     viewer.add_image(frames, name="movie", axis_labels=("t", "y", "x"))

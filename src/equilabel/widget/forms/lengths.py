@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING
 
 from magicgui.widgets import ComboBox, FloatSpinBox
 from qtpy.QtCore import QObject, Signal
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QWidget
+from qtpy.QtWidgets import QAbstractSpinBox, QHBoxLayout, QLabel, QWidget
 
-from equilabel.widget.logic.lengths import decimals_for, describe_pixels, pixel_of
+from equilabel.widget.logic.lengths import decimals_for, describe_pixels, odd, pixel_of
 from equilabel.widget.viewer.notifications import guarded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from magicgui.widgets.bases import Widget
 
 PIXELS = "pixels"
 POWERS = {1: "", 2: "²", 3: "³"}
+WHOLE: dict[str, Callable[[float], int]] = {"size": int, "block": odd}  # pixels of these kinds
 MEASURED = 86  # width of what stands behind a number with a unit
+MEASURED_BESIDE = 76  # where another field follows; both have room for a number alone
+NARROW = "min-width: 50px; padding: 1px 4px"
 
 
 class LengthField:
@@ -25,14 +30,17 @@ class LengthField:
 
     Parameters
     ----------
-    kind : {"radius", "depth", "size"}
+    kind : {"radius", "block", "depth", "size"}
         What a pixel counts, see `pixel_of`.
     name, label, tooltip : str
         As for a field of magicgui.
-    value, least, step : float
-        In pixels: what is shown first, the least number, and the step of the arrows.
+    value, least, most, step : float
+        In pixels: what is shown first, the least number and the greatest, and the step of the
+        arrows.
     decimals : int
         In pixels.
+    beside : magicgui.widgets.Widget, optional
+        Another field in the same row.
     """
 
     def __init__(
@@ -44,21 +52,28 @@ class LengthField:
         *,
         value: float = 0.0,
         least: float = 0.0,
+        most: float = 1e15,
         step: float = 0.5,
         decimals: int = 2,
+        beside: Widget | None = None,
     ) -> None:
         self.kind, self.label, self.tooltip = kind, label, tooltip
-        self.number = FloatSpinBox(name=name, min=least, max=1e15, step=step, tooltip=tooltip)
-        self._least, self._step, self._decimals = least, step, decimals
+        self.number = FloatSpinBox(name=name, min=least, max=most, step=step, tooltip=tooltip)
+        self._least, self._most, self._step, self._decimals = least, most, step, decimals
         self._unit = ""
         self._spacing: tuple[float, ...] = (1.0,)
         self._pixels = QLabel()
-        self._pixels.setFixedWidth(MEASURED)
+        self._pixels.setFixedWidth(MEASURED if beside is None else MEASURED_BESIDE)
         self.native = QWidget()
         row = QHBoxLayout(self.native)
         row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.number.native, 1)
+        row.addWidget(self.number.native, 3)
         row.addWidget(self._pixels)
+        if beside is not None:
+            row.addWidget(beside.native, 2)
+            for each in (self.number, beside):
+                each.native.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
+                each.native.setStyleSheet(NARROW)
         if not least:
             self.number.native.setSpecialValueText("none")
         self._show_unit()
@@ -79,7 +94,7 @@ class LengthField:
         """The argument of `equilabel.segment`: a number of pixels, or text with a unit."""
         number = self.value
         if not number or not self._unit:
-            return int(number) if self.kind == "size" else number
+            return WHOLE[self.kind](number) if self.kind in WHOLE else number
         return f"{number:.15g}{self._suffix}"
 
     @property
@@ -115,11 +130,13 @@ class LengthField:
 
     def _show_unit(self) -> None:
         """Show the unit, with as many decimals as a pixel needs in it."""
-        native, pixel = self.number.native, 1.0
+        native, pixel, decimals = self.number.native, 1.0, self._decimals
         if self._unit:
             pixel = pixel_of(self.kind, self._spacing)
-        native.setDecimals(max(3, decimals_for(pixel)) if self._unit else self._decimals)
-        self.number.min = self._least * pixel
+            block = self.kind == "block"  # rounded to an odd number of pixels
+            decimals = decimals_for(10 * pixel) if block else max(3, decimals_for(pixel))
+        native.setDecimals(decimals)
+        self.number.min, self.number.max = self._least * pixel, self._most * pixel
         self.number.step = float(f"{self._step * pixel:.1g}")
         native.setSuffix(f" {self._suffix}" if self._unit else " px")
         self._pixels.setVisible(bool(self._unit))

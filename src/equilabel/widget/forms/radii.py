@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from magicgui.widgets import ComboBox
+
 from .lengths import LengthField
 
 DEPTH = 0.8  # pixels, as `equilabel.split_touching` takes it by default
+
+
+BACKGROUNDS = [("Box (top-hat)", "top_hat"), ("Rolling ball", "rolling_ball")]
+
+
+def make_background_method() -> ComboBox:
+    """Make the field that says what is wider than the background."""
+    return ComboBox(
+        name="background_method",
+        label="Found with",
+        choices=BACKGROUNDS,
+        value="top_hat",
+        tooltip="A box: the background is all that is wider. A rolling ball: the background is "
+        "what a ball of this radius reaches from below, as in ImageJ; it takes longer the larger "
+        "it is.",
+    )
 
 
 def make_lengths() -> tuple[LengthField, ...]:
@@ -40,7 +58,8 @@ def make_lengths() -> tuple[LengthField, ...]:
             "background",
             "Background",
             "Subtract an uneven background first: all that is wider than a box that reaches this "
-            "far to either side. Choose it larger than the radius of the largest object.",
+            "far to either side, or what a ball of this radius reaches. Choose it larger than the "
+            "radius of the largest object.",
             step=10.0,
             decimals=0,
         ),

@@ -19,7 +19,7 @@ from .axes import AxesField
 from .fields import device_field, method_field
 from .layout import Grid, align, fold, scrolled, vertical
 from .lengths import LengthFields
-from .radii import DEPTH, make_lengths
+from .radii import DEPTH, make_background_method, make_lengths
 from .statistics import StatisticsField
 from .threshold import ThresholdField
 
@@ -65,7 +65,7 @@ class SegmentFields(QWidget):
         self.remark.setWordWrap(True)
         self._arrange()
         self._connect()
-        self._allow_depth()
+        self._allow()
         self.show_source(None)
 
     def _make_image_fields(self) -> None:
@@ -94,7 +94,8 @@ class SegmentFields(QWidget):
         self.threshold = ThresholdField()
         self.sigma, self.depth, self.min_size, *radii = made = make_lengths()
         self.background, self.closing, self.opening = radii
-        self.lengths = LengthFields(*made)
+        self.background_method = make_background_method()
+        self.lengths = LengthFields(*made, self.threshold.block_size)
         self.unit = self.lengths.unit
         self.fill_holes = _check("Fill holes", "Fill holes inside objects.")
         self.split = _check(
@@ -133,7 +134,8 @@ class SegmentFields(QWidget):
             *(self.fill_holes, self.split, self.depth, self.min_size, self.exclude_border),
             self.track,
         )
-        steps = Grid(self.background, self.closing, self.opening, self.connectivity)
+        background = (self.background, self.background_method)
+        steps = Grid(*background, self.closing, self.opening, self.connectivity)
         self._body = QWidget()
         layout = QVBoxLayout(self._body)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -162,14 +164,16 @@ class SegmentFields(QWidget):
 
     def _connect(self) -> None:
         self.image.changed.connect(self._change_image)
-        for field in (self.color, self.channel, self.sigma.number, self.background.number):
+        numbers = (self.sigma.number, self.background.number)
+        for field in (self.color, self.channel, *numbers, self.background_method):
             field.changed.connect(self._change_histogram)
+        self.background.number.changed.connect(self._allow)
         self.lengths.changed.connect(self._change_histogram)
         self.threshold.dark.changed.connect(self._change_dark)
         self.threshold.method_changed.connect(self.histogram_changed)
         self.threshold.moved.connect(self.outline_changed)
         self.threshold.remarked.connect(lambda text: self._say("threshold", text))
-        self.split.changed.connect(self._allow_depth)
+        self.split.changed.connect(self._allow)
         lengths = (self.depth, self.min_size, self.closing, self.opening)
         checks = (self.split, self.fill_holes, self.exclude_border, self.show_preview)
         for changed in (*(each.number for each in lengths), *checks, self.connectivity):
@@ -194,8 +198,10 @@ class SegmentFields(QWidget):
     def _change_image(self, *_: object) -> None:
         self.image_changed.emit()
 
-    def _allow_depth(self, *_: object) -> None:
+    def _allow(self, *_: object) -> None:
+        """Enable the fields that have an effect."""
         self.depth.number.enabled = bool(self.split.value)
+        self.background_method.enabled = bool(self.background.value)
 
     def _change_dark(self, *_: object) -> None:
         if self.background.number.value:
@@ -270,9 +276,10 @@ class SegmentFields(QWidget):
             channel=self.channel.value,
             threshold=self.threshold.choice,
             background=self.background.choice or None,
+            background_method=self.background_method.value,
             sigma=self.sigma.choice,
             dark=self.threshold.dark.value,
-            block_size=self.threshold.block_size.value | 1,
+            block_size=self.threshold.block_size.choice,
             offset=self.threshold.offset.value,
             closing=self.closing.choice,
             opening=self.opening.choice,

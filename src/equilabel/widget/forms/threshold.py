@@ -8,11 +8,9 @@ import numpy as np
 from magicgui.widgets import (
     CheckBox,
     ComboBox,
-    Container,
     FloatRangeSlider,
     FloatSlider,
     FloatSpinBox,
-    SpinBox,
 )
 from qtpy.QtCore import QObject, Signal
 from qtpy.QtWidgets import QDoubleSpinBox
@@ -21,6 +19,7 @@ from superqt import QLabeledDoubleRangeSlider
 from equilabel.widget.logic.summary import format_number
 
 from .histogram_view import HistogramView
+from .lengths import LengthField
 
 if TYPE_CHECKING:
     from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
@@ -87,21 +86,12 @@ class ThresholdField(QObject):
         )
         self.range = _make_range()
         self.block_size, self.offset = _make_local()
-        self.local = Container(
-            widgets=(self.block_size, self.offset),
-            layout="horizontal",
-            labels=False,
-            label="Block, offset",
-            tooltip="The block around each pixel whose average it is compared with; and what is "
-            "subtracted from the average.",
-        )
-        self.local.margins = (0, 0, 0, 0)
         self.dark = CheckBox(
             name="dark",
             text="Objects are dark",
             tooltip="Find objects that are darker than the background.",
         )
-        levels = (self.slider, self.range, self.local)
+        levels = (self.slider, self.range, self.block_size)
         for field in levels:
             field.native.setFixedHeight(HEIGHT)
         self.rows = (self.histogram, self.method, *levels, self.dark)
@@ -110,7 +100,7 @@ class ThresholdField(QObject):
 
     def _connect(self) -> None:
         self.method.changed.connect(self._change_method)
-        for field in (self.slider, self.range, self.block_size, self.offset):
+        for field in (self.slider, self.range, self.block_size.number, self.offset):
             field.changed.connect(self._move)
         self.dark.changed.connect(self._update)
         self.histogram.dragged.connect(self._drag)
@@ -199,7 +189,7 @@ class ThresholdField(QObject):
         method = self.method.value
         self.slider.visible = method not in ("hysteresis", "local")
         self.range.visible = method == "hysteresis"
-        self.local.visible = method == "local"
+        self.block_size.native.setVisible(method == "local")
 
     def _move(self, *_: object) -> None:
         if self.method.value not in (*MANUAL, "local"):
@@ -240,17 +230,8 @@ def _make_range() -> FloatRangeSlider:
     return field
 
 
-def _make_local() -> tuple[SpinBox, FloatSpinBox]:
-    """Make the fields of a local threshold."""
-    block_size = SpinBox(
-        name="block_size",
-        min=3,
-        max=6001,
-        step=2,
-        value=51,
-        tooltip="Each pixel is compared with the average of a block of this side around it. "
-        "Choose it larger than the objects.",
-    )
+def _make_local() -> tuple[LengthField, FloatSpinBox]:
+    """Make the fields of a local threshold: one row, which the first of them is."""
     offset = FloatSpinBox(
         name="offset",
         min=-1e9,
@@ -258,6 +239,19 @@ def _make_local() -> tuple[SpinBox, FloatSpinBox]:
         step=1.0,
         tooltip="Subtracted from the average of the block. With a negative offset, objects need "
         "more contrast.",
+    )
+    block_size = LengthField(
+        "block",
+        "block_size",
+        "Block, offset",
+        "Each pixel is compared with the average of a block of this side around it, less the "
+        "offset. Choose it larger than the objects.",
+        value=51,
+        least=3,
+        most=6001,
+        step=2,
+        decimals=0,
+        beside=offset,
     )
     return block_size, offset
 

@@ -39,9 +39,10 @@ class Choices:
     channel: int = 0
     threshold: str | float | tuple[float, float] = "otsu"
     background: float | str | None = None
+    background_method: str = "top_hat"
     sigma: float | str = 0.0
     dark: bool = False
-    block_size: int = 51
+    block_size: float | str = 51
     offset: float = 0.0
     closing: float | str = 0.0
     opening: float | str = 0.0
@@ -55,6 +56,11 @@ class Choices:
     method: str = "auto"
     device: str = "auto"
 
+    @property
+    def background_options(self) -> dict[str, Any]:
+        """How the background is found, as arguments of `equilabel.subtract_background`."""
+        return {"dark": self.dark, "method": self.background_method}
+
     def arguments(self, source: Source) -> dict[str, Any]:
         """Return the arguments of `equilabel.segment` for the arranged image of a layer.
 
@@ -62,11 +68,13 @@ class Choices:
         """
         defaults = signature(equilabel.segment).parameters
         spacing, unit = source.spacing(self.roles)
-        lengths = (self.background, self.sigma, self.closing, self.opening)
-        physical = any(isinstance(each, str) for each in (*lengths, self.split, self.min_size))
         local, stacked = self.threshold == "local", "time" in self.roles
+        lengths = (self.background, self.sigma, self.closing, self.opening, self.split)
+        sizes = (self.min_size, *([self.block_size] if local else []))
+        physical = any(isinstance(each, str) for each in (*lengths, *sizes))
         wanted: dict[str, Any] = {
             **{name: getattr(self, name) for name in defaults if name in self.__dataclass_fields__},
+            "background_method": self.background_method if self.background else "top_hat",
             "block_size": self.block_size if local else None,
             "offset": self.offset if local else 0.0,
             "spacing": spacing if physical or set(spacing) != {1.0} else None,

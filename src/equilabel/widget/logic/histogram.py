@@ -140,8 +140,8 @@ def estimate_threshold(
     try:
         pixels = shown
         if choices.background and exact:
-            radius, dark = choices.background, choices.dark
-            shown = pixels = equilabel.subtract_background(shown, radius, dark=dark, **options)
+            how = {**choices.background_options, **options}
+            shown = pixels = equilabel.subtract_background(shown, choices.background, **how)
         elif not exact and (choices.sigma or choices.background):
             pixels = _prepare_part(source, choices, shown, displayed)
             shown = pixels if choices.background else shown

@@ -23,6 +23,15 @@ def widths_of(source: Source, choices: Choices, name: str = "sigma") -> tuple[fl
     return length_in_pixels(name, value, len(spacing), spacing=spacing, unit=unit)
 
 
+def block_of(source: Source, choices: Choices) -> tuple[int, ...]:
+    """Return the sides of the block of a local threshold along each axis of space, in pixels."""
+    spacing, unit = source.spacing(choices.roles)
+    sides = length_in_pixels(
+        "block_size", choices.block_size, len(spacing), spacing=spacing, unit=unit
+    )
+    return tuple(map(odd, sides))
+
+
 def question_smoothing(source: Source, choices: Choices) -> str:
     """Question a Gaussian so wide that it merges objects; else ""."""
     shape = [source.shape[axis] for axis in source.arrangement(choices.roles).space]
@@ -41,8 +50,9 @@ def pixel_of(kind: str, spacing: Sequence[float]) -> float:
 
     Parameters
     ----------
-    kind : {"radius", "depth", "size"}
-        A pixel along the last axis, along the axis of the finest, or its area (volume).
+    kind : {"radius", "block", "depth", "size"}
+        A pixel along the last axis, for the first two; along the axis of the finest; or its area
+        (volume).
 
     Examples
     --------
@@ -51,7 +61,7 @@ def pixel_of(kind: str, spacing: Sequence[float]) -> float:
     """
     if kind == "size":
         return math.prod(spacing)
-    return spacing[-1] if kind == "radius" else min(spacing)
+    return min(spacing) if kind == "depth" else spacing[-1]
 
 
 def describe_pixels(kind: str, value: float, spacing: Sequence[float]) -> str:
@@ -63,9 +73,14 @@ def describe_pixels(kind: str, value: float, spacing: Sequence[float]) -> str:
     ('0.25-2 px', '= 1.54 px')
     >>> describe_pixels("size", 5.0, (0.325, 0.325)), describe_pixels("size", 0, (1.0, 1.0))
     ('= 48 px', '')
+    >>> describe_pixels("block", 10.0, (2.0, 0.5)), describe_pixels("block", 10.0, (0.3, 0.3))
+    ('5-21 px', '= 33 px')
     """
     if not value:
         return ""
+    if kind == "block":
+        sides = sorted(odd(value / step) for step in spacing)
+        return f"= {sides[0]} px" if sides[0] == sides[-1] else f"{sides[0]}-{sides[-1]} px"
     if kind != "radius":
         pixels = value / pixel_of(kind, spacing)
         return f"= {math.ceil(round(pixels, 9)) if kind == 'size' else format(pixels, '.3g')} px"
@@ -73,6 +88,17 @@ def describe_pixels(kind: str, value: float, spacing: Sequence[float]) -> str:
     if math.isclose(least, most, rel_tol=0.005):
         return f"= {least:.3g} px"
     return f"{least:.{2 + (least > 99)}g}-{most:.{2 + (most > 99)}g} px"
+
+
+def odd(pixels: float) -> int:
+    """Return the side of a block: the odd number nearest to a number of pixels.
+
+    Examples
+    --------
+    >>> odd(51), odd(50.2), odd(49.9)
+    (51, 51, 49)
+    """
+    return 2 * math.floor(pixels / 2) + 1
 
 
 def decimals_for(step: float) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import equilabel
 from equilabel.quantities import length_in_pixels, size_in_pixels
 
-from .lengths import widths_of, without_questions
+from .lengths import block_of, widths_of, without_questions
 from .sources import gray
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def prepare_plane(
     """
     radii = _in_plane("background", source, choices, displayed, step)
     if max(radii) >= 1:
-        plane = equilabel.subtract_background(plane, radii, dark=choices.dark)
+        plane = equilabel.subtract_background(plane, radii, **choices.background_options)
     widths = _in_plane("sigma", source, choices, displayed, step)
     with without_questions():
         return equilabel.smooth(plane, widths) if any(widths) else plane
@@ -135,7 +135,7 @@ def find_objects(
         size = size_in_pixels("min_size", choices.min_size, 2, spacing=spacing, unit=unit)
     options: dict[str, Any] = {
         "threshold": "local" if local else threshold,
-        "block_size": max(3, choices.block_size // step | 1) if local else None,
+        "block_size": _block(source, choices, displayed, step) if local else None,
         "offset": choices.offset if local else 0.0,
         "closing": _in_plane("closing", source, choices, displayed, step),
         "opening": _in_plane("opening", source, choices, displayed, step),
@@ -150,6 +150,16 @@ def find_objects(
         depth = max(_depth(choices, spacing, unit)) * finest / (min(steps) * step)
         options |= {"split": depth, "spacing": steps}
     return equilabel.segment(plane, properties=("label",), **options).labels
+
+
+def _block(
+    source: Source, choices: Choices, displayed: Sequence[int], step: int
+) -> tuple[int, ...]:
+    """Return the block of a local threshold along the axes of a plane in its pixels."""
+    space = source.arrangement(choices.roles).space
+    sides = dict(zip(space, block_of(source, choices), strict=True))
+    along = (sides.get(axis, 1) for axis in sorted(displayed))
+    return tuple(max(min(3, side), side // step | 1) for side in along)
 
 
 def _depth(choices: Choices, spacing: Sequence[float], unit: str) -> tuple[float, ...]:

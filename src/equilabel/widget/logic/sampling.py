@@ -64,7 +64,7 @@ def prepared_sample(source: Source, choices: Choices) -> HostArray:
         pixels = np.asarray(source.data[block])
         pixels = gray(pixels, choices.color) if source.rgb else pixels
         if max(radius) >= 1:
-            pixels = equilabel.subtract_background(pixels, radius, dark=choices.dark)
+            pixels = equilabel.subtract_background(pixels, radius, **choices.background_options)
         with without_questions():
             values.append(equilabel.smooth(pixels, sigma)[kept].ravel())
     return np.concatenate(values)

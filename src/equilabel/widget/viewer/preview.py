@@ -212,7 +212,8 @@ def _keep(
     key = (
         *(source.name, id(source.data), hidden, displayed),
         *(choices.color, choices.channel, choices.roles),
-        *(choices.background, choices.sigma, choices.dark and bool(choices.background)),
+        *(choices.sigma, choices.background),
+        *(choices.background_options.items() if choices.background else ()),
     )
     if key not in planes:
         plane, step = take_plane(source, choices, point, displayed)
