@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from .arrayfiles import is_whole, load_arrays, save_arrays
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
@@ -62,6 +64,50 @@ class Faces:
         return sum(array.nbytes for array in (*self.lows, *self.highs, self.values))
 
 
+class Saved(Protocol):
+    """What is known of the blocks that are done: in files, or in memory."""
+
+    def save_part(self, block: int, part: Part, faces: Faces) -> None:
+        """Store what labeling found."""
+        ...
+
+    def has_part(self, block: int) -> bool:
+        """Return whether a block has been labeled, and all of that is still there."""
+        ...
+
+    def part(self, block: int) -> Part:
+        """Return what labeling a block found."""
+        ...
+
+    def faces(self, block: int) -> Faces:
+        """Return the labels at the ends of a block."""
+        ...
+
+    def save_numbers(self, labels: HostArray, offsets: NDArray[np.int64]) -> None:
+        """Store the final labels of all components, and where those of each block begin."""
+        ...
+
+    def numbers(self, block: int) -> HostArray:
+        """Return the final label of each component of a block."""
+        ...
+
+    def save_done(self, block: int, arrays: Sequence[HostArray]) -> None:
+        """Store that a block has been written: the checksum of its labels, and its counts."""
+        ...
+
+    def has_done(self, block: int) -> bool:
+        """Return whether a block has been written, as far as can be told without reading it."""
+        ...
+
+    def done(self, block: int) -> list[HostArray]:
+        """Return the checksum of the labels of a block, and its counts."""
+        ...
+
+    def note(self, name: str) -> Path | None:
+        """Return where to store what was found before blocks were labeled, if anywhere."""
+        ...
+
+
 @dataclass(frozen=True)
 class Checkpoints:
     """A folder with files for each block.
@@ -102,15 +148,35 @@ class Checkpoints:
         axes = len(ends) // 2
         return Faces(tuple(ends[:axes]), tuple(ends[axes:]), values)
 
-    @property
-    def numbers_file(self) -> Path:
-        """The file of final labels of all components of all blocks."""
-        return Path(self.folder, "numbers.npy")
+    def save_numbers(self, labels: HostArray, offsets: NDArray[np.int64]) -> None:
+        """Store the final labels of all components, and where those of each block begin."""
+        np.save(self._numbers_file, labels)
+        np.save(self._numbers_file.with_name("offsets.npy"), offsets)
 
     def numbers(self, block: int) -> HostArray:
         """Return the final label of each component of a block."""
-        numbers, offsets = _open_numbers(self.numbers_file, self.token)
-        return np.asarray(numbers[offsets[block] : offsets[block + 1]])
+        numbers, offsets = _open_numbers(self._numbers_file, self.token)
+        return np.array(numbers[offsets[block] : offsets[block + 1]])
+
+    def save_done(self, block: int, arrays: Sequence[HostArray]) -> None:
+        """Store that a block has been written: the checksum of its labels, and its counts."""
+        save_arrays(self.path("done", block), arrays)
+
+    def has_done(self, block: int) -> bool:
+        """Return whether there is a file that says that a block has been written."""
+        return self.path("done", block).exists()
+
+    def done(self, block: int) -> list[HostArray]:
+        """Return the checksum of the labels of a block, and its counts."""
+        return load_arrays(self.path("done", block))
+
+    def note(self, name: str) -> Path:
+        """Return where to store what was found before blocks were labeled."""
+        return Path(self.folder, name)
+
+    @property
+    def _numbers_file(self) -> Path:
+        return Path(self.folder, "numbers.npy")
 
 
 @lru_cache(4)

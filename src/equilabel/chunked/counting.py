@@ -11,7 +11,6 @@ from equilabel.measuring import Counts, count_part
 from equilabel.measuring.counts import Values
 from equilabel.measuring.plan import make_plan
 
-from .arrayfiles import load_arrays
 from .blocks import steps_around
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ class Counted:
         axes = len(job.blocks.shape)
         waiting: list[tuple[int, Counts]] = []  # sums over 1, 2, 4, ... blocks
         for block in range(job.blocks.number):
-            stored = load_arrays(job.saved.path("done", block))[1:]
+            stored = job.saved.done(block)[1:]
             total = unpack(stored, self.plan(axes).layout, job.blocks.shape)
             size = 1
             while waiting and waiting[-1][0] == size:

@@ -56,7 +56,7 @@ def cut_faces(
                 slice(0, depth) if move < 0 else slice(max(labels.shape[axis] - depth, 0), None)
             )
             part = (slice(None),) * axis + (layers,)
-            ends.append(np.ascontiguousarray(labels[part]))
+            ends.append(labels[part].copy())
     return tuple(lows), tuple(highs)
 
 

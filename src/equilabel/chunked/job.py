@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from equilabel.labeling.problem import Problem
 
     from .blocks import Blocks
-    from .checkpoints import Checkpoints, Faces
+    from .checkpoints import Faces, Saved
+    from .outputs import ArrayOutput
 
 
 class Rule(Protocol):
@@ -56,10 +57,12 @@ class Job:
         Whether components are dropped by their size or place.
     depth : int
         Layers of labels that are stored at the ends of blocks.
-    saved : Checkpoints
-        The files of all blocks.
+    saved : Saved
+        What is known of the blocks that are done.
     counted : Counting, or None
         What is measured.
+    kept : ArrayOutput, or None
+        Where the labels of blocks stay from the first look at them to the second.
     """
 
     blocks: Blocks
@@ -70,5 +73,6 @@ class Job:
     turned: bool
     sized: bool
     depth: int
-    saved: Checkpoints
+    saved: Saved
     counted: Counting | None = None
+    kept: ArrayOutput | None = None

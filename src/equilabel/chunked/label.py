@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from equilabel.devices import Device
     from equilabel.labeling.problem import Problem
 
-    from .checkpoints import Checkpoints
+    from .checkpoints import Saved
     from .engine import Run
     from .running import Progress
 
@@ -165,7 +165,7 @@ def label_chunked(
         "method": whole.method.name,
     }
 
-    def make_job(saved: Checkpoints, run: Run, progress: Progress) -> Job:
+    def make_job(saved: Saved, run: Run, progress: Progress) -> Job:
         return Job(
             blocks=Blocks(source.shape, sides),
             rule=rule,

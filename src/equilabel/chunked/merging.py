@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-    from .checkpoints import Checkpoints
+    from .checkpoints import Saved
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def merge_sizes(
 
 
 def number_components(
-    saved: Checkpoints,
+    saved: Saved,
     offsets: NDArray[np.int64],
     pairs: Iterable[tuple[int, int, NDArray[np.int64]]],
     select: Callable[..., NDArray[np.bool_]] | None,
@@ -99,7 +99,7 @@ def number_components(
 
     Parameters
     ----------
-    saved : Checkpoints
+    saved : Saved
         A part for each block.
     offsets : (blocks + 1,) array of int64
         Where the components of each block begin.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+
+from equilabel import neighborhood
+from equilabel.devices import passes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +37,7 @@ class Output(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayOutput:
-    """An array of NumPy in this process."""
+    """An array of NumPy in this process, in C order."""
 
     array: HostArray
 
@@ -50,6 +53,16 @@ class ArrayOutput:
     def read(self, part: tuple[slice, ...]) -> HostArray:
         """Read them again."""
         return self.array[part]
+
+    def renumber(self, part: tuple[slice, ...], numbers: HostArray) -> None:
+        """Replace the labels of a block, 0 to N, by these numbers."""
+        offsets = [
+            np.arange(one.start, one.stop) * step
+            for one, step in zip(part, neighborhood.strides(self.array.shape), strict=True)
+        ]
+        starts = reduce(np.add.outer, offsets[:-1], offsets[-1][:1]).reshape(-1)
+        flat, width = self.array.reshape(-1), len(offsets[-1])
+        passes("renumbering", "cpu").renumber(flat, starts, width, numbers)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +18,7 @@ import numpy as np
 from equilabel.storage.table import read_table, write_table
 
 from .checkpoints import Checkpoints
+from .in_memory import MemoryCheckpoints
 from .ome_labels import OmeLabels, register, shrink, write_description
 from .outputs import ArrayOutput, ZarrOutput, create_zarr, open_output
 from .running import Progress, number_blocks, write_blocks
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
+    from .checkpoints import Saved
     from .engine import Engine, Run
     from .job import Job
     from .sources import Source
@@ -92,7 +95,7 @@ class Steps(NamedTuple):
         Makes a table when all blocks are written.
     """
 
-    make_job: Callable[[Checkpoints, Run, Progress], Job]
+    make_job: Callable[[Saved, Run, Progress], Job]
     select: Callable[..., Any] | None = None
     finish: Callable[[Job], Found] | None = None
 
@@ -125,14 +128,15 @@ def label_whole(
     manifest = describe(source, target) if out is not None else {}
     if out is not None and out.exists():
         return _earlier(out, manifest, source, target)
+    if out is None and kind == "numpy" and engine.shares_memory:
+        return _in_memory(steps, source, engine, progress)
     with _folder(out, manifest, resume=resume) as folder, engine.started() as run:
-        job = steps.make_job(Checkpoints(str(folder), new_token()), run, progress)
+        saved = Checkpoints(str(folder), new_token())
+        job = steps.make_job(saved, run, progress)
         numbers = number_blocks(job, source, run, progress, steps.select)
-        output = _output(folder, source, target, engine, numbers.count, job.saved.token)
+        output = _output(folder, source, target, numbers.count, saved.token)
         write_blocks(job, source, output, run, progress, fresh=not resume)
         found = Found() if steps.finish is None else steps.finish(job)
-        if isinstance(output, ArrayOutput):
-            return Whole(output.array, numbers.count, found)
         made = folder / "labels"
         ours = {KEY: {"num": numbers.count, "manifest": manifest, **found.told}}
         _complete(made, output, target, found.table, ours, run, progress)
@@ -145,6 +149,23 @@ def label_whole(
     if target.ome is not None:
         register(target.ome, out)
     return Whole(_as(kind, out), numbers.count, found)
+
+
+def _in_memory(steps: Steps, source: Source, engine: Engine, progress: Progress) -> Whole:
+    """Label all blocks of an array in memory.
+
+    Labels of blocks are kept where labels will be, and renumbered there: no block is labeled twice.
+    """
+    output = ArrayOutput(np.empty(source.shape, np.int32))
+    with engine.started() as run:
+        job = replace(steps.make_job(MemoryCheckpoints(), run, progress), kept=output)
+        numbers = number_blocks(job, source, run, progress, steps.select)
+        if numbers.count > LARGEST:
+            output = ArrayOutput(output.array.astype(np.int64))
+            job = replace(job, kept=output)
+        write_blocks(job, source, output, run, progress, fresh=True)
+        found = Found() if steps.finish is None else steps.finish(job)
+    return Whole(output.array, numbers.count, found)
 
 
 def describe(source: Source, target: Target) -> dict[str, Any]:
@@ -172,14 +193,10 @@ def _folder(out: Path | None, manifest: Mapping[str, Any], *, resume: bool) -> I
         yield folder
 
 
-def _output(
-    folder: Path, source: Source, target: Target, engine: Engine, count: int, token: str
-) -> ArrayOutput | ZarrOutput:
+def _output(folder: Path, source: Source, target: Target, count: int, token: str) -> ZarrOutput:
     """Make room for labels."""
     dtype = np.dtype(np.int32 if count <= LARGEST else np.int64)
     path = folder / "labels"
-    if target.out is None and source.kind == "numpy" and engine.shares_memory:
-        return ArrayOutput(np.empty(source.shape, dtype))
     form: dict[str, Any] = {}
     if target.ome is not None:
         dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)

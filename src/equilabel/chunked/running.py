@@ -78,8 +78,7 @@ def number_blocks(
     np.cumsum(counts, out=offsets[1:])
     pairs = _compare(job, run, progress)
     found = number_components(saved, offsets, pairs, select)
-    np.save(saved.numbers_file, found.labels)
-    np.save(saved.numbers_file.with_name("offsets.npy"), offsets)
+    saved.save_numbers(found.labels, offsets)
     return found
 
 
@@ -111,7 +110,7 @@ def write_blocks(
     blocks = job.blocks
     rest = list(range(blocks.number))
     if not fresh:
-        known = [block for block in rest if job.saved.path("done", block).exists()]
+        known = [block for block in rest if job.saved.has_done(block)]
         intact = run(_check, ((job, block, output) for block in known))
         rest = sorted(set(rest) - {block for block, whole in intact if whole})
     ticks = progress.begin("write", blocks.number - len(rest), blocks.number)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equilabel.labeling import problem_of
@@ -18,11 +17,13 @@ from .job import Job
 from .results import Found, Steps
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from equilabel.array_types import HostArray
     from equilabel.labeling.problem import Problem
 
     from .blocks import Blocks
-    from .checkpoints import Checkpoints
+    from .checkpoints import Saved
     from .counting import Counted
     from .engine import Run
     from .gray_source import GraySource
@@ -115,9 +116,9 @@ class Segmenting:
             "method": problem.method.name,
         }
 
-    def make_job(self, saved: Checkpoints, run: Run, progress: Progress) -> Job:
+    def make_job(self, saved: Saved, run: Run, progress: Progress) -> Job:
         """Find the threshold, and say what is done with each block."""
-        level = self._level(Path(saved.folder, LEVEL), run, progress)
+        level = self._level(saved.note(LEVEL), run, progress)
         rule = self.rule
         return Job(
             blocks=self.blocks,
@@ -143,15 +144,16 @@ class Segmenting:
         value = float(rule.level.value)
         return Found(make_table(found, counted.names), {"threshold": value})
 
-    def _level(self, file: Path, run: Run, progress: Progress) -> Level:
+    def _level(self, file: Path | None, run: Run, progress: Progress) -> Level:
         """Return the threshold, which is found once: a run that goes on reads it."""
         if not isinstance(self.threshold, str):
             return Level(self.threshold, False)
-        if file.exists():
+        if file is not None and file.exists():
             return Level(**json.loads(file.read_text("utf-8")))
         level = find_level(self.threshold, self.blocks, self.source, run, progress)
         value = level.value.item() if hasattr(level.value, "item") else level.value
         level = Level(value, bool(level.constant))
-        with replacing(file) as unfinished:
-            unfinished.write_text(json.dumps(level._asdict()), "utf-8")
+        if file is not None:
+            with replacing(file) as unfinished:
+                unfinished.write_text(json.dumps(level._asdict()), "utf-8")
         return level

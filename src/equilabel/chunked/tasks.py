@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from equilabel.labeling import solve
 from equilabel.measuring import Request
 from equilabel.measuring.plan import make_plan
 
-from .arrayfiles import checksum, load_arrays, save_arrays
+from .arrayfiles import checksum
 from .checkpoints import Faces, Part
 from .faces import cut_faces, pairs_across
+from .in_memory import MemoryCheckpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
+    from equilabel.labeling.problem import Problem
 
-    from .checkpoints import Checkpoints
+    from .checkpoints import Saved
     from .gray_source import Gray
     from .job import Job
     from .outputs import Output
@@ -46,23 +48,18 @@ def label_block(job: Job, block: int, load: Callable[[], HostArray | Gray]) -> t
     """
     pixels, _ = _parted(load())
     problem = job.rule.problem(pixels)
-    axes = pixels.ndim
-    plan = make_plan(("num_pixels",), (), axes, job.stacked, True, first=True)
-    found = solve(problem, Request(plan, None, (1.0,) * (axes - job.stacked)), counted=True)
-    labels, counts = found.labels, found.counts
-    origin = np.array(job.blocks.origin(block), np.int64)
-    firsts, flat = _firsts(job, labels, counts, origin)
+    labels, firsts, flat, sizes = _components(job, problem, np.array(job.blocks.origin(block)))
     values = np.empty(0, pixels.dtype)
     if problem.foreground.values:
         values = fetch(problem.image).reshape(-1)[flat]
-    sizes = np.empty((0, 0), np.int64)
-    if job.sized:
-        spans = (counts.pixels[:, None], counts.begins + origin, counts.ends + origin)
-        sizes = np.concatenate(spans, axis=1)
     ends = cut_faces(labels, job.blocks, block, job.periodic, job.stacked, job.depth)
-    part = Part(checksum(pixels), firsts, values, sizes)
-    job.saved.save_part(block, part, Faces(*ends, values))
-    return block, found.count
+    known = 0
+    if job.kept is None:
+        known = checksum(pixels)
+    else:
+        job.kept.write(job.blocks.slices(block), labels)
+    job.saved.save_part(block, Part(known, firsts, values, sizes), Faces(*ends, values))
+    return block, len(firsts)
 
 
 def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
@@ -70,15 +67,56 @@ def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
     return read if isinstance(read, tuple) else (read, None)
 
 
-def _firsts(
-    job: Job, labels: HostArray, counts: Any, origin: NDArray[np.int64]
+def _components(
+    job: Job, problem: Problem, origin: NDArray[np.int64]
+) -> tuple[HostArray, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Label a block by itself.
+
+    Returns
+    -------
+    labels : array of int
+    firsts, flat : (N,) arrays of int64
+        The first element of each component, in the whole image and in the block.
+    sizes : array of int64
+        As in `Part`.
+    """
+    axes = problem.image.ndim
+    none = np.empty((0, 0), np.int64)
+    if job.turned:
+        labels = solve(problem).labels
+        return labels, *_turned_firsts(job, labels, origin), none
+    if not (job.sized or problem.numbered_by_columns):
+        labels, count, *_ = solve(problem, counted=True)
+        flat = np.empty(count, np.int64)
+        passes("renumbering", "cpu").list_firsts(labels.reshape(-1), flat)
+        return labels, _in_image(flat, labels.shape, origin, job.blocks.shape), flat, none
+    plan = make_plan(("num_pixels",), (), axes, job.stacked, True, first=True)
+    found = solve(problem, Request(plan, None, (1.0,) * (axes - job.stacked)), counted=True)
+    labels, counts = found.labels, found.counts
+    firsts = _in_image(counts.first_pixels, labels.shape, origin, job.blocks.shape)
+    if not job.sized:
+        return labels, firsts, counts.first_pixels, none
+    spans = (counts.pixels[:, None], counts.begins + origin, counts.ends + origin)
+    return labels, firsts, counts.first_pixels, np.concatenate(spans, axis=1)
+
+
+def _in_image(
+    flat: NDArray[np.int64],
+    sides: tuple[int, ...],
+    origin: NDArray[np.int64],
+    shape: tuple[int, ...],
+) -> NDArray[np.int64]:
+    """Return flat indices in the whole image of those in a block."""
+    places = np.stack(np.unravel_index(flat, sides), axis=1) + origin
+    found: NDArray[np.int64] = places @ neighborhood.strides(shape)
+    return found
+
+
+def _turned_firsts(
+    job: Job, labels: HostArray, origin: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first element of each component, in the whole image and in the block."""
+    """Return the first element of each component, counted column by column, as `_components`."""
     shape = job.blocks.shape
-    if not job.turned:
-        flat = counts.first_pixels
-        places = np.stack(np.unravel_index(flat, labels.shape), axis=1) + origin
-        return places @ neighborhood.strides(shape), flat
     turned = labels.swapaxes(-3, -2)
     found, first = np.unique(turned, return_index=True)
     places = np.stack(np.unravel_index(first[found > 0], turned.shape), axis=1)
@@ -103,32 +141,50 @@ def compare_blocks(job: Job, some: Sequence[int]) -> list[tuple[int, int, NDArra
 
 
 def write_block(job: Job, block: int, load: Callable[[], HostArray | Gray], output: Output) -> int:
-    """Label a block again, write its final labels, and count them where that is asked for."""
+    """Write the final labels of a block, and count them where that is asked for."""
+    part = job.blocks.slices(block)
+    if job.kept is None:
+        labels, values = _labels_again(job, block, load)
+    else:
+        labels = job.kept.read(part)
+        values = _parted(load())[1] if job.counted is not None else None
+    counts: Sequence[HostArray] = ()
+    if job.counted is not None:
+        counts = job.counted.count(job, block, labels, values, FACES.reader(job.saved))
+    numbers = job.saved.numbers(block)
+    numbers = np.append(numbers.dtype.type(0), numbers)
+    if job.kept is not None:
+        job.kept.renumber(part, numbers)
+        job.saved.save_done(block, (np.zeros(1), *counts))
+        return block
+    dtype = output.dtype
+    final = np.ascontiguousarray(labels, np.int64 if dtype.itemsize == 8 else np.int32)
+    one_row = (np.zeros(1, np.int64), final.size)
+    passes("renumbering", "cpu").renumber(final.reshape(-1), *one_row, numbers)
+    final = final.view(dtype)  # which may have no sign
+    output.write(part, final)
+    job.saved.save_done(block, (np.array([checksum(final)]), *counts))
+    return block
+
+
+def _labels_again(
+    job: Job, block: int, load: Callable[[], HostArray | Gray]
+) -> tuple[HostArray, HostArray | None]:
+    """Label a block a second time; return its labels, and values to be measured."""
     pixels, values = _parted(load())
-    known = job.saved.part(block)
-    if checksum(pixels) != known.checksum:
+    if checksum(pixels) != job.saved.part(block).checksum:
         message = (
             "label_image must stay as it is until its labels are written; got other pixels in "
             f"{job.blocks.slices(block)} than before. Remove what was begun, and run again."
         )
         raise ChangedInputError(message)
-    labels = solve(job.rule.problem(pixels)).labels
-    counts: Sequence[HostArray] = ()
-    if job.counted is not None:
-        counts = job.counted.count(job, block, labels, values, FACES.reader(job.saved))
-    dtype = output.dtype
-    final = np.ascontiguousarray(labels, np.int64 if dtype.itemsize == 8 else np.int32)
-    passes("renumbering", "cpu").renumber(final.reshape(-1), np.array(job.saved.numbers(block)))
-    final = final.view(dtype)  # which may have no sign
-    output.write(job.blocks.slices(block), final)
-    save_arrays(job.saved.path("done", block), (np.array([checksum(final)]), *counts))
-    return block
+    return solve(job.rule.problem(pixels)).labels, values
 
 
 def is_written(job: Job, block: int, output: Output) -> bool:
     """Return whether the final labels of a block are there, as they were written."""
     try:
-        known = load_arrays(job.saved.path("done", block))[0]
+        known = job.saved.done(block)[0]
     except OSError:
         return False
     try:
@@ -142,10 +198,12 @@ class FaceCache:
 
     def __init__(self, most: int = CACHED) -> None:
         self._most, self._size, self._lock = most, 0, threading.Lock()
-        self._held: OrderedDict[tuple[Checkpoints, int], Faces] = OrderedDict()
+        self._held: OrderedDict[tuple[Saved, int], Faces] = OrderedDict()
 
-    def reader(self, saved: Checkpoints) -> Callable[[int], Faces]:
+    def reader(self, saved: Saved) -> Callable[[int], Faces]:
         """Return a function that reads the faces of a block."""
+        if isinstance(saved, MemoryCheckpoints):
+            return saved.faces
 
         def read(block: int) -> Faces:
             key = (saved, block)

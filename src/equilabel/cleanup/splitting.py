@@ -219,5 +219,5 @@ def _numbered(labels: HostArray, count: int) -> tuple[HostArray, int]:
     order = np.argsort(first, kind="stable")
     numbers = np.empty(count + 1, labels.dtype)
     numbers[order] = np.arange(count + 1)
-    passes("renumbering", "cpu").renumber(flat, numbers[1:])
+    passes("renumbering", "cpu").renumber(flat, np.zeros(1, np.int64), flat.size, numbers)
     return labels, int(np.count_nonzero(first < flat.size)) - 1
