@@ -1,4 +1,4 @@
-"""Time `label_graph` beside SciPy, NetworkX (small graphs) and, on a GPU, CuPy.
+"""Time `label_graph` beside SciPy, NetworkX (small graphs) and, on a GPU, ECL-CC and CuPy.
 
 Graphs: random edges, R-MAT (few vertices have most of the edges), a lattice with some bonds closed
 (like roads), and one long path, in order and shuffled. They are made where they are labeled. Peers
@@ -96,6 +96,7 @@ def peers(graph: Graph, device: str) -> dict[str, Callable[[], Any]]:
     found: dict[str, Callable[[], Any]] = {}
     shape = (graph.size, graph.size)
     if device == "cuda":
+        found["ECL-CC"] = import_module("peers_graph_cuda").ecl_cc(graph)
         try:
             sparse, csgraph = (
                 import_module(f"cupyx.scipy.sparse{end}") for end in ("", ".csgraph")
@@ -127,9 +128,14 @@ def peers(graph: Graph, device: str) -> dict[str, Callable[[], Any]]:
 
 
 def check(graph: Graph, others: dict[str, Callable[[], Any]]) -> None:
-    """Fail unless our numbers are those of SciPy, where it is at hand."""
+    """Fail unless our numbers are those of SciPy, or rank the roots of ECL-CC."""
     if "SciPy" in others:
         np.testing.assert_array_equal(label_graph(graph), others["SciPy"]()[1])
+    if "ECL-CC" in others:
+        roots = others["ECL-CC"]()
+        if not (np.searchsorted(np.unique(roots), roots) == label_graph(graph)).all():
+            message = "label_graph and ECL-CC found other components"
+            raise ValueError(message)
 
 
 def waited(run: Callable[[], Any], xp: Any) -> Callable[[], Any]:

@@ -275,7 +275,7 @@ def moving() -> str:
 
 
 def graphs() -> str:
-    """Tabulate `label_graph` beside SciPy, and on a GPU."""
+    """Tabulate `label_graph` beside SciPy, and on a GPU beside ECL-CC."""
     results, device = load("graphs"), load("graphs_cuda")
     there = {row["graph"]: row for row in device["rows"]}
     cells = []
@@ -285,6 +285,7 @@ def graphs() -> str:
         seconds = {name: timed["min"] for name, timed in row["seconds"].items()}
         gpu = there[row["graph"]]
         took = gpu["seconds"]["label_graph"]["min"]
+        peer = gpu["seconds"]["ECL-CC"]["min"]
         cells.append(
             [
                 row["graph"],
@@ -294,9 +295,19 @@ def graphs() -> str:
                 f"{gpu['edges'] / 1e6:.0f}",
                 f"{took * 1e3:.1f}",
                 f"{gpu['edges'] / took / 1e9:.0f}",
+                times(peer / took),
             ]
         )
-    head = ["graph", "million edges", "CPU, ms", "SciPy", "million edges", "GPU, ms", "edges/ns"]
+    head = [
+        "graph",
+        "million edges",
+        "CPU, ms",
+        "SciPy",
+        "million edges",
+        "GPU, ms",
+        "edges/ns",
+        "ECL-CC",
+    ]
     commit = device["machine"]["commit"]
     said = f"{machine(results)} The GPU is one NVIDIA H200, at commit {commit}."
     return said + "\n\n" + table(head, cells)
