@@ -15,7 +15,8 @@ import pytest
 
 import equilabel
 from equilabel.cli import main
-from equilabel.kernels.cpu import cache_folders, caching, serial_runs
+from equilabel.kernels.cpu import cache_folders, caching, serial_runs, single_call
+from equilabel.labeling import at_once
 from references import expected_labels
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
@@ -94,6 +95,8 @@ def test_small_images_have_the_same_labels_before_and_after_the_single_call(monk
     monkeypatch.setattr(serial_runs, "PATIENCE", 1)
     monkeypatch.setattr(serial_runs, "_left", {})
     monkeypatch.setattr(serial_runs, "is_kept", lambda *_: False)
+    monkeypatch.setattr(at_once, "_known", {})
+    single_call.single_call.cache_clear()
     for image in (
         np.eye(40, 70, dtype=np.uint8),
         np.tri(40, 70, dtype=np.uint8) + np.eye(40, 70, dtype=np.uint8),

@@ -299,6 +299,45 @@ def test_the_image_is_left_alone():
         np.testing.assert_array_equal(image, before)
 
 
+REFUSED = [
+    ({"connectivity": 3}, ValueError, "connectivity must be 1 to 2"),
+    ({"connectivity": 1.0}, TypeError, "connectivity must be a whole number"),
+    ({"background": 0.5}, TypeError, "background must be a whole number"),
+    ({"method": "komora"}, ValueError, "method must be one of"),
+    ({"tile": 3}, TypeError, "tile"),
+    ({"out": np.empty((5, 4), np.int32)}, ValueError, "out must have the shape"),
+    ({"out": np.empty((4, 5), bool)}, TypeError, "out must be an array of an integer type"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "error", "message"), REFUSED)
+def test_what_is_wrong_is_refused_after_images_of_the_same_shape_too(wrong, error, message):
+    image = noise((4, 5), "i4")
+    for fine in ({}, {"connectivity": 1}, {"background": 0}, {"out": np.empty((4, 5), np.int32)}):
+        label(image, **fine)
+    with pytest.raises(error, match=message):
+        label(image, **wrong)
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (40, 70)])
+def test_fractions_are_refused_after_whole_numbers_in_images_of_the_same_shape(shape):
+    image = noise(shape, "f8", 3)
+    for _ in range(2):
+        np.testing.assert_array_equal(label(image), expected_labels(image.astype(int)))
+    image[-1, -1] = 0.5
+    with pytest.raises(ValueError, match=r"whole numbers; got 0\.5"):
+        label(image)
+
+
+def test_images_of_one_shape_differ_in_type_byte_order_and_order_of_axes():
+    image = noise((6, 7), "i4", 3)
+    for other in (image, image.astype(">i4"), np.asfortranarray(image), image.astype("i8"), image):
+        np.testing.assert_array_equal(label(other), expected_labels(image))
+    mask = image > 1
+    np.testing.assert_array_equal(label(mask), expected_labels(mask))
+    np.testing.assert_array_equal(label(mask, background=True), expected_labels(~mask))
+
+
 # ------------------------------------------------------------------ stacked
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from equilabel.devices import shares_memory
 from equilabel.measuring import make_request
 
+from .at_once import label_at_once
 from .checks import NO_OPTIONS, make_problem, problem_of
 from .execute import solve
 from .graphs import label_graph
@@ -234,6 +235,11 @@ def label(
     >>> label(image, connectivity=1, periodic=True, return_num=True)[1]
     1
     """
+    plain = properties is None and periodic is False and not (options or report)
+    if plain and method == device == "auto":
+        known = label_at_once(label_image, background, connectivity, stacked, out)
+        if known is not None:
+            return known if return_num else known[0]
     problem = make_problem(
         label_image,
         background,

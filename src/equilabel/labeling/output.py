@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
 
 LARGEST = np.iinfo(np.int32).max
+FRESH = 2**25  # bytes from which memory comes fresh from the system, as zeros, page by page
 
 
 class Output:
@@ -60,8 +61,11 @@ class Output:
         if on_cuda:  # which look at addresses alone
             self._flat = library(self._image).empty(shape, dtype)
         else:
-            self._flat = np.zeros(prod(shape), dtype)
-        return self._flat, not on_cuda
+            size = prod(shape)
+            blank = size * np.dtype(dtype).itemsize >= FRESH
+            self._flat = (np.zeros if blank else np.empty)(size, dtype)
+            return self._flat, blank
+        return self._flat, False
 
     def finish(self, count: Any) -> Array:
         """Return the labels in their shape, in the caller's array if there is one.

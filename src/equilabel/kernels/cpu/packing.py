@@ -3,8 +3,8 @@
 import numpy as np
 
 from .bits import ALL, LAST, NONE, ONE, lowest, popcount
-from .caching import njit
-from .run_table import AXES, advance, locate, row_of
+from .caching import inlined, njit
+from .run_table import AXES, locate, row_of
 from .vector_compare import (
     agrees_within,
     compares_within,
@@ -135,26 +135,49 @@ def begin(runs, first_block, last_block, counts):
     counts : (B + 1,) array of int64
         ``counts[block + 1]`` is set to the runs of a block.
     """
-    bits = runs.bits
-    members = runs.deep * runs.tall
+    grid, tall, empty = runs.grid, runs.tall, runs.bits.shape[0] - 1
     position = np.empty(AXES, np.int64)
-    locate(first_block, runs.grid, position)
-    for block in range(first_block, last_block):
-        row0 = row_of(runs, position, 0, 0)
-        row1 = row_of(runs, position, 0, 1)
-        row2 = row_of(runs, position, 1, 0)
-        row3 = row_of(runs, position, 1, 1)
-        total = 0
-        carry = NONE
-        for word in range(bits.shape[1]):
-            union = bits[row0, word]
-            if members > 1:
-                union |= bits[row1, word]
-            if members > 2:
-                union |= bits[row2, word] | bits[row3, word]
-            begins = union & ~((union << ONE) | carry)
-            carry = union >> LAST
-            runs.starts[block, word] = begins
-            total += popcount(begins)
-        counts[block + 1] = total
-        advance(runs.grid, position)
+    block = first_block
+    while block < last_block:
+        locate(block, grid, position)
+        along = position[4]
+        end = min(along + last_block - block, grid[4])
+        position[4] = 0
+        line0 = row_of(runs, position, 0, 0)
+        line1 = row_of(runs, position, 1, 0) if runs.deep > 1 else empty
+        for y in range(along * tall, end * tall, tall):
+            below = y + 1 < runs.shape[4] and tall > 1
+            row2 = row3 = empty
+            if line1 != empty:
+                row2 = line1 + y
+                row3 = row2 + 1 if below else empty
+            rows = line0 + y, line0 + y + 1 if below else empty, row2, row3
+            counts[block + 1] = begin_block(runs, block, rows)
+            block += 1
+
+
+@inlined
+def begin_block(runs, block, rows):
+    """Set the bits of `starts` for one block, and count them.
+
+    Parameters
+    ----------
+    rows : tuple of 4 int
+        Those of the block; where it has fewer, the empty last row.
+    """
+    bits, starts = runs.bits, runs.starts
+    row0, row1, row2, row3 = rows
+    members = runs.deep * runs.tall
+    total = 0
+    carry = NONE
+    for word in range(bits.shape[1]):
+        union = bits[row0, word]
+        if members > 1:
+            union |= bits[row1, word]
+        if members > 2:
+            union |= bits[row2, word] | bits[row3, word]
+        begins = union & ~((union << ONE) | carry)
+        carry = union >> LAST
+        starts[block, word] = begins
+        total += popcount(begins)
+    return total

@@ -3,8 +3,8 @@
 import numpy as np
 
 from .bits import NONE, ONE, popcount
-from .caching import njit
-from .run_table import AXES, advance, locate
+from .caching import inlined, njit
+from .run_table import AXES, locate
 from .vector_paint import blend, paint, spread
 
 FEW = 4  # runs in a word up to which painting one after the other is quicker
@@ -24,39 +24,51 @@ def paint_rows(runs, columns, first_row, last_row, blank, out):
     out : (R * columns,) array of int
         Overwritten from `first_row` to before `last_row`.
     """
-    bits, labels, shape = runs.bits, runs.parents, runs.shape
+    shape, grid = runs.shape, runs.grid
     limit = last_row * columns
-    zero = out.dtype.type(0)
     position = np.empty(AXES, np.int64)
-    locate(first_row, shape, position)
-    for row in range(first_row, last_row):
-        block = position[0]
-        for axis in range(1, AXES):
-            index = position[axis]
-            if axis == 3:
-                index //= runs.deep
-            elif axis == 4:
-                index //= runs.tall
-            block = block * runs.grid[axis] + index
-        advance(shape, position)
-        for word in range(bits.shape[1]):
-            pixels = bits[row, word]
-            begin = row * columns + 64 * word
-            if pixels == NONE and blank:
-                continue
-            whole = begin + 64 <= limit
-            if pixels == NONE and whole:
-                paint(out, begin, NONE, zero)
-                continue
-            begins = runs.starts[block, word]
-            run = runs.first[block, word] - 1
-            if whole and popcount(begins) <= FEW:
-                paint_few(out, begin, pixels, begins, run, labels)
-            elif whole:
-                paint_many(out, begin, pixels, begins, run, labels)
-            else:
-                width = min(64, columns - 64 * word)
-                paint_part(out, begin, width, pixels, begins, run, labels)
+    row = first_row
+    while row < last_row:
+        locate(row, shape, position)
+        line = (position[0] * grid[1] + position[1]) * grid[2] + position[2]
+        line = (line * grid[3] + position[3] // runs.deep) * grid[4]
+        y = position[4]
+        end = min(row + shape[4] - y, last_row)
+        while row < end:
+            block = line + (y >> 1 if runs.tall > 1 else y)
+            paint_row(runs, columns, row, block, limit, blank, out)
+            row += 1
+            y += 1
+
+
+@inlined
+def paint_row(runs, columns, row, block, limit, blank, out):
+    """Write the labels of one row.
+
+    Parameters
+    ----------
+    limit : int
+        Where to end: up to there words may be written as a whole.
+    """
+    zero = out.dtype.type(0)
+    for word in range(runs.bits.shape[1]):
+        pixels = runs.bits[row, word]
+        begin = row * columns + 64 * word
+        if pixels == NONE and blank:
+            continue
+        whole = begin + 64 <= limit
+        if pixels == NONE and whole:
+            paint(out, begin, NONE, zero)
+            continue
+        begins = runs.starts[block, word]
+        run = runs.first[block, word] - 1
+        if whole and popcount(begins) <= FEW:
+            paint_few(out, begin, pixels, begins, run, runs.parents)
+        elif whole:
+            paint_many(out, begin, pixels, begins, run, runs.parents)
+        else:
+            width = min(64, columns - 64 * word)
+            paint_part(out, begin, width, pixels, begins, run, runs.parents)
 
 
 @njit(nogil=True, cache=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .bits import LAST, NONE, ONE, popcount
 from .caching import inlined, njit
-from .run_contacts import unite_contacts
+from .run_contacts import first_contacts, unite_contacts
 from .run_edges import detour_along, line_beside, lines_of, rows_along
 from .run_table import AXES, locate
 
@@ -125,12 +125,25 @@ def link_first(runs, rows, diagonal, block, other):
         if events | left | right == NONE:
             continue
         here = starts[block, word]
-        if events == here and events == starts[other, word] and left | right == NONE:
-            run = np.uint64(runs.first[block, word])  # unsigned: no index counts from the end
-            other_run = np.uint64(runs.first[other, word])
+        there = starts[other, word]
+        run = np.uint64(runs.first[block, word])  # unsigned: no index counts from the end
+        other_run = np.uint64(runs.first[other, word])
+        if events == here and events == there and left | right == NONE:
             for k in range(np.uint64(popcount(here))):
                 parents[run + k] = parents[other_run + k]
-        else:
+            continue
+        if runs.tall > 1:
+            events = first_contacts(events, here | there)
+        # The first contact of a run that begins in this word: it is its own root, no need to look.
+        first = first_contacts(events, here) & ~((here & (~here + ONE)) - ONE)
+        events ^= first
+        while first != NONE:
+            bit = first & (~first + ONE)
+            upto = bit ^ (bit - ONE)
+            one = run + np.uint64(popcount(here & upto) - 1)
+            parents[one] = parents[other_run + np.uint64(popcount(there & upto) - 1)]
+            first ^= bit
+        if events | left | right != NONE:
             unite_contacts(runs, events, left, right, block, other, word)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel import threads
-from equilabel.neighborhood import earlier_steps, row_unions
 
 from . import (
     bond_runs,
@@ -20,8 +19,7 @@ from . import (
     value_unions,
 )
 from .run_table import AXES, RunTable
-from .serial_pixels import label_pixels
-from .serial_runs import VALUES, is_worth_compiling, label_runs, label_values
+from .single_call import UNSIGNED, single_call
 from .vector_compare import ABOVE, BELOW, UP_TO, is_whole
 
 if TYPE_CHECKING:
@@ -34,11 +32,6 @@ if TYPE_CHECKING:
     from .caching import Kernel
 
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
-TINY = 640  # pixels up to which looking at one after the other is quicker than runs
-SHORT, FEW = 16, 2**13  # the same for rows of so few columns
-LEADING = [(1,) * (AXES + 1 - axes) for axes in range(AXES + 2)]
-UNSIGNED = {np.dtype(kind): np.dtype(f"u{np.dtype(kind).itemsize}") for kind in "?bhilq"}
-PAGE = 2**15  # labels from which new memory comes as zeros, page by page
 COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
 
 
@@ -91,42 +84,16 @@ def label_at_once(
 
     Returns
     -------
-    labels : (P,) array of int32
+    labels : array of int32, of the shape of the image
     count : int
         Number of components; -1 if values that tell them apart are not all whole numbers.
 
     Nothing is returned of an image that is worth several threads, or compared with a level; or
     where the call would have to be compiled, see `is_worth_compiling`.
     """
-    compare, level, values = foreground
-    size, shape = image.size, image.shape
-    if size >= 2 * threads.WEIGHT or compare in COMPARES:
+    if image.size >= 2 * threads.WEIGHT or foreground.compare in COMPARES:
         return None
-    pixels = image.ravel()  # contiguous, unlike what `reshape` returns
-    columns, leading = shape[-1], LEADING[len(shape)] + shape[:-1]
-    blank = size > PAGE
-    labels = (np.zeros if blank else np.empty)(size, np.int32)
-    bounded = compare != "all"
-    if not bounded:
-        level = pixels.dtype.type(0)
-    if size <= TINY or (columns <= SHORT and size <= (FEW if connectivity == 1 else FEW // 4)):
-        if not values:
-            pixels, level = _unsigned(pixels, level)
-        steps = earlier_steps(len(shape), connectivity, stacked)
-        full = connectivity == len(shape) - stacked
-        count = label_pixels(pixels, leading, columns, level, bounded, values, steps, full, labels)
-    else:
-        pixels, level = _unsigned(pixels, level)
-        unions = row_unions(len(shape), connectivity, stacked)
-        asked = (pixels, leading, columns, level, bounded, values, *unions, blank, labels)
-        if not is_worth_compiling(label_runs, asked):
-            return None
-        count = label_runs(*asked)
-        if count == VALUES:
-            if not is_worth_compiling(label_values, asked):
-                return None
-            count = label_values(*asked)
-    return labels, count
+    return single_call(image.shape, image.dtype, foreground, connectivity, stacked)(image)
 
 
 def unite(table: RunTable) -> None:

@@ -13,26 +13,23 @@ from .vector_compare import is_whole
 
 
 @njit(nogil=True, cache=True)
-def label_pixels(pixels, leading, columns, level, bounded, values, steps, full, labels):
+def label_pixels(pixels, level, plan, steps, labels):
     """Label an image.
 
     Parameters
     ----------
     pixels : (R * columns,) array
         Not of bool.
-    leading : tuple of 5 int
-        Leading axes, padded with ones in front.
-    level : scalar of the type of `pixels`
+    level : (1,) array of the type of `pixels`
         The background, if `bounded`; otherwise all pixels are foreground.
-    values : bool
-        Whether values tell components apart.
+    plan : (9,) array of int64
+        Leading axes, padded with ones in front; columns; whether there is background (`bounded`);
+        whether values tell components apart; and whether pixels that share a corner are neighbors
+        (`full`). Then all earlier neighbors of a pixel are neighbors of the one before it along the
+        first axis, too: if that is of the same component, the others need not be looked at.
     steps : (K, 6) array of int64
         To earlier neighbors along the leading axes and the last one, the nearest first; but for
         the one to the left, which is looked at in any case.
-    full : bool
-        Whether pixels that share a corner are neighbors. Then all earlier neighbors of a pixel
-        are neighbors of the one before it along the first axis, too: if that is of the same
-        component, the others need not be looked at.
     labels : (R * columns,) array of int32
         Overwritten.
 
@@ -41,12 +38,12 @@ def label_pixels(pixels, leading, columns, level, bounded, values, steps, full, 
     int
         Number of components; -1 if values tell them apart and are not all whole numbers.
     """
-    shape = np.array(leading)
+    shape, columns, background = plan[:AXES], plan[5], level[0]
+    bounded, values, full = plan[6] != 0, plan[7] != 0, plan[8] != 0
     position = np.zeros(AXES, np.int64)
     offsets = np.empty(steps.shape[0], np.int64)
     aside = np.empty(steps.shape[0], np.int64)
     parents = np.empty(labels.size + 1, np.int32)
-    parents[0] = 0
     provisional = np.int32(0)
     for start in range(0, labels.size, columns):
         near, direct = select_steps(steps, position, shape, columns, offsets, aside)
@@ -56,7 +53,7 @@ def label_pixels(pixels, leading, columns, level, bounded, values, steps, full, 
         for x in range(columns):
             here = start + x
             value = pixels[here]
-            if bounded and value == level:
+            if bounded and value == background:
                 labels[here] = 0
                 left = np.int32(0)
                 continue
@@ -93,11 +90,10 @@ def label_pixels(pixels, leading, columns, level, bounded, values, steps, full, 
             left = label
     components = np.int32(0)
     for label in range(1, provisional + 1):
-        if parents[label] == label:
-            components += np.int32(1)
-            parents[label] = components
-        else:
-            parents[label] = parents[parents[label]]
+        root = parents[label] == label
+        components += np.int32(root)
+        parents[label] = components if root else parents[parents[label]]
+    parents[0] = 0
     for here in range(labels.size):
         labels[here] = parents[labels[here]]
     return components

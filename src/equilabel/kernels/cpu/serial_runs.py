@@ -8,7 +8,7 @@ from .caching import Kernel, is_kept, njit
 from .numbering import index, number, relabel, reorder
 from .packing import SEVERAL, begin, pack, pack_values
 from .painting import paint_rows
-from .run_table import SLACK, Runs
+from .run_table import AXES, SLACK, Runs
 from .run_unions import link, link_first_edge
 from .value_unions import link_values
 from .vector_compare import is_whole
@@ -41,25 +41,21 @@ def is_worth_compiling(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
 
 
 @njit(nogil=True, cache=True)
-def label_runs(
-    pixels, leading, columns, level, bounded, values, block, edges, row_edges, blank, labels
-):
+def label_runs(pixels, level, plan, edges, row_edges, labels):
     """Label an image: what `runs` does pass by pass in threads, without returning in between.
+
+    Every argument of a call from Python costs time, so that numbers come in one array.
 
     Parameters
     ----------
     pixels : (R * columns,) array
         Not of bool.
-    leading : tuple of 5 int
-        Leading axes, padded with ones in front.
-    level : scalar of the type of `pixels`
+    level : (1,) array of the type of `pixels`
         The background, if `bounded`; otherwise all pixels are foreground.
-    values : bool
-        Whether values tell components apart.
-    block : (int, int)
-        Rows of a block; `edges` are those of such blocks, `row_edges` those of single rows.
-    blank : bool
-        Whether `labels` holds zeros.
+    plan : (10,) array of int64
+        Leading axes, padded with ones in front; columns; whether there is background (`bounded`);
+        whether values tell components apart; rows of a block along two axes (`edges` are those of
+        such blocks, `row_edges` those of single rows).
     labels : (R * columns,) array of int32
         Overwritten.
 
@@ -69,14 +65,14 @@ def label_runs(
         Number of components; `FRACTIONS` if values tell them apart and are not all whole numbers;
         `VALUES` if there are several of them: `label_values` has to be called then.
     """
+    columns, bounded, values = plan[5], plan[6] != 0, plan[7] != 0
     bits = new_bits(labels, columns)
-    found, value = pack(pixels, columns, level, bounded, not values, bits[:-1])
+    found, value = pack(pixels, columns, level[0], bounded, not values, bits[:-1])
     if found == SEVERAL:
         return VALUES
     if values and found and not is_whole(value):
         return FRACTIONS
-    deep, tall = block
-    unknown, counts = new_table(bits, np.array(leading), deep, tall)
+    unknown, counts = new_table(bits, plan[:AXES], plan[8], plan[9])
     blocks = counts.size - 1
     begin(unknown, 0, blocks, counts)
     runs = index_runs(unknown, counts)
@@ -84,23 +80,22 @@ def label_runs(
         if edges.shape[0] > 0:
             link_first_edge(runs, edges, (0, blocks, 0, blocks))
         link(runs, edges, 1, (0, blocks, 0, blocks))
-    return number_runs(runs, counts, columns, blank, labels)
+    return number_runs(runs, counts, columns, labels)
 
 
 @njit(nogil=True, cache=True)
-def label_values(
-    pixels, leading, columns, level, bounded, values, block, edges, row_edges, blank, labels
-):
+def label_values(pixels, level, plan, edges, row_edges, labels):
     """Label an image of several values. See `label_runs`."""
+    columns, bounded = plan[5], plan[6] != 0
     bits = new_bits(labels, columns)
-    unknown, counts = new_table(bits, np.array(leading), 1, 1)
+    unknown, counts = new_table(bits, plan[:AXES], 1, 1)
     rows = counts.size - 1
-    if not pack_values(pixels, columns, level, bounded, unknown, 0, rows, counts):
+    if not pack_values(pixels, columns, level[0], bounded, unknown, 0, rows, counts):
         return FRACTIONS
     runs = index_runs(unknown, counts)
     if counts[rows] > 1:
         link_values(pixels, columns, runs, row_edges, (0, rows, 0, rows))
-    return number_runs(runs, counts, columns, blank, labels)
+    return number_runs(runs, counts, columns, labels)
 
 
 @njit(inline="always")
@@ -142,7 +137,7 @@ def index_runs(unknown, counts):
 
 
 @njit(inline="always")
-def number_runs(runs, counts, columns, blank, labels):
+def number_runs(runs, counts, columns, labels):
     """Give numbers to the components of all runs, and paint them."""
     blocks = counts.size - 1
     if counts[blocks] == 1:
@@ -155,5 +150,5 @@ def number_runs(runs, counts, columns, blank, labels):
         order = np.zeros(components + 1, np.int32)
         reorder(runs, 0, blocks // slab, ends, order)
         relabel(runs.parents, 1, counts[blocks], order)
-    paint_rows(runs, columns, 0, labels.size // columns, blank, labels)
+    paint_rows(runs, columns, 0, labels.size // columns, False, labels)
     return components
