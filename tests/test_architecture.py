@@ -156,7 +156,8 @@ def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling(
 
 def test_the_plugin_sees_only_the_facade_and_rooms_without_kernels():
     rooms = ("", "quantities", "storage", "samples", "compiling", "threads", "widget")
-    assert not seen_from("widget", *rooms)
+    large = "equilabel.chunked.viewing"  # images that do not fit into memory
+    assert not [each for each in seen_from("widget", *rooms) if not each.endswith(f" {large}")]
 
 
 # The wings of the plugin, from the one that knows no screen to the one a person sees.

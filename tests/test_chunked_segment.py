@@ -172,6 +172,23 @@ def test_labels_of_an_ome_zarr_are_listed_in_it_with_lower_resolutions(version, 
     assert again.threshold == 140
 
 
+def test_labels_of_an_array_whose_axes_are_named_become_an_ome_zarr(tmp_path):
+    image = smooth_noise(np.random.default_rng(4), (2, 1, 40, 300), "u1")
+    source = zarr.create_array(tmp_path / "image.zarr", data=image, chunks=(1, 1, 16, 16))
+    named = {"axes": "TZYX", "spacing": (2.0, 0.5, 0.5), "unit": "um", "threshold": 140}
+    found = segment_chunked(source, out=tmp_path / "labels", **named)
+    expected = segment(image, stacked=True, threshold=140, spacing=(2.0, 0.5, 0.5))
+    np.testing.assert_array_equal(found.labels[...], expected.labels)
+    pd.testing.assert_frame_equal(found.table, expected.table)
+    described = find_image(tmp_path / "labels")
+    assert (described.axes, described.unit, described.version) == ("TZYX", "µm", "0.5")
+    for wrong in ("ZYX", "ZTYX", "TCZX", "tzyx"):
+        with pytest.raises(ValueError, match=f"for each of 4 axes, with Y and X; got '{wrong}'"):
+            segment_chunked(source, out=tmp_path / "other", axes=wrong)
+    with pytest.raises(TypeError, match="axes must be letters"):
+        segment_chunked(source, out=tmp_path / "other", axes=4)
+
+
 class Stopped(Exception):
     """What a caller raises to end the work."""
 

@@ -286,7 +286,8 @@ def test_roles_that_cannot_be_are_told(viewer, qtbot, notes):
     assert run(form, qtbot).data.any()
 
 
-def test_an_image_too_large_for_memory_is_told(viewer, qtbot, notes):
+def test_an_image_too_large_for_memory_is_told_without_dask(viewer, qtbot, notes, monkeypatch):
+    monkeypatch.setattr("equilabel.widget.logic.large.NEEDED", ("no_such_library",))
     array = pytest.importorskip("dask.array")
     huge = array.zeros((400_000, 4096, 4096), chunks=(1, 4096, 4096), dtype="u1")
     viewer.add_image(huge, name="huge", contrast_limits=(0, 1))

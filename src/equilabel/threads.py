@@ -40,12 +40,12 @@ def limited(most: int) -> Iterator[None]:
 
 
 @contextmanager
-def interruptible(check: Callable[[], None]) -> Iterator[None]:
+def interruptible(check: Callable[[], None] | None) -> Iterator[None]:
     """Call a function before each piece of work that the calling thread begins in the block.
 
     Parameters
     ----------
-    check : callable
+    check : callable, or None
         What it raises ends the work. Helpers of the thread call it, too, each before its pieces.
 
     Examples
@@ -64,9 +64,15 @@ def interruptible(check: Callable[[], None]) -> Iterator[None]:
         _limits.check = before
 
 
+def watch() -> Callable[[], None] | None:
+    """Return what `interruptible` was given, if the calling thread works in such a block."""
+    wanted: Callable[[], None] | None = getattr(_limits, "check", None)
+    return wanted
+
+
 def check() -> None:
     """Call what `interruptible` was given, if the calling thread works in such a block."""
-    wanted: Callable[[], None] | None = getattr(_limits, "check", None)
+    wanted = watch()
     if wanted is not None:
         wanted()
 
@@ -118,7 +124,7 @@ def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[A
     on a busy machine this costs no more than doing it alone.
     """
     helpers = min(available(), len(tasks)) - 1 if len(tasks) > 1 else 0
-    wanted: Callable[[], None] | None = getattr(_limits, "check", None)
+    wanted = watch()
     if helpers < 1 and wanted is None:
         return [kernel(*task) for task in tasks]
     results: list[Any] = [None] * len(tasks)

@@ -112,8 +112,9 @@ def _in_pool(
     pool: Executor, workers: int, function: Callable[..., Any], tasks: Iterable[Task]
 ) -> Iterator[Any]:
     waiting: set[Future[Any]] = set()
+    stop = threads.watch() if isinstance(pool, ThreadPoolExecutor) else None
     for task in tasks:
-        waiting.add(pool.submit(_alone, function, task))
+        waiting.add(pool.submit(_alone, function, task, stop))
         if len(waiting) >= AHEAD * workers:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
@@ -190,7 +191,10 @@ def _unpacked(packed: bytes) -> Any:
     return _alone(function, task)
 
 
-def _alone(function: Callable[..., Any], task: Task) -> Any:
-    """Call a function whose kernels run in one thread, as there are others beside this one."""
-    with threads.limited(1):
+def _alone(function: Callable[..., Any], task: Task, stop: Callable[[], None] | None = None) -> Any:
+    """Call a function whose kernels run in one thread, as there are others beside this one.
+
+    What `stop` raises before a piece of its work ends it, as in the thread that asked for it.
+    """
+    with threads.limited(1), threads.interruptible(stop):
         return function(*task)

@@ -10,6 +10,7 @@ import numpy as np
 
 from equilabel.storage.files import replacing
 from equilabel.storage.ome_zarr import find_image, read_json
+from equilabel.storage.units import spelled
 
 from .blocks import Blocks, large_sides
 from .outputs import create_zarr, open_output
@@ -86,7 +87,7 @@ def ome_labels(picked: Picked, out: Path | None) -> OmeLabels | None:
     spacing = (*(1.0,) * picked.stacked, *steps)
     image = image_of(out)
     version = picked.ome.version if picked.ome.version in ("0.4", "0.5") else "0.5"
-    return OmeLabels(picked.axes, spacing, picked.unit or "", version, image)
+    return OmeLabels(picked.axes, spacing, spelled(picked.unit or ""), version, image)
 
 
 def shrink(

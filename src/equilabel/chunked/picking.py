@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equilabel.pipeline.checks import check_channel
-from equilabel.storage.ome_zarr import find_image
+from equilabel.storage.ome_zarr import ZarrImage, find_image
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from equilabel.storage.ome_zarr import ZarrImage
 
     from .sources import Source
 
@@ -30,8 +29,9 @@ class Picked(NamedTuple):
         Along spatial axes; None where it is not known.
     unit : str or None
     axes : str
-        One letter for each axis that is left, of an OME-Zarr; empty otherwise.
+        One letter for each axis that is left, where they are known; empty otherwise.
     ome : ZarrImage, or None
+        What is known of the image.
     """
 
     picks: tuple[int | None, ...]
@@ -56,6 +56,7 @@ def pick_axes(
     channel: int | None,
     spacing: float | Sequence[float] | None,
     unit: str | None,
+    axes: str | None = None,
 ) -> Picked:
     """Return which axes are segmented; arguments as for `segment_chunked`.
 
@@ -64,18 +65,16 @@ def pick_axes(
     TypeError, ValueError
         If there is no such axis or channel, or one of several has to be named.
     """
-    described = (
-        find_image(image) if isinstance(image, (str, Path)) and Path(image).is_dir() else None
-    )
+    rank, told = len(base.shape), axes is not None
+    described = _describe(image, rank)
+    if axes is not None:
+        described = replace(described or ZarrImage(Path()), axes=_check_axes(axes, rank))
     axes = described.axes if described is not None else ""
-    rank = len(base.shape)
-    if len(axes) != rank:
-        axes, described = "", None
     if channel_axis is None and "C" in axes:
         channel_axis = axes.index("C")
     picks: list[int | None] = [None] * rank
     for axis, letter in enumerate(axes):
-        if letter not in "YX" and base.shape[axis] == 1:
+        if letter not in "YX" and base.shape[axis] == 1 and not told:
             picks[axis] = 0
     place = check_channel(base.shape, channel_axis, channel)
     if place is not None and channel_axis is not None:
@@ -90,3 +89,31 @@ def pick_axes(
         spacing = tuple(known.get(letter, 1.0) for letter in letters[first:])
         unit = unit or described.unit
     return Picked(tuple(picks), channel_axis, first, spacing, unit or None, letters, described)
+
+
+def _describe(image: Any, rank: int) -> ZarrImage | None:
+    """Return what an OME-Zarr says of its axes; None if it is none, or says nothing."""
+    if not isinstance(image, (str, Path)) or not Path(image).is_dir():
+        return None
+    described = find_image(image)
+    return described if len(described.axes) == rank else None
+
+
+def _check_axes(axes: Any, rank: int) -> str:
+    """Return axes that a caller names; raise TypeError or ValueError if they cannot be those."""
+    if not isinstance(axes, str):
+        message = f"axes must be letters such as 'TZYX'; got {type(axes).__name__}."
+        raise TypeError(message)
+    order = [letter for letter in axes if letter != "C"]
+    if (
+        len(axes) != rank
+        or axes.count("C") > 1
+        or order != [letter for letter in "TZYX" if letter in axes]
+        or not axes.replace("C", "").endswith("YX")
+    ):
+        message = (
+            f"axes must have a letter of T, Z, Y, X, in this order, and of C for each of {rank} "
+            f"axes, with Y and X; got {axes!r}. Leave it out, or transpose the image."
+        )
+        raise ValueError(message)
+    return str(axes)

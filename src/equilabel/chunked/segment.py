@@ -52,6 +52,7 @@ def segment_chunked(
     properties: Iterable[str] | None = None,
     spacing: float | Sequence[float] | None = None,
     unit: str | None = None,
+    axes: str | None = None,
     stacked: bool | None = None,
     channel_axis: int | None = None,
     channel: int | None = None,
@@ -94,10 +95,13 @@ def segment_chunked(
         Distance of pixels along each spatial axis. Default 1, or what an OME-Zarr says.
     unit : str, optional
         Unit of `spacing`, such as "um". Default: what an OME-Zarr says.
+    axes : str, optional
+        What the axes are, such as "TZYX" or "ZCYX": T counts independent images, C channels. Labels
+        at `out` become an OME-Zarr. Default: what an OME-Zarr says; unknown for other images.
     stacked : bool, optional
-        Whether the first axis counts independent images. Default False, or what an OME-Zarr says.
+        Whether the first axis counts independent images. Default False, or what the axes say.
     channel_axis, channel : int, optional
-        As for `segment`; an OME-Zarr says which axis it is.
+        As for `segment`; an OME-Zarr or `axes` says which axis it is.
     chunks, scheduler, workers, resume, progress
         As for `label_chunked`; `chunks` are sides of blocks along the axes of the labels.
     shards : bool, optional
@@ -139,9 +143,9 @@ def segment_chunked(
     """
     level = check_global_threshold(threshold)
     base = open_source(image)
-    if not isinstance(image, (str, Path)):
+    if axes is None and not isinstance(image, (str, Path)):
         refuse_colors(pretend(base), channel_axis, stacked=bool(stacked))
-    picked = pick_axes(image, base, stacked, channel_axis, channel, spacing, unit)
+    picked = pick_axes(image, base, stacked, channel_axis, channel, spacing, unit, axes)
     rank, first = picked.rank, picked.stacked
     steps = check_spacing(picked.spacing, rank)
     scale: Any = {"spacing": None if picked.spacing is None else steps, "unit": picked.unit}

@@ -21,6 +21,10 @@ MANIFEST, LOCK = "manifest.json", "lock"
 TRIES = 20  # a run that ends removes its folder while the next one opens it
 
 
+class OtherRunError(ValueError):
+    """A run that is to go on was for another image, or had other arguments."""
+
+
 @contextmanager
 def temporary() -> Iterator[Path]:
     """Make a folder for a run that cannot go on after it was killed; it is removed at the end."""
@@ -45,7 +49,7 @@ def unfinished(out: Path, manifest: Mapping[str, Any], *, resume: bool) -> Itera
     ------
     RuntimeError
         If another run makes the same result now.
-    ValueError
+    OtherRunError
         If an earlier run was for another image, or had other arguments.
     OSError
         If the folder cannot be written.
@@ -93,7 +97,7 @@ def _locked(folder: Path, out: Path) -> int:
 
 
 def check_manifest(known: Mapping[str, Any], manifest: Mapping[str, Any], out: str) -> None:
-    """Raise ValueError if a run that is to go on was for something else."""
+    """Raise OtherRunError if a run that is to go on was for something else."""
     manifest = json.loads(json.dumps(manifest))
     other = [key for key in manifest if known.get(key) != manifest[key]]
     if other:
@@ -103,7 +107,7 @@ def check_manifest(known: Mapping[str, Any], manifest: Mapping[str, Any], out: s
             f"resume must go on with the image and arguments with which {out!r} was begun; got "
             f"{now}, before {was}. Pass resume=False to begin again."
         )
-        raise ValueError(message)
+        raise OtherRunError(message)
 
 
 def _clear(folder: Path) -> None:

@@ -12,7 +12,7 @@ from equilabel.widget.logic.features import labels_of, numeric_columns
 from equilabel.widget.logic.filters import Range, find_kept, find_objects, keep_objects
 from equilabel.widget.logic.outcome import KEY
 from equilabel.widget.logic.scripts import with_filter
-from equilabel.widget.logic.sources import Source
+from equilabel.widget.logic.sources import Source, check_memory
 from equilabel.widget.logic.transforms import placement
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import Task
@@ -97,6 +97,7 @@ class FilterForm(QWidget):
         layer = self._layer
         if layer is None or (self.task is not None and self.task.running):
             return
+        check_memory(Source.of(layer))
         features, pixels, ranges = layer.features, layer.data, self.ranges
         transform = placement(Source.of(layer).transform)
         made = layer.metadata.get(KEY, {})

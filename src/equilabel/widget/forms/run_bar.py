@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
+FINE = 100  # parts of a step that the progress bar shows
+
+
 class RunBar(QWidget):
     """Buttons to run and cancel a task, and its progress.
 
@@ -78,7 +81,7 @@ class RunBar(QWidget):
         task.failed.connect(self._fail)
         task.cancelled.connect(self._stop)
         self._switch(running=True)
-        self.progress.setRange(0, len(steps))
+        self.progress.setRange(0, FINE * len(steps))
         task.start()
 
     def cancel(self) -> None:
@@ -93,8 +96,8 @@ class RunBar(QWidget):
     def _want(self) -> None:
         self.wanted.emit()
 
-    def _step(self, text: str, count: int) -> None:
-        self.progress.setValue(count)
+    def _step(self, text: str, count: float) -> None:
+        self.progress.setValue(int(FINE * count))
         self._words = f"{text[0].upper()}{text[1:]} ..."
         self.show_message(self._words)
 

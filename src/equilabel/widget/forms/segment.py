@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
+from equilabel.widget.logic import large
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.scripts import batch_command, python_line
 from equilabel.widget.logic.segmentation import segment_source
@@ -22,6 +23,7 @@ from equilabel.widget.viewer.layers import (
 from equilabel.widget.viewer.notifications import ask_to_replace, guarded, inform, warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult
 
+from .large import ask_where
 from .layout import vertical
 from .live_preview import LivePreview
 from .results import ResultsPanel
@@ -162,11 +164,21 @@ class SegmentForm(QWidget):
         source, choices = Source.of(self._layer), self.choices()
         if not self._may_replace(source.name):
             return
-        self.bar.begin(
-            f"objects of {source.name!r}",
-            lambda report: segment_source(source, choices, report),
-            STEPS,
-        )
+        title = f"objects of {source.name!r}"
+        if not large.is_large(source):
+            self.bar.begin(title, lambda report: segment_source(source, choices, report), STEPS)
+            return
+        problem = large.explain_refusal(source, choices)
+        if problem:
+            warn(problem)
+            return
+        wanted, place = ask_where(self, source)
+        if wanted:
+            self.bar.begin(
+                title,
+                lambda report: large.segment_large(source, choices, place, report),
+                large.STEPS,
+            )
 
     def _may_replace(self, name: str) -> bool:
         """Ask what becomes of labels that were changed by hand; return False to do nothing."""
@@ -214,6 +226,7 @@ class SegmentForm(QWidget):
         self.results.show_layer(layer)
         name, text = outcome.metadata["image"], self.results.summary.text()
         chosen = self._layer is not None and self._layer.name == name
+        text = f"{text} {outcome.stored}".strip()
         self.bar.show_message(text if chosen else f"{name}: {text}")
         if self._layer not in self._viewer.layers and not any(
             each.name == name for each in images(self._viewer)

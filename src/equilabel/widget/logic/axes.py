@@ -225,7 +225,7 @@ class Arrangement:
         """
         axes = [*self.times, *self.space]
         labels = labels.reshape([self.shape[axis] for axis in axes])
-        labels = labels.transpose(np.argsort(axes))
+        labels = labels.transpose(np.argsort(axes).tolist())
         if self.channel is None or self.drops_channel:
             return labels
         return np.broadcast_to(np.expand_dims(labels, self.channel), self.shape)

@@ -191,4 +191,4 @@ def _take_pixels(
     if not source.rgb:
         return sample(pixels)
     colors = np.stack([sample(pixels[..., part]) for part in range(3)], axis=-1)
-    return gray(colors, choices.color)
+    return np.asarray(gray(colors, choices.color))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-    from equilabel.array_types import HostArray
     from equilabel.widget.napari_types import Transform
 
 KEY = "equilabel"  # of the metadata of our layers
@@ -21,7 +20,7 @@ class Outcome:
     Attributes
     ----------
     labels : array of int
-        In the order of axes of the layer.
+        In the order of axes of the layer; a Dask array if they are in a file.
     features : pandas.DataFrame
         Table of the objects: row i is label i.
     transform : dict
@@ -30,10 +29,16 @@ class Outcome:
         How the labels were made, enough to repeat the run.
     notes : tuple of str
         Notes for the user, in sentences.
+    levels : tuple of Dask arrays
+        All resolutions of labels that are in a file, finest first.
+    stored : str
+        Where that is, in a sentence.
     """
 
-    labels: HostArray
+    labels: Any
     features: pd.DataFrame
     transform: Transform
     metadata: dict[str, Any]
     notes: tuple[str, ...] = ()
+    levels: tuple[Any, ...] = ()
+    stored: str = ""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WITHOUT_FILE = "image.tif"
 
 
-def python_line(source: Source, choices: Choices) -> str:
+def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> str:
     """Return a line of Python that repeats a run in the console of napari.
 
     Parameters
@@ -26,6 +26,8 @@ def python_line(source: Source, choices: Choices) -> str:
         The layer.
     choices : Choices
         The values of the form.
+    chunked : bool
+        Whether the image is labeled block by block.
 
     Returns
     -------
@@ -35,7 +37,11 @@ def python_line(source: Source, choices: Choices) -> str:
     image = f"viewer.layers[{source.name!r}].data"
     if source.multiscale:
         image += "[0]"
-    imports = "from equilabel import segment"
+    function = "segment_chunked" if chunked else "segment"
+    imports = f"from equilabel import {function}"
+    if chunked:
+        imports += "; import dask.array"
+        image = f"dask.array.asarray({image})"
     if source.rgb:
         imports += "; from equilabel.widget import gray"
         image = f"gray({image}, {choices.color!r})"
@@ -51,10 +57,10 @@ def python_line(source: Source, choices: Choices) -> str:
     if choices.properties is not None:
         arguments["properties"] = ("label", *choices.properties)
     words = "".join(f", {name}={_literal(value)}" for name, value in arguments.items())
-    return f"{imports}; found = segment({image}{words})"
+    return f"{imports}; found = {function}({image}{words})"
 
 
-def batch_command(source: Source, choices: Choices) -> str:
+def batch_command(source: Source, choices: Choices, *, chunked: bool = False) -> str:
     """Return a command that repeats a run on files.
 
     Parameters
@@ -63,6 +69,8 @@ def batch_command(source: Source, choices: Choices) -> str:
         The layer. If it was not read from a file, ``image.tif`` stands for it.
     choices : Choices
         The values of the form.
+    chunked : bool
+        Whether files that do not fit into memory are labeled block by block.
 
     Returns
     -------
@@ -95,6 +103,8 @@ def batch_command(source: Source, choices: Choices) -> str:
     words.append("--stacked" if "time" in choices.roles else "--no-stacked")
     if unit:
         words.append(f"--unit={unit}")
+    if chunked:
+        words.append("--too-large=chunked")
     return shlex.join(words)
 
 

@@ -62,7 +62,7 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
 
 
 def describe_segmentation(
-    source: Source, choices: Choices, found: equilabel.Segmentation
+    source: Source, choices: Choices, found: equilabel.Segmentation, *, chunked: bool = False
 ) -> dict[str, Any]:
     """Return how labels were made, for the metadata of their layer."""
     spacing, unit = source.spacing(choices.roles)
@@ -82,8 +82,8 @@ def describe_segmentation(
         "method": found.method,
         "device": found.device,
         "whole": whole(found.table),
-        "python": python_line(source, choices),
-        "batch": batch_command(source, choices),
+        "python": python_line(source, choices, chunked=chunked),
+        "batch": batch_command(source, choices, chunked=chunked),
         "no_batch": why_no_command(source, choices),
         "from_file": has_file(source),
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.storage.memory import free
+from equilabel.storage import memory
 
 from .axes import Arrangement, explain_guess, guess_roles
 
@@ -141,7 +141,7 @@ class Source:
                 if report is not None:
                     report("read")
                 pixels[part] = np.asarray(self.data[part])
-        return gray(pixels, color) if self.rgb else pixels
+        return np.asarray(gray(pixels, color)) if self.rgb else pixels
 
 
 def slabs(shape: Sequence[int], itemsize: int) -> list[tuple[slice, ...]]:
@@ -159,12 +159,13 @@ def slabs(shape: Sequence[int], itemsize: int) -> list[tuple[slice, ...]]:
     return [(slice(start, start + count),) for start in range(0, shape[0], count)]
 
 
-def gray(pixels: HostArray, color: str) -> HostArray:
+def gray(pixels: Array, color: str) -> Array:
     """Return a channel of a color image, or its luminance.
 
     Parameters
     ----------
     pixels : (..., 3 or 4) array
+        Of NumPy, or of Dask, which is not computed.
     color : {"luminance", "red", "green", "blue"}
 
     Returns
@@ -181,7 +182,7 @@ def gray(pixels: HostArray, color: str) -> HostArray:
     if color in COLORS[1:]:
         return pixels[..., COLORS.index(color) - 1]
     weights = np.array(LUMINANCE, np.float32)
-    return np.asarray(pixels[..., :3].astype(np.float32) @ weights)
+    return pixels[..., :3].astype(np.float32) @ weights
 
 
 def check_memory(source: Source, available: int | None = None) -> None:
@@ -195,7 +196,7 @@ def check_memory(source: Source, available: int | None = None) -> None:
         Bytes of free memory; by default as the system reports.
     """
     if available is None:
-        available = free()
+        available = memory.free()
     need = forecast(source)
     if need > available:
         message = (

@@ -72,20 +72,26 @@ def show_labels(
     layer = None if new_layer else find_result(viewer, image)
     if layer is not None and layer is not replace and describe_changes(layer):
         layer = None
-    if layer is not None and layer.ndim != outcome.labels.ndim:
+    alike = layer is not None and layer.ndim == outcome.labels.ndim
+    if layer is not None and not (alike and in_memory(layer) and not outcome.levels):
         viewer.layers.remove(layer)
         layer = None
     if layer is None:
         layer = _add_labels(viewer, outcome)
     else:
         _update_labels(layer, outcome)
-    editable = bool(outcome.labels.flags.writeable)
+    editable = not outcome.levels and bool(outcome.labels.flags.writeable)
     mode, layer.editable = layer.mode, False  # napari then forgets what could be undone
     if editable:
         layer.editable = True
         layer.mode = mode
     layer.events.paint.connect(_note_painting)
     return layer
+
+
+def in_memory(layer: Layer) -> bool:
+    """Return whether the labels of a layer are an array in memory, not in a file."""
+    return isinstance(layer.data, np.ndarray)
 
 
 def describe_changes(layer: Layer) -> str:
@@ -111,12 +117,13 @@ def _note_painting(event: Event) -> None:
 
 
 def _add_labels(viewer: Viewer, outcome: Outcome) -> Labels:
+    multiscale = len(outcome.levels) > 1
     layer = Labels(
-        outcome.labels,
+        list(outcome.levels) if multiscale else outcome.labels,
         name=f"{outcome.metadata['image']} objects",
         features=outcome.features,
         metadata={KEY: outcome.metadata},
-        multiscale=False,
+        multiscale=multiscale,
         **outcome.transform,
     )
     viewer.add_layer(layer)

@@ -17,7 +17,7 @@ from equilabel.widget.logic.messages import CancelledError, explain
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Report = Callable[[str], None]
+    Report = Callable[..., None]
 
 BAR_DELAY = 150  # milliseconds until napari shows a progress bar
 WORDS = {
@@ -30,13 +30,18 @@ WORDS = {
     "split": "splitting objects",
     "drop": "dropping objects",
     "measure": "measuring",
+    "histogram": "finding the threshold",
+    "threshold": "finding the threshold",
+    "merge": "joining objects of neighboring blocks",
+    "write": "writing labels",
+    "shrink": "writing lower resolutions",
 }
 
 
 class _Steps(QObject):
     """Emits what a task does from its thread, for as long as the thread runs."""
 
-    begun = Signal(str)
+    begun = Signal(str, int, int)
     compiling = Signal(str)
 
 
@@ -48,7 +53,8 @@ class Task(QObject):
     title : str
         Title of its progress bar.
     work : callable
-        Called in the thread. It gets a function that it calls with the name of each step.
+        Called in the thread. It gets a function that it calls with the name of each step, and, if
+        it works block by block, with how many blocks of how many are done.
     steps : sequence of str
         Names of the steps expected, in order.
     parent : QObject, optional
@@ -56,8 +62,8 @@ class Task(QObject):
 
     Attributes
     ----------
-    stepped : Signal(str, int)
-        A step begins: its description, and the number of steps before it.
+    stepped : Signal(str, float)
+        A step begins, or a block of it is done: a description, and how many steps are done.
     compiling : Signal(str)
         Functions are being compiled: a description; empty when they are not any more.
     done : Signal(object)
@@ -68,7 +74,7 @@ class Task(QObject):
         The task was cancelled, and its result is not used.
     """
 
-    stepped = Signal(str, int)
+    stepped = Signal(str, float)
     compiling = Signal(str)
     done = Signal(object)
     failed = Signal(str)
@@ -94,9 +100,9 @@ class Task(QObject):
             if stop.is_set() or self._worker.abort_requested:
                 raise CancelledError
 
-        def report(step: str) -> None:
+        def report(step: str, done: int = 0, total: int = 0) -> None:
             check()
-            reporter.begun.emit(step)
+            reporter.begun.emit(step, done, total)
 
         def tell(number: int, busy: bool) -> None:
             reporter.compiling.emit(compiling.describe(number) if busy else "")
@@ -116,7 +122,8 @@ class Task(QObject):
         self._worker.returned.connect(self._end)
         self._worker.finished.connect(self._close)
         self._bar: Any = None
-        self._state = ("starting", 0)
+        self._moving = False
+        self._state: tuple[str, float] = ("starting", 0)
 
     def start(self) -> None:
         """Start the thread."""
@@ -145,18 +152,24 @@ class Task(QObject):
 
     def _move_bar(self) -> None:
         bar = self._bar
-        if bar is None:
+        if bar is None or self._moving:
             return
-        words, count = self._state
-        bar.update(max(0, count - bar.n))
-        if self._bar is bar:  # and while it moves one
-            bar.set_description(f"{self._title}: {words}")
+        self._moving, shown = True, None
+        while self._bar is bar and shown != self._state:  # it handles events while it moves a bar
+            shown = words, count = self._state
+            bar.update(max(0, int(count) - bar.n))
+            if self._bar is bar:
+                bar.set_description(f"{self._title}: {words}")
+        self._moving = False
 
-    def _step(self, step: str) -> None:
+    def _step(self, step: str, done: int, total: int) -> None:
         if not self.running:
             return
-        count = self.steps.index(step) if step in self.steps else 0
+        count: float = self.steps.index(step) if step in self.steps else 0
         words = WORDS.get(step, step)
+        if total:
+            count += done / total
+            words += f", {done} of {total}"
         self._state = words, count
         self.stepped.emit(words, count)
         self._move_bar()

@@ -1,0 +1,64 @@
+"""Images and labels in chunks as Dask arrays, which a viewer draws piece by piece."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from equilabel.storage.ome_zarr import read_json
+
+from .blocks import large_sides
+from .workfolder import OtherRunError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["OtherRunError", "as_dask", "open_levels", "sides_for"]
+
+
+def as_dask(image: Any, room: int) -> Any:
+    """Return an array of any kind as a Dask array; nothing is read.
+
+    Parameters
+    ----------
+    image : array
+        Of Dask or Zarr, which have chunks; or of NumPy, say, or a file mapped to memory.
+    room : int
+        Elements of a chunk, where an array has none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_dask(np.zeros((20, 30)), 100).chunksize
+    (8, 8)
+    """
+    import dask.array
+
+    if isinstance(image, dask.array.Array):
+        return image
+    if type(image).__module__.partition(".")[0] == "zarr":
+        return dask.array.from_zarr(image)
+    sides = large_sides(image.shape, (1,) * image.ndim, room)
+    return dask.array.from_array(image, chunks=sides)
+
+
+def sides_for(image: Any, room: int) -> tuple[int, ...]:
+    """Return sides of blocks that hold about a number of elements: whole chunks of a Dask array.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> sides_for(dask.array.zeros((64, 64), chunks=(4, 4)), 300)
+    (16, 16)
+    """
+    return large_sides(image.shape, tuple(max(one) for one in image.chunks), room)
+
+
+def open_levels(labels: Path) -> list[Any]:
+    """Open labels that `segment_chunked` stored: each resolution as a Dask array, finest first."""
+    import dask.array
+    import zarr
+
+    described = read_json(labels / "zarr.json").get("attributes", {}).get("ome", {})
+    scales = described.get("multiscales", [{}])[0].get("datasets", [{"path": ""}])
+    arrays = (zarr.open_array(labels / each["path"], mode="r") for each in scales)
+    return [dask.array.from_zarr(array) for array in arrays]

@@ -1,0 +1,217 @@
+"""Segment a layer that does not fit into memory: block by block, with labels in a Zarr."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from dataclasses import replace
+from importlib.util import find_spec
+from math import prod
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import equilabel
+from equilabel import threads
+from equilabel.chunked.viewing import OtherRunError, as_dask, open_levels, sides_for
+from equilabel.storage import memory
+from equilabel.storage.ome_zarr import is_zarr
+
+from . import sources
+from .features import as_features
+from .lengths import without_questions
+from .outcome import Outcome
+from .segmentation import describe_segmentation
+from .transforms import labels_transform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .axes import Arrangement
+    from .choices import Choices
+    from .sources import Source
+
+STEPS = ("histogram", "threshold", "label", "merge", "write", "shrink")
+ELEMENTS = 2**22  # of a block: it ends soon after a run was cancelled
+BYTES = 24  # for each of them, beside its pixels
+NEEDED = ("dask", "zarr")
+
+# Fields that need all pixels at once: their values when they do nothing, and how they are left out.
+WHOLE = {
+    "background": (None, "Background", "set Background to 0"),
+    "closing": (0.0, "Closing", "set Closing to 0"),
+    "opening": (0.0, "Opening", "set Opening to 0"),
+    "fill_holes": (False, "Fill holes", "untick Fill holes"),
+    "split": (False, "Split objects that touch", "untick Split objects that touch"),
+    "track": (False, "Follow objects over time", "untick Follow objects over time"),
+}
+
+
+def is_large(source: Source) -> bool:
+    """Return whether a layer is segmented block by block: it does not fit into memory.
+
+    Without Dask and Zarr it cannot be, and is refused when it is read.
+    """
+    fits = sources.forecast(source) <= memory.free()
+    return not fits and all(find_spec(name) for name in NEEDED)
+
+
+def explain_size(source: Source) -> str:
+    """Say how much memory a layer needs, and how much there is."""
+    need, left = sources.forecast(source), memory.free()
+    return f"{source.name!r} needs {_size(need)} of memory, and {_size(left)} are free"
+
+
+def explain_refusal(source: Source, choices: Choices) -> str:
+    """Return which fields cannot be used block by block, and what would help; empty if all can."""
+    refused = [
+        (words, remedy)
+        for name, (unused, words, remedy) in WHOLE.items()
+        if getattr(choices, name) != unused and (name != "track" or "time" in choices.roles)
+    ]
+    if choices.threshold == "local" or isinstance(choices.threshold, tuple):
+        words = "Local" if choices.threshold == "local" else "Hysteresis"
+        refused.append((f"Threshold: {words}", "choose another threshold"))
+    slow = [name for name in choices.properties or () if not equilabel.PROPERTIES[name].mergeable]
+    if slow:
+        refused.append((f"Statistics: {', '.join(slow)}", f"untick {', '.join(slow)}"))
+    if not refused:
+        return ""
+    remedies = ", ".join(remedy for _, remedy in refused)
+    return (
+        f"fields must do without the image as a whole where it does not fit into memory "
+        f"({explain_size(source)}); got {', '.join(words for words, _ in refused)}. "
+        f"{remedies[0].upper()}{remedies[1:]}, or crop the image."
+    )
+
+
+def suggest_place(source: Source) -> Path:
+    """Return where labels could be stored: in their OME-Zarr, or beside their file."""
+    path = Path(source.path) if source.path else Path.home() / source.name
+    if source.path and is_zarr(path):
+        return path / "labels" / "objects"
+    return path.with_name(f"{path.stem}_labels.zarr")
+
+
+def segment_large(
+    source: Source, choices: Choices, place: Path | None, report: Callable[..., None]
+) -> Outcome:
+    """Find and measure the objects of a layer block by block.
+
+    Parameters
+    ----------
+    source, choices
+        As for `segment_source`.
+    place : Path, or None
+        Where labels are stored, as a Zarr. A run that was cancelled goes on with what it left.
+        None: in a temporary folder, which is removed when its layer is, or napari ends.
+    report : callable
+        Called with the name of a step, and how many of how many blocks are done; what it raises
+        ends the run.
+    """
+    started = perf_counter()
+    arrangement = source.arrangement(choices.roles)
+    folder = None if place else Path(tempfile.mkdtemp(prefix="equilabel-"))
+    out = place or Path(str(folder), "labels.zarr")
+    try:
+        arguments = _arguments(source, choices, arrangement)
+        found = _segment(source, choices, arrangement, arguments, out, report)
+        levels = tuple(_restore(level, arrangement) for level in open_levels(out))
+    except BaseException:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if folder is not None:
+        weakref.finalize(levels[0], shutil.rmtree, folder, ignore_errors=True)
+    features, _ = as_features(found.table)
+    metadata = {
+        **describe_segmentation(source, choices, found, chunked=True),
+        "columns": [str(name) for name in features.columns],
+        "parameters": arguments,
+        "stored": str(out),
+        "seconds": perf_counter() - started,
+    }
+    stored = (
+        f"Its labels are in {str(out)!r}."
+        if folder is None
+        else f"Its labels are in a temporary folder, {str(folder)!r}, which is removed when their "
+        "layer is removed or napari ends."
+    )
+    notes = () if found.num else (_explain_nothing(source.name),)
+    transform = labels_transform(source, arrangement)
+    return Outcome(levels[0], features, transform, metadata, notes, levels, stored)
+
+
+def _arguments(source: Source, choices: Choices, arrangement: Arrangement) -> dict[str, Any]:
+    """Return the arguments of `segment_chunked` that say what is done, not how."""
+    arguments = choices.arguments(source)
+    arguments.pop("track", None)
+    spacing, unit = source.spacing(choices.roles)
+    rank = len(spacing)
+    if rank in (2, 3) and len(arrangement.times) < 2:
+        letters = "T" * arrangement.stacked + "ZYX"[-rank:]
+        arguments["axes"] = letters + "C" * (arrangement.channel is not None)
+    if choices.properties is not None:
+        arguments["properties"] = ("label", *choices.properties)
+    return {**arguments, "spacing": spacing, "unit": unit or None}
+
+
+def _segment(
+    source: Source,
+    choices: Choices,
+    arrangement: Arrangement,
+    arguments: dict[str, Any],
+    out: Path,
+    report: Callable[..., None],
+) -> equilabel.Segmentation:
+    """Segment a layer; go on with what an earlier run on it left at the same place."""
+    image = as_dask(source.data, ELEMENTS)
+    if source.rgb:
+        image = sources.gray(image, choices.color)
+    image = arrangement.arrange(image)
+    labels = image[..., 0] if "channel_axis" in arguments else image
+    sides = sides_for(labels, ELEMENTS)
+    how: dict[str, Any] = {
+        "chunks": sides,
+        "workers": _count_workers(source, sides, image.nbytes // max(1, labels.size)),
+        "out": out,
+        "progress": report,
+    }
+    with without_questions():
+        try:
+            return equilabel.segment_chunked(image, **arguments, **how, resume=True)
+        except OtherRunError:
+            return equilabel.segment_chunked(image, **arguments, **how)
+
+
+def _restore(labels: Any, arrangement: Arrangement) -> Any:
+    """Bring labels of any resolution back into the order of the layer."""
+    shape = list(arrangement.shape)
+    if len(arrangement.times) < 2:
+        for axis, side in zip([*arrangement.times, *arrangement.space], labels.shape, strict=True):
+            shape[axis] = side
+    return replace(arrangement, shape=tuple(shape)).restore(labels)
+
+
+def _count_workers(source: Source, sides: Sequence[int], itemsize: int) -> int:
+    """Return how many blocks fit into memory at once, at most one for each core."""
+    need, left = prod(sides) * (itemsize + BYTES), memory.free()
+    if need > left:
+        message = (
+            f"chunks of {source.name!r} must fit into memory one by one; got {_size(need)} for one "
+            f"of {' x '.join(map(str, sides))}, and {_size(left)} free. Open it in smaller chunks."
+        )
+        raise MemoryError(message)
+    return min(threads.available(), left // need)
+
+
+def _explain_nothing(name: str) -> str:
+    return (
+        f"image must have objects beyond the threshold that are not dropped; got none in {name!r}. "
+        "Move the threshold, lower the minimum size, or keep objects at the border."
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:.3g} GB"
