@@ -81,7 +81,7 @@ def test_every_method_labels_every_kind_of_image(method, shape):
             asked = {"connectivity": connectivity, "method": method}
             if method == "runs":
                 np.testing.assert_array_equal(label(image, **asked), expected)
-            out = np.full(shape, 9, np.int32)
+            out = np.full((*shape, 2), 9, np.int32)[..., 0]  # with gaps: pass by pass
             label(image, out=out, **asked)
             np.testing.assert_array_equal(out, expected)
 
@@ -149,6 +149,25 @@ def test_small_images_are_labeled_in_one_call(side):
         np.testing.assert_array_equal(
             label(image > 0, connectivity=1), expected_labels(image > 0, None, 1)
         )
+
+
+@pytest.mark.usefixtures("in_one_call")
+@pytest.mark.parametrize("shape", [(5, 67), (3, 4, 66)], ids=str)
+def test_small_images_are_measured_in_one_call_as_pass_by_pass(shape, monkeypatch):
+    names = columns(len(shape), intensity=True)
+    values = noise(shape, "u1", 200, seed=3)
+    for make in KINDS.values():
+        labels = label(make(shape) > 0, connectivity=1)
+        for image in (labels, labels * 10_000_000, np.where(labels, 700 - labels, 0)):
+            asked = {"intensity_image": values, "properties": names}
+            at_once = regionprops_table(image, **asked)
+            with monkeypatch.context() as patch:
+                patch.setattr("equilabel.kernels.cpu.accumulate.SMALL", 0)
+                expected = regionprops_table(image, **asked)
+            for name, column in expected.items():
+                np.testing.assert_array_equal(at_once[name], column, err_msg=name)
+        with pytest.raises(ValueError, match="no negative labels; got -1"):
+            regionprops_table(np.where(labels == 1, -1, labels))
 
 
 @pytest.mark.usefixtures("threads")

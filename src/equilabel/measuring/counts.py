@@ -126,7 +126,8 @@ class Counts:
     @cached_property
     def begins(self) -> NDArray[np.int64]:
         """Least coordinate of each label along each axis of the image, (N, axes)."""
-        return np.asarray(np.array(self.shape, np.int64) - self.group("lows"))
+        begins: NDArray[np.int64] = self.shape - self.group("lows")
+        return begins
 
     @property
     def ends(self) -> NDArray[np.int64]:

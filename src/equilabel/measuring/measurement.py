@@ -87,6 +87,14 @@ class Measurement:
         """Greatest coordinate + 1 along each spatial axis, (N, rank)."""
         return self.counts.ends[:, -self.rank :]
 
+    @property
+    def box(self) -> NDArray[np.int64]:
+        """Least coordinate along each spatial axis, then greatest + 1 along each, (N, 2 rank)."""
+        box = np.empty((len(self.counts.table), 2 * self.rank), np.int64)
+        box[:, : self.rank] = self.first
+        box[:, self.rank :] = self.last
+        return box
+
     @cached_property
     def local(self) -> NDArray[np.float64]:
         """Mean coordinate along each axis from the corner of the bounding box, in pixels."""

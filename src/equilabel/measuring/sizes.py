@@ -44,7 +44,7 @@ def area(found: Measurement) -> HostArray:
 
 def bbox(found: Measurement) -> HostArray:
     """Bounding box: first pixel along each axis, then last + 1 along each."""
-    return np.concatenate([found.first, found.last], axis=1)
+    return found.box
 
 
 def area_bbox(found: Measurement) -> HostArray:

@@ -41,11 +41,13 @@ def sum_values(
     sums, lows, highs, *squares = found.values(values)
     if values.dtype.kind not in "ui" or not sums.size:
         return (sums, lows, highs, *squares)
+    size = values.dtype.itemsize
+    if size <= 2 and len(values) << 16 * size < LIMIT:  # whatever the values are
+        return (sums, lows, highs, *squares)
     most = int(pixels.max())
     reach = max(abs(int(lows.min())), abs(int(highs.max())))
     if squares and most * reach**2 >= LIMIT:
         squares = []
-    size = values.dtype.itemsize
     if size == 8 or (size > 1 and most * reach >= LIMIT):
         sums = _fitted(_exact_sums(found, values, most))
     return (sums, lows, highs, *squares)

@@ -7,7 +7,7 @@ shape of the image alone, so that sums of floats have the same bits with any num
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,15 @@ from equilabel.kernels.layout import Layout
 
 from . import accumulate_runs, intensity, moments, run_counts
 from .sources import LabelSource, RunSource
-from .strips import Strip, join, list_passes, measure_strip, rows_within
+from .strips import (
+    SMALL,
+    Strip,
+    join,
+    list_passes,
+    measure_at_once,
+    measure_strip,
+    rows_within,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,11 +87,18 @@ class Accumulator:
                 self.labels, self.table = _add_runs(source, layout)
                 return
         passes = list_passes(layout)
+        strip = None
+        if isinstance(source, LabelSource) and box is None and 0 < source.flat.size <= SMALL:
+            strip = measure_at_once(source, passes, keep)
         kept = None if box is None else rows_within(source.sides, box)
         columns = (0, self._columns) if box is None else box[-1]
-        self.strips: list[Strip] = threads.each(
-            lambda first, last: measure_strip(source, passes, first, last, kept, columns, keep),
-            _strips_of(source.sides, STRIP),
+        self.strips: list[Strip] = (
+            [strip]
+            if strip
+            else threads.each(
+                lambda first, last: measure_strip(source, passes, first, last, kept, columns, keep),
+                _strips_of(source.sides, STRIP),
+            )
         )
         self.labels, self.table, self.slots = join(self.strips, layout)
 
@@ -103,16 +118,14 @@ class Accumulator:
             Sums of squared values, exact.
         """
         flat, channels = _plain(values)
-        whole = flat.dtype.kind in "ui"
-        kind: Any = np.int64 if whole and flat.dtype.itemsize <= 4 else np.float64
-        limits: Any = np.iinfo(flat.dtype) if whole else None
-        top, bottom = (limits.max, limits.min) if whole else (np.inf, -np.inf)
-        small = whole and flat.dtype.itemsize <= 2
+        kind, top, bottom, small = _sums_of(flat.dtype)
         kernel: Kernel = intensity.add_small_values if small else intensity.add_values
 
         def room(labels: int) -> list[HostArray]:
             shape = (channels, labels)
-            lows, highs = np.full(shape, top, flat.dtype), np.full(shape, bottom, flat.dtype)
+            lows, highs = np.empty(shape, flat.dtype), np.empty(shape, flat.dtype)
+            lows.fill(top)
+            highs.fill(bottom)
             squares = [np.zeros(shape, kind)] if small else []
             return [np.zeros(shape, kind), lows, highs, *squares]
 
@@ -123,6 +136,8 @@ class Accumulator:
                 kernel(strip.runs, flat, self._columns, channels, channel, *parts)
             return found
 
+        if len(self.strips) == 1 and isinstance(self.slots[0], slice):  # nothing to add up
+            return tuple(found.T for found in add(self.strips[0]))
         sums, lows, highs, *squares = room(len(self.labels))
         for slots, part in zip(self.slots, self._each(add), strict=True):
             sums[:, slots] += part[0]
@@ -206,6 +221,19 @@ def _strips_of(sides: tuple[int, ...], pixels: int) -> list[tuple[int, int]]:
     return [(row, min(row + tall, count)) for row in range(0, count, tall)]
 
 
+@cache
+def _sums_of(dtype: np.dtype[Any]) -> tuple[Any, Any, Any, bool]:
+    """Return the type of sums of values, the greatest and least value, and whether they are small.
+
+    Squares of small values are summed, too.
+    """
+    whole = dtype.kind in "ui"
+    limits: Any = np.iinfo(dtype) if whole else None
+    top, bottom = (limits.max, limits.min) if whole else (np.inf, -np.inf)
+    exact = whole and dtype.itemsize <= 4
+    return np.int64 if exact else np.float64, top, bottom, whole and dtype.itemsize <= 2
+
+
 def _plain(values: HostArray) -> tuple[HostArray, int]:
     """Return values in a type that numba computes with, flat, and the number of channels."""
     if values.dtype == bool:
@@ -214,7 +242,8 @@ def _plain(values: HostArray) -> tuple[HostArray, int]:
         values = values.astype(np.float32)
     elif values.dtype.itemsize > 8:
         values = values.astype(np.float64)
-    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
     return np.ascontiguousarray(values).reshape(-1), values.shape[1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,7 @@ class LabelSource:
 
     def __init__(self, labels: HostArray) -> None:
         self.sides = labels.shape
-        self.shape = np.array((1,) * (AXES + 1 - labels.ndim) + labels.shape[:-1], np.int64)
+        self.shape, self.lengths = _sides_of(labels.shape)
         self.flat = labels.reshape(-1)
 
     def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Array) -> None:
@@ -45,6 +46,13 @@ class LabelSource:
         kernel: Kernel = run_lists.list_runs
         ends: tuple[int, int] = kernel(self.flat, columns, span, planes, left, first, skip, runs)
         return ends
+
+
+@lru_cache(256)
+def _sides_of(sides: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the leading axes of an image, padded with ones in front to five, and its sides."""
+    leading = (1,) * (AXES + 1 - len(sides)) + sides[:-1]
+    return np.array(leading, np.int64), np.array(sides, np.int64)
 
 
 class RunSource:

@@ -12,6 +12,8 @@ import numpy as np
 from equilabel.kernels.layout import Layout, steps_to
 
 from . import euler, neighbor_bits, perimeter, run_counts, run_lists
+from .serial_runs import is_worth_compiling
+from .serial_table import FLOOR, ROOM, measure_image
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
     from .caching import Kernel
     from .sources import LabelSource, RunSource
 
-ROOM = 16  # entries of a look-up table that each run may cost before labels are sorted instead
-FLOOR = 2**16  # entries that it may have in any case
+SMALL = 2**16  # pixels up to which an image is measured in a single call
 
 
 @dataclass
@@ -55,6 +56,14 @@ class Passes:
     entries: NDArray[np.int64]
     fills: list[tuple[Kernel, int]]
     outline: int  # plane from which border pixels are sorted, or 0
+
+    @cached_property
+    def plan(self) -> NDArray[np.int64]:
+        """What `serial_table.measure_image` takes."""
+        layout = self.layout
+        first = layout["first"].start * layout.first
+        seconds = layout["seconds"].start * layout.seconds
+        return np.array([layout.width, self.planes, first, seconds, layout.rank], np.int64)
 
     @cached_property
     def left(self) -> int:
@@ -148,17 +157,43 @@ def measure_strip(
     if layout.seconds:
         column = layout["seconds"].start
         run_counts.add_products(runs, source.shape, layout.rank, column, table)
+    _add_planes(passes, planes, (top, skip, skip + last - first), runs, table)
+    return Strip(ids, table, runs if keep else None)
+
+
+def measure_at_once(source: LabelSource, passes: Passes, keep: bool) -> Strip | None:
+    """Measure a small image of labels in a single call; None if that is to be done pass by pass."""
+    asked = source.flat, source.shape, source.lengths, passes.steps, passes.plan
+    if not is_worth_compiling(measure_image, asked):
+        return None
+    least, sparse, planes, runs, ids, table = measure_image(*asked)
+    if least < 0 or sparse:
+        return None
+    if len(runs):
+        _add_planes(passes, planes, (0, 0, len(planes)), runs, table)
+    return Strip(ids, table, runs if keep else None)
+
+
+def _add_planes(
+    passes: Passes, planes: Array, rows: tuple[int, int, int], runs: Array, table: Array
+) -> None:
+    """Add what planes of bits tell of each run.
+
+    Parameters
+    ----------
+    rows : (int, int, int)
+        The row of the first plane, and which planes are those of the strip, from and to.
+    """
+    top, begin, end = rows
     for fill, plane in passes.fills:
-        fill(planes, skip, skip + last - first, plane)
+        fill(planes, begin, end, plane)
     if passes.outline:
         border = np.empty(planes.shape[:2], np.uint64)
         perimeter.find_border(planes, border)
-        perimeter.classify(
-            planes, border, skip, skip + last - first, layout.outline == "uneven", passes.outline
-        )
+        uneven = passes.layout.outline == "uneven"
+        perimeter.classify(planes, border, begin, end, uneven, passes.outline)
     if len(passes.entries):
         run_counts.add_planes(runs, planes, top, passes.entries, table)
-    return Strip(ids, table, runs if keep else None)
 
 
 def rows_within(
