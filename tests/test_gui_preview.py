@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtWidgets import QApplication
 
@@ -250,6 +250,26 @@ def test_changed_pixels_change_the_preview(viewer, qtbot, form):
     level = form.fields.threshold.level
     np.testing.assert_array_equal(shown(form, qtbot), binarize(viewer.layers[0].data, level))
     assert (shown(form, qtbot) != before).any()
+
+
+def test_moving_the_threshold_lays_out_nothing_again(viewer, qtbot, form):
+    class Layouts(QObject):
+        count = 0
+
+        def eventFilter(self, watched, event):
+            self.count += event.type() == QEvent.Type.LayoutRequest
+            return False
+
+    form.fields.show_preview.value = True
+    counts, layouts = set(), Layouts()
+    for level in (300, 500, 900, 1500):  # each finds another number of objects
+        form.fields.threshold.set_level(level)
+        shown(form, qtbot)
+        counts.add(form.fields.count.text())
+        QApplication.processEvents()
+        viewer.window._qt_window.installEventFilter(layouts)  # from the second on
+    assert len(counts) == 4
+    assert layouts.count == 0
 
 
 def test_a_preview_at_a_distance_has_a_wider_outline(viewer, qtbot):

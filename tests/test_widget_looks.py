@@ -220,6 +220,19 @@ def test_the_border_of_the_image_makes_no_edge():
     assert (outline(np.ones((4, 5), bool)) == 1).all()
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (7, 2), (13, 17)])
+def test_the_edge_of_an_object_is_where_another_label_is_near(shape):
+    labels = np.random.default_rng(5).integers(0, 3, shape)
+    labels[: shape[0] // 2, : shape[1] // 2 + 1] = 2**40 + 1  # differs from 1 beyond 32 bits
+    places = np.argwhere(np.ones(shape, bool))
+    steps = np.abs(places[:, None] - places[None]).sum(axis=-1)
+    differ = labels.ravel()[:, None] != labels.ravel()
+    for width in (1, 2, 3):
+        edge = (differ & (steps <= width)).any(axis=1).reshape(shape)
+        expected = np.where(labels == 0, 0, 1 + edge)
+        np.testing.assert_array_equal(outline(labels, width), expected)
+
+
 # -------------------------------------------------------------------- colors
 
 SCALE = np.linspace(0, 1, STEPS * 4).reshape(STEPS, 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
-from qtpy.QtCore import Signal
+from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from equilabel.widget.logic.axes import check_roles
@@ -154,6 +154,9 @@ class SegmentFields(QWidget):
         foot.addWidget(self.show_preview.native)
         foot.addStretch()
         foot.addWidget(self.count)
+        self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        width = self.count.fontMetrics().horizontalAdvance("100000000 objects")
+        self.count.setFixedSize(width, self.show_preview.native.sizeHint().height())
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         top = vertical(Grid(self.image), self._body, margins=False)
@@ -182,8 +185,10 @@ class SegmentFields(QWidget):
     def _say(self, subject: str, text: str) -> None:
         """Say something below the fields; nothing more about a subject if it is empty."""
         self._remarks[subject] = text
-        self.remark.setText("\n".join(filter(None, self._remarks.values())))
-        self.remark.setVisible(bool(self.remark.text()))
+        whole = "\n".join(filter(None, self._remarks.values()))
+        if whole != self.remark.text():  # else the form would be laid out again
+            self.remark.setText(whole)
+            self.remark.setVisible(bool(whole))
 
     def show_count(self, count: str, remark: str) -> None:
         """Say how many objects the preview shows, and how it differs from a run."""

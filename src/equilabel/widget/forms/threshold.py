@@ -166,12 +166,11 @@ class ThresholdField(QObject):
             with self.method.changed.blocked():
                 self.method.value = "number"
             self._show_fields()
-        if self.slider.enabled:
-            self.slider.min, self.slider.max = (
-                min(value, self.slider.min),
-                max(value, self.slider.max),
-            )
-        self.slider.value = value
+        with self.slider.changed.blocked():
+            if self.slider.enabled and not self.slider.min <= value <= self.slider.max:
+                self.slider.min = min(value, self.slider.min)
+                self.slider.max = max(value, self.slider.max)
+            self.slider.value = value
         self._move()
 
     def _change_method(self, *_: object) -> None:

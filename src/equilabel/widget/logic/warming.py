@@ -10,7 +10,7 @@ import numpy as np
 import equilabel
 
 from .measurement import measure_source
-from .planes import find_objects, prepare_plane, take_plane
+from .planes import find_objects, outline, prepare_plane, take_plane
 from .segmentation import segment_source
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def preview(source: Source, choices: Choices) -> None:
     plane, step = take_plane(source, choices, (0,) * rank, displayed)
     level = None if choices.threshold == "local" else 1.0
     prepared = prepare_plane(plane, source, choices, displayed, step)
-    find_objects(prepared, source, choices, level, displayed, step)
+    outline(find_objects(prepared, source, choices, level, displayed, step))
 
 
 def _obstacle() -> str:

@@ -163,7 +163,11 @@ class Preview:
             self._layer.scale = scale
         if not np.allclose(self._layer.translate, translate):
             self._layer.translate = translate
-        self._layer.data = data
+        if self._layer.data.shape == data.shape:
+            self._layer.data[...] = data  # new data of one shape would cost napari far more
+            self._layer.refresh(extent=False, highlight=False)
+        else:
+            self._layer.data = data
 
     def _add_layer(self, layer: Layer, data: Array, scale: Array, translate: Array) -> None:
         """Add the preview layer; the selection of layers stays as it is."""
