@@ -39,6 +39,12 @@ def colored(form, qtbot):
     QApplication.processEvents()
 
 
+def keep_within(row, column, low, high):
+    """Choose a column of a row of the filter, and its range."""
+    row.column.value = column
+    row.slider.setValue((low, high))
+
+
 def canvas(viewer):
     """Take a picture of the canvas: red, green, blue of each pixel."""
     QApplication.processEvents()

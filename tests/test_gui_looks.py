@@ -9,28 +9,31 @@ from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
     QLabel,
+    QLineEdit,
+    QPushButton,
     QStyle,
     QStyleOptionComboBox,
 )
 from superqt import QCollapsible
 
-from equilabel.samples import nuclei_3d
+from equilabel import label
+from equilabel.samples import nuclei_2d, nuclei_3d
 from equilabel.widget.forms.layout import Grid
 from equilabel.widget.forms.threshold import CHOICES
-from gui import LONG, open_form, settle
+from gui import LONG, MEASURE, SEGMENT, open_form, run, settle
 
 pytestmark = pytest.mark.gui
 
 
 def unfold(form):
-    for fold in form.fields.findChildren(QCollapsible):
+    for fold in form.findChildren(QCollapsible):
         fold.expand(animate=False)
     QApplication.processEvents()
 
 
 def cells(form):
     """List the visible labels and fields with their column, None for both, by place."""
-    for grid in form.fields.findChildren(Grid):
+    for grid in form.findChildren(Grid):
         layout = grid.layout()
         for number in range(layout.count()):
             widget = layout.itemAt(number).widget()
@@ -58,7 +61,26 @@ def cut(widget):
         return [widget.text()] if measure(widget.text()) > widget.lineEdit().width() else []
     if isinstance(widget, QLabel) and widget.wordWrap():
         return []
+    if isinstance(widget, QLineEdit):
+        return [widget.text()] if measure(widget.text()) > widget.width() else []
     return [widget.text()] if widget.sizeHint().width() > widget.width() else []
+
+
+def check_edges(part, form):
+    """Check that labels and fields of a part of a form share their edges, and nothing is cut."""
+    places = [(column, box(widget, form)) for widget, column in cells(part)]
+    labels = {x for column, (x, _, _) in places if column != 1}
+    fields = {x for column, (x, _, _) in places if column == 1}
+    assert (len(labels), len(fields)) == (1, 1)
+    assert len({end for column, (_, _, end) in places if column != 0}) == 1
+    seen = [
+        widget
+        for kind in (QComboBox, QAbstractSpinBox, QCheckBox, QLabel, QPushButton, QLineEdit)
+        for widget in part.findChildren(kind)
+        if widget.isVisible()
+    ]
+    assert [text for widget in seen for text in cut(widget)] == []
+    return labels.pop(), len(places)
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
@@ -75,25 +97,40 @@ def test_labels_and_fields_share_their_edges_and_nothing_is_cut_off(viewer, qtbo
     for method in ("otsu", "local", "hysteresis"):
         form.fields.threshold.method.value = method
         settle(form, qtbot)
-        places = [(column, box(widget, form)) for widget, column in cells(form)]
-        assert len(places) > 35
-        labels = {x for column, (x, _, _) in places if column != 1}
-        fields = {x for column, (x, _, _) in places if column == 1}
-        assert (len(labels), len(fields)) == (1, 1)
-        assert len({end for column, (_, _, end) in places if column != 0}) == 1
-        assert labels == {box(form.bar, form)[0]} == {box(form.fields.remark, form)[0]}
-        seen = [
-            w
-            for kind in (QComboBox, QAbstractSpinBox, QCheckBox, QLabel)
-            for w in form.fields.findChildren(kind)
-            if w.isVisible()
-        ]
-        assert [text for widget in seen for text in cut(widget)] == []
+        left, count = check_edges(form.fields, form)
+        assert count > 35
+        assert left == box(form.bar, form)[0] == box(form.fields.remark, form)[0]
         assert all(
             w.toolTip()
-            for w, column in cells(form)
+            for w, column in cells(form.fields)
             if column is not None or w is form.fields.threshold.histogram
         )
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("name", [SEGMENT, MEASURE])
+def test_results_share_their_edges_and_show_whole_numbers(viewer, qtbot, theme, name):
+    viewer.theme = theme
+    image = nuclei_2d((128, 128))
+    viewer.add_image(image)
+    if name == MEASURE:
+        viewer.add_labels(label(image > 700))
+    form = open_form(viewer, qtbot, name)
+    run(form, qtbot)
+    unfold(form)
+    if name == MEASURE:
+        check_edges(form.tabs.widget(0), form)
+    form.tabs.setCurrentIndex(1)
+    panel = form.results
+    for column in ("intensity_max", "area", "centroid-0"):
+        panel.colors.column.value = column
+        for row in panel.filter.rows:
+            row.column.value = column
+        panel.colors.limits.setValue(panel.colors.limits.value())
+        QApplication.processEvents()
+        left, count = check_edges(panel, form)
+        assert count > 25
+        assert {box(widget, form)[0] for widget in (panel.summary, panel.table_button)} == {left}
 
 
 def test_no_field_moves_when_another_is_changed(viewer, qtbot):
@@ -122,7 +159,9 @@ def test_no_field_moves_when_another_is_changed(viewer, qtbot):
 
 def test_without_an_image_there_are_no_fields(viewer, qtbot):
     form = open_form(viewer, qtbot)
-    assert [widget for widget, column in cells(form) if column == 1] == [form.fields.image.native]
+    assert [widget for widget, column in cells(form.fields) if column == 1] == [
+        form.fields.image.native
+    ]
     assert "File > Open Sample" in form.fields.remark.text()
     viewer.open_sample("equilabel", "nuclei_2d")
     settle(form, qtbot)

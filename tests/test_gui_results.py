@@ -14,7 +14,7 @@ from equilabel import label, segment
 from equilabel.samples import nuclei_2d
 from equilabel.storage.table import read_table
 from equilabel.widget.logic.planes import EDGE
-from gui import LONG, MEASURE, canvas, colored, open_form, run
+from gui import LONG, MEASURE, canvas, colored, keep_within, open_form, run
 
 pytestmark = pytest.mark.gui
 
@@ -282,7 +282,7 @@ def test_the_count_follows_the_ranges_and_the_layer_holds_those_kept(viewer, qtb
     total = int(layer.data.max())
     assert panel.count.text() == f"keep {total} of {total}"
     area = layer.features["area"].to_numpy()
-    panel.rows[0].set_range("area", 20.0, 60.0)
+    keep_within(panel.rows[0], "area", 20.0, 60.0)
     low, high = panel.rows[0].slider.value()
     kept = np.flatnonzero((area >= low) & (area <= high))
     assert 0 < len(kept) < total
@@ -302,11 +302,22 @@ def test_the_count_follows_the_ranges_and_the_layer_holds_those_kept(viewer, qtb
     assert fewer.units == layer.units
 
 
+def test_a_range_stays_when_the_objects_are_found_again(qtbot, form, notes):
+    [row, *_] = form.results.filter.rows
+    keep_within(row, "area", 20.0, 60.0)
+    kept = row.slider.value()
+    form.fields.min_size.value = 10
+    run(form, qtbot)
+    assert row.chosen == "area"
+    assert row.slider.value() == pytest.approx(kept, abs=0.05)
+    assert notes() == []
+
+
 def test_several_ranges_hold_at_once(form):
     panel = form.results.filter
-    panel.rows[0].set_range("area", 20.0, 60.0)
+    keep_within(panel.rows[0], "area", 20.0, 60.0)
     one = int(panel.count.text().split()[1])
-    panel.rows[1].set_range("intensity_mean", 400.0, 900.0)
+    keep_within(panel.rows[1], "intensity_mean", 400.0, 900.0)
     both = int(panel.count.text().split()[1])
     assert 0 < both < one
 

@@ -119,7 +119,8 @@ def objects_and_table() -> None:
     panel = form.results
     panel.colors.column.value = "area"
     wait_for(lambda: not panel.colors.waiting)
-    panel.filter.rows[0].set_range("area", 25.0, 60.0)
+    panel.filter.rows[0].column.value = "area"
+    panel.filter.rows[0].slider.setValue((25.0, 60.0))
     panel.plot.kind.value, panel.plot.x.value = "scatter plot", "area"
     panel.plot.y.value = "intensity_mean"
     panel.plot.button.click()

@@ -9,7 +9,6 @@ from magicgui.widgets import ComboBox
 from napari.utils.colormaps import ensure_colormap
 from qtpy.QtCore import QSize
 from qtpy.QtGui import QIcon, QImage, QPixmap
-from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from equilabel.widget.logic.colors import STEPS, colors_by_value
 from equilabel.widget.logic.features import labels_of, numeric_columns
@@ -17,7 +16,7 @@ from equilabel.widget.viewer.layers import is_colored, make_colormap, reset_colo
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import LatestResult
 
-from .layout import button, column
+from .layout import Grid, button
 from .ranges import RangeField
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight
 ICON = QSize(64, 12)
 
 
-class ColorForm(QWidget):
+class ColorForm(Grid):
     """The form for the colors of a labels layer.
 
     Parameters
@@ -37,14 +36,8 @@ class ColorForm(QWidget):
     """
 
     def __init__(self, viewer: Viewer) -> None:
-        super().__init__()
-        self._viewer = viewer
-        self._layer: Layer = None
-        self._work = LatestResult(self)
-        self._work.returned.connect(self._put_colormap)
-        self._work.failed.connect(warn)
         tip = "Column whose values color the objects, from the first to the last of the colors."
-        self.range = RangeField(NORMAL, tip, "Color by", inner=True)
+        self.range = RangeField(NORMAL, tip, ("Color by", "Limits"), inner=True)
         self.column, self.limits = self.range.column, self.range.slider
         self.colormap = ComboBox(
             label="Colormap", choices=COLORMAPS, tooltip="Colors from the least to the greatest."
@@ -53,11 +46,12 @@ class ColorForm(QWidget):
         for number, name in enumerate(COLORMAPS):
             self.colormap.native.setItemIcon(number, scale_icon(scale_of(name)))
         self.reset_button = button("Default colors", "Give each object a color of its own again.")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.range)
-        layout.addWidget(column(self.colormap).native)
-        layout.addWidget(self.reset_button)
+        super().__init__(*self.range.rows, self.colormap, self.reset_button)
+        self._viewer = viewer
+        self._layer: Layer = None
+        self._work = LatestResult(self)
+        self._work.returned.connect(self._put_colormap)
+        self._work.failed.connect(warn)
         self.range.changed.connect(self._color)
         self.colormap.changed.connect(self._color)
         self.reset_button.clicked.connect(self._reset)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari.layers import Labels
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QLabel
 
 from equilabel.widget.logic.features import labels_of, numeric_columns
 from equilabel.widget.logic.filters import Range, find_kept, find_objects, keep_objects
@@ -18,7 +18,7 @@ from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import Task
 
 from .fields import side_by_side
-from .layout import button
+from .layout import Grid, button
 from .ranges import RangeField
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROWS = 3  # ranges that can be set
 
 
-class FilterForm(QWidget):
+class FilterForm(Grid):
     """The form that keeps objects within ranges of their measurements.
 
     Parameters
@@ -44,22 +44,19 @@ class FilterForm(QWidget):
     previewed = Signal(object)
 
     def __init__(self, viewer: Viewer) -> None:
-        super().__init__()
+        tip = "Column whose values have to lie within the range below it."
+        self.rows = [RangeField("(all)", tip, ("Keep by", "Range")) for _ in range(ROWS)]
+        self.count = QLabel()
+        self.count.setToolTip("Objects within all ranges; they are outlined on the canvas.")
+        self.button = button("Keep in a new layer", "Add a layer without the other objects.")
+        fields = [field for row in self.rows for field in row.rows]
+        super().__init__(*fields, side_by_side(self.count, self.button))
         self._viewer = viewer
         self._layer: Layer = None
         self._columns: dict[str, Any] = {}
         self.task: Task | None = None
-        self.count = QLabel()
-        self.count.setToolTip("Objects within all ranges; they are outlined on the canvas.")
-        self.button = button("Keep in a new layer", "Add a layer without the other objects.")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        tip = "Column whose values have to lie within the range beside it."
-        self.rows = [RangeField("(all)", tip) for _ in range(ROWS)]
         for row in self.rows:
-            layout.addWidget(row)
             row.changed.connect(self._preview)
-        layout.addWidget(side_by_side(self.count, self.button))
         self.button.clicked.connect(self._keep)
 
     @property

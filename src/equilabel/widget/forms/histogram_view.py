@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from equilabel.widget.logic.histogram import Histogram
     from equilabel.widget.napari_types import Event
 
-EDGE = QColor(255, 215, 30)  # of the outline in the preview
+EDGE = QColor(235, 170, 0)  # is seen on dark and on light
 BAR = QColor(130, 150, 175)
-FOREGROUND = QColor(255, 215, 30, 110)
+FOREGROUND = QColor(235, 170, 0, 150)
 MARGIN = 6
 
 

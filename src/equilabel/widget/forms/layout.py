@@ -1,8 +1,8 @@
-"""Arrangement of widgets: columns of fields, groups, folds, scroll areas."""
+"""Arrangement of widgets: grids of fields, folds, scroll areas."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets.bases import ButtonWidget
 from qtpy.QtCore import QEvent, QObject, Qt
@@ -12,7 +12,6 @@ from qtpy.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
     QGridLayout,
-    QGroupBox,
     QLabel,
     QPushButton,
     QScrollArea,
@@ -20,6 +19,9 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 from superqt import QCollapsible
+
+if TYPE_CHECKING:
+    from equilabel.widget.napari_types import Event
 
 
 class Grid(QWidget):
@@ -34,7 +36,6 @@ class Grid(QWidget):
 
     def __init__(self, *rows: Any) -> None:
         super().__init__()
-        self.native = self
         self.titles: list[QLabel] = []
         layout = QGridLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -63,11 +64,6 @@ class Grid(QWidget):
         self.titles.append(title)
 
 
-def column(*widgets: Any) -> Grid:
-    """Put fields below each other, with their labels beside them."""
-    return Grid(*widgets)
-
-
 def align(form: QWidget) -> None:
     """Give the labels of all grids of a form the same width."""
     grids = form.findChildren(Grid)
@@ -80,6 +76,15 @@ def align(form: QWidget) -> None:
             field = None if cell is None else cell.widget()
             if field is not None and not field.minimumHeight():
                 field.setMinimumHeight(field.sizeHint().height())  # where the form scrolls, too
+
+
+class Form(QWidget):
+    """A form that aligns the labels of all its grids when it is shown: their font is known then."""
+
+    def showEvent(self, event: Event) -> None:
+        """Align the labels."""
+        align(self)
+        super().showEvent(event)
 
 
 def _tame(native: QWidget) -> None:
@@ -136,7 +141,9 @@ def fold(title: str, *contents: QWidget) -> QCollapsible:
     folder = QCollapsible(title, expandedIcon=_arrow("▾"), collapsedIcon=_arrow("▸"))
     folder.setDuration(0)
     folder.setStyleSheet("QCollapsible {padding: 0px; border: none}")
-    folder.toggleButton().setStyleSheet("text-align: left; padding: 3px;")
+    folder.toggleButton().setStyleSheet(
+        "text-align: left; padding: 3px; background: transparent; font-weight: bold;"
+    )
     folder.layout().setContentsMargins(0, 0, 0, 0)
     folder.layout().setSpacing(4)
     folder.content().layout().setContentsMargins(0, 0, 0, 0)
@@ -154,15 +161,6 @@ def _arrow(symbol: str) -> QIcon:
     painter.drawText(pixels.rect(), Qt.AlignmentFlag.AlignCenter, symbol)
     painter.end()
     return QIcon(pixels)
-
-
-def group(title: str, *contents: QWidget) -> QGroupBox:
-    """Put widgets into a frame with a title."""
-    box = QGroupBox(title)
-    layout = QVBoxLayout(box)
-    for content in contents:
-        layout.addWidget(content)
-    return box
 
 
 def scrolled(contents: QWidget) -> QScrollArea:

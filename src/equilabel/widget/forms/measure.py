@@ -20,7 +20,7 @@ from equilabel.widget.viewer.tasks import LatestResult
 
 from .axes import AxesField
 from .fields import offer
-from .layout import column, fold
+from .layout import Form, Grid, fold
 from .results import ResultsPanel
 from .run_bar import RunBar
 from .statistics import StatisticsField
@@ -87,9 +87,9 @@ class MeasureForm(QWidget):
         self.statistics = StatisticsField()
 
     def _arrange(self) -> QWidget:
-        fields = QWidget()
+        fields = Form()
         layout = QVBoxLayout(fields)
-        layout.addWidget(column(self.labels, self.image, self.color).native)
+        layout.addWidget(Grid(self.labels, self.image, self.color))
         layout.addWidget(fold("Axes", self.axes))
         layout.addWidget(QLabel("Statistics"))
         layout.addWidget(self.statistics)

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import ComboBox
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QVBoxLayout, QWidget
 
 from equilabel.widget.logic.features import labels_of, numeric_columns
 from equilabel.widget.viewer.notifications import guarded, warn
 
 from .fields import offer, side_by_side
-from .layout import button, column
+from .layout import Grid, button
 
 if TYPE_CHECKING:
     from equilabel.widget.napari_types import Layer, Viewer
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 HISTOGRAM, SCATTER = "histogram", "scatter plot"
 
 
-class PlotForm(QWidget):
+class PlotForm(Grid):
     """The form that plots columns.
 
     Attributes
@@ -35,10 +34,6 @@ class PlotForm(QWidget):
     selected = Signal(object)
 
     def __init__(self, viewer: Viewer) -> None:
-        super().__init__()
-        self._viewer = viewer
-        self._layer: Layer = None
-        self.canvas: Any = None
         self.kind = ComboBox(
             label="Kind",
             choices=[HISTOGRAM, SCATTER],
@@ -57,10 +52,10 @@ class PlotForm(QWidget):
             "Show plot", "Open the plot. A click on a bar or a point selects its objects."
         )
         self.save_button = button("Save plot", "Write the plot to a file: PNG, PDF, SVG, ...")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(column(self.kind, self.x, self.y).native)
-        layout.addWidget(side_by_side(self.button, self.save_button))
+        super().__init__(self.kind, self.x, self.y, side_by_side(self.button, self.save_button))
+        self._viewer = viewer
+        self._layer: Layer = None
+        self.canvas: Any = None
         self.button.clicked.connect(self._show)
         self.save_button.clicked.connect(self._save)
         for field in (self.kind, self.x, self.y):

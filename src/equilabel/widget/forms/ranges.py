@@ -5,30 +5,43 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from magicgui.widgets import ComboBox
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
-from superqt import QLabeledDoubleRangeSlider
+from magicgui.widgets import ComboBox, FloatRangeSlider
+from qtpy.QtCore import QObject, Signal
+from superqt import QDoubleRangeSlider, QLabeledDoubleRangeSlider
 from superqt.utils import signals_blocked
 
 from equilabel.widget.logic.colors import limits
 
 from .fields import offer
-from .layout import column
 
-HEIGHT = 48  # of a slider with its numbers
-POSITION = QLabeledDoubleRangeSlider.LabelPosition
+HEIGHT = 28  # of a slider
+EDGES = QLabeledDoubleRangeSlider.EdgeLabelMode
 
 
-class RangeField(QWidget):
+def range_slider(name: str, label: str, tooltip: str) -> FloatRangeSlider:
+    """Make a slider with two handles, between fields for their values."""
+    field = FloatRangeSlider(
+        name=name, label=label, min=0, max=1, step=0.001, value=(0.25, 0.75), tooltip=tooltip
+    )
+    field.native.setHandleLabelPosition(QLabeledDoubleRangeSlider.LabelPosition.NoLabel)
+    field.native.setEdgeLabelMode(EDGES.LabelIsValue)
+    field.native.setFixedHeight(HEIGHT)
+    for slider in field.native.findChildren(QDoubleRangeSlider):
+        # As napari draws it, not as magicgui does for some versions of macOS.
+        getattr(slider, "_style", slider)._macpatch = False
+        slider.setStyleSheet("")
+    return field
+
+
+class RangeField(QObject):
     """Fields for a column and a range of its values.
 
     Parameters
     ----------
     none, tooltip : str
         What stands for no column; of the column.
-    label : str
-        Of the column. Without one, column and range stand side by side.
+    labels : (str, str)
+        Of the column and its range.
     inner : bool
         Whether the range is at first that of most values, in place of all.
 
@@ -36,25 +49,22 @@ class RangeField(QWidget):
     ----------
     changed : Signal()
         A person chose a column or a range.
+    rows : tuple
+        The fields.
     """
 
     changed = Signal()
 
-    def __init__(self, none: str, tooltip: str, label: str = "", *, inner: bool = False) -> None:
+    def __init__(
+        self, none: str, tooltip: str, labels: tuple[str, str], *, inner: bool = False
+    ) -> None:
         super().__init__()
         self._none, self._inner = none, inner
         self._columns: dict[str, Any] = {}
-        self.column = ComboBox(label=label, choices=[none], tooltip=tooltip)
-        self.slider = QLabeledDoubleRangeSlider()
-        self.slider.setToolTip("Least and greatest value: drag the ends, or type the numbers.")
-        self.slider.setEdgeLabelMode(QLabeledDoubleRangeSlider.EdgeLabelMode.NoLabel)
-        self.slider.setFixedHeight(HEIGHT)
-        layout = QVBoxLayout(self) if label else QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        box = column(self.column)
-        box.labels = bool(label)
-        for part in (box.native, self.slider):
-            layout.addWidget(part, 0 if label else 1)
+        self.column = ComboBox(label=labels[0], choices=[none], tooltip=tooltip)
+        hint = "Least and greatest value: drag the ends, or type the numbers."
+        self.rows = (self.column, range_slider("range", labels[1], hint))
+        self.slider = self.rows[1].native
         self.fit()
         self.column.changed.connect(self._choose)
         self.slider.valueChanged.connect(lambda _: self.changed.emit())
@@ -80,13 +90,9 @@ class RangeField(QWidget):
         offer(self.column, [self._none, *columns])
         self.fit()
         if before and before == self.chosen and not self._inner:
+            kept = np.clip(ends, self.slider.minimum(), self.slider.maximum()).tolist()
             with signals_blocked(self.slider):
-                self.slider.setValue(np.clip(ends, self.slider.minimum(), self.slider.maximum()))
-
-    def set_range(self, name: str, low: float, high: float) -> None:
-        """Choose a column and its range."""
-        self.column.value = name
-        self.slider.setValue((low, high))
+                self.slider.setValue(tuple(kept))
 
     def clear(self) -> None:
         """Choose no column."""
@@ -106,8 +112,7 @@ class RangeField(QWidget):
             self.slider.setDecimals(int(np.clip(3 - np.floor(np.log10(high - low)), 0, 6)))
             self.slider.setValue(limits(values) if self._inner and known.size else (low, high))
         self.slider.setEnabled(bool(self.chosen))
-        shown = POSITION.LabelsAbove if self.chosen else POSITION.NoLabel
-        self.slider.setHandleLabelPosition(shown)
+        self.slider.setEdgeLabelMode(EDGES.LabelIsValue if self.chosen else EDGES.NoLabel)
 
     def _choose(self, _: object) -> None:
         self.fit()

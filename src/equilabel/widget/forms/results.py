@@ -27,7 +27,7 @@ from .below import Below
 from .colors import ColorForm
 from .fields import offer, side_by_side
 from .filters import FilterForm
-from .layout import button, column, group, scrolled
+from .layout import Form, Grid, button, fold, scrolled
 from .plots import PlotForm
 from .repeat import RepeatButtons
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from equilabel.widget.napari_types import Event, Layer, Viewer
 
 
-class ResultsPanel(QWidget):
+class ResultsPanel(Form):
     """Shows the results of a labels layer.
 
     Parameters
@@ -89,14 +89,16 @@ class ResultsPanel(QWidget):
         self.plot = PlotForm(self._viewer)
         contents = QWidget()
         layout = QVBoxLayout(contents)
+        parts = (("Colors", self.colors), ("Plot", self.plot), ("Filter", self.filter))
+        folds = [fold(title, part) for title, part in parts]
+        for each in folds:
+            each.expand(animate=False)
         for each in (
-            column(self.layer_field).native,
+            Grid(self.layer_field),
             self.summary,
             side_by_side(self.table_button, self.save_button),
             self.repeat,
-            group("Colors", self.colors),
-            group("Plot", self.plot),
-            group("Filter", self.filter),
+            *folds,
         ):
             layout.addWidget(each)
         layout.addStretch()

@@ -17,7 +17,7 @@ from equilabel.widget.viewer.notifications import guarded
 
 from .axes import AxesField
 from .fields import device_field, method_field
-from .layout import Grid, align, fold, scrolled, vertical
+from .layout import Form, Grid, align, fold, scrolled, vertical
 from .lengths import LengthFields
 from .radii import DEPTH, make_background_method, make_lengths
 from .statistics import StatisticsField
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from equilabel.widget.logic.sources import Source
-    from equilabel.widget.napari_types import Event, Layer
+    from equilabel.widget.napari_types import Layer
 
 NO_IMAGE = "Open an image, or a sample: File > Open Sample > equilabel."
 
 
-class SegmentFields(QWidget):
+class SegmentFields(Form):
     """The fields of the form that segments an image.
 
     Attributes
@@ -194,11 +194,6 @@ class SegmentFields(QWidget):
         """Say how many objects the preview shows, and how it differs from a run."""
         self.count.setText(count)
         self._say("preview", remark)
-
-    def showEvent(self, event: Event) -> None:
-        """Align the labels, whose font is known now."""
-        align(self)
-        super().showEvent(event)
 
     def _change_image(self, *_: object) -> None:
         self.image_changed.emit()

@@ -8,18 +8,17 @@ import numpy as np
 from magicgui.widgets import (
     CheckBox,
     ComboBox,
-    FloatRangeSlider,
     FloatSlider,
     FloatSpinBox,
 )
 from qtpy.QtCore import QObject, Signal
 from qtpy.QtWidgets import QDoubleSpinBox
-from superqt import QLabeledDoubleRangeSlider
 
 from equilabel.widget.logic.summary import format_number
 
 from .histogram_view import HistogramView
 from .lengths import LengthField
+from .ranges import HEIGHT, range_slider
 
 if TYPE_CHECKING:
     from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
@@ -38,7 +37,6 @@ CHOICES = [
 ]
 MANUAL = ("number", "hysteresis")
 SAMPLED = "The level was found in a sample of the image. A run uses all pixels."
-HEIGHT = 28  # of each field for levels
 STEPS = 1000  # of a slider over the range of an image
 LARGEST, SMALLEST = 2.0**31 - 1, 1e-9  # gray value and step that a slider can show
 
@@ -84,7 +82,11 @@ class ThresholdField(QObject):
             step=0.001,
             tooltip="Objects are pixels above the level; if they are dark, below.",
         )
-        self.range = _make_range()
+        self.range = range_slider(
+            "levels",
+            "Low, high",
+            "Objects are pixels above low that are connected to a pixel above high.",
+        )
         self.block_size, self.offset = _make_local()
         self.dark = CheckBox(
             name="dark",
@@ -212,21 +214,6 @@ class ThresholdField(QObject):
         level = self.level
         lines = () if level is None else level if isinstance(level, tuple) else (level,)
         self.histogram.show_lines(lines, dark=self.dark.value)
-
-
-def _make_range() -> FloatRangeSlider:
-    field = FloatRangeSlider(
-        name="levels",
-        label="Low, high",
-        min=0,
-        max=1,
-        step=0.001,
-        value=(0.25, 0.75),
-        tooltip="Objects are pixels above low that are connected to a pixel above high.",
-    )
-    field.native.setHandleLabelPosition(QLabeledDoubleRangeSlider.LabelPosition.NoLabel)
-    field.native.setEdgeLabelMode(QLabeledDoubleRangeSlider.EdgeLabelMode.LabelIsValue)
-    return field
 
 
 def _make_local() -> tuple[LengthField, FloatSpinBox]:
