@@ -294,21 +294,26 @@ def test_local_thresholds_are_previewed(viewer, qtbot, form):
 # ------------------------------------------------------------------ the fields
 
 
+def threshold_alone(qtbot):
+    field = ThresholdField()
+    field.grid = Grid(*field.rows)  # goes with the field
+    qtbot.addWidget(field.grid)
+    return field
+
+
 def histogram_of(low, high):
     return Histogram(float(low), float(high), np.arange(9), whole=False)
 
 
 def test_hysteresis_after_a_local_threshold_has_two_levels_in_the_range(viewer, qtbot):
-    field = ThresholdField()
-    qtbot.addWidget(Grid(*field.rows))
+    field = threshold_alone(qtbot)
     field.show_histogram(histogram_of(100, 4000))
     field.show_estimate(ThresholdEstimate(500.0))
     field.method.value = "local"
     field.show_estimate(ThresholdEstimate(None))
     field.method.value = "hysteresis"
     assert field.choice == pytest.approx((400, 1375), abs=10)
-    other = ThresholdField()
-    qtbot.addWidget(Grid(*other.rows))
+    other = threshold_alone(qtbot)
     other.show_histogram(histogram_of(100, 4000))
     other.method.value = "hysteresis"
     low, high = other.choice
@@ -316,8 +321,7 @@ def test_hysteresis_after_a_local_threshold_has_two_levels_in_the_range(viewer, 
 
 
 def test_a_level_beyond_the_range_of_an_image_is_kept(viewer, qtbot):
-    field = ThresholdField()
-    qtbot.addWidget(Grid(*field.rows))
+    field = threshold_alone(qtbot)
     field.show_histogram(histogram_of(0, 4000))
     field.set_level(3000.0)
     field.show_histogram(histogram_of(0, 255))
