@@ -125,6 +125,12 @@ def no_cupy(name):
         ("--channel 1", "Leave it out", ""),
         ("--device cuda", "Pass --device cpu", "--device cpu"),
         ("--method komora", "Did you mean 'komura'", "--method komura"),
+        ("--format exel", "Pass 'csv' if unsure", "--format csv"),
+        ("--too-large chunky", "Did you mean 'chunked'", "--too-large chunked"),
+        ("--jobs x", "--jobs must be a whole number; got 'x'. Try '4'", "--jobs 4"),
+        ("--series 0.5", "Try '0'", "--series 0"),
+        ("--offset x", "Try '-20'", "--threshold local --block-size 51 --offset -20"),
+        ("--time-limit soon", "Try '600'", "--time-limit 600"),
     ],
 )
 def test_a_remedy_on_the_command_line_works(here, capsys, monkeypatch, wrong, remedy, right):

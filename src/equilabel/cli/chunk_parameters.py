@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from .parameters import option
+from .values import whole
 
 CHUNKS = "Images larger than memory"
 
@@ -46,7 +47,12 @@ Scheduler = Annotated[
 ]
 Workers = Annotated[
     int | None,
-    option(CHUNKS, "COUNT", "Number of threads or processes. By default one for each core."),
+    option(
+        CHUNKS,
+        "COUNT",
+        "Number of threads or processes. By default one for each core.",
+        parser=whole("workers", "4"),
+    ),
 ]
 Continue = Annotated[
     bool,

@@ -7,12 +7,17 @@ from typer import Argument, Option
 
 from equilabel import METHODS
 
+from .values import number, one_of, whole
+
 OBJECTS, TABLE, FILES, RUN = "Finding objects", "Measuring them", "Reading the files", "The run"
 
 
-def option(panel: str, metavar: str | None, text: str, *names: str) -> Any:
-    """Declare an option: its panel and its text in the help, and what stands for its value."""
-    return Option(*names, rich_help_panel=panel, metavar=metavar, help=text)
+def option(panel: str, metavar: str, text: str, *names: str, parser: Any = None) -> Any:
+    """Declare an option: its panel and its text in the help, and what stands for its value.
+
+    What is no text is read by a `parser` of ours, whose messages are like those of the others.
+    """
+    return Option(*names, rich_help_panel=panel, metavar=metavar, help=text, parser=parser)
 
 
 Inputs = Annotated[
@@ -117,7 +122,13 @@ BlockSize = Annotated[
     ),
 ]
 Offset = Annotated[
-    float, option(OBJECTS, "NUMBER", "Subtract this from the average of --threshold local.")
+    float,
+    option(
+        OBJECTS,
+        "NUMBER",
+        "Subtract this from the average of --threshold local.",
+        parser=number("offset", "-20"),
+    ),
 ]
 Closing = Annotated[
     str,
@@ -143,6 +154,7 @@ Connectivity = Annotated[
         "HOPS",
         "Which pixels are neighbors: 1, those that share a side (in 3D a face); 2, or a corner "
         "(in 3D an edge); 3, or a corner in 3D. By default all of these.",
+        parser=whole("connectivity", "1"),
     ),
 ]
 MinSize = Annotated[
@@ -188,7 +200,14 @@ Properties = Annotated[
     ),
 ]
 Format = Annotated[
-    Literal["csv", "parquet"], option(TABLE, None, "File format of the tables.", "--format")
+    Literal["csv", "parquet"],
+    option(
+        TABLE,
+        "csv|parquet",
+        "File format of the tables.",
+        "--format",
+        parser=one_of("format", "csv", "parquet"),
+    ),
 ]
 UnitRow = Annotated[
     bool,
@@ -251,5 +270,11 @@ Slices = Annotated[
     ),
 ]
 Series = Annotated[
-    int, option(FILES, "INDEX", "Which image to read from files that contain several, from 0.")
+    int,
+    option(
+        FILES,
+        "INDEX",
+        "Which image to read from files that contain several, from 0.",
+        parser=whole("series", "0"),
+    ),
 ]

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from .parameters import RUN, option
+from .values import number, one_of, whole
 
 Recursive = Annotated[
     bool,
@@ -23,6 +24,7 @@ Jobs = Annotated[
         "runs out of memory or time, the image is tried once more at the end, alone.",
         "--jobs",
         "-j",
+        parser=whole("jobs", "4"),
     ),
 ]
 TimeLimit = Annotated[
@@ -31,6 +33,7 @@ TimeLimit = Annotated[
         RUN,
         "SECONDS",
         "Stop work on an image after this time. With several --jobs it is tried once more, alone.",
+        parser=number("time-limit", "600"),
     ),
 ]
 MemoryLimit = Annotated[
@@ -46,9 +49,10 @@ TooLarge = Annotated[
     Literal["refuse", "chunked"],
     option(
         RUN,
-        "",
+        "refuse|chunked",
         "What becomes of a TIFF that needs more memory than --memory-limit: refuse it, or label it "
         "block by block, with the same results. An OME-Zarr always is.",
+        parser=one_of("too-large", "refuse", "chunked"),
     ),
 ]
 DryRun = Annotated[

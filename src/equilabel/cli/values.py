@@ -1,0 +1,62 @@
+"""Values of options that are a word of a few, or a number: what was typed, read with its check."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .options import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def one_of(name: str, *words: str) -> Callable[[Any], str]:
+    """Return a function that reads one of some words, or raises RefusedError.
+
+    Examples
+    --------
+    >>> one_of("format", "csv", "parquet")("csv")
+    'csv'
+    """
+
+    def read(text: Any) -> str:
+        if text in words:
+            return str(text)
+        near = get_close_matches(str(text).lower(), words, n=1, cutoff=0.5)
+        remedy = f"Did you mean {near[0]!r}?" if near else f"Pass {words[0]!r} if unsure."
+        message = f"--{name} must be one of {list(words)}; got {text!r}. {remedy}"
+        raise RefusedError(message)
+
+    return read
+
+
+def whole(name: str, example: str) -> Callable[[Any], int]:
+    """Return a function that reads a whole number, or raises RefusedError.
+
+    Examples
+    --------
+    >>> whole("jobs", "4")("2")
+    2
+    """
+    return partial(_number, int, f"--{name} must be a whole number", example)
+
+
+def number(name: str, example: str) -> Callable[[Any], float]:
+    """Return a function that reads a number, or raises RefusedError.
+
+    Examples
+    --------
+    >>> number("offset", "-20")("1e2")
+    100.0
+    """
+    return partial(_number, float, f"--{name} must be a number", example)
+
+
+def _number(kind: Callable[[Any], Any], rule: str, example: str, text: Any) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        message = f"{rule}; got {text!r}. Try {example!r}."
+        raise RefusedError(message) from None
