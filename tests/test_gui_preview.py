@@ -1,5 +1,7 @@
 """Threshold, histogram and live preview, in a real viewer."""
 
+import threading
+
 import numpy as np
 import pytest
 from qtpy.QtCore import QEvent, QObject, QPoint, QPointF, Qt
@@ -11,6 +13,7 @@ from equilabel.samples import nuclei_2d, nuclei_3d
 from equilabel.widget.forms.layout import Grid
 from equilabel.widget.forms.threshold import ThresholdField
 from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
+from equilabel.widget.viewer import preview
 from gui import LONG, canvas, colors_on, open_form, run, settle
 
 pytestmark = pytest.mark.gui
@@ -280,6 +283,17 @@ def test_a_preview_at_a_distance_has_a_wider_outline(viewer, qtbot):
     far = (form.preview.layer.data == 2).sum()
     viewer.scene.camera.zoom *= 8
     qtbot.waitUntil(lambda: (form.preview.layer.data == 2).sum() < 0.7 * far, timeout=LONG)
+
+
+def test_a_first_preview_says_that_it_is_on_its_way(viewer, qtbot, form, monkeypatch):
+    release, work = threading.Event(), preview.find_objects
+    monkeypatch.setattr(
+        preview, "find_objects", lambda *given: release.wait(LONG / 1000) and work(*given)
+    )
+    form.fields.show_preview.value = True
+    qtbot.waitUntil(lambda: form.fields.count.text() == "finding objects ...", timeout=LONG)
+    release.set()
+    qtbot.waitUntil(lambda: form.fields.count.text().endswith(" objects"), timeout=LONG)
 
 
 def test_local_thresholds_are_previewed(viewer, qtbot, form):

@@ -142,6 +142,8 @@ class LivePreview(QObject):
             self._outline.remove()
             fields.show_count("", "The preview needs the 2D view.")
         else:
+            if not fields.count.text():  # the first time, when much is compiled
+                fields.show_count("finding objects ...", "")
             self._drawing.submit(work)
 
     def _show_outline(self, drawing: Drawing) -> None:
