@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 INSTALL := $(PIP) install --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 OUT ?= demo-results
-# Counting which lines run takes a sixth more time.
+# Counting which lines run takes more time.
 COUNTED := $(if $(EVERYTHING),--cov --cov-report=)
 CUDA_TESTS := tests/test_cuda_compile.py
 KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
