@@ -21,7 +21,7 @@ from scipy import ndimage
 import equilabel
 from equilabel import samples
 from harness import describe, interleave, peak_memory, store
-from patterns import patterns
+from patterns import patterns, without_noise
 
 NEIGHBORS = {(2, 1): 4, (2, 2): 8, (3, 1): 6, (3, 2): 18, (3, 3): 26}
 
@@ -29,14 +29,7 @@ NEIGHBORS = {(2, 1): 4, (2, 2): 8, (3, 1): 6, (3, 2): 18, (3, 3): 26}
 def images(side: int, depth: int) -> dict[str, Any]:
     """Name the makers of all images, 2D and 3D."""
     flat, deep = (side, side), (depth, depth, depth)
-    sets: dict[str, Any] = {
-        "blobs": partial(samples.blobs, flat),
-        "nuclei": partial(samples.nuclei_mask, flat),
-        "ones": partial(np.ones, flat, np.uint8),
-        "zeros": partial(np.zeros, flat, np.uint8),
-        "spiral": partial(samples.spiral, side),
-        "hilbert": partial(samples.hilbert, side.bit_length() - 2),
-    }
+    sets = without_noise(side)
     for grain in (1, 4, 16):
         for tenths in range(1, 10):
             name = f"noise {tenths / 10} / {grain}"
@@ -124,8 +117,8 @@ def line(row: dict[str, Any]) -> str:
     ]
     for name, value in times.items():
         if not name.startswith(("equilabel", "astype")):
-            rival = times["equilabel 1"] if name.endswith(" 1") else times[ours]
-            parts.append(f"{name} {value / rival:5.1f}")
+            own = times["equilabel 1"] if name.endswith(" 1") else times[ours]
+            parts.append(f"{name} {value / own:5.1f}")
     parts.append(f"{row['extra_bytes_per_pixel']:5.2f} B/px")
     return "  ".join(parts)
 

@@ -70,8 +70,8 @@ def patterns(side: int) -> dict[str, Any]:
     }
 
 
-def usual(side: int) -> dict[str, Any]:
-    """Name the makers of the usual images."""
+def without_noise(side: int) -> dict[str, Any]:
+    """Name the makers of the usual images but those of noise."""
     flat = (side, side)
     return {
         "blobs": partial(samples.blobs, flat),
@@ -80,6 +80,14 @@ def usual(side: int) -> dict[str, Any]:
         "zeros": partial(np.zeros, flat, np.uint8),
         "spiral": partial(samples.spiral, side),
         "hilbert": partial(samples.hilbert, side.bit_length() - 2),
+    }
+
+
+def usual(side: int) -> dict[str, Any]:
+    """Name the makers of the usual images."""
+    flat = (side, side)
+    return {
+        **without_noise(side),
         "noise 0.1": partial(samples.percolation, flat, 0.1),
         "noise 0.5": partial(samples.percolation, flat, 0.5),
         "noise 0.5 / 4": partial(samples.percolation, flat, 0.5, 4),
