@@ -1,7 +1,7 @@
 """Plot `label` over the size of images, beside other libraries, from stored results.
 
 Run as ``python benchmarks/plot_sizes.py``; writes ``docs/images/sizes.png``, time over size, and
-``docs/images/rivals.png``, how many times longer the fastest other library takes.
+``docs/images/peers.png``, how many times longer the fastest other library takes.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def draw_ratios(rows: list[dict[str, Any]]) -> None:
         panel.set_yticks(range(len(names)), [f"{name}, {n}" for name, n in names])
         panel.set(xlabel="side, pixels" if part is flat else "side, voxels")
         panel.spines[:].set_visible(False)
-    save(figure, "rivals", 100)
+    save(figure, "peers", 100)
 
 
 def side_of(row: dict[str, Any]) -> int:
