@@ -17,7 +17,8 @@ from .run_table import AXES, locate
 def link_first_edge(runs, edges, span):
     """Unite the runs of some blocks, all of them their own roots, along the first of all edges.
 
-    Images of one or two axes in one thread need no more; `link` is compiled only for others.
+    Images of one or two axes in one thread need no more; `link` is compiled only for others. So its
+    loop, but for the edges and the detours, is here once more: a change of one belongs in both.
 
     Parameters
     ----------
