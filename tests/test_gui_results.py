@@ -247,6 +247,35 @@ def test_a_rerun_and_a_click_keep_the_column_that_colors(viewer, qtbot, form):
     assert layer.get_color(int(order[0]))[2] > layer.get_color(int(order[-1]))[2]
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_row_of_an_object_outside_the_view_brings_it_into_view(viewer, qtbot, turned):
+    pixels = np.zeros((2, 300, 400), "u1")
+    pixels[:, 20:30, 30:40] = pixels[1, 250:270, 360:380] = 200
+    viewer.add_image(pixels, axis_labels=("t", "y", "x"), scale=(1, 2, 0.5))
+    form = open_form(viewer, qtbot)
+    layer = run(form, qtbot)
+    if turned:
+        viewer.dims.order = (0, 2, 1)
+    canvas(viewer)
+    camera = viewer.scene.camera
+    camera.zoom *= 6
+    camera.center = (0, 17.5, 50.0) if turned else (0, 50.0, 17.5)  # of the first object
+    canvas(viewer)
+    view, zoom = camera.center, camera.zoom
+    form.results.table_button.click()
+    click_row(form, 1)
+    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    assert camera.center == view  # it is in view
+    click_row(form, 3)
+    qtbot.waitUntil(lambda: viewer.dims.current_step[0] == 1, timeout=LONG)
+    canvas(viewer)
+    first, last = layer.corner_pixels
+    assert (first[1:] <= (250, 360)).all()
+    assert (last[1:] >= (269, 379)).all()
+    assert camera.zoom == zoom
+    assert (first[1:] > (30, 40)).any()  # the other one is out of view now
+
+
 def test_the_row_of_an_object_leads_to_its_frame(viewer, qtbot):
     pixels = np.zeros((2, 9, 40, 50), "u1")
     pixels[1, 5:8, 5:20, 5:20] = pixels[1, 6, 5:30, 5:20] = 200

@@ -13,7 +13,7 @@ from equilabel.storage.table import write_table
 from equilabel.widget.logic.features import as_table
 from equilabel.widget.logic.objects import ObjectTable, show_objects
 from equilabel.widget.logic.outcome import KEY
-from equilabel.widget.logic.places import find_plane
+from equilabel.widget.logic.places import find_box
 from equilabel.widget.logic.summary import count_objects, summarize
 from equilabel.widget.viewer.canvas import CurrentCanvas
 from equilabel.widget.viewer.events import connect_layers, while_alive
@@ -220,18 +220,18 @@ class ResultsPanel(Form):
             self.outlines.show(self._layer, selected)
 
     def _go_to(self, selected: Any) -> None:
-        """Go to the first of some objects, unless the plane on the screen shows it."""
+        """Go to the first of some objects, unless it is in view."""
         layer = self._layer
         point, displayed = position(self._viewer, layer)
-        if not len(selected) or layer.multiscale or len(displayed) == layer.ndim:
+        if not len(selected) or layer.multiscale or len(displayed) == layer.ndim > 2:
             return
         data, number = layer.data, int(selected[0])
-        self._place.submit(lambda: (layer, point, find_plane(data, number, point, displayed)))
+        self._place.submit(lambda: (layer, find_box(data, number, point, displayed)))
 
-    def _go(self, answer: tuple[Layer, tuple[int, ...], tuple[int, ...] | None]) -> None:
-        layer, before, point = answer
-        if point is not None and point != before and layer in self._viewer.layers:
-            go_to(self._viewer, layer, point)
+    def _go(self, answer: tuple[Layer, Any]) -> None:
+        layer, box = answer
+        if box is not None and layer in self._viewer.layers:
+            go_to(self._viewer, layer, *box)
 
     # -------------------------------------------------------------- the end
 

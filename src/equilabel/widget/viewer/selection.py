@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .canvas import camera
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from napari import Viewer
 
     from equilabel.widget.napari_types import Layer
@@ -20,9 +24,24 @@ def position(viewer: Viewer, layer: Layer) -> tuple[tuple[int, ...], tuple[int, 
     return point, tuple(axis - offset for axis in viewer.dims.displayed if axis >= offset)
 
 
-def go_to(viewer: Viewer, layer: Layer, point: tuple[int, ...]) -> None:
-    """Show the plane at a position in pixels of a layer; the camera stays where it is."""
+def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int]) -> None:
+    """Show the plane of a box, and bring the box into view; the zoom stays.
+
+    Parameters
+    ----------
+    viewer : napari.Viewer
+    layer : napari.layers.Labels
+        Not multiscale.
+    low, high : sequence of int
+        First and last pixel of the box along each axis of the layer; equal along hidden axes.
+    """
     offset = viewer.dims.ndim - layer.ndim
-    world = np.asarray(layer.data_to_world(point))
+    middle = np.asarray(layer.data_to_world((np.asarray(low) + high) / 2))
     axes = [axis for axis in viewer.dims.not_displayed if axis >= offset]
-    viewer.dims.set_point(axes, [float(world[axis - offset]) for axis in axes])
+    viewer.dims.set_point(axes, [float(middle[axis - offset]) for axis in axes])
+    shown = [axis - offset for axis in viewer.dims.displayed]
+    first, last = layer.corner_pixels  # on the canvas
+    hidden = (np.asarray(low) < first) | (np.asarray(high) > last)
+    if len(shown) == 2 and hidden[shown].any():
+        eye = camera(viewer)
+        eye.center = (eye.center[0], *(float(middle[axis]) for axis in shown))
