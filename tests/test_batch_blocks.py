@@ -64,9 +64,9 @@ def test_what_needs_the_whole_image_fails_by_its_option_above_the_limit(here):
     Path("in").mkdir()
     tifffile.imwrite("in/noise.tif", NOISE)
     limit = ["--memory-limit", "9MB", "--too-large", "chunked", "--no-overlay"]
-    assert main(["batch", "in", "--out", "out", *limit, "--fill-holes"]) == 1
+    assert main(["batch", "in", "--out", "out", *limit, "--split"]) == 1
     row = summary()["in/noise.tif"]
-    assert "--fill-holes needs the image as a whole" in row["error"]
+    assert "--split needs the image as a whole" in row["error"]
     assert main(["batch", "in", "--out", "again", *limit[:1], "8.1MB", *limit[2:]]) == 1
     assert "even block by block. Pass a larger" in summary("again")["in/noise.tif"]["error"]
 

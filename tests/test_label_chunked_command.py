@@ -63,12 +63,26 @@ def test_labels_of_an_ome_zarr_are_put_into_it(here, capsys):
     assert not list(Path("scan.ome.zarr/labels").glob(".*"))  # earlier labels are gone
 
 
+def test_steps_to_the_foreground_are_those_of_the_whole_image(here, capsys):
+    scan()
+    words = ["label", "scan.ome.zarr", "--channel", "GFP", "--sigma", "1", "--chunks", "12,32,32"]
+    steps = ["--background", "9px", "--threshold", "103,115", "--opening", "1px", "--fill-holes"]
+    assert main([*words, *steps, "--out", "labels.zarr"]) == 0
+    assert "  hysteresis: label: 0 of 4" in capsys.readouterr().out
+    expected = segment(
+        IMAGE[1], sigma=1, spacing=(1.0, 0.5, 0.5), unit="µm", background="9px",
+        threshold=(103, 115), opening="1px", fill_holes=True,
+    )  # fmt: skip
+    assert expected.num > 5
+    np.testing.assert_array_equal(zarr.open_array("labels.zarr/0")[...], expected.labels)
+
+
 def test_a_tiff_larger_than_the_limit_is_read_in_chunks(here, capsys):
     options = {"axes": "ZCYX", "unit": "um", "spacing": 1}
     image = np.ascontiguousarray(np.moveaxis(IMAGE, 0, 1))
     tifffile.imwrite("scan.tif", image, imagej=True, resolution=(2, 2), metadata=options)
     words = ["label", "scan.tif", "--channel", "1", *WORDS, "--memory-limit", "20kB"]
-    said = refused(capsys, *words, "--fill-holes")
+    said = refused(capsys, *words, "--split")
     assert "of memory, more than --memory-limit 20 kB. Leave it out" in said
     assert main([*words, "--chunks", "5,64,64", "--out", "out", "--unit-row"]) == 0
     expected = segment(IMAGE[1], **KNOWN)
@@ -88,8 +102,11 @@ def test_axes_that_are_guessed_are_noted(here, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--closing", "2"], "--closing needs the image as a whole, not chunks; got a Zarr"),
-        (["--threshold", "5,9"], "Pass a number or another method, such as otsu"),
+        (["--split"], "--split needs the image as a whole, not chunks; got a Zarr"),
+        (
+            ["--background", "9", "--background-method", "rolling_ball"],
+            "--background-method needs the image as a whole",
+        ),
         (["--overlay"], "--overlay needs the image as a whole"),
         (
             ["--channel", "0", "--properties", "solidity"],

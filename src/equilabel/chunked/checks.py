@@ -11,8 +11,6 @@ import numpy as np
 
 from equilabel.measuring.checks import resolve_names
 from equilabel.measuring.properties import PROPERTIES
-from equilabel.thresholding import THRESHOLDS
-from equilabel.thresholding.checks import check_threshold
 
 from .blocks import large_sides
 
@@ -133,22 +131,17 @@ def pretend(source: Source) -> HostArray:
     return np.broadcast_to(np.zeros((), dtype), source.shape)
 
 
-def check_global_threshold(threshold: Any) -> str | float:
-    """Return a threshold that needs no neighbors, or raise TypeError or ValueError."""
-    level = check_threshold(threshold)
-    if level == "local" or isinstance(level, tuple):
-        choices = ["a number", *THRESHOLDS]
-        message = (
-            f"threshold must be one of {choices} for an image in chunks; got {threshold!r}. "
-            "Use `segment` if the image fits into memory, or pass a mask."
-        )
+def check_axes(shape: tuple[int, ...], given: tuple[int, ...]) -> None:
+    """Raise ValueError if an image, whose axes were `given`, has no pixels."""
+    if 0 in shape:
+        message = f"image must have no empty axis; got shape {given}. Use `segment` for it."
         raise ValueError(message)
-    return level
 
 
-def check_mergeable(names: Iterable[str]) -> None:
-    """Raise ValueError if a column needs all pixels of an object at once."""
-    for _, key in resolve_names(tuple(names)):
+def check_mergeable(properties: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names of columns; raise ValueError if one needs all pixels of an object at once."""
+    names = (properties,) if isinstance(properties, str) else tuple(properties)
+    for _, key in resolve_names(names):
         if not PROPERTIES[key].mergeable:
             message = (
                 f"properties must be counts that blocks add up to, for an image in chunks; got "
@@ -156,6 +149,7 @@ def check_mergeable(names: Iterable[str]) -> None:
                 "`regionprops_table`."
             )
             raise ValueError(message)
+    return names
 
 
 def check_depth(sides: tuple[int, ...], shape: tuple[int, ...], halo: int, stacked: bool) -> None:

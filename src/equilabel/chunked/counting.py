@@ -56,6 +56,10 @@ class Counted:
             return 0
         return 1 + (layout.outline != "none")
 
+    def uses_values(self, axes: int) -> bool:
+        """Return whether intensities are measured."""
+        return bool(self.plan(axes).intensity)
+
     def count(
         self,
         job: Job,

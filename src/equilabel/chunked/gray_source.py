@@ -1,17 +1,18 @@
-"""Gray values of blocks: one channel, smoothed with what lies around; and all channels."""
+"""Gray values of blocks: one channel, less its background, smoothed; and all channels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from equilabel.thresholding import subtract_background
 from equilabel.thresholding.foreground import comparable
 from equilabel.thresholding.smoothing import NARROWEST, gaussian
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from equilabel.array_types import HostArray
 
@@ -27,12 +28,12 @@ class Gray(NamedTuple):
     ----------
     pixels : array
         Gray values to be compared with a threshold.
-    values : array
-        Intensities to be measured, channels last if there are any.
+    values : array, or None
+        Intensities to be measured, channels last if there are any; None if they were not read.
     """
 
     pixels: HostArray
-    values: HostArray
+    values: HostArray | None
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,19 @@ class GraySource:
         Axis of `base` that counts channels; its pick is the channel to binarize.
     widths : tuple of float
         Standard deviation of the Gaussian, in pixels, along each axis that is left.
+    background : tuple of float
+        How far the box reaches whose top-hat subtracts the background, likewise; empty for none.
+    dark, stacked : bool
+        As for `subtract_background`.
     """
 
     base: Source
     picks: tuple[int | None, ...]
     channel_axis: int | None
     widths: tuple[float, ...]
+    background: tuple[float, ...] = ()
+    dark: bool = False
+    stacked: bool = False
 
     @property
     def kind(self) -> str:
@@ -79,31 +87,38 @@ class GraySource:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the gray values."""
-        return self.smoothed_type if any(self.widths) else comparable(self._empty).dtype
+        return self.filtered(np.zeros((1,) * len(self.shape), self._raw_type)).dtype
 
     @property
-    def smoothed_type(self) -> np.dtype[Any]:
-        """Type that `smooth` returns."""
-        dtype = self.base.dtype
-        wide = dtype.itemsize > (4 if dtype.kind == "f" else 2)
-        return np.dtype(np.float64 if wide else np.float32)
+    def _raw_type(self) -> np.dtype[Any]:
+        return self.base.dtype.newbyteorder("=")
 
     @property
-    def _empty(self) -> HostArray:
-        return np.empty(0, self.base.dtype.newbyteorder("="))
+    def reach(self) -> list[int]:
+        """How far what lies around a pixel has to be known along each axis."""
+        found = [int(4 * width + 0.5) if width >= NARROWEST else 0 for width in self.widths]
+        if self.background:  # a minimum, and then a maximum
+            found = [far + 2 * int(each) for far, each in zip(found, self.background, strict=True)]
+        return found
+
+    def filtered(self, pixels: HostArray) -> HostArray:
+        """Return gray values to be compared with a threshold."""
+        if self.background:
+            options: Any = {"dark": self.dark, "stacked": self.stacked}
+            pixels = subtract_background(pixels, self.background, **options)
+        if any(self.widths):
+            wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)
+            values = pixels.astype(np.float64 if wide else np.float32)
+            pixels = gaussian(values, self.widths, mode="nearest")
+        return comparable(pixels)
 
     def identity(self) -> dict[str, Any]:
         """Return what changes when the image does."""
         return self.base.identity()
 
     def loader(self, part: Slices) -> GrayPart:
-        """Return what reads a block, with what lies around it where it is smoothed."""
-        reach = [int(4 * width + 0.5) if width >= NARROWEST else 0 for width in self.widths]
-        around, inner = [], []
-        for one, far, length in zip(part, reach, self.shape, strict=True):
-            start, stop = max(one.start - far, 0), min(one.stop + far, length)
-            around.append(slice(start, stop))
-            inner.append(slice(one.start - start, one.stop - start))
+        """Return what reads a block, with what lies around it where it is filtered."""
+        around, inner = expand(part, self.reach, self.shape)
         whole = iter(around)
         wanted = tuple(
             next(whole)
@@ -116,14 +131,35 @@ class GraySource:
         wanted = tuple(
             slice(*one.indices(length)) for one, length in zip(wanted, self.base.shape, strict=True)
         )
-        return GrayPart(
-            self.base.loader(wanted),
-            self.picks,
-            self.channel_axis,
-            self.widths,
-            self.smoothed_type.str,
-            tuple(inner),
-        )
+        return GrayPart(self.base.loader(wanted), replace(self, base=NOTHING), inner)
+
+
+class _Nothing:
+    """In place of an image that is read elsewhere."""
+
+    shape, dtype, stored, kind = (), np.dtype(np.uint8), None, "none"
+
+    def __reduce__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING: Any = _Nothing()
+
+
+def expand(part: Slices, reach: Sequence[int], shape: Sequence[int]) -> tuple[Slices, Slices]:
+    """Return a part of an image with what lies around it, and where the part lies in that.
+
+    Examples
+    --------
+    >>> expand((slice(2, 8),), [4], [10])
+    ((slice(0, 10, None),), (slice(2, 8, None),))
+    """
+    around, inner = [], []
+    for one, far, length in zip(part, reach, shape, strict=True):
+        start, stop = max(one.start - far, 0), min(one.stop + far, length)
+        around.append(slice(start, stop))
+        inner.append(slice(one.start - start, one.stop - start))
+    return tuple(around), tuple(inner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,26 +167,31 @@ class GrayPart:
     """A block of an image, to be read in any process."""
 
     load: Callable[[], HostArray]
-    picks: tuple[int | None, ...]
-    channel_axis: int | None
-    widths: tuple[float, ...]
-    smoothed_type: str
+    source: GraySource
     inner: Slices
 
     def __call__(self) -> Gray:
-        """Read and smooth it."""
+        """Read and filter it."""
+        pixels, values = self._channels()
+        gray = self.source.filtered(pixels)
+        return Gray(np.ascontiguousarray(gray[self.inner]), values[self.inner])
+
+    def values(self) -> HostArray:
+        """Read the intensities alone."""
+        return self._channels()[1][self.inner]
+
+    def _channels(self) -> tuple[HostArray, HostArray]:
+        """Return the channel to be binarized, and all channels, which come last."""
+        picks, channel_axis = self.source.picks, self.source.channel_axis
         raw = self.load()
         raw = raw.astype(raw.dtype.newbyteorder("="), copy=False)
         dropped = [
-            0 if pick is not None and axis != self.channel_axis else slice(None)
-            for axis, pick in enumerate(self.picks)
+            0 if pick is not None and axis != channel_axis else slice(None)
+            for axis, pick in enumerate(picks)
         ]
         values = raw[tuple(dropped)]
-        pixels = values
-        if self.channel_axis is not None:
-            axis = sum(pick == slice(None) for pick in dropped[: self.channel_axis])
-            values = np.moveaxis(values, axis, -1)
-            pixels = values[..., self.picks[self.channel_axis]]
-        if any(self.widths):
-            pixels = gaussian(pixels.astype(self.smoothed_type), self.widths, mode="nearest")
-        return Gray(np.ascontiguousarray(comparable(pixels)[self.inner]), values[self.inner])
+        if channel_axis is None:
+            return values, values
+        axis = sum(pick == slice(None) for pick in dropped[:channel_axis])
+        values = np.moveaxis(values, axis, -1)
+        return values[..., picks[channel_axis]], values

@@ -13,7 +13,7 @@ from equilabel.thresholding.levels import level_of_integers
 from equilabel.thresholding.smoothing import extremes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from equilabel.array_types import HostArray
 
@@ -99,6 +99,42 @@ def survey_block(block: int, load: Callable[[], Gray]) -> tuple[int, Any, Any, A
         return block, int(lowest), int(highest), _whole_sum(pixels), pixels.size
     known = pixels if finite else pixels[np.isfinite(pixels)]
     return block, lowest, highest, float(known.sum(dtype=np.float64)), known.size
+
+
+def find_constant_images(
+    blocks: Blocks, source: GraySource, run: Run, progress: Progress, *, stacked: bool
+) -> frozenset[int]:
+    """Find the images of a stack whose finite pixels are all equal.
+
+    Of each image only as many blocks are read as it takes to tell, mostly one.
+    """
+    count = blocks.shape[0] if stacked else 1
+    lows, highs = [math.inf] * count, [-math.inf] * count
+    ticks = progress.begin("threshold", 0, 1)
+    next(ticks)
+
+    def tasks() -> Iterator[tuple[Any, ...]]:
+        for block in range(blocks.number):
+            part = blocks.slices(block)
+            images = range(part[0].start, part[0].stop) if stacked else range(1)
+            if any(not lows[image] < highs[image] for image in images):
+                yield images.start, source.loader(part), stacked
+
+    for first, ends in run(survey_images, tasks()):
+        for image, (low, high) in enumerate(ends, first):
+            lows[image], highs[image] = min(lows[image], low), max(highs[image], high)
+    next(ticks)
+    return frozenset(image for image in range(count) if not lows[image] < highs[image])
+
+
+def survey_images(
+    first: int, load: Callable[[], Gray], stacked: bool
+) -> tuple[int, list[tuple[Any, Any]]]:
+    """Return the least and greatest finite pixel of each image in a block."""
+    pixels = load().pixels
+    images = pixels if stacked else pixels[np.newaxis]
+    ends = (extremes(image)[:2] for image in images)
+    return first, [(low.item(), high.item()) for low, high in ends]
 
 
 def _whole_sum(pixels: HostArray) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from equilabel.array_types import HostArray
     from equilabel.labeling.problem import Problem
@@ -24,8 +24,25 @@ class Rule(Protocol):
         ...
 
 
+class Filter(Protocol):
+    """Makes a mask of pixels of a part of an image."""
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """How far what lies around a pixel has to be known along each axis; empty: not at all."""
+        ...
+
+    def apply(self, pixels: HostArray, first: int) -> HostArray:
+        """Return a mask of a part that begins at this index of the first axis."""
+        ...
+
+
 class Counting(Protocol):
     """What is measured."""
+
+    def uses_values(self, axes: int) -> bool:
+        """Return whether intensities are measured."""
+        ...
 
     def count(
         self,
@@ -63,6 +80,12 @@ class Job:
         What is measured.
     kept : ArrayOutput, or None
         Where the labels of blocks stay from the first look at them to the second.
+    marked : Filter, or None
+        Tells the pixels that are counted, in place of all, to select components by their number.
+    painted : callable, or None
+        Makes what is written from the pixels and the final labels of a block.
+    told : mapping
+        Numbers to be stored with the labels, as JSON.
     """
 
     blocks: Blocks
@@ -76,3 +99,6 @@ class Job:
     saved: Saved
     counted: Counting | None = None
     kept: ArrayOutput | None = None
+    marked: Filter | None = None
+    painted: Callable[[HostArray, HostArray], HostArray] | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)

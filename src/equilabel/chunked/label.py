@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .checkpoints import Saved
     from .engine import Run
     from .running import Progress
+    from .sources import Source
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,8 @@ def label_chunked(
         "method": whole.method.name,
     }
 
-    def make_job(saved: Saved, run: Run, progress: Progress) -> Job:
-        return Job(
+    def make_job(saved: Saved, run: Run, progress: Progress) -> tuple[Job, Source]:
+        job = Job(
             blocks=Blocks(source.shape, sides),
             rule=rule,
             connectivity=whole.connectivity,
@@ -177,6 +178,7 @@ def label_chunked(
             depth=1,
             saved=saved,
         )
+        return job, source
 
     pieces = check_shards(shards, source, sides, None)
     target = Target(path, stored_chunks(source, sides), resume, arguments, shards=pieces)

@@ -52,7 +52,7 @@ class LazyImage:
             slice(*one.indices(length)) if isinstance(one, slice) else slice(one, one + 1)
             for one, length in zip(padded, self.shape, strict=True)
         )
-        values = self._source.loader(part)().values
+        values = self._source.loader(part).values()
         axis = self._source.channel_axis
         if axis is not None:
             values = values[..., self._source.picks[axis]]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .checkpoints import Saved
     from .engine import Engine, Run
     from .job import Job
-    from .sources import Source
+    from .sources import Readable, Source
 
 FORMAT = 1  # of checkpoints
 KEY = "equilabel"  # of the attributes of labels
@@ -88,14 +88,15 @@ class Steps(NamedTuple):
     Attributes
     ----------
     make_job : callable
-        Makes the job once checkpoints can be stored and tasks be run.
+        Makes the job, and what its pixels are read from, once checkpoints can be stored and
+        tasks be run.
     select : callable, or None
         As for `merging.number_components`.
     finish : callable, or None
         Makes a table when all blocks are written.
     """
 
-    make_job: Callable[[Saved, Run, Progress], Job]
+    make_job: Callable[[Saved, Run, Progress], tuple[Job, Readable]]
     select: Callable[..., Any] | None = None
     finish: Callable[[Job], Found] | None = None
 
@@ -132,10 +133,10 @@ def label_whole(
         return _in_memory(steps, source, engine, progress)
     with _folder(out, manifest, resume=resume) as folder, engine.started() as run:
         saved = Checkpoints(str(folder), new_token())
-        job = steps.make_job(saved, run, progress)
-        numbers = number_blocks(job, source, run, progress, steps.select)
+        job, pixels = steps.make_job(saved, run, progress)
+        numbers = number_blocks(job, pixels, run, progress, steps.select)
         output = _output(folder, source, target, numbers.count, saved.token)
-        write_blocks(job, source, output, run, progress, fresh=not resume)
+        write_blocks(job, pixels, output, run, progress, fresh=not resume)
         found = Found() if steps.finish is None else steps.finish(job)
         made = folder / "labels"
         ours = {KEY: {"num": numbers.count, "manifest": manifest, **found.told}}
@@ -158,12 +159,13 @@ def _in_memory(steps: Steps, source: Source, engine: Engine, progress: Progress)
     """
     output = ArrayOutput(np.empty(source.shape, np.int32))
     with engine.started() as run:
-        job = replace(steps.make_job(MemoryCheckpoints(), run, progress), kept=output)
-        numbers = number_blocks(job, source, run, progress, steps.select)
+        job, pixels = steps.make_job(MemoryCheckpoints(), run, progress)
+        job = replace(job, kept=output)
+        numbers = number_blocks(job, pixels, run, progress, steps.select)
         if numbers.count > LARGEST:
             output = ArrayOutput(output.array.astype(np.int64))
             job = replace(job, kept=output)
-        write_blocks(job, source, output, run, progress, fresh=True)
+        write_blocks(job, pixels, output, run, progress, fresh=True)
         found = Found() if steps.finish is None else steps.finish(job)
     return Whole(output.array, numbers.count, found)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .engine import Run
     from .job import Job
     from .outputs import Output
-    from .sources import Source
+    from .sources import Readable
 
 TOGETHER = 32  # blocks that are compared in one task
 
@@ -44,7 +44,7 @@ class Progress(NamedTuple):
 
 def number_blocks(
     job: Job,
-    source: Source,
+    source: Readable,
     run: Run,
     progress: Progress,
     select: Callable[..., NDArray[np.bool_]] | None = None,
@@ -54,7 +54,7 @@ def number_blocks(
     Parameters
     ----------
     job : Job
-    source : Source
+    source : Readable
         Of pixels.
     run : callable
         Of a started `Engine`.
@@ -98,7 +98,7 @@ def _compare(
 
 
 def write_blocks(
-    job: Job, source: Source, output: Output, run: Run, progress: Progress, *, fresh: bool
+    job: Job, source: Readable, output: Output, run: Run, progress: Progress, *, fresh: bool
 ) -> None:
     """Write the final labels of all blocks that have not been written.
 

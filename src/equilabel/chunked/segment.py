@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 from equilabel.measuring import check_spacing
 from equilabel.pipeline import Segmentation, default_properties
 from equilabel.pipeline.checks import check_sizes, in_pixels, refuse_colors
-from equilabel.thresholding.lengths import widths_in_pixels
+from equilabel.pipeline.steps import radii_in_pixels
+from equilabel.thresholding import check_block, widths_in_pixels
+from equilabel.thresholding.checks import check_number, check_threshold, reject_unused
 
 from .blocks import Blocks
 from .checks import (
+    check_axes,
     check_chunks,
     check_depth,
-    check_global_threshold,
     check_mergeable,
     check_out,
     check_shards,
@@ -28,7 +30,7 @@ from .histograms import Level
 from .ome_labels import ome_labels
 from .picking import pick_axes
 from .results import Target, label_whole
-from .segmenting import Segmenting, Thresholding
+from .segmenting import Cleaning, Segmenting, Thresholding
 from .selecting import Selection
 from .sources import open_source
 
@@ -36,15 +38,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from equilabel.devices import Device
+    from equilabel.pipeline.steps import Radii
     from equilabel.quantities import Lengths, Size
+    from equilabel.thresholding import Threshold
 
 
 def segment_chunked(
     image: Any,
     *,
-    threshold: float | str = "otsu",
+    threshold: Threshold = "otsu",
+    background: Lengths | None = None,
     sigma: Lengths = 0.0,
     dark: bool = False,
+    block_size: Lengths | None = None,
+    offset: float = 0.0,
+    closing: Lengths = 0.0,
+    opening: Lengths = 0.0,
+    fill_holes: bool = False,
     connectivity: int | None = None,
     min_size: Size = 0,
     max_size: Size | None = None,
@@ -75,13 +85,19 @@ def segment_chunked(
     image : array of Dask, Zarr or NumPy, or path
         As for `label_chunked`. The axes of an OME-Zarr are known: time counts independent images,
         channels are told apart, and other axes of length 1, but for Y and X, are left out.
-    threshold : float or str
+    threshold : float, str or (float, float)
         A number, or a method that needs no more than a histogram: "otsu", "triangle", "yen",
         "isodata", "mean", "minimum", and "li" for integers. A method looks at all blocks once
-        more; twice, if there are more than 65,536 gray values, as of floats.
+        more; twice, if there are more than 65,536 gray values, as of floats. Or "local", or two
+        numbers for hysteresis; these first make a mask, which is stored with what is unfinished.
+    background : float, str, or a sequence of them, optional
+        Subtract an uneven background by the top-hat, as `segment` does.
     sigma : float, str, or a sequence of them
         Standard deviation of Gaussian smoothing before the threshold, in pixels, or a length such
-        as "0.3um". Blocks are read with what lies around them, as far as the Gaussian reaches.
+        as "0.3um".
+    block_size, offset, closing, opening, fill_holes
+        As for `segment`. Blocks are read with what lies around them, as far as a box, a Gaussian or
+        a ball reaches. To fill holes, a mask is stored with what is unfinished.
     dark, connectivity, exclude_border, method, device
         As for `segment`.
     min_size, max_size : float or str
@@ -119,7 +135,7 @@ def segment_chunked(
     Raises
     ------
     ValueError, TypeError
-        As `segment` does; or if a threshold or a column needs all pixels at once.
+        As `segment` does; or if a method or a column needs all pixels at once.
     FileExistsError, RuntimeError
         As `label_chunked` does.
 
@@ -141,7 +157,7 @@ def segment_chunked(
          1   9.0           100.0
          2   6.0            60.0
     """
-    level = check_global_threshold(threshold)
+    level = check_threshold(threshold)
     base = open_source(image)
     if axes is None and not isinstance(image, (str, Path)):
         refuse_colors(pretend(base), channel_axis, stacked=bool(stacked))
@@ -149,18 +165,22 @@ def segment_chunked(
     rank, first = picked.rank, picked.stacked
     steps = check_spacing(picked.spacing, rank)
     scale: Any = {"spacing": None if picked.spacing is None else steps, "unit": picked.unit}
-    widths = widths_in_pixels(sigma, rank + first, stacked=first, **scale)
-    source = GraySource(base, picked.picks, picked.channel_axis, tuple(widths))
-    if 0 in source.shape:
-        message = f"image must have no empty axis; got shape {base.shape}. Use `segment` for it."
-        raise ValueError(message)
+    lengths: Any = {"stacked": first, **scale}
+    widths = widths_in_pixels(sigma, rank + first, **lengths)
+    radii = radii_in_pixels(rank + first, background, closing, opening, **lengths)
+    local = _block(level, block_size, offset, rank + first, **lengths)
+    cleaning = Cleaning(*local, radii.closing, radii.opening, bool(fill_holes))
+    source = GraySource(
+        base, picked.picks, picked.channel_axis, tuple(widths), radii.background, bool(dark), first
+    )
+    check_axes(source.shape, base.shape)
     sizes = check_sizes(min_size, max_size, rank, **scale)
     selection = Selection(source.shape, first, *sizes, bool(exclude_border))
-    names = default_properties(rank, steps, first) if properties is None else properties
-    names = (names,) if isinstance(names, str) else tuple(names)
-    check_mergeable(names)
+    names = check_mergeable(
+        default_properties(rank, steps, first) if properties is None else properties
+    )
     counted = Counted(names, steps, first)
-    sides, halo = check_chunks(chunks, source), counted.halo(len(source.shape))
+    sides, halo = check_chunks(chunks, source), counted.halo(rank + first)
     check_depth(sides, source.shape, halo, first)
     rule = Thresholding(Level(0.0, False), bool(dark), connectivity, first, method, device)
     problem = rule.problem(pretend(source))
@@ -168,6 +188,7 @@ def segment_chunked(
     work = Segmenting(
         threshold=level,
         rule=rule,
+        cleaning=cleaning,
         source=source,
         blocks=Blocks(source.shape, sides),
         connectivity=problem.connectivity,
@@ -184,16 +205,38 @@ def segment_chunked(
         described,
         check_shards(shards, source, sides, described),
     )
-    engine = Engine(scheduler, workers)
-    made = label_whole(work.steps, source, target, engine, progress)
+    made = label_whole(work.steps, source, target, Engine(scheduler, workers), progress)
     return Segmentation(
         labels=made.labels,
         table=made.found.table,
-        threshold=made.found.told["threshold"],
+        threshold=_pair(made.found.told["threshold"]),
         num=made.num,
         connectivity=problem.connectivity,
         spacing=steps,
         method=problem.method.name,
         device=problem.device,
-        in_pixels=in_pixels(rank + first, sigma, None, None, *sizes, stacked=first, **scale),
+        in_pixels=_in_pixels(radii, rank + first, sigma, block_size, sizes, lengths),
     )
+
+
+def _in_pixels(
+    radii: Radii, axes: int, sigma: Any, block_size: Any, sizes: Any, lengths: Any
+) -> dict[str, Any]:
+    """Return lengths and sizes that were used, as `segment` does."""
+    found = in_pixels(axes, sigma, block_size, None, *sizes, **lengths)
+    return found | radii.in_pixels(lengths["stacked"])
+
+
+def _block(
+    threshold: Any, size: Any, offset: float, axes: int, **lengths: Any
+) -> tuple[tuple[float, ...], float]:
+    """Return the sides of the block of a local threshold, and its offset; none for others."""
+    if threshold == "local":
+        return tuple(check_block(size, axes, **lengths)), check_number("offset", offset)
+    reject_unused(threshold, block_size=(size, None), offset=(offset, 0.0))
+    return (), 0.0
+
+
+def _pair(threshold: Any) -> Any:
+    """Return a threshold as `segment` does, also one that was read from JSON."""
+    return tuple(threshold) if isinstance(threshold, list) else threshold

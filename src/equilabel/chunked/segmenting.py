@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from equilabel.labeling import problem_of
 from equilabel.measuring.columns import compute_columns
 from equilabel.pipeline.columns import make_table
 from equilabel.storage.files import replacing
-from equilabel.thresholding.foreground import compare_with
+from equilabel.thresholding.foreground import compare_with, widths_of_block
 
-from .histograms import Level, find_level
+from .histograms import Level, find_constant_images, find_level
 from .job import Job
+from .masks import Compared, ComparedLocally, FilteredMask, Masked, MaskedSource, Rounded
 from .results import Found, Steps
+from .stages import Stages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
     from .counting import Counted
     from .engine import Run
     from .gray_source import GraySource
+    from .job import Rule
+    from .masks import Mask
     from .running import Progress
     from .selecting import Selection
+    from .sources import Readable
 
 LEVEL = "threshold.json"
 
@@ -66,16 +71,43 @@ class Thresholding:
         )
 
 
+class Cleaning(NamedTuple):
+    """What is done to the foreground before objects are labeled.
+
+    Attributes
+    ----------
+    block : tuple of float
+        Sides of the neighborhood of a local threshold, in pixels; empty for another threshold.
+    offset : float
+        Subtracted from a local threshold.
+    closing, opening : tuple of float
+        Radii of balls along each axis, in pixels; empty for none.
+    fill_holes : bool
+    """
+
+    block: tuple[float, ...]
+    offset: float
+    closing: tuple[float, ...]
+    opening: tuple[float, ...]
+    fill_holes: bool
+
+    @property
+    def needed(self) -> bool:
+        """Whether objects are not what compares with a threshold."""
+        return bool(self.closing or self.opening or self.fill_holes)
+
+
 @dataclass(frozen=True, eq=False)
 class Segmenting:
     """The steps of `segment_chunked`.
 
     Attributes
     ----------
-    threshold : float or str
-        A number, or a method.
+    threshold : float, str or (float, float)
+        A number, a method, or two numbers for hysteresis.
     rule : Thresholding
         With any level.
+    cleaning : Cleaning
     source : GraySource
     blocks : Blocks
     connectivity : int
@@ -85,8 +117,9 @@ class Segmenting:
         Layers of labels that are stored at the ends of blocks.
     """
 
-    threshold: float | str
+    threshold: float | str | tuple[float, float]
     rule: Thresholding
+    cleaning: Cleaning
     source: GraySource
     blocks: Blocks
     connectivity: int
@@ -104,8 +137,10 @@ class Segmenting:
         """Return what labels and table depend on beside the image, as JSON."""
         return {
             "threshold": self.threshold,
+            "background": list(self.source.background),
             "smoothing": list(self.source.widths),
             "dark": self.rule.dark,
+            **self.cleaning._asdict(),
             "connectivity": self.connectivity,
             "selection": self.selection.described(),
             "properties": list(self.counted.names),
@@ -116,38 +151,80 @@ class Segmenting:
             "method": problem.method.name,
         }
 
-    def make_job(self, saved: Saved, run: Run, progress: Progress) -> Job:
+    def make_job(self, saved: Saved, run: Run, progress: Progress) -> tuple[Job, Readable]:
         """Find the threshold, and say what is done with each block."""
-        level = self._level(saved.note(LEVEL), run, progress)
-        rule = self.rule
-        return Job(
+        rule: Rule = self.rule
+        source: Readable = self.source
+        level, mask = self._foreground(saved, run, progress)
+        if mask is None:
+            rule = replace(self.rule, level=level)
+        else:
+            one = self.rule
+            rule = Masked(one.connectivity, one.stacked, one.method, one.device)
+            source = MaskedSource(mask, self.source)
+        job = Job(
             blocks=self.blocks,
-            rule=Thresholding(
-                level, rule.dark, rule.connectivity, rule.stacked, rule.method, rule.device
-            ),
+            rule=rule,
             connectivity=self.connectivity,
-            stacked=rule.stacked,
+            stacked=self.rule.stacked,
             periodic=(False,) * len(self.blocks.shape),
             turned=False,
             sized=self.selection.needed,
             depth=self.depth,
             saved=saved,
             counted=self.counted,
+            told={"threshold": float(level.value) if isinstance(level, Level) else level},
         )
+        return job, source
 
     def finish(self, job: Job) -> Found:
         """Make the table."""
         counted = self.counted
         columns = counted.plan(len(self.blocks.shape)).columns
         found = compute_columns(counted.merge(job), columns, counted.spacing, "-")
-        rule: Any = job.rule
-        value = float(rule.level.value)
-        return Found(make_table(found, counted.names), {"threshold": value})
+        return Found(make_table(found, counted.names), job.told)
+
+    def _foreground(self, saved: Saved, run: Run, progress: Progress) -> tuple[Any, Mask | None]:
+        """Return the threshold, and the foreground as a mask where it takes more than that."""
+        mask: Mask | None = None
+        level: Any = self.threshold
+        stages = Stages(self.blocks, self.rule.stacked, saved, run, progress)
+        if level == "local":
+            mask, level = self._local(run, progress), None
+        elif isinstance(level, tuple):
+            low, high = level
+            weak = Thresholding(
+                Level(high if self.rule.dark else low, False),
+                self.rule.dark,
+                1,
+                self.rule.stacked,
+                "auto",
+                "cpu",
+            )
+            mask = stages.hysteresis(self.source, weak, low, high, dark=self.rule.dark)
+        else:
+            level = self._level(saved.note(LEVEL), run, progress)
+            if self.cleaning.needed:
+                mask = FilteredMask(self.source, Compared(level, self.rule.dark))
+        if mask is not None:
+            for radii, opens in ((self.cleaning.closing, False), (self.cleaning.opening, True)):
+                mask = FilteredMask(mask, Rounded(radii, opens)) if radii else mask
+            mask = stages.filled(mask) if self.cleaning.fill_holes else mask
+        return level, mask
+
+    def _local(self, run: Run, progress: Progress) -> FilteredMask:
+        """Return the foreground by a local threshold."""
+        stacked, how = self.rule.stacked, self.cleaning
+        known = (self.blocks, self.source, run, progress)
+        constant = find_constant_images(*known, stacked=stacked)
+        widths = tuple(widths_of_block(how.block))
+        local = ComparedLocally(widths, how.offset, self.rule.dark, stacked, constant)
+        return FilteredMask(self.source, local)
 
     def _level(self, file: Path | None, run: Run, progress: Progress) -> Level:
         """Return the threshold, which is found once: a run that goes on reads it."""
         if not isinstance(self.threshold, str):
-            return Level(self.threshold, False)
+            return Level(cast("float", self.threshold), False)
         if file is not None and file.exists():
             return Level(**json.loads(file.read_text("utf-8")))
         level = find_level(self.threshold, self.blocks, self.source, run, progress)

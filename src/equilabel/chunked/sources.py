@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     Slices = tuple[slice, ...]
 
 
+class Readable(Protocol):
+    """What is read in parts: gray values, or a mask."""
+
+    def loader(self, part: Slices) -> Callable[[], Any]:
+        """Return a function that reads a part; it can be sent to another process."""
+        ...
+
+
 class Source(Protocol):
     """An image that is read in parts.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .job import Job
     from .outputs import Output
 
+    Load = Any  # returns pixels when it is called, or `Gray`
+
 CACHED = 2**26  # bytes of faces that a process keeps at hand
 
 
@@ -39,7 +41,7 @@ class ChangedInputError(RuntimeError):
     """An image that changed while it was labeled."""
 
 
-def label_block(job: Job, block: int, load: Callable[[], HostArray | Gray]) -> tuple[int, int]:
+def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
     """Label a block by itself, and store what the others need to know of it.
 
     Returns
@@ -48,7 +50,8 @@ def label_block(job: Job, block: int, load: Callable[[], HostArray | Gray]) -> t
     """
     pixels, _ = _parted(load())
     problem = job.rule.problem(pixels)
-    labels, firsts, flat, sizes = _components(job, problem, np.array(job.blocks.origin(block)))
+    origin = np.array(job.blocks.origin(block), np.int64)
+    labels, firsts, flat, sizes = _components(job, problem, pixels, origin)
     values = np.empty(0, pixels.dtype)
     if problem.foreground.values:
         values = fetch(problem.image).reshape(-1)[flat]
@@ -68,7 +71,7 @@ def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
 
 
 def _components(
-    job: Job, problem: Problem, origin: NDArray[np.int64]
+    job: Job, problem: Problem, pixels: HostArray, origin: NDArray[np.int64]
 ) -> tuple[HostArray, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Label a block by itself.
 
@@ -96,7 +99,11 @@ def _components(
     firsts = _in_image(counts.first_pixels, labels.shape, origin, job.blocks.shape)
     if not job.sized:
         return labels, firsts, counts.first_pixels, none
-    spans = (counts.pixels[:, None], counts.begins + origin, counts.ends + origin)
+    numbers = counts.pixels
+    if job.marked is not None:
+        inside = labels[job.marked.apply(pixels, 0)]
+        numbers = np.bincount(inside, minlength=len(numbers) + 1)[1:]
+    spans = (numbers[:, None], counts.begins + origin, counts.ends + origin)
     return labels, firsts, counts.first_pixels, np.concatenate(spans, axis=1)
 
 
@@ -140,14 +147,15 @@ def compare_blocks(job: Job, some: Sequence[int]) -> list[tuple[int, int, NDArra
     return found
 
 
-def write_block(job: Job, block: int, load: Callable[[], HostArray | Gray], output: Output) -> int:
+def write_block(job: Job, block: int, load: Load, output: Output) -> int:
     """Write the final labels of a block, and count them where that is asked for."""
     part = job.blocks.slices(block)
     if job.kept is None:
-        labels, values = _labels_again(job, block, load)
+        labels, pixels, values = _labels_again(job, block, load)
     else:
-        labels = job.kept.read(part)
-        values = _parted(load())[1] if job.counted is not None else None
+        labels, values = job.kept.read(part), None
+    if values is None and job.counted is not None and job.counted.uses_values(labels.ndim):
+        values = load.values()
     counts: Sequence[HostArray] = ()
     if job.counted is not None:
         counts = job.counted.count(job, block, labels, values, FACES.reader(job.saved))
@@ -161,16 +169,17 @@ def write_block(job: Job, block: int, load: Callable[[], HostArray | Gray], outp
     final = np.ascontiguousarray(labels, np.int64 if dtype.itemsize == 8 else np.int32)
     one_row = (np.zeros(1, np.int64), final.size)
     passes("renumbering", "cpu").renumber(final.reshape(-1), *one_row, numbers)
-    final = final.view(dtype)  # which may have no sign
+    # A type without a sign is seen as what it holds.
+    final = final.view(dtype) if job.painted is None else job.painted(pixels, final)
     output.write(part, final)
     job.saved.save_done(block, (np.array([checksum(final)]), *counts))
     return block
 
 
 def _labels_again(
-    job: Job, block: int, load: Callable[[], HostArray | Gray]
-) -> tuple[HostArray, HostArray | None]:
-    """Label a block a second time; return its labels, and values to be measured."""
+    job: Job, block: int, load: Load
+) -> tuple[HostArray, HostArray, HostArray | None]:
+    """Label a block a second time; return its labels, its pixels, and values if they were read."""
     pixels, values = _parted(load())
     if checksum(pixels) != job.saved.part(block).checksum:
         message = (
@@ -178,7 +187,7 @@ def _labels_again(
             f"{job.blocks.slices(block)} than before. Remove what was begun, and run again."
         )
         raise ChangedInputError(message)
-    return solve(job.rule.problem(pixels)).labels, values
+    return solve(job.rule.problem(pixels)).labels, pixels, values
 
 
 def is_written(job: Job, block: int, output: Output) -> bool:

@@ -22,20 +22,11 @@ if TYPE_CHECKING:
     from .options import Options
 
 # Options of `segment` that need more than a block and its neighbors, with their defaults.
-WHOLE = {
-    "background": None,
-    "background_method": "top_hat",
-    "block_size": None,
-    "offset": 0.0,
-    "closing": 0.0,
-    "opening": 0.0,
-    "fill_holes": False,
-    "split": False,
-    "track": False,
-}
+WHOLE = {"background_method": "top_hat", "split": False, "track": False}
 TAKEN = (
-    *("threshold", "sigma", "dark", "connectivity", "min_size", "max_size"),
-    *("exclude_border", "properties", "method", "device"),
+    *("threshold", "background", "sigma", "dark", "block_size", "offset", "closing", "opening"),
+    *("fill_holes", "connectivity", "min_size", "max_size", "exclude_border", "properties"),
+    *("method", "device"),
 )  # arguments of `segment` that `segment_chunked` has, too
 OWN = ("chunks", "shards", "scheduler", "workers", "resume")  # which only images in chunks have
 
@@ -120,10 +111,8 @@ def refuse_own(typed: Collection[str]) -> None:
 
 def check_choices(options: Options, choices: Choices) -> None:
     """Raise RefusedError if options ask for what cannot be done block by block."""
-    segment, threshold = options.segment, options.segment["threshold"]
+    segment = options.segment
     refused = {name: segment[name] for name, default in WHOLE.items() if segment[name] != default}
-    if threshold == "local" or isinstance(threshold, tuple):
-        refused = {"threshold": threshold, **refused}
     if options.slices:
         refused["slices"] = True
     if options.series:
@@ -132,8 +121,6 @@ def check_choices(options: Options, choices: Choices) -> None:
         refused["overlay"] = True
     for name in refused:
         remedy = "Leave it out"
-        if name == "threshold":
-            remedy = "Pass a number or another method, such as otsu"
         if "--memory-limit" in choices.why:
             remedy += ", or pass a larger --memory-limit"
         option = f"--{name.replace('_', '-')}"

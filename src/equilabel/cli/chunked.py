@@ -22,6 +22,7 @@ from .options import RefusedError
 from .progress import describe
 from .provenance import provenance
 from .records import Record, describe_file
+from .results import plain
 from .signals import Interrupted
 from .stores import Aside, find_places, refuse_losses
 from .streams import complain, say
@@ -161,7 +162,7 @@ def _record(
         printable(places.labels.name),
         "done",
         objects=int(found.num),
-        threshold=float(np.asarray(found.threshold)),
+        threshold=plain("local" if found.threshold is None else found.threshold),
         shape=axes.shape,
         axes=axes.names,
         spacing=axes.spacing,

@@ -34,7 +34,8 @@ STEPS = {  # of `segment`, where they are asked for
     "split": 100,
 }
 LOCAL, METHODS, BALL = 4, 12, 36
-BLOCK, SMOOTHED = 24, 16  # bytes for an element of a block; more where it is smoothed
+BLOCK, SMOOTHED = 24, 16  # bytes for an element of a block; more where it is filtered
+FILTERS = ("sigma", "background", "opening", "closing")  # which look at what lies around a pixel
 BASE, BALLS = 8_000_000, 60_000_000  # of any image; of blocks that are opened or closed
 SHARED = ({"opening", "closing"}, {"min_size", "max_size", "exclude_border"})  # memory used again
 
@@ -91,8 +92,11 @@ def of_block(header: Header, options: Options) -> tuple[int, int]:
         For the image, and for each element of a block in work.
     """
     channels = header.shape[header.axes.index("C")] if "C" in header.axes else 1
-    smoothed = SMOOTHED * (options.segment.get("sigma") not in (None, 0, 0.0, "0"))
-    return BASE, BLOCK + smoothed + 2 * channels * np.dtype(header.dtype).itemsize
+    given = options.segment
+    asked = {name for name in FILTERS if given.get(name) not in (None, 0, 0.0, "0", "0px")}
+    filtered = SMOOTHED * bool(asked or given.get("threshold") == "local")
+    base = BASE + BALLS * bool(asked & {"opening", "closing"})
+    return base, BLOCK + filtered + 2 * channels * np.dtype(header.dtype).itemsize
 
 
 def is_in_blocks(path: Path, options: Options) -> bool:

@@ -91,7 +91,7 @@ def write_results(
         record,
         status="done",
         objects=int(result.num),
-        threshold=_plain("local" if result.threshold is None else result.threshold),
+        threshold=plain("local" if result.threshold is None else result.threshold),
         spacing=made.measured,
         unit=made.unit if made.measured else "",
         in_pixels=_used(result.in_pixels),
@@ -110,10 +110,10 @@ def _used(in_pixels: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in in_pixels.items() if np.any(value)}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return numbers as types that JSON has."""
     if isinstance(value, (tuple, list)):
-        return tuple(map(_plain, value))
+        return tuple(map(plain, value))
     if isinstance(value, str):
         return value
     return float(value) if math.isfinite(value) else str(value)

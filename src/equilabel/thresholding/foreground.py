@@ -139,21 +139,41 @@ def _hysteresis(pixels: HostArray, low: float, high: float, *, dark: bool, stack
 def _local(
     pixels: HostArray, block: Sequence[float], shift: float, *, dark: bool, stacked: bool
 ) -> Array:
-    """Compare each pixel with the Gaussian mean of its block."""
-    widths = [(side - 1) / 6 for side in block]  # the block holds 99 % of the Gaussian
+    """Compare each pixel with the mean of its block; no foreground where all pixels are equal."""
+    widths = widths_of_block(block)[stacked:]
     mask = library(pixels).zeros(pixels.shape, dtype=np.bool_)
     for number in range(len(pixels)) if stacked else (...,):
         part = pixels[number]
         if part.size == 0:
             continue
         lowest, highest, _ = extremes(part)
-        if not lowest < highest:
-            continue
-        values = part.astype(np.float32 if part.dtype == np.float32 else np.float64)
-        values = gaussian(values, widths[stacked:], mode="reflect")
-        np.add(values, shift if dark else -shift, out=values)
-        with np.errstate(all="ignore"):
-            mask[number] = part < values if dark else part > values
-        if part.dtype.kind == "f":
-            mask[number] |= part == (-np.inf if dark else np.inf)
+        if lowest < highest:
+            mask[number] = compare_locally(part, widths, shift, dark=dark)
+    return mask
+
+
+def widths_of_block(block: Sequence[float]) -> list[float]:
+    """Return the standard deviations of a Gaussian of which a block holds 99 %."""
+    return [(side - 1) / 6 for side in block]
+
+
+def compare_locally(part: Array, widths: Sequence[float], shift: float, *, dark: bool) -> Array:
+    """Compare each pixel of an image with the Gaussian mean around it, less a number.
+
+    Parameters
+    ----------
+    part : array of integer or float
+    widths : sequence of float
+        Standard deviation of the Gaussian along each axis, in pixels.
+    shift : float
+        Subtracted from the mean; added if `dark`.
+    dark : bool
+    """
+    values = part.astype(np.float32 if part.dtype == np.float32 else np.float64)
+    values = gaussian(values, widths, mode="reflect")
+    np.add(values, shift if dark else -shift, out=values)
+    with np.errstate(all="ignore"):
+        mask = part < values if dark else part > values
+    if part.dtype.kind == "f":
+        mask |= part == (-np.inf if dark else np.inf)
     return mask
