@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from equilabel import PROPERTIES, label, measure, regionprops_table
+from equilabel.devices import passes
+from equilabel.kernels.layout import Layout
 from equilabel.measuring import wide
 from equilabel.measuring.boxes import places_of, shortest_intervals
+from equilabel.measuring.unwrapping import Unwrapped
 from strategies import blobs, noise
 
 SHAPES = [(40,), (16, 19), (9, 70), (7, 8, 9), (5, 4, 6, 5)]
@@ -196,3 +199,26 @@ def test_nothing_and_negative_labels_are_as_they_are_without_periodic_axes():
         assert [len(column) for column in table.values()] == [0] * 4
     with pytest.raises(ValueError, match="no negative labels"):
         regionprops_table(np.array([[0, -3]]), periodic=True)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_labels_are_taken_apart_by_runs_as_they_are_by_pixels(shape, count, many_threads):
+    """On a GPU they are taken apart by pixels."""
+    many_threads(count)
+    kernels = passes("accumulate", "cpu")
+    layout = Layout(len(shape), seconds=True)
+    values = noise(shape, "u1", 200, seed=3).astype("f8").reshape(-1, 1)
+    torn = 0
+    for seed in range(4):
+        labels = label(image_of(shape, seed), periodic=True, connectivity=1)
+        asked = kernels, labels * (1 + seed % 2 * 10**6), layout, True, (True,) * len(shape)
+        found, expected = (Unwrapped(*asked, by_runs=each) for each in (True, False))
+        torn += (found.table[:, layout["highs"]] > shape).any(axis=1).sum()
+        np.testing.assert_array_equal(found.table, expected.table)
+        np.testing.assert_array_equal(found.labels, expected.labels)
+        centers = np.zeros((len(found.labels), len(shape)))
+        np.testing.assert_allclose(found.powers(centers), expected.powers(centers))
+        for one, other in zip(found.values(values), expected.values(values), strict=True):
+            np.testing.assert_allclose(one, other)
+    assert torn

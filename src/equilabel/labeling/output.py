@@ -62,7 +62,7 @@ class Output:
             self._flat = library(self._image).empty(shape, dtype)
         else:
             size = prod(shape)
-            blank = size * np.dtype(dtype).itemsize >= FRESH
+            blank = most == 0 or size * np.dtype(dtype).itemsize >= FRESH
             self._flat = (np.zeros if blank else np.empty)(size, dtype)
             return self._flat, blank
         return self._flat, False

@@ -10,6 +10,8 @@ import numpy as np
 from equilabel.devices import fetch, library
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from equilabel.array_types import Array
@@ -19,8 +21,8 @@ SPARE = 4  # entries of a look-up table that each pixel may cost before labels a
 
 
 def shorten(
-    image: Array,
-    labels: NDArray[np.int64],
+    hold: Callable[[NDArray[np.int64], int], NDArray[np.bool_]],
+    sides: tuple[int, ...],
     begins: NDArray[np.int64],
     ends: NDArray[np.int64],
     periodic: tuple[bool, ...],
@@ -32,21 +34,22 @@ def shorten(
 
     Parameters
     ----------
-    image : array of int
-    labels : (N,) array of int64
-        Labels that occur, ascending.
+    hold : callable
+        Tells which coordinates along an axis some labels have, given by their rows: (K, side).
+    sides : tuple of int
+        Shape of the image.
     begins, ends : (N, axes) arrays of int64
         First and last + 1 coordinate of each. Updated: a box begins inside the image.
     periodic : tuple of bool
         For each axis.
     """
     for axis in np.flatnonzero(periodic).tolist():
-        side = image.shape[axis]
+        side = sides[axis]
         long = np.flatnonzero(2 * (ends[:, axis] - begins[:, axis]) > side + 2)
         each = max(1, ROOM // side)
         for start in range(0, len(long), each):
             some = long[start : start + each]
-            begin, length = shortest_intervals(coordinates(image, labels[some], axis))
+            begin, length = shortest_intervals(hold(some, axis))
             begins[some, axis], ends[some, axis] = begin, begin + length
 
 

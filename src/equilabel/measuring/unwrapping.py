@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.devices import fetch, library, passes
+from equilabel.devices import fetch, is_on_cuda, library, passes
 from equilabel.kernels.layout import Layout
 
-from .boxes import coordinate, places_of, shorten
+from .boxes import coordinate, coordinates, places_of, shorten
 from .wide import moved, sum_wide
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Unwrapped:
         Whether pixels will be summed over, as for the accumulators of devices.
     periodic : tuple of bool
         For each axis of the image.
+    by_runs : bool
+        Whether labels are taken apart by their runs, where there are any, and not by pixels.
 
     Attributes
     ----------
@@ -62,8 +64,12 @@ class Unwrapped:
         layout: Layout,
         keep: bool,
         periodic: tuple[bool, ...],
+        by_runs: bool = True,
     ) -> None:
-        self._kernels, self._layout, self._keep = kernels, layout, keep
+        self._periodic = periodic
+        self._kernels, self._layout = kernels, layout
+        self._by_runs = not is_on_cuda(image) and by_runs
+        self._keep = keep or self._by_runs
         self._plain = Layout(layout.axes, layout.stacked, seconds=layout.seconds)
         self._count(image)
         self.labels = self._found.labels
@@ -75,9 +81,11 @@ class Unwrapped:
         sides = np.array(image.shape, np.int64)
         begins = sides - self._found.table[:, self._plain["lows"]]
         ends = self._found.table[:, self._plain["highs"]].copy()
-        shorten(image, self.labels, begins, ends, periodic)
+        shorten(self._coordinates, image.shape, begins, ends, periodic)
         torn = np.flatnonzero((ends > sides).any(axis=1))
-        if len(torn):
+        if len(torn) and self._by_runs:
+            self._divide(torn, begins[torn])
+        elif len(torn):
             self._take_apart(image, torn, begins[torn])
         self.table[:, 0] = self._sum(self._found.table[:, 0])
         self.table[:, layout.wide_columns] = self._sum(
@@ -93,6 +101,22 @@ class Unwrapped:
         self._image = image
         source = self._kernels.LabelSource(image)
         self._found = self._kernels.Accumulator(source, self._plain, keep=self._keep)
+
+    def _coordinates(self, rows: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
+        """Tell which coordinates along an axis some labels have."""
+        if self._by_runs:
+            held: NDArray[np.bool_] = passes("pieces", "cpu").find_coordinates(
+                self._found, rows, axis
+            )
+            return held
+        return coordinates(self._image, self.labels[rows], axis)
+
+    def _divide(self, torn: NDArray[np.int64], begins: NDArray[np.int64]) -> None:
+        """Do as `_take_apart` by runs, which lie on one side of the beginning of their box."""
+        self._whole = len(self.labels)
+        self._found = passes("pieces", "cpu").Pieces(self._found, torn, begins)
+        self._owners = self._found.owners
+        self._shifts = self._found.moved * np.array(self._image.shape)
 
     def _take_apart(self, image: Array, torn: NDArray[np.int64], begins: NDArray[np.int64]) -> None:
         """Count labels whose box goes around a boundary in pieces that have labels of their own.
@@ -137,7 +161,7 @@ class Unwrapped:
         for axis, (side, around) in enumerate(zip(image.shape, periodic, strict=True)):
             box.append((margin * around, margin * around + side))
             if around:
-                image = image.take(np.arange(-margin, side + margin) % side, axis)
+                image = _continued(image, margin, axis)
         layout = replace(self._layout, first=False, seconds=False)
         kernels = passes("accumulate", "cpu")
         source = kernels.LabelSource(np.ascontiguousarray(image))
@@ -173,6 +197,9 @@ class Unwrapped:
 
     def exact(self, rows: NDArray[np.int64]) -> HostArray:
         """Sum coordinates and products of some labels exactly, as `wide.sum_wide` does."""
+        if self._by_runs and self._whole < len(self._owners):
+            asked = self._kernels, self._image, self._layout, self._keep, self._periodic
+            return Unwrapped(*asked, by_runs=False).exact(rows)
         parts = np.flatnonzero(np.isin(self._owners, rows))
         plain = self._plain
         table = np.zeros((len(parts), plain.width), object)
@@ -199,3 +226,13 @@ class Unwrapped:
         total[whole] = parts[: self._whole]  # each of another label
         np.add.at(total, more, parts[self._whole :])
         return total
+
+
+def _continued(image: HostArray, margin: int, axis: int) -> HostArray:
+    """Continue an image across the boundaries of a periodic axis."""
+    side = image.shape[axis]
+    if side < margin:
+        return np.asarray(image.take(np.arange(-margin, side + margin) % side, axis))
+    before, after = [slice(None)] * image.ndim, [slice(None)] * image.ndim
+    before[axis], after[axis] = slice(side - margin, None), slice(margin)
+    return np.concatenate([image[tuple(before)], image, image[tuple(after)]], axis)
