@@ -128,10 +128,11 @@ def test_a_question_that_is_cancelled_runs_nothing(form):
 
 
 def test_fields_that_blocks_cannot_do_are_named_and_the_remedy_helps(form, qtbot, notes):
-    form.fields.fill_holes.value = True
+    form.fields.fill_holes.value = form.fields.split.value = True
     form.run_button.click()
-    assert "got Fill holes. Untick Fill holes, or crop the image." in notes()[-1]
+    words = "Split objects that touch"
+    assert f"got {words}. Untick {words}, or crop the image." in notes()[-1]
     assert form.bar.task is None
-    form.fields.fill_holes.value = False
+    form.fields.split.value = False
     answer(form, "Temporary folder", [])
     assert run(form, qtbot) is not None

@@ -122,16 +122,18 @@ def test_fields_that_need_the_whole_image_are_named_and_the_remedy_helps():
     _, source, _ = make()
     roles = source.guess()
     spoiled = {
-        "Background": ({"background": "9um"}, "Set Background to 0"),
-        "Fill holes": ({"fill_holes": True}, "Untick Fill holes"),
+        "Found with: Rolling ball": (
+            {"background": "9um", "background_method": "rolling_ball"},
+            "Choose Box (top-hat)",
+        ),
         "Split objects that touch": ({"split": True}, "Untick Split objects that touch"),
-        "Threshold: Hysteresis": ({"threshold": (1.0, 2.0)}, "Choose another threshold"),
         "Statistics: area_convex": ({"properties": ("area", "area_convex")}, "Untick area_convex"),
     }
     for words, (values, remedy) in spoiled.items():
         said = large.explain_refusal(source, Choices(roles, **values))
         assert f"got {words}. {remedy}, or crop the image." in said
-    assert not large.explain_refusal(source, Choices(roles, properties=("area",)))
+    for values in ({"properties": ("area",)}, {"background_method": "rolling_ball"}):
+        assert not large.explain_refusal(source, Choices(roles, **values))
     with pytest.raises((ValueError, TypeError)):  # what is named, is refused
         large.segment_large(source, Choices(roles, properties=("area_convex",)), None, quiet)
     assert equilabel.PROPERTIES["area"].mergeable

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from .choices import Choices
     from .sources import Source
 
-STEPS = ("histogram", "threshold", "label", "merge", "write", "shrink")
+MASKED = tuple(
+    f"{of}: {step}" for of in ("hysteresis", "holes") for step in ("label", "merge", "write")
+)
+STEPS = ("histogram", "threshold", *MASKED, "label", "merge", "write", "shrink")
 ELEMENTS = 2**22  # of a block: it ends soon after a run was cancelled
 BYTES = 24  # for each of them, beside its pixels
 NEEDED = ("dask", "zarr")
 
 # Fields that need all pixels at once: their values when they do nothing, and how they are left out.
 WHOLE = {
-    "background": (None, "Background", "set Background to 0"),
-    "closing": (0.0, "Closing", "set Closing to 0"),
-    "opening": (0.0, "Opening", "set Opening to 0"),
-    "fill_holes": (False, "Fill holes", "untick Fill holes"),
+    "background_method": ("top_hat", "Found with: Rolling ball", "choose Box (top-hat)"),
     "split": (False, "Split objects that touch", "untick Split objects that touch"),
     "track": (False, "Follow objects over time", "untick Follow objects over time"),
 }
@@ -65,14 +65,12 @@ def explain_size(source: Source) -> str:
 
 def explain_refusal(source: Source, choices: Choices) -> str:
     """Return which fields cannot be used block by block, and what would help; empty if all can."""
+    used = {"track": "time" in choices.roles, "background_method": bool(choices.background)}
     refused = [
         (words, remedy)
         for name, (unused, words, remedy) in WHOLE.items()
-        if getattr(choices, name) != unused and (name != "track" or "time" in choices.roles)
+        if getattr(choices, name) != unused and used.get(name, True)
     ]
-    if choices.threshold == "local" or isinstance(choices.threshold, tuple):
-        words = "Local" if choices.threshold == "local" else "Hysteresis"
-        refused.append((f"Threshold: {words}", "choose another threshold"))
     slow = [name for name in choices.properties or () if not equilabel.PROPERTIES[name].mergeable]
     if slow:
         refused.append((f"Statistics: {', '.join(slow)}", f"untick {', '.join(slow)}"))
