@@ -1,5 +1,6 @@
 """Labels of images in chunks: those of the whole image, number by number."""
 
+import itertools
 import subprocess
 import sys
 import threading
@@ -15,8 +16,10 @@ import equilabel
 from equilabel import label, label_chunked
 from equilabel.chunked import results, tasks
 from equilabel.chunked.blocks import Blocks
+from equilabel.chunked.engine import Engine
 from equilabel.chunked.faces import cut_faces
 from equilabel.chunked.tasks import ChangedInputError
+from equilabel.devices import workers as workers_of_gpus
 from equilabel.labeling import solve
 
 pytestmark = pytest.mark.slow
@@ -306,3 +309,18 @@ def test_loading_the_package_loads_neither_dask_nor_zarr():
     )
     assert result.stdout.strip() == "[]"
     assert Path(equilabel.__file__).parent.joinpath("chunked").is_dir()
+
+
+def number_of_worker(_):
+    return workers_of_gpus._worker.number
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_workers_are_numbered_to_share_gpus(scheduler):
+    found = set()
+    with Engine(scheduler, 2).started() as run:
+        for number in run(number_of_worker, ((k,) for k in itertools.count())):
+            found.add(number)
+            if len(found) == 2:
+                break
+    assert found == {0, 1}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from equilabel import threads
+from equilabel.devices import set_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -96,16 +99,27 @@ def _in_this_thread(function: Callable[..., Any], tasks: Iterable[Task]) -> Iter
 def _pool(scheduler: str, workers: int) -> Iterator[Executor]:
     """Start threads or processes; when an error ends the work, drop what has not begun."""
     if scheduler == "threads":
-        pool: Executor = ThreadPoolExecutor(workers, thread_name_prefix="equilabel-block")
+        numbers = count()
+        pool: Executor = ThreadPoolExecutor(
+            workers, "equilabel-block", lambda: set_worker(next(numbers))
+        )
     else:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+        context = get_context("spawn")
+        pool = ProcessPoolExecutor(workers, context, _take_number, (context.Value("i", 0),))
     try:
         yield pool
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _take_number(next_number: Any) -> None:
+    """Give this process the next number of a worker."""
+    with next_number.get_lock():
+        set_worker(next_number.value)
+        next_number.value += 1
 
 
 def _in_pool(
@@ -187,6 +201,11 @@ def _unpacked(packed: bytes) -> Any:
     """Call a function in a worker; Dask does not look into what is packed for tasks of its own."""
     from pickle import loads
 
+    from distributed import get_worker
+
+    name = get_worker().name
+    alone = "dask_cuda" in sys.modules  # which shows each worker a GPU of its own first
+    set_worker(name if isinstance(name, int) and not alone else 0)
     function, task = loads(packed)
     return _alone(function, task)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equilabel import neighborhood
+from equilabel.devices import fetch
 
 from .blocks import steps_forward
 
@@ -56,7 +57,7 @@ def cut_faces(
                 slice(0, depth) if move < 0 else slice(max(labels.shape[axis] - depth, 0), None)
             )
             part = (slice(None),) * axis + (layers,)
-            ends.append(labels[part].copy())
+            ends.append(fetch(labels[part].copy()))
     return tuple(lows), tuple(highs)
 
 

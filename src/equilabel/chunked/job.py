@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from equilabel.array_types import HostArray
+    from equilabel.array_types import Array, HostArray
     from equilabel.labeling.problem import Problem
 
     from .blocks import Blocks
@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 
 
 class Rule(Protocol):
-    """How the pixels of a block become components."""
+    """How the pixels of a block become components, and where."""
 
-    def problem(self, pixels: HostArray) -> Problem:
+    @property
+    def device(self) -> str:
+        """As `label` takes it."""
+        ...
+
+    def problem(self, pixels: Array) -> Problem:
         """Return what `solve` labels."""
         ...
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from equilabel.array_types import HostArray
+    from equilabel.array_types import Array
     from equilabel.devices import Device
     from equilabel.labeling.problem import Problem
 
@@ -40,7 +40,7 @@ class Labeling:
     device: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def problem(self, pixels: HostArray) -> Problem:
+    def problem(self, pixels: Array) -> Problem:
         """Return what `solve` labels."""
         return make_problem(
             pixels,

@@ -21,7 +21,7 @@ from .stages import Stages
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from equilabel.array_types import HostArray
+    from equilabel.array_types import Array
     from equilabel.labeling.problem import Problem
 
     from .blocks import Blocks
@@ -58,7 +58,7 @@ class Thresholding:
     method: str
     device: str
 
-    def problem(self, pixels: HostArray) -> Problem:
+    def problem(self, pixels: Array) -> Problem:
         """Return what `solve` labels."""
         value, constant = self.level
         foreground = compare_with(pixels, value, dark=self.dark, strict=constant)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel import neighborhood
-from equilabel.devices import fetch, passes
+from equilabel.devices import fetch, is_on_cuda, own_gpu, passes, place, resolve
 from equilabel.labeling import solve
 from equilabel.measuring import Request
 from equilabel.measuring.plan import make_plan
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from equilabel.array_types import HostArray
+    from equilabel.array_types import Array, HostArray
     from equilabel.labeling.problem import Problem
 
     from .checkpoints import Saved
@@ -49,18 +49,17 @@ def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
     block, count : int
     """
     pixels, _ = _parted(load())
-    problem = job.rule.problem(pixels)
     origin = np.array(job.blocks.origin(block), np.int64)
-    labels, firsts, flat, sizes = _components(job, problem, pixels, origin)
     values = np.empty(0, pixels.dtype)
-    if problem.foreground.values:
-        values = fetch(problem.image).reshape(-1)[flat]
-    ends = cut_faces(labels, job.blocks, block, job.periodic, job.stacked, job.depth)
-    known = 0
-    if job.kept is None:
-        known = checksum(pixels)
-    else:
-        job.kept.write(job.blocks.slices(block), labels)
+    known = checksum(pixels) if job.kept is None else 0
+    with own_gpu(job.rule.device):
+        problem = _problem(job, pixels)
+        labels, firsts, flat, sizes = _components(job, problem, pixels, origin)
+        if problem.foreground.values:
+            values = fetch(problem.image.reshape(-1)[np.asarray(flat, like=problem.image)])
+        ends = cut_faces(labels, job.blocks, block, job.periodic, job.stacked, job.depth)
+        if job.kept is not None:
+            job.kept.write(job.blocks.slices(block), fetch(labels))
     job.saved.save_part(block, Part(known, firsts, values, sizes), Faces(*ends, values))
     return block, len(firsts)
 
@@ -68,6 +67,12 @@ def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
 def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
     """Return pixels to be labeled, and values to be measured if there are any."""
     return read if isinstance(read, tuple) else (read, None)
+
+
+def _problem(job: Job, pixels: HostArray) -> Problem:
+    """Return what `solve` labels, on the GPU of this worker if the job is for GPUs."""
+    device = job.rule.device
+    return job.rule.problem(place(pixels, resolve(device)) if device.startswith("cuda") else pixels)
 
 
 def _components(
@@ -86,9 +91,9 @@ def _components(
     axes = problem.image.ndim
     none = np.empty((0, 0), np.int64)
     if job.turned:
-        labels = solve(problem).labels
+        labels = fetch(solve(problem).labels)
         return labels, *_turned_firsts(job, labels, origin), none
-    if not (job.sized or problem.numbered_by_columns):
+    if not (job.sized or problem.numbered_by_columns or is_on_cuda(problem.image)):
         labels, count, *_ = solve(problem, counted=True)
         flat = np.empty(count, np.int64)
         passes("renumbering", "cpu").list_firsts(labels.reshape(-1), flat)
@@ -101,8 +106,8 @@ def _components(
         return labels, firsts, counts.first_pixels, none
     numbers = counts.pixels
     if job.marked is not None:
-        inside = labels[job.marked.apply(pixels, 0)]
-        numbers = np.bincount(inside, minlength=len(numbers) + 1)[1:]
+        inside = labels[np.asarray(job.marked.apply(pixels, 0), like=labels)]
+        numbers = fetch(np.bincount(inside, minlength=len(numbers) + 1))[1:]
     spans = (numbers[:, None], counts.begins + origin, counts.ends + origin)
     return labels, firsts, counts.first_pixels, np.concatenate(spans, axis=1)
 
@@ -150,44 +155,52 @@ def compare_blocks(job: Job, some: Sequence[int]) -> list[tuple[int, int, NDArra
 def write_block(job: Job, block: int, load: Load, output: Output) -> int:
     """Write the final labels of a block, and count them where that is asked for."""
     part = job.blocks.slices(block)
-    if job.kept is None:
-        labels, pixels, values = _labels_again(job, block, load)
-    else:
-        labels, values = job.kept.read(part), None
-    if values is None and job.counted is not None and job.counted.uses_values(labels.ndim):
-        values = load.values()
-    counts: Sequence[HostArray] = ()
-    if job.counted is not None:
-        counts = job.counted.count(job, block, labels, values, FACES.reader(job.saved))
     numbers = job.saved.numbers(block)
     numbers = np.append(numbers.dtype.type(0), numbers)
     if job.kept is not None:
+        counts = _count(job, block, job.kept.read(part), None, load)
         job.kept.renumber(part, numbers)
         job.saved.save_done(block, (np.zeros(1), *counts))
         return block
-    dtype = output.dtype
-    final = np.ascontiguousarray(labels, np.int64 if dtype.itemsize == 8 else np.int32)
-    one_row = (np.zeros(1, np.int64), final.size)
-    passes("renumbering", "cpu").renumber(final.reshape(-1), *one_row, numbers)
+    pixels, values = _parted(load())
+    if checksum(pixels) != job.saved.part(block).checksum:
+        message = (
+            "label_image must stay as it is until its labels are written; got other pixels in "
+            f"{part} than before. Remove what was begun, and run again."
+        )
+        raise ChangedInputError(message)
+    with own_gpu(job.rule.device):
+        labels = solve(_problem(job, pixels)).labels
+        counts = _count(job, block, labels, values, load)
+        final = _renumbered(labels, numbers, output.dtype)
     # A type without a sign is seen as what it holds.
-    final = final.view(dtype) if job.painted is None else job.painted(pixels, final)
+    final = final.view(output.dtype) if job.painted is None else job.painted(pixels, final)
     output.write(part, final)
     job.saved.save_done(block, (np.array([checksum(final)]), *counts))
     return block
 
 
-def _labels_again(
-    job: Job, block: int, load: Load
-) -> tuple[HostArray, HostArray, HostArray | None]:
-    """Label a block a second time; return its labels, its pixels, and values if they were read."""
-    pixels, values = _parted(load())
-    if checksum(pixels) != job.saved.part(block).checksum:
-        message = (
-            "label_image must stay as it is until its labels are written; got other pixels in "
-            f"{job.blocks.slices(block)} than before. Remove what was begun, and run again."
-        )
-        raise ChangedInputError(message)
-    return solve(job.rule.problem(pixels)).labels, pixels, values
+def _count(
+    job: Job, block: int, labels: Array, values: HostArray | None, load: Load
+) -> Sequence[HostArray]:
+    """Count a block where that is asked for; values are read if they were not."""
+    if job.counted is None:
+        return ()
+    if values is None and job.counted.uses_values(labels.ndim):
+        values = load.values()
+    return job.counted.count(job, block, fetch(labels), values, FACES.reader(job.saved))
+
+
+def _renumbered(labels: Array, numbers: HostArray, dtype: np.dtype[Any]) -> HostArray:
+    """Return final labels, on the host and with a sign; those of the host are overwritten."""
+    signed = np.int64 if dtype.itemsize == 8 else np.int32
+    if is_on_cuda(labels):
+        there: Array = np.asarray(numbers.astype(signed), like=labels)
+        return fetch(there[labels])
+    final: HostArray = np.ascontiguousarray(labels, signed)
+    one_row = (np.zeros(1, np.int64), final.size)
+    passes("renumbering", "cpu").renumber(final.reshape(-1), *one_row, numbers)
+    return final
 
 
 def is_written(job: Job, block: int, output: Output) -> bool:

@@ -5,6 +5,7 @@ from .choosing import DEVICES, Device, passes, resolve
 from .errors import DeviceMemoryError, DeviceUnavailableError
 from .reports import DeviceReport, devices
 from .using import using
+from .workers import own_gpu, set_worker
 
 __all__ = [
     "DEVICES",
@@ -17,9 +18,11 @@ __all__ = [
     "filters",
     "is_on_cuda",
     "library",
+    "own_gpu",
     "passes",
     "place",
     "resolve",
+    "set_worker",
     "shares_memory",
     "take",
     "using",
