@@ -5,7 +5,7 @@
 The Zarr lies in `--folder`: name one in memory. Each run is a process of its own that sees as many
 GPUs as it is to use, and labels twice; the second time counts. How busy GPUs are is asked of NVML
 every 10 ms: the share of time in which kernels ran. Labels of all runs are compared by checksums.
-Results go to ``benchmarks/results/scale_cuda.json``; `--table` writes those of docs/scale.md.
+Results go to ``benchmarks/results/scale_cuda.json``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import report
 from harness import store
 from scale import make_image, peak
 
@@ -93,40 +92,13 @@ def fresh(gpus: int, *arguments: object) -> dict[str, Any]:
     return found
 
 
-def scale_cuda() -> str:
-    """Tabulate blocks on GPUs and CPU cores."""
-    results = report.load("scale_cuda")
-    about = results["machine"]
-    cells = []
-    for row in results["rows"]:
-        steps = ", ".join(f"{row[f'{name}_seconds']:.3g}" for name in ("label", "merge", "write"))
-        shares = " and ".join(f"{100 * share:.0f} %" for share in row["busy"][: row["gpus"]])
-        place = f"{row['gpus']} x {row['card']}" if row["gpus"] else f"{row['cores']} CPU cores"
-        cells.append(
-            [
-                f"{(row['side'] // row['block']) ** 3} of {row['block']}^3",
-                place,
-                f"{row['seconds']:.3g}: {steps}",
-                shares or "-",
-                f"{row['labels']:,}",
-            ]
-        )
-    head = ["blocks", "on", "seconds: label, merge, write", "GPU busy", "labels"]
-    said = f"Measured on {about['date']}, commit {about['commit']}."
-    return f"{said}\n\n{report.table(head, cells)}"
-
-
 def main() -> None:
     """Measure, print and store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--side", type=int, default=1024)
     parser.add_argument("--blocks", type=int, nargs="+", default=[256, 512])
     parser.add_argument("--folder", help="where the Zarr is made, and its labels")
-    parser.add_argument("--table", action="store_true", help="write the table of docs/scale.md")
     options = parser.parse_args()
-    if options.table:
-        report.write({"scale.md": {scale_cuda: "scale_cuda"}})
-        return
     runtime = import_module("cupy").cuda.runtime
     count = runtime.getDeviceCount()
     card = runtime.getDeviceProperties(0)["name"].decode()

@@ -196,7 +196,8 @@ def _renumbered(labels: Array, numbers: HostArray, dtype: np.dtype[Any]) -> Host
     signed = np.int64 if dtype.itemsize == 8 else np.int32
     if is_on_cuda(labels):
         there: Array = np.asarray(numbers.astype(signed), like=labels)
-        return fetch(there[labels])
+        moved: HostArray = fetch(there[labels])
+        return moved
     final: HostArray = np.ascontiguousarray(labels, signed)
     one_row = (np.zeros(1, np.int64), final.size)
     passes("renumbering", "cpu").renumber(final.reshape(-1), *one_row, numbers)
