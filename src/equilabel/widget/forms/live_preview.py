@@ -13,6 +13,7 @@ from equilabel.widget.viewer.canvas import camera
 from equilabel.widget.viewer.events import while_alive
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.preview import Preview
+from equilabel.widget.viewer.selection import position
 from equilabel.widget.viewer.tasks import LatestResult
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class LivePreview(QObject):
 
     def __init__(self, viewer: Viewer, fields: SegmentFields, parent: QWidget) -> None:
         super().__init__(parent)
-        self._fields = fields
+        self._viewer, self._fields = viewer, fields
         self._outline = Preview(viewer)
         self._layer: Layer = None
         self._source: Source | None = None
@@ -108,8 +109,8 @@ class LivePreview(QObject):
             self._fields.threshold.show_histogram(None)
             return
         choices = self._fields.choices()
-        point, displayed = self._outline.position(self._layer)
-        self._histogram.submit(lambda: estimate_threshold(source, choices, point, displayed))
+        point, displayed = position(self._viewer, self._layer)
+        self._histogram.submit(lambda: estimate_threshold(source, choices, point, displayed[-2:]))
 
     def _show_histogram(self, result: tuple[Histogram, ThresholdEstimate]) -> None:
         histogram, estimate = result

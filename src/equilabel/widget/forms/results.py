@@ -19,7 +19,7 @@ from equilabel.widget.viewer.canvas import CurrentCanvas
 from equilabel.widget.viewer.events import connect_layers, while_alive
 from equilabel.widget.viewer.layers import labels
 from equilabel.widget.viewer.notifications import guarded, inform
-from equilabel.widget.viewer.outlines import OutlineLayer
+from equilabel.widget.viewer.outlines import SelectedObjects
 from equilabel.widget.viewer.selection import go_to, position
 from equilabel.widget.viewer.tasks import LatestResult
 
@@ -48,7 +48,7 @@ class ResultsPanel(Form):
         self._viewer = viewer
         self._layer: Layer = None
         self._followed = 0  # label that was selected last
-        self.outlines = OutlineLayer(viewer)
+        self.outlines = SelectedObjects(viewer)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._update)

@@ -1,10 +1,11 @@
-"""The layer that outlines objects on the canvas: those selected, or those a filter keeps."""
+"""Layers that outline objects on the canvas: those selected, or those a filter keeps."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from napari.layers import Image
 from napari.utils.colormaps import Colormap
 
@@ -16,29 +17,79 @@ from equilabel.widget.logic.transforms import placement
 from .canvas import camera
 
 if TYPE_CHECKING:
-    from equilabel.widget.napari_types import Layer, Viewer
-
-NAME = "selected objects"
-COLORS = [(0, 0, 0, 0), (1, 1, 1, 0), (1, 1, 1, 1)]  # outside, inside, edge
+    from equilabel.array_types import Array
+    from equilabel.widget.napari_types import Layer, Transform, Viewer
 
 
-class OutlineLayer:
-    """Outlines objects of a labels layer, on whichever plane is on the screen.
+class Overlay:
+    """A layer of outlines, which forms do not offer as an image.
 
     Parameters
     ----------
     viewer : napari.Viewer
-        The viewer that gets a layer while objects are outlined.
+        The viewer that gets the layer with the first outlines.
+    name : str
+    colors : sequence of (float, float, float, float)
+        Of what is outside of objects, inside, and of their edges.
+    blending : str
+        As for the layer.
     """
 
-    def __init__(self, viewer: Viewer) -> None:
+    def __init__(self, viewer: Viewer, name: str, colors: Any, blending: str) -> None:
         self._viewer = viewer
         self._layer: Layer = None
+        self._options = {
+            "name": name,
+            "colormap": Colormap(colors, name=f"equilabel {name}", interpolation="zero"),
+            "blending": blending,
+        }
 
     @property
     def layer(self) -> Layer:
         """The layer with the outlines, or None if there is none."""
         return self._layer if self._layer in self._viewer.layers else None
+
+    def put(self, data: Array, transform: Transform) -> None:
+        """Show outlines; the selection of layers stays as it is."""
+        layer = self.layer
+        if layer is None:
+            selection = self._viewer.layers.selection
+            before, active = set(selection), selection.active
+            self._layer = Image(
+                data,
+                rgb=False,
+                multiscale=False,
+                contrast_limits=(0, 2),
+                metadata={KEY: {"kind": "preview"}},
+                **self._options,
+                **transform,
+            )
+            self._viewer.add_layer(self._layer)
+            self._viewer.layers.selection = before
+            self._viewer.layers.selection.active = active
+            return
+        for name in ("scale", "translate"):
+            if not np.allclose(getattr(layer, name), transform[name]):
+                setattr(layer, name, transform[name])
+        if isinstance(layer.data, np.ndarray) and layer.data.shape == data.shape:
+            layer.data[...] = data  # new data of one shape would cost napari far more
+            layer.refresh(extent=False, highlight=False)
+        else:
+            layer.data = data
+
+    def remove(self) -> None:
+        """Remove the layer."""
+        if self.layer is not None:
+            self._viewer.layers.remove(self._layer)
+        self._layer = None
+
+
+class SelectedObjects(Overlay):
+    """Outlines objects of a labels layer, on whichever plane is on the screen."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        colors = [(0, 0, 0, 0), (1, 1, 1, 0), (1, 1, 1, 1)]
+        super().__init__(viewer, "selected objects", colors, "translucent_no_depth")
 
     def show(self, labels: Layer, chosen: Any) -> None:
         """Outline objects of a labels layer, and no others; without objects, remove the layer."""
@@ -48,30 +99,7 @@ class OutlineLayer:
         source = Source.of(labels)
         pixel = min(abs(float(step)) for step in labels.scale)
         data = Outlines(source.data, chosen, lambda: self._width(pixel))
-        if self.layer is not None:
-            self._layer.data = data
-            return
-        before, active = set(self._viewer.layers.selection), self._viewer.layers.selection.active
-        self._layer = Image(
-            data,
-            name=NAME,
-            rgb=False,
-            multiscale=False,
-            colormap=Colormap(COLORS, name="equilabel outlines", interpolation="zero"),
-            contrast_limits=(0, 2),
-            blending="translucent_no_depth",
-            metadata={KEY: {"kind": "preview"}},
-            **placement(source.transform),
-        )
-        self._viewer.add_layer(self._layer)
-        self._viewer.layers.selection = before
-        self._viewer.layers.selection.active = active
-
-    def remove(self) -> None:
-        """Remove the layer."""
-        if self.layer is not None:
-            self._viewer.layers.remove(self._layer)
-        self._layer = None
+        self.put(data, placement(source.transform))
 
     def _width(self, pixel: float) -> int:
         """Return the width of an outline of about two points of the screen."""

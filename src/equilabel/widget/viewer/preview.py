@@ -6,11 +6,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from napari.layers import Image
-from napari.utils.colormaps import Colormap
 from napari.utils.transforms import Affine
 
-from equilabel.widget.logic.outcome import KEY
 from equilabel.widget.logic.planes import (
     describe_plane,
     find_objects,
@@ -18,8 +15,12 @@ from equilabel.widget.logic.planes import (
     prepare_plane,
     take_plane,
 )
+from equilabel.widget.logic.sources import Source
+from equilabel.widget.logic.transforms import placement
 
 from .canvas import camera
+from .outlines import Overlay
+from .selection import position
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +29,8 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array
     from equilabel.widget.logic.choices import Choices
-    from equilabel.widget.logic.sources import Source
     from equilabel.widget.napari_types import Layer
 
-NAME = "threshold preview"
-COLORS = [(0, 0, 0, 0), (1, 0.85, 0.1, 0.16), (1, 0.85, 0.1, 1)]
 WIDEST = 3  # width of the outline in pixels
 
 
@@ -61,29 +59,13 @@ class Drawing(NamedTuple):
     remark: str
 
 
-class Preview:
-    """A layer with the outline of the objects on the visible plane of an image.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-        The viewer that gets the layer.
-    """
+class Preview(Overlay):
+    """A layer with the outline of the objects on the visible plane of an image."""
 
     def __init__(self, viewer: Viewer) -> None:
-        self._viewer = viewer
-        self._layer: Layer = None
-        self._planes: dict[tuple[object, ...], tuple[Array, int]] = {}
-
-    @property
-    def layer(self) -> Layer:
-        """The preview layer, or None if there is none."""
-        return self._layer if self._layer in self._viewer.layers else None
-
-    def position(self, layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the position of the viewer in pixels of a layer, and two displayed axes."""
-        displayed = self._displayed(layer)
-        return self._point(layer), displayed[-2:]
+        colors = [(0, 0, 0, 0), (1, 0.85, 0.1, 0.16), (1, 0.85, 0.1, 1)]
+        super().__init__(viewer, "threshold preview", colors, "translucent")
+        self.clear_cache()
 
     def plan(
         self,
@@ -110,10 +92,9 @@ class Preview:
         callable or None
             None if the viewer does not show a plane.
         """
-        displayed = self._displayed(layer)
+        point, displayed = position(self._viewer, layer)
         if len(displayed) != 2:
             return None
-        point = self._point(layer)
         planes = self._planes  # a thread that is late must not fill those of later pixels
         zoom = camera(self._viewer).zoom * min(abs(layer.scale[axis]) for axis in displayed)
 
@@ -131,77 +112,25 @@ class Preview:
 
     def clear_cache(self) -> None:
         """Drop the plane that is kept: pixels have changed."""
-        self._planes = {}
+        self._planes: dict[tuple[object, ...], tuple[Array, int]] = {}
 
     def remove(self) -> None:
-        """Remove the preview layer."""
-        if self.layer is not None:
-            self._viewer.layers.remove(self._layer)
-        self._layer = None
-        self._planes = {}
+        """Remove the layer, and drop the plane that is kept."""
+        super().remove()
+        self.clear_cache()
 
     def show(self, layer: Layer, drawing: Drawing) -> None:
         """Show an outline at the position of its plane."""
         code, point, displayed, step = drawing[:4]
-        shape = [1] * layer.ndim
-        offset = np.zeros(layer.ndim)
-        scale = np.array(layer.scale, dtype=float)
-        for axis in range(layer.ndim):
-            if axis in displayed:
-                shape[axis] = code.shape[sorted(displayed).index(axis)]
-                offset[axis] = (step - 1) / 2
-                scale[axis] *= step
-            else:
-                offset[axis] = point[axis]
+        shape, offset = [1] * layer.ndim, np.array(point, float)
+        transform = placement(Source.of(layer).transform)
+        transform["scale"] = np.array(layer.scale, float)
+        for axis, length in zip(sorted(displayed), code.shape, strict=True):
+            shape[axis], offset[axis] = length, (step - 1) / 2
+            transform["scale"][axis] *= step
         linear = Affine(scale=layer.scale, rotate=layer.rotate, shear=layer.shear).linear_matrix
-        translate = np.asarray(layer.translate) + linear @ offset
-        data = code.reshape(shape)
-        if self.layer is None:
-            self._add_layer(layer, data, scale, translate)
-            return
-        if not np.allclose(self._layer.scale, scale):
-            self._layer.scale = scale
-        if not np.allclose(self._layer.translate, translate):
-            self._layer.translate = translate
-        if self._layer.data.shape == data.shape:
-            self._layer.data[...] = data  # new data of one shape would cost napari far more
-            self._layer.refresh(extent=False, highlight=False)
-        else:
-            self._layer.data = data
-
-    def _add_layer(self, layer: Layer, data: Array, scale: Array, translate: Array) -> None:
-        """Add the preview layer; the selection of layers stays as it is."""
-        before = set(self._viewer.layers.selection)
-        self._layer = Image(
-            data,
-            name=NAME,
-            rgb=False,
-            multiscale=False,
-            colormap=Colormap(COLORS, name="equilabel preview", interpolation="zero"),
-            contrast_limits=(0, 2),
-            blending="translucent",
-            scale=scale,
-            translate=translate,
-            rotate=layer.rotate,
-            shear=layer.shear,
-            affine=layer.affine,
-            units=[str(unit) for unit in layer.units],
-            axis_labels=layer.axis_labels,
-            metadata={KEY: {"kind": "preview"}},
-        )
-        self._viewer.add_layer(self._layer)
-        self._viewer.layers.selection = before
-
-    def _displayed(self, layer: Layer) -> tuple[int, ...]:
-        """Return the axes of the layer that are displayed."""
-        offset = self._viewer.dims.ndim - layer.ndim
-        return tuple(axis - offset for axis in self._viewer.dims.displayed if axis >= offset)
-
-    def _point(self, layer: Layer) -> tuple[int, ...]:
-        """Return the position of the viewer in pixels of the layer."""
-        offset = self._viewer.dims.ndim - layer.ndim
-        world = np.asarray(self._viewer.dims.point)[offset:]
-        return tuple(int(at) for at in np.round(layer.world_to_data(world)))
+        transform["translate"] = np.asarray(layer.translate) + linear @ offset
+        self.put(code.reshape(shape), transform)
 
 
 def _keep(
