@@ -146,7 +146,23 @@ def _viewer_of_module(_screen):
         yield viewer
         viewer.close()
     del viewer
+    forget_commands()
     gc.collect()
+
+
+def forget_commands():
+    """Let the next viewer register the commands of plugins, as the first of a process does.
+
+    napari's `make_napari_viewer` lets each viewer register them, in an application of its own.
+    Without this, a viewer in napari's usual application would after it find them there already.
+    """
+    from app_model import Application
+    from napari._qt._qapp_model.qactions import init_qactions
+    from napari.plugins import _initialize_plugins
+
+    Application.destroy("napari")
+    _initialize_plugins.cache_clear()
+    init_qactions.cache_clear()
 
 
 @pytest.fixture
