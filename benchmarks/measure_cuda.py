@@ -1,8 +1,8 @@
 """Time measuring on a GPU: fused into labeling, alone, and from images of labels beside cuCIM.
 
 Times of the device are medians by events, as in ``label_cuda.py``; times from Python are those of a
-call and all it waits for. Run as ``python benchmarks/measure_cuda.py``; results go to
-``benchmarks/results/measure_cuda.json``.
+call and all it waits for, with columns that stay on the device unless told otherwise. Run as
+``python benchmarks/measure_cuda.py``; results go to ``benchmarks/results/measure_cuda.json``.
 """
 
 from __future__ import annotations
@@ -89,6 +89,9 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
             "from labels us": _times_from_labels(labels, gray, known, (places, outlines), wait),
             "wall label us": wall_time(partial(label, pixels, return_num=True), 10),
             "wall places us": wall_time(partial(label, pixels, properties=PLACES), 10),
+            "wall places on the host us": wall_time(
+                partial(label, pixels, properties=PLACES, columns="host"), 10
+            ),
             "wall all us": wall_time(
                 partial(
                     label, pixels, properties=PLACES + OUTLINES + INTENSITY, intensity_image=gray
@@ -139,6 +142,9 @@ def label_rows() -> list[dict[str, Any]]:
             "objects": int(labels.max()),
             "columns": list(columns),
             "us": wall_time(partial(regionprops_table, labels, gray, names), 20),
+            "on the host us": wall_time(
+                partial(regionprops_table, labels, gray, names, columns="host"), 20
+            ),
         }
         try:
             theirs = import_module("cucim.skimage.measure").regionprops_table

@@ -20,6 +20,8 @@ from equilabel import (
     regionprops_table,
     segment,
 )
+from equilabel.labeling.checks import make_problem
+from equilabel.labeling.parts import label_in_parts
 from equilabel.samples import blobs, percolation
 from graphs import GRAPHS
 from references import ANSWERS, GRID_METHODS
@@ -47,16 +49,34 @@ def measure_all():
         for dtype in (np.uint8, np.uint16, np.float32):
             values = np.random.default_rng(0).integers(0, 200, shape).astype(dtype)
             options = {"intensity_image": cupy.asarray(values), "spacing": 0.5}
-            found = measure(cupy.asarray(mask), some, **options)
             expected = measure(mask, some, intensity_image=values, spacing=0.5)
-            for name, column in expected.items():
-                np.testing.assert_allclose(found[name], column, rtol=1e-6, err_msg=name)
+            for place in ("host", "device"):
+                found = measure(cupy.asarray(mask), some, **options, columns=place)
+                for name, column in expected.items():
+                    np.testing.assert_allclose(
+                        cupy.asnumpy(found[name]), column, rtol=1e-6, atol=1e-6, err_msg=name
+                    )
         labels = label(cupy.asarray(mask), connectivity=1)
         regionprops_table(labels, cupy.asarray(values), names)
         uneven = {"spacing": tuple(range(1, len(shape) + 1))}
         regionprops_table(labels.astype(np.int64), cupy.asarray(values), names, **uneven)
         label(cupy.asarray(mask), method="kalentev", properties=("num_pixels", "area"))
         label(cupy.asarray(mask.astype(np.uint8)), properties=("bbox", "centroid"))
+    few = cupy.arange(70_000, dtype=np.int32).reshape(70, 1000)  # more labels than are expected
+    for place in ("host", "device"):
+        found = regionprops_table(few, properties=("label", "bbox"), columns=place)
+        assert int(found["bbox-3"][-1]) == 1000
+    label(few % 999, properties=("label", "bbox"))
+
+
+def label_in_parts_of_all_sizes():
+    """Join labels of parts, from any address."""
+    for shape in ((50, 33), (20, 9, 17)):
+        image = percolation(shape, 0.5)
+        for planes in (1, 7):
+            problem = make_problem(cupy.asarray(image))
+            found, _ = label_in_parts(problem, planes * image[0].size)
+            np.testing.assert_array_equal(found.get(), label(image))
 
 
 def label_into_every_place():
@@ -105,6 +125,7 @@ def main():
     cupy.cuda.set_allocator(None)  # every array is an allocation of its own, whose end is seen
     label_into_every_place()
     measure_all()
+    label_in_parts_of_all_sizes()
     for shape in SHAPES:
         mask = percolation(shape, 0.5)
         values = np.random.default_rng(0).integers(0, 3, shape).astype(np.int16)

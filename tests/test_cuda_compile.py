@@ -27,6 +27,7 @@ from equilabel.kernels.cuda import (  # noqa: E402
     _compile,
     bond_jobs,
     boundaries,
+    columns,
     lattice,
     potts,
     run_jobs,
@@ -196,6 +197,7 @@ def test_every_kernel_compiles(file, architecture, architectures):
 SIZES = [  # a file that has the structure, its name, and what launchers pass
     ("accumulate_runs", "ImageLayout", sources.IMAGE_LAYOUT.itemsize),
     ("accumulate_runs", "Job", tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size),
+    ("columns", "Formulas", columns.FORMULAS.itemsize),
     ("bond_tiles", "Lattice", bond_jobs.LATTICE.itemsize),
     ("boundaries", "Boundary", boundaries.BOUNDARY.itemsize),
     ("weigel_tiles", "Lattice", lattice.LATTICE.itemsize),

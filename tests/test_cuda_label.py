@@ -15,6 +15,8 @@ from equilabel import (
     track_overlaps,
 )
 from equilabel.devices import DeviceMemoryError
+from equilabel.labeling.checks import make_problem
+from equilabel.labeling.parts import label_in_parts
 from equilabel.samples import blobs, movie, nuclei_2d, percolation
 from references import GRID_METHODS
 from strategies import DTYPES, LAYOUTS
@@ -444,7 +446,7 @@ def test_labels_that_another_stream_changes_write_nothing_outside_the_table(cupy
     labels[:] = 10**6  # what a table of two lines has no room for
     layout = Layout(axes=2, first=True, seconds=True, pairs="all")
     accumulator = accumulate.Accumulator(source, layout)
-    assert accumulator.table.shape == (1, layout.width)
+    assert accumulator.table.shape == (0, layout.width)  # they are left out
     accumulator.values(cupy.ones((labels.size, 1), np.uint8))
     accumulator.values(cupy.ones((labels.size, 1), np.float32))
     cupy.cuda.Device().synchronize()  # an access outside memory would be told here
@@ -466,3 +468,29 @@ def test_labels_stay_inside_out_wherever_it_begins_and_whatever_its_width(cupy, 
                 np.testing.assert_array_equal(out.get(), label(image))
                 assert bool((memory[:begin] == 0xA5).all())
                 assert bool((memory[begin + size :] == 0xA5).all())
+
+
+@pytest.mark.parametrize("shape", [(90, 70), (40, 21, 33), (500,), (12, 5, 6, 20)], ids=str)
+@pytest.mark.parametrize("values", [1, 3])
+def test_labels_of_parts_are_those_of_the_whole(cupy, shape, values):
+    """As of more than 2^31 pixels, which are labeled part after part."""
+    image = np.random.default_rng(values).integers(0, values + 1, shape).astype(np.uint8)
+    image = image.astype(bool) if values == 1 else image
+    plane = image[0].size
+    for planes, connectivity, stacked in ((1, 1, False), (7, len(shape), False), (5, 1, True)):
+        if stacked and len(shape) == 1:
+            continue
+        asked = {"connectivity": connectivity, "stacked": stacked}
+        expected, number = label(image, return_num=True, **asked)
+        problem = make_problem(cupy.asarray(image), **asked)
+        labels, count = label_in_parts(problem, planes * plane)
+        np.testing.assert_array_equal(labels.get(), expected)
+        assert count == number
+
+
+def test_an_image_that_does_not_fit_is_refused_before_it_starts(cupy):
+    huge = cupy.broadcast_to(cupy.zeros(1, np.uint8), (2**22, 2**22))
+    free = cupy.get_default_memory_pool().used_bytes()
+    with pytest.raises(DeviceMemoryError, match=r"must have 8[0-9],[0-9,]+ MiB of memory"):
+        label(huge)
+    assert cupy.get_default_memory_pool().used_bytes() == free

@@ -17,6 +17,7 @@ cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from equilabel.kernels.cuda import (  # noqa: E402
     accumulate,
+    columns,
     histogram,
     kalentev,
     komura,
@@ -24,7 +25,9 @@ from equilabel.kernels.cuda import (  # noqa: E402
     sources,
     tables,
     tiling,
+    transfers,
 )
+from equilabel.kernels.formulas import Formula, Step  # noqa: E402
 from equilabel.kernels.layout import Layout  # noqa: E402
 from equilabel.methods import load_recipe  # noqa: E402
 from references import grid_of  # noqa: E402
@@ -64,10 +67,23 @@ def ask(name):
     return call
 
 
+def memory(size):
+    """Stand in for memory of a device, or of the host that a device writes to."""
+    found = np.zeros(size, np.uint8)
+    return SimpleNamespace(ptr=found.ctypes.data, found=found)
+
+
 class FakeCuPy:
     """As much of CuPy as launchers use."""
 
     ndarray = OnDevice
+    cuda = SimpleNamespace(
+        alloc_pinned_memory=memory,
+        alloc=memory,
+        runtime=SimpleNamespace(memsetAsync=lambda *_: None),
+        get_current_stream=lambda: SimpleNamespace(ptr=0),
+        Event=lambda **_: SimpleNamespace(record=lambda: None, synchronize=lambda: None),
+    )
     asnumpy = staticmethod(np.asarray)
 
     def __getattr__(self, name):
@@ -82,10 +98,16 @@ def started(monkeypatch):
     def kernel(file, name):
         return lambda grid, block, arguments, **_: calls.append((file, name, grid, arguments))
 
-    for module in (accumulate, histogram, kalentev, komura, tables, roots, sources):
+    def start(function, blocks, threads, *arguments):
+        function((blocks,), (threads,), arguments)
+
+    modules = accumulate, columns, histogram, kalentev, komura, tables, transfers, roots, sources
+    for module in modules:
         monkeypatch.setattr(module, "cupy", FakeCuPy())
         if hasattr(module, "kernel"):
             monkeypatch.setattr(module, "kernel", kernel)
+        if hasattr(module, "start"):
+            monkeypatch.setattr(module, "start", start)
     monkeypatch.setattr(tables, "download", lambda array, **_: np.asarray(array))
     monkeypatch.setattr(tables, "upload", on_device)
     return calls
@@ -112,9 +134,11 @@ def check(calls):
         assert len(kinds) == len(arguments), name
         assert blocks > 0
         for (kind, is_array), argument in zip(kinds, arguments, strict=True):
-            if kind in ("Job", "ImageLayout"):
+            if kind in STRUCTURES:
                 assert argument.shape == (), (name, kind)
                 assert argument.itemsize == STRUCTURES[kind], (name, kind)
+            elif is_array and type(argument) is int:
+                assert argument % 8 == 0, (name, kind)  # an address
             elif is_array:
                 assert isinstance(argument, OnDevice), (name, kind)
                 whole = argument.dtype.kind in "iu" and kind[0] in "iu"
@@ -176,6 +200,26 @@ def test_runs_are_counted_and_their_values_summed(started, kind, many):
     check(started)
     resolved = [arguments[2] for _, _, _, arguments in started]
     assert resolved == [False, True]  # the second finds labels where the first put them
+
+
+@pytest.mark.parametrize("on_host", [False, True])
+@pytest.mark.parametrize("values", [None, "u1"])
+def test_columns_are_computed_from_counts(started, on_host, values):
+    labels = on_device(np.ones((40, 60), "i4"))
+    layout = Layout(axes=2)
+    steps = (Step(Formula.LABEL), Step(Formula.TOUCHES), Step(Formula.WEIGHED, 0, 1, (0.25,)))
+    formulas = columns.pack(steps, (0.5, 0.5), 0.25, False)
+    values = None if values is None else on_device(np.ones(labels.shape, values))
+    found = columns.Columns(
+        lambda rows: accumulate.LabelSource.guessed(labels, rows),
+        layout, formulas, values, object(), 9600, on_host,
+    )  # fmt: skip
+    check(started)
+    fill = named(started[-1])
+    assert fill["stride"] == 9600  # labels that there is room for: fewer than are guessed at first
+    assert fill["rows"] == 9601
+    if on_host:
+        assert [str(column.dtype) for column in found.finish()] == ["int64", "bool", "float64"]
 
 
 @pytest.mark.parametrize("shape", [(33, 31), (5, 6, 40)])

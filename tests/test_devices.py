@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equilabel import METHODS, DeviceUnavailableError, devices, label, segment
-from equilabel.devices import DeviceMemoryError, passes, place, resolve, using
+from equilabel.devices import DeviceMemoryError, check_memory, passes, place, resolve, using
 from references import GRID_METHODS
 
 UNAVAILABLE = [report.name for report in devices() if not report.available]
@@ -168,7 +168,11 @@ def working_cupy(index=0):
     cupy.cuda.driver = SimpleNamespace(CUDADriverError=type("Other", (Exception,), {}))
     cupy.cuda.runtime.getDevice = lambda: index
     cupy.cuda.runtime.memGetInfo = lambda: (3 * 2**20, 2**33)
-    cupy.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 2**20)
+    cupy.get_default_memory_pool = lambda: pool
+    pool = SimpleNamespace(
+        free_bytes=lambda: 2**20, used_bytes=lambda: 2**30, get_limit=lambda: cupy.limit
+    )
+    cupy.limit = 0
     return cupy
 
 
@@ -195,6 +199,17 @@ def test_too_little_memory_is_said_in_numbers(monkeypatch):
     rule = "'cuda:1' must have more memory for this; got 4 MiB"
     with pytest.raises(MemoryError, match=rule), using("cuda:1"):
         work()
+
+
+def test_what_does_not_fit_is_named_before_it_starts(monkeypatch):
+    cupy = working_cupy()
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    check_memory("cuda", 4 * 2**20)
+    cupy.limit = 2**30 + 2**20  # of CuPy's pool, most of which is in use
+    with pytest.raises(
+        DeviceMemoryError, match=r"must have 4 MiB .*; got 1 MiB free\. Pass `out=`"
+    ):
+        check_memory("cuda", 4 * 2**20)
 
 
 def test_errors_of_cuda_are_put_into_words(monkeypatch):

@@ -4,7 +4,7 @@ from .arrays import fetch, filters, is_on_cuda, library, place, shares_memory, t
 from .choosing import DEVICES, Device, passes, resolve
 from .errors import DeviceMemoryError, DeviceUnavailableError
 from .reports import DeviceReport, devices
-from .using import using
+from .using import check_memory, using
 from .workers import own_gpu, set_worker
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "DeviceMemoryError",
     "DeviceReport",
     "DeviceUnavailableError",
+    "check_memory",
     "devices",
     "fetch",
     "filters",

@@ -69,13 +69,35 @@ class using:
             raise DeviceUnavailableError(message) from error
 
 
-def _memory_message(device: str, needed: int) -> str:
+def check_memory(device: str, needed: int) -> None:
+    """Raise DeviceMemoryError, before anything starts, if work needs more memory than is free.
+
+    Parameters
+    ----------
+    device : str
+        The current device.
+    needed : int
+        Bytes.
+    """
+    if needed > _free_memory():
+        raise DeviceMemoryError(_memory_message(device, needed))
+
+
+def _free_memory() -> int:
+    """Return how many bytes CuPy can get on the current device."""
     cupy = import_module("cupy")
-    free = cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()
+    pool = cupy.get_default_memory_pool()
+    free = int(cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+    limit = int(pool.get_limit())
+    return min(free, limit - int(pool.used_bytes())) if limit else free
+
+
+def _memory_message(device: str, needed: int) -> str:
+    free = _free_memory()
     asked = f"{needed / 2**20:,.0f} MiB of memory" if needed else "more memory"
     return (
         f"device {device!r} must have {asked} for this; got {free / 2**20:,.0f} MiB free. "
         "Pass `out=` with an array that exists, label the images of a stack a few at a time, "
-        "free other arrays (`cupy.get_default_memory_pool().free_all_blocks()`), or pass "
-        "device='cpu'."
+        "free other arrays (`cupy.get_default_memory_pool().free_all_blocks()`), label block by "
+        "block with `label_chunked`, or pass device='cpu'."
     )

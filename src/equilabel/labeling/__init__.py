@@ -8,7 +8,7 @@ from equilabel.devices import shares_memory
 from equilabel.measuring import make_request
 
 from .at_once import label_at_once
-from .checks import NO_OPTIONS, make_problem, problem_of
+from .checks import NO_OPTIONS, columns_of, make_problem, problem_of
 from .execute import solve
 from .graphs import label_graph
 from .measure import measure
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array, HostArray
     from equilabel.devices import Device
+    from equilabel.measuring import Where
 
 __all__ = ["Report", "label", "label_graph", "measure", "problem_of", "solve"]
 
@@ -85,7 +86,8 @@ def label(
     properties: Iterable[str],
     intensity_image: ArrayLike | None = None,
     spacing: float | Sequence[float] | None = None,
-) -> tuple[HostArray, dict[str, HostArray]]: ...
+    columns: Where = "auto",
+) -> tuple[HostArray, dict[str, Array]]: ...
 
 
 @overload
@@ -103,7 +105,8 @@ def label(
     properties: Iterable[str],
     intensity_image: ArrayLike | None = None,
     spacing: float | Sequence[float] | None = None,
-) -> tuple[HostArray, int, dict[str, HostArray]]: ...
+    columns: Where = "auto",
+) -> tuple[HostArray, int, dict[str, Array]]: ...
 
 
 def label(
@@ -120,6 +123,7 @@ def label(
     properties: Iterable[str] | None = None,
     intensity_image: ArrayLike | None = None,
     spacing: float | Sequence[float] | None = None,
+    columns: Where = "auto",
     report: bool = False,
     **options: Any,
 ) -> Any:
@@ -166,6 +170,9 @@ def label(
         Image to measure under the labels, as for `regionprops_table`.
     spacing : float or sequence of float, optional
         Distance of pixels along each spatial axis, for `properties`. Default 1.
+    columns : {"auto", "host", "device"}
+        Where the columns of the table are, as for `regionprops_table`: "auto" is where the labels
+        are.
     report : bool
         Also return what labeling took: rounds, and calls of each pass.
     **options
@@ -263,6 +270,7 @@ def label(
             spacing,
             stacked=problem.stacked,
             periodic=problem.periodic,
+            columns_on=columns_of(problem, columns),
         )
         _check_apart(problem.out, request.values)
     found = solve(problem, request, counted=return_num)

@@ -15,7 +15,8 @@ from equilabel import threads
 from equilabel.devices import shares_memory
 
 from .checks import check_out, make_problem
-from .execute import drop_short_axes, runs_on_host
+from .execute import runs_on_host
+from .grids import drop_short_axes
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray

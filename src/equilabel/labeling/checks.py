@@ -10,7 +10,7 @@ import numpy as np
 
 from equilabel.devices import is_on_cuda, library, resolve, take
 from equilabel.grid import Foreground
-from equilabel.measuring import check_periodic
+from equilabel.measuring import check_columns, check_periodic
 from equilabel.methods import AUTO, check_ability, find_method
 
 from .problem import Problem
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from equilabel.array_types import Array
+    from equilabel.measuring import Where
 
 MOST_AXES = 6
 NO_OPTIONS: Mapping[str, Any] = {}
@@ -50,6 +51,11 @@ def make_problem(
         around = check_periodic(periodic, image.ndim, problem.stacked)
         problem = problem._replace(periodic=around)
     return problem
+
+
+def columns_of(problem: Problem, columns: Where) -> str:
+    """Return where the columns of a table are to be, or raise ValueError."""
+    return check_columns(columns, resolve("auto", problem.image), problem.device)
 
 
 def problem_of(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.devices import fetch, is_on_cuda, library, passes, place, resolve, using
-from equilabel.grid import Grid
-from equilabel.measuring import count_labels, count_runs, count_sizes
+from equilabel.devices import fetch, is_on_cuda, passes, place, resolve, using
+from equilabel.measuring import count_runs, count_sizes, table_of_runs
 from equilabel.methods import load_recipe
 
 from .checks import check_count, check_whole
+from .grids import drop_short_axes, make_grid, most_labels
+from .memory import check_fits, memory_needed
 from .output import Output
+from .parts import MOST, label_large
 from .report import calls_of, passes_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Solution(NamedTuple):
         Number of labels; on a GPU an array, so that nothing waits for it.
     rounds : int
         How often the recipe repeated its passes.
-    counts : Counts, or None
+    counts : Counts, DeviceTable or None
         Of the components, where a request asked for them.
     calls : dict of str to int, or None
         How often each pass was called, where the problem asks for it.
@@ -74,20 +75,12 @@ def solve(
     home = resolve("auto", problem.image)
     current = home if problem.device == "cpu" else problem.device
     with using(current, lambda: memory_needed(problem)):
+        check_fits(problem, current)
         if problem.numbered_by_columns:
             found = _solve_by_columns(problem, request)
         else:
             found = _solve_there(problem, request, table_only)
         return found._replace(count=int(found.count)) if counted else found
-
-
-def memory_needed(problem: Problem) -> int:
-    """Return about how many bytes labels and the tables of the default method take at most."""
-    image = problem.image
-    size = prod(map(int, image.shape))
-    moved = 0 if is_on_cuda(image) else int(image.nbytes)
-    tables = 17 * size // 4 if problem.foreground.values else size // 4
-    return moved + tables + (0 if problem.out is not None else 4 * size)
 
 
 def _solve_at_once(problem: Problem) -> Solution | None:
@@ -142,9 +135,7 @@ def _solve_by_columns(problem: Problem, request: Request | None) -> Solution:
     labels = found.labels.swapaxes(-3, -2).copy(order="C") if out is None else out
     counts = None
     if request is not None:
-        there = place(labels, problem.device)
-        around = problem.periodic
-        counts = count_labels(there, request.values, request.plan, periodic=around)
+        counts = request.count(place(labels, problem.device))
     return found._replace(labels=labels, counts=counts)
 
 
@@ -185,15 +176,17 @@ def _solve_here(problem: Problem, request: Request | None, table_only: bool) -> 
         found = _solve_by_roots(problem, output, request)
     if request is None or found.counts is not None:
         return found
-    around = problem.periodic
-    counts = count_labels(found.labels, request.values, request.plan, periodic=around)
-    return found._replace(counts=counts)
+    return found._replace(counts=request.count(found.labels))
 
 
 def _solve_by_runs(
     problem: Problem, output: Output, request: Request | None, table_only: bool
 ) -> Solution:
     """Label by a method that finds runs: these are numbered, counted and painted."""
+    if problem.device != "cpu" and problem.image.size > MOST:
+        labeled = label_large(problem)
+        if labeled is not None:
+            return Solution(*labeled)
     kernels = passes_of(passes(problem.method.name, problem.device), problem.reported)
     grid = make_grid(problem)
     room = None
@@ -203,12 +196,15 @@ def _solve_by_runs(
     if not table.whole:
         check_whole(problem.image, problem.foreground)
     count = kernels.number(table)
-    counts = None
+    counts: Any = None
     shape = problem.image.shape
     # Fewer axes count otherwise; and runs do not tell what lies beyond a periodic boundary.
     if request is not None and grid.shape == shape and not problem.periodic:
         full = grid.connectivity == grid.rank
-        counts = count_runs(table, shape, request.values, request.plan, problem.device, full=full)
+        counts = table_of_runs(request, table, shape, problem.device, full=full, lasts=table_only)
+        if counts is None:
+            values, plan = request.values, request.plan
+            counts = count_runs(table, shape, values, plan, problem.device, full=full)
         if counts is not None and table_only and not request.plan.needs_labels:
             return Solution(None, count, counts=counts, calls=calls_of(kernels))
     kernels.paint(table, *output.room(int(count) if room is None else 0))
@@ -238,53 +234,3 @@ def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -
     else:
         count = number(found.roots, output.room(most_labels(problem))[0])
     return Solution(output.finish(count), count, found.rounds, counts, calls_of(kernels))
-
-
-def make_grid(problem: Problem) -> Grid:
-    """Describe the image of a problem to passes, without its axes of length 1."""
-    pixels = drop_short_axes(problem.image, problem.stacked)
-    foreground = problem.foreground
-    if not pixels.flags.c_contiguous and (
-        problem.device != "cpu" or problem.method.answer != "runs"
-    ):
-        pixels = library(pixels).ascontiguousarray(pixels)
-    connectivity = min(problem.connectivity, pixels.ndim - problem.stacked)
-    around = long_periodic(problem) if problem.periodic else ()
-    grid = Grid(pixels, foreground, connectivity, problem.stacked, around)
-    if problem.device != "cpu" and foreground.values and pixels.dtype.kind == "f":
-        check_whole(pixels, foreground)
-        flat, level = grid.values  # kernels compare bits
-        foreground = foreground._replace(level=level)
-        flat = flat.reshape(pixels.shape)
-        grid = Grid(flat, foreground, connectivity, problem.stacked, around)
-    return grid
-
-
-def long_periodic(problem: Problem) -> tuple[bool, ...]:
-    """Return which axes are periodic of those that `drop_short_axes` keeps; nothing if none are.
-
-    Along an axis of 2 pixels both are neighbors in any case, and a step along an axis of 1 pixel
-    leads to where it started: short axes are left open, and nothing is missed.
-    """
-    each = enumerate(zip(problem.image.shape, problem.periodic, strict=True))
-    kept = tuple(
-        periodic and side > 2
-        for axis, (side, periodic) in each
-        if side > 1 or (problem.stacked and axis == 0)
-    )
-    return kept if any(kept) else ()
-
-
-def drop_short_axes(image: Array, stacked: bool) -> Array:
-    """Drop axes of length 1, along which nothing can join; one axis stays in any case."""
-    shape = image.shape
-    if 1 not in shape[stacked:] and len(shape) > stacked:
-        return image
-    keep = [side for axis, side in enumerate(shape) if side > 1 or (stacked and axis == 0)]
-    return image.reshape(keep + [1] * (len(keep) == stacked))
-
-
-def most_labels(problem: Problem) -> int:
-    """Return a number of labels that an image cannot exceed."""
-    size = prod(map(int, problem.image.shape))
-    return size if problem.foreground.values else (size + 1) // 2

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from equilabel.measuring import make_request
 
-from .checks import make_problem
+from .checks import columns_of, make_problem
 from .execute import solve
 
 if TYPE_CHECKING:
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from equilabel.array_types import HostArray
+    from equilabel.array_types import Array
     from equilabel.devices import Device
+    from equilabel.measuring import Where
 
 
 def measure(
@@ -30,7 +31,8 @@ def measure(
     separator: str = "-",
     device: Device = "auto",
     periodic: bool | Sequence[bool] = False,
-) -> dict[str, HostArray]:
+    columns: Where = "auto",
+) -> dict[str, Array]:
     """Measure connected regions without labeling their pixels.
 
     Gives the table that `regionprops_table` gives of the labels that `label` gives, and writes no
@@ -51,6 +53,8 @@ def measure(
         As for `regionprops_table`.
     background, connectivity, stacked, device, periodic
         As for `label`. With periodic axes, labels are made in any case.
+    columns : {"auto", "host", "device"}
+        As for `regionprops_table`; "auto" is where the image is.
 
     Returns
     -------
@@ -82,6 +86,7 @@ def measure(
         stacked=problem.stacked,
         separator=separator,
         periodic=problem.periodic,
+        columns_on=columns_of(problem, columns),
     )
     found = solve(problem, request, table_only=True)
     return request.table(found.counts, found.labels)

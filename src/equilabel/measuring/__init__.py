@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .checks import check_labels, check_periodic, check_spacing
+from equilabel.devices import resolve
+
+from .checks import Where, check_columns, check_labels, check_periodic, check_spacing
 from .columns import Columns
 from .counting import count_labels, count_runs, count_sizes
 from .counts import Counts
+from .device_table import DeviceTable, table_of_runs
 from .parts import compute_table, count_part
 from .properties import PROPERTIES
 from .property import Property
@@ -18,14 +21,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from equilabel.array_types import HostArray
+    from equilabel.array_types import Array
+
 
 __all__ = [
     "PROPERTIES",
     "Columns",
     "Counts",
+    "DeviceTable",
     "Property",
     "Request",
+    "Where",
+    "check_columns",
     "check_periodic",
     "check_spacing",
     "compute_table",
@@ -35,6 +42,7 @@ __all__ = [
     "count_sizes",
     "make_request",
     "regionprops_table",
+    "table_of_runs",
 ]
 
 
@@ -49,7 +57,8 @@ def regionprops_table(
     spacing: float | Sequence[float] | None = None,
     stacked: bool = False,
     periodic: bool | Sequence[bool] = False,
-) -> dict[str, HostArray]:
+    columns: Where = "auto",
+) -> dict[str, Array]:
     """Measure every label of an image.
 
     A drop-in for `skimage.measure.regionprops_table`: same arguments, columns and definitions,
@@ -84,6 +93,10 @@ def regionprops_table(
         Whether pixels at the end of an axis are neighbors of those at its beginning: for all
         spatial axes, or for each. A box begins inside the image and may end beyond it; a centroid
         lies inside. See the notes.
+    columns : {"auto", "host", "device"}
+        Where the columns are: "auto" is where the labels are, as in cuCIM, so that labels of CuPy
+        give columns of CuPy; "host" gives arrays of NumPy in any case, for pandas and files;
+        "device" arrays of CuPy.
 
     Returns
     -------
@@ -147,6 +160,7 @@ def regionprops_table(
     if rank < 1:
         message = f"label_image must have 2 or more axes with stacked=True; got {labels.ndim}."
         raise ValueError(message)
+    home = resolve("auto", labels)
     around = () if periodic is False else check_periodic(periodic, labels.ndim, bool(stacked))
     request = make_request(
         properties,
@@ -158,6 +172,6 @@ def regionprops_table(
         cache=cache,
         extra_properties=extra_properties,
         periodic=around,
+        columns_on=check_columns(columns, home, home),
     )
-    counts = count_labels(labels, request.values, request.plan, periodic=around)
-    return request.table(counts, labels)
+    return request.table(request.count(labels), labels)

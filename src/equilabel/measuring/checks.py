@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from equilabel.array_types import HostArray
+
+Where = Literal["auto", "host", "device"]
+"""Where the columns of a table are to be."""
+
+COLUMNS = get_args(Where)
 
 
 def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[float, ...]:
@@ -90,6 +95,38 @@ def check_not_negative(found: NDArray[np.int64], labels: HostArray) -> None:
         kind, got, remedy = "labels below 2**63", labels.max(), "Relabel it."
     message = f"label_image must hold {kind}; got {got}. {remedy}"
     raise ValueError(message)
+
+
+def check_columns(columns: str, home: str, device: str) -> str:
+    """Return where the columns of a table are to be, "host" or a device.
+
+    Parameters
+    ----------
+    columns : {"auto", "host", "device"}
+        As for `regionprops_table`.
+    home, device : str
+        What holds the labels, and what counts them.
+
+    Raises
+    ------
+    ValueError
+        If the word is none of these, or columns are to be on a device that has no part in it.
+    """
+    if columns not in COLUMNS:
+        message = f"columns must be one of {list(COLUMNS)}; got {columns!r}."
+        raise ValueError(message)
+    if columns == "auto":
+        return "host" if home == "cpu" else home
+    if columns == "host":
+        return columns
+    found = next((place for place in (device, home) if place != "cpu"), None)
+    if found is None:
+        message = (
+            "columns='device' needs an image on a GPU, or one that is moved there; got one of the "
+            "host. Pass `cupy.asarray(image)`, or leave columns='auto'."
+        )
+        raise ValueError(message)
+    return found
 
 
 def check_values(image: ArrayLike | None, shape: tuple[int, ...]) -> HostArray | None:

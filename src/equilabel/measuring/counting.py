@@ -56,12 +56,18 @@ def count_labels(
     device = resolve("auto", labels)
     if box is not None and device != "cpu":  # counts are of the host in any case
         return count_labels(fetch(labels), None if values is None else fetch(values), plan, box)
-    if not (labels.dtype.isnative and labels.flags.c_contiguous):
-        labels = labels.astype(labels.dtype.newbyteorder("="), order="C")
+    labels = as_counted(labels)
     if device == "cpu":
         return _count_here(labels, values, plan, box, periodic, device)
     with using(device):
         return _count_here(labels, values, plan, box, periodic, device)
+
+
+def as_counted(labels: Array) -> Array:
+    """Return labels as kernels read them: in native byte order, C-contiguous."""
+    if labels.dtype.isnative and labels.flags.c_contiguous:
+        return labels
+    return labels.astype(labels.dtype.newbyteorder("="), order="C")
 
 
 def _count_here(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
+    from equilabel.kernels.layout import Layout
 
     from .measurement import Measurement
 
@@ -32,21 +33,32 @@ def perimeter(found: Measurement) -> HostArray:
     Their weights are 1, sqrt(2) and the mean of both: what a chain code through the pixel adds.
     Where spacings differ, each link of the chain has its own length.
     """
-    counts = found.group("outline")
-    straight = found.spacing if counts.shape[1] > 2 else found.spacing[:1]
-    steps = np.array([*straight / 6, np.hypot(*found.spacing) / 2])
-    return _weigh(counts, steps)
+    return _weigh(found.group("outline"), outline_weights(found.counts.layout, found.spacing))
+
+
+def outline_weights(layout: Layout, spacing: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what each class of border pixels adds to the perimeter."""
+    straight = spacing if layout.outline == "uneven" else spacing[:1]
+    return np.array([*straight / 6, np.hypot(*spacing) / 2])
 
 
 def exposed(found: Measurement) -> HostArray:
     """Length (area) of the pixel edges (voxel faces) that border on something else."""
-    steps = np.abs(found.counts.layout.steps[:, 3 - len(found.spacing) :])
     pairs = found.group("pairs")
     length = np.zeros(len(pairs))
-    for column in np.flatnonzero(steps.sum(axis=1) == 1):
-        one = found.spacing.prod() / found.spacing[steps[column] == 1][0]
-        length += 2 * one * (found.pixels - pairs[:, column])
+    for column, weight in enumerate(face_weights(found.counts.layout, found.spacing)):
+        if weight:
+            length += weight * (found.pixels - pairs[:, column])
     return length
+
+
+def face_weights(layout: Layout, spacing: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a pair that is missing adds to what is exposed: nothing, unless by a face."""
+    steps = np.abs(layout.steps[:, 3 - len(spacing) :])
+    weights = np.zeros(len(steps))
+    for column in np.flatnonzero(steps.sum(axis=1) == 1):
+        weights[column] = 2 * (spacing.prod() / spacing[steps[column] == 1][0])
+    return weights
 
 
 def crofton(found: Measurement) -> HostArray:
@@ -57,14 +69,19 @@ def crofton(found: Measurement) -> HostArray:
     for those that are nearer to it than to any other. In 2D with equal spacings these are
     scikit-image's weights, in 3D those of Lehmann and Legland.
     """
-    steps = found.counts.layout.steps[:, 3 - len(found.spacing) :]
-    unit = found.spacing.max()
-    vectors = steps * (found.spacing / unit)
-    between = found.spacing.prod() / (np.sqrt((vectors**2).sum(axis=1)) * unit)
-    shares = _shares(tuple(map(tuple, vectors.tolist())))
     intercepts = (found.pixels - found.group("pairs").T).T
-    factor = {2: np.pi, 3: 4.0}[len(found.spacing)]
-    return _weigh(intercepts, factor * shares * between)
+    return _weigh(intercepts, crofton_weights(found.counts.layout, found.spacing))
+
+
+def crofton_weights(layout: Layout, spacing: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what an intercept along each step adds to the length (area)."""
+    steps = layout.steps[:, 3 - len(spacing) :]
+    unit = spacing.max()
+    vectors = steps * (spacing / unit)
+    between = spacing.prod() / (np.sqrt((vectors**2).sum(axis=1)) * unit)
+    shares = _shares(tuple(map(tuple, vectors.tolist())))
+    weights: NDArray[np.float64] = {2: np.pi, 3: 4.0}[len(spacing)] * shares * between
+    return weights
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from equilabel.devices import fetch
+from equilabel.devices import fetch, place, resolve, using
 
 from .checks import (
     check_counted,
@@ -18,6 +18,8 @@ from .checks import (
     resolve_names,
 )
 from .columns import compute_columns
+from .counting import as_counted, count_labels
+from .device_table import DeviceTable, table_of_labels
 from .fallback import compute_objects
 from .plan import Plan, make_plan
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from equilabel.array_types import Array, HostArray
+    from equilabel.array_types import Array
 
     from .columns import Columns
     from .counts import Counts
@@ -52,6 +54,8 @@ class Request:
         Passed on to scikit-image.
     periodic : tuple of bool
         For each axis of the image, or empty if none is periodic.
+    columns_on : str, or None
+        Where columns are to be: "host", or the device that counts. None if counts are asked for.
     """
 
     plan: Plan
@@ -61,21 +65,50 @@ class Request:
     separator: str = "-"
     cache: bool = True
     periodic: tuple[bool, ...] = ()
+    columns_on: str | None = None
 
-    def table(self, counts: Counts, labels: Array) -> dict[str, HostArray]:
+    def count(self, labels: Array) -> Counts | DeviceTable:
+        """Count labels, or start to compute their columns, on the device that holds them."""
+        device = resolve("auto", labels)
+        if self.columns_on is not None and device != "cpu":
+            with using(device):
+                found = table_of_labels(self, as_counted(labels), device)
+            if found is not None:
+                return found
+        return count_labels(labels, self.values, self.plan, periodic=self.periodic)
+
+    def table(self, counts: Counts | DeviceTable, labels: Array) -> dict[str, Array]:
         """Compute all columns, in the order in which they were asked for.
 
         Parameters
         ----------
-        counts : Counts
+        counts : Counts or DeviceTable
         labels : array of int, or None
             Image of labels; needed only if `plan.needs_labels`.
         """
-        found: dict[str, HostArray] = {}
-        groups = self.columns(counts, labels)
+        groups = counts.finish() if isinstance(counts, DeviceTable) else None
+        if groups is None:
+            if isinstance(counts, DeviceTable):
+                counts = count_labels(labels, self.values, self.plan)
+            groups = self._moved(self.columns(counts, labels))
+        found: dict[str, Array] = {}
         for name in self.plan.order:
             found |= groups[name]
         return found
+
+    def _moved(self, groups: Columns) -> Columns:
+        """Bring columns to where they are to be; those of objects stay on the host."""
+        device = self.columns_on
+        if device in (None, "host"):
+            return groups
+        with using(device):
+            return {
+                name: {
+                    part: column if column.dtype.hasobject else place(column, device)
+                    for part, column in columns.items()
+                }
+                for name, columns in groups.items()
+            }
 
     def columns(self, counts: Counts, labels: Array) -> Columns:
         """Compute the columns of each property by its name."""
@@ -98,6 +131,7 @@ def make_request(
     cache: bool = True,
     extra_properties: Iterable[Callable[..., Any]] | None = None,
     periodic: tuple[bool, ...] = (),
+    columns_on: str | None = None,
 ) -> Request:
     """Check what is asked of the labels of an image.
 
@@ -109,6 +143,8 @@ def make_request(
         As for `regionprops_table`.
     periodic : tuple of bool
         What `check_periodic` returned.
+    columns_on : str, optional
+        What `check_columns` returned, if columns are asked for and no counts.
 
     Raises
     ------
@@ -118,7 +154,7 @@ def make_request(
     wanted = (properties,) if isinstance(properties, str) else tuple(properties)
     if intensity_image is None and spacing is None and extra_properties is None and not periodic:
         with suppress(TypeError):  # names that cannot be looked up are refused below
-            return _plain_request(wanted, shape, stacked, separator, cache)
+            return _plain_request(wanted, shape, stacked, separator, cache, columns_on)
     rank = len(shape) - stacked
     steps = check_spacing(spacing, rank)
     values = check_values(intensity_image, shape)
@@ -131,15 +167,20 @@ def make_request(
     check_intensity(plan.intensity, values)
     if periodic:
         check_counted(plan.order, plan.columns)
-    return Request(plan, values, steps, spacing, separator, cache, periodic)
+    return Request(plan, values, steps, spacing, separator, cache, periodic, columns_on)
 
 
 @lru_cache(256)
 def _plain_request(
-    wanted: tuple[str, ...], shape: tuple[int, ...], stacked: bool, separator: str, cache: bool
+    wanted: tuple[str, ...],
+    shape: tuple[int, ...],
+    stacked: bool,
+    separator: str,
+    cache: bool,
+    columns_on: str | None,
 ) -> Request:
     """Make a request for columns of labels alone: of small images, many are asked the same."""
     steps = check_spacing(None, len(shape) - stacked)
     plan = make_plan(wanted, (), len(shape), stacked, True)
     check_intensity(plan.intensity, None)
-    return Request(plan, None, steps, None, separator, cache)
+    return Request(plan, None, steps, None, separator, cache, columns_on=columns_on)

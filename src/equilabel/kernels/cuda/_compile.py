@@ -1,15 +1,18 @@
 """Kernels from the `.cu` files beside this module: compiled once, run on the current stream."""
 
+import ctypes
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import cupy
+import numpy as np
 from cupy.cuda.compiler import CompileException
 
 FOLDER = resources.files(__package__)
 THREADS = 256
+MASK = 2**64 - 1
 
 Kernel: TypeAlias = Any
 """A kernel of CuPy."""
@@ -49,6 +52,42 @@ def launch(function: Kernel, size: int, *arguments: object) -> None:
     """Start a kernel in blocks of `THREADS` threads, at least `size` in all; none for 0."""
     if size:
         function((-(-size // THREADS),), (THREADS,), arguments)
+
+
+def start(function: Kernel, blocks: int, threads: int, *arguments: Any) -> None:
+    """Start a kernel by addresses, on the current stream: a third of the time of a call.
+
+    Parameters
+    ----------
+    function : Kernel
+    blocks, threads : int
+        Of the grid, and of a block.
+    *arguments : int, bool, cupy.ndarray or () numpy.ndarray
+        What the kernel is given: a number or an address, an array of the device, a structure. A
+        number is written with 64 bits, of which the kernel takes the first.
+    """
+    count = len(arguments)
+    memory = _words(2 * count)()
+    base = ctypes.addressof(memory)
+    words = list(range(base + 8 * count, base + 16 * count, 8))  # where numbers are
+    for k, argument in enumerate(arguments):
+        if isinstance(argument, int):
+            words.append(argument & MASK)
+            continue
+        words.append(0)
+        if isinstance(argument, np.ndarray):
+            words[k] = argument.__array_interface__["data"][0]
+        else:
+            words[-1] = argument.data.ptr
+    memory[:] = words
+    stream = cupy.cuda.get_current_stream().ptr
+    cupy.cuda.driver.launchKernel(handle(function), blocks, 1, 1, threads, 1, 1, 0, stream, base, 0)
+
+
+@cache
+def _words(count: int) -> Any:
+    """Return the type of so many numbers of 64 bits, one after the other."""
+    return ctypes.c_uint64 * count
 
 
 @cache

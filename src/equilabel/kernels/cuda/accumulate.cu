@@ -1,7 +1,7 @@
 // Counts and values of every label of an image, as kernels/layout.py lays them out. Labels of neighbors
 // are compared, one pixel a thread; ballots make words of the answers, and the rest is as with runs.
-// Labels are from 0 to `most`, the last line of the table. If another stream changes them meanwhile the
-// counts are wrong, but nothing is written outside the table.
+// Labels from 0 to `most`, the last row of the table, are counted. Of others, which are there if the size of
+// the table was guessed or if another stream changes labels meanwhile, the table tells the greatest.
 #include "counts.cuh"
 #include "small_values.cuh"
 
@@ -200,8 +200,8 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
     if (threadIdx.x == 0) origin.find(strip, layout);
     words.read(labels, layout, strip);
     const auto write = [&](Key<Label> label, const typename At<Asked>::Entry& entry) {
-        const u8 slot = min(static_cast<u8>(label), most);
-        write_counts<Asked>(entry, origin, layout, table + slot * layout.width);
+        if (has_row(label, most, table))
+            write_counts<Asked>(entry, origin, layout, table + static_cast<u8>(label) * layout.width);
     };
     walk<Words::Words, false>(
         strip, layout.tall * Words::Words / MEASURERS,
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     block_table.clear();
     words.read(labels, layout, strip);
     const auto write = [&](Key<Label> label, const Values& entry) {
-        write_values<Gray>(entry, table + VALUE_COLUMNS * min(static_cast<u8>(label), most));
+        if (label <= most) write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<u8>(label));
     };
     walk<Words::Words, true>(
         strip, layout.tall * Words::Words / MEASURERS,
@@ -250,7 +250,8 @@ __global__ void count_first(const Label* __restrict__ labels, Index columns, Ind
     if (pixel >= size) return;
     const Label label = labels[pixel];
     if (label == 0 || (pixel % columns && labels[pixel - 1] == label)) return;
-    u8* const kept = table + min(static_cast<u8>(label), most) * width + column;
+    if (static_cast<u8>(label) > most) return;
+    u8* const kept = table + static_cast<u8>(label) * width + column;
     const u8 value = static_cast<u8>(size - pixel);
     if (*static_cast<volatile u8*>(kept) < value) atomicMax(kept, value);
 }

@@ -162,7 +162,7 @@ struct Runs {
 template <typename Id, int WORDS, bool MANY, int Rank, int Steps, int Euler, int Outline, bool Seconds>
 __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds>>)
     tally_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout, bool resolved,
-               u8* table)
+               u8 most, u8* table)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
     typedef Planes<WORDS, Asked> Words;
@@ -179,7 +179,8 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
     runs.resolve_rows(job, strip, resolved, each);
     planes.read(job, layout, strip);
     const auto write = [&](Id label, const typename At<Asked>::Entry& entry) {
-        write_counts<Asked>(entry, origin, layout, table + static_cast<Index>(label) * layout.width);
+        if (has_row(label, most, table))
+            write_counts<Asked>(entry, origin, layout, table + static_cast<Index>(label) * layout.width);
     };
     walk<WORDS, false>(
         strip, each, runs, block_table,
@@ -193,7 +194,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
 template <typename Id, int WORDS, bool MANY, typename Gray>
 __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     value_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout,
-             bool resolved, const Gray* __restrict__ values, bool aligned, u8* table)
+             bool resolved, u8 most, const Gray* __restrict__ values, bool aligned, u8* table)
 {
     typedef Planes<WORDS, Kinds<2, 0, 0, 0, false>> Words;
     __shared__ BlockTable<Id, Values> block_table;
@@ -207,7 +208,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     runs.resolve_rows(job, strip, resolved, each);
     planes.read(job, layout, strip);
     const auto write = [&](Id label, const Values& entry) {
-        write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<Index>(label));
+        if (label <= most) write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<Index>(label));
     };
     walk<WORDS, true>(
         strip, each, runs, block_table,

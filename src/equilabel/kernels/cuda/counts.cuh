@@ -16,6 +16,16 @@ struct At {
 template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS>
 using EntryOf = typename At<Kinds<RANK, STEPS, EULER, OUTLINE, SECONDS>>::Entry;
 
+// Whether a table whose last row is that of `most` has one for a label. If not, the table tells: the first
+// column of row 0, which is that of no label, keeps the greatest of them.
+template <typename Label>
+__device__ inline bool has_row(Label label, u8 most, u8* table)
+{
+    if (label <= most) return true;
+    if (*static_cast<volatile u8*>(table) < label) atomicMax(table, static_cast<u8>(label));
+    return false;
+}
+
 // The first pixel of a strip, and what the table says of the axes before rows.
 struct Origin {
     Index x, y, before[4];

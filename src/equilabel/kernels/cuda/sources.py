@@ -10,7 +10,7 @@ import numpy as np
 from equilabel.array_types import Array
 from equilabel.kernels.layout import Layout
 
-from ._compile import Kernel, kernel, launch
+from ._compile import Kernel, kernel, launch, start
 from .runs import RunTable
 from .transfers import download
 
@@ -44,6 +44,7 @@ class LabelSource:
     Parameters
     ----------
     labels : C-contiguous cupy array of int, 1 to 6 axes
+        The greatest is waited for.
 
     Attributes
     ----------
@@ -61,9 +62,18 @@ class LabelSource:
         self.sides = labels.shape
         self.flat, self.slots, self.ids = _place(labels.reshape(-1))
 
-    def count(self, layout: Layout) -> Array:
-        """Return a table of counts, on the device."""
-        table = cupy.zeros((self.slots, layout.width), np.uint64)
+    @classmethod
+    def guessed(cls, labels: Array, slots: int) -> "LabelSource":
+        """Make one of so many slots; whether a label has none, the table tells, nothing waits."""
+        found = cls.__new__(cls)
+        found.sides, found.slots, found.ids = labels.shape, slots, None
+        found.flat = labels.reshape(-1).view(f"u{labels.itemsize}")
+        return found
+
+    def count(self, layout: Layout, table: Array = None) -> Array:
+        """Return a table of counts, on the device; `table` may be zeros, or where they are."""
+        if table is None:
+            table = cupy.zeros((self.slots, layout.width), np.uint64)
         if self.flat.size and self.slots:
             kinds, deep = _kinds(layout)
             words = 8 if deep else self._words
@@ -71,7 +81,7 @@ class LabelSource:
                 kernel("accumulate", f"count_labels<{_name(self.flat)}, {words}, {kinds}>"),
                 describe(self.sides, layout, STRIP, 32 * words),
                 self.flat,
-                np.uint64(self.slots - 1),
+                self.slots - 1,
                 table,
             )
             if layout.first:
@@ -93,14 +103,17 @@ class LabelSource:
         )
 
     def add_gray(self, layout: Layout, values: Array, table: Array) -> None:
-        """Add the values of small types, one for each pixel, to a table of four columns."""
+        """Add the values of small types, one for each pixel, to a table, or where one is.
+
+        It has four columns.
+        """
         if self.flat.size:
             types = f"{_name(self.flat)}, {self._words}, {_name(values)}"
             _measure(
                 kernel("accumulate", f"value_labels<{types}>"),
                 describe(self.sides, layout, STRIP, 32 * self._words),
                 self.flat,
-                np.uint64(self.slots - 1),
+                self.slots - 1,
                 values,
                 _aligned(values, self.sides),
                 table,
@@ -122,7 +135,8 @@ class RunSource:
     sides : tuple of int
         Shape of the image.
     labels : int, optional
-        How many there are; without it, their number is waited for.
+        How many there are, or how many the table has rows for: whether a label has none, the table
+        tells. Without it, their number is waited for.
     full : bool
         Whether pixels that share a corner have one label.
 
@@ -165,9 +179,10 @@ class RunSource:
             return False
         return values is None or (values.ndim == len(self.sides) and is_gray(values))
 
-    def count(self, layout: Layout) -> Array:
-        """Return a table of counts, on the device."""
-        table = cupy.zeros((self.slots, layout.width), np.uint64)
+    def count(self, layout: Layout, table: Array = None) -> Array:
+        """Return a table of counts, on the device; `table` may be zeros, or where they are."""
+        if table is None:
+            table = cupy.zeros((self.slots, layout.width), np.uint64)
         kinds, deep = _kinds(layout)
         words = self.table.tiling.tile[0]
         few = deep or (layout.outline != "none" and words < 16)
@@ -176,7 +191,10 @@ class RunSource:
         return table
 
     def add_gray(self, layout: Layout, values: Array, table: Array) -> None:
-        """Add the values of small types, one for each pixel, to a table of four columns."""
+        """Add the values of small types, one for each pixel, to a table, or where one is.
+
+        It has four columns.
+        """
         function = kernel("accumulate_runs", f"value_runs<{self._types}, {_name(values)}>")
         aligned = _aligned(values, self.sides)
         self._measure(function, self._describe(layout, 8), values, aligned, table)
@@ -189,7 +207,8 @@ class RunSource:
     def _measure(self, function: Kernel, image: Described, *arguments: object) -> None:
         """Start a kernel, which puts labels in place of nodes if nobody did so before."""
         resolved, self.table.resolved = self.table.resolved, True
-        _measure(function, image, self.table.job, np.bool_(resolved), *arguments)
+        most = self.slots - 1
+        _measure(function, image, self.table.job, resolved, most, *arguments)
 
     def _describe(self, layout: Layout, most: int) -> Described:
         """Describe strips in which a thread takes up to so many rows, fewer where there are few."""
@@ -253,7 +272,7 @@ def _kinds(layout: Layout) -> tuple[str, bool]:
 def _measure(function: Kernel, image: Described, source: Array, *arguments: object) -> None:
     """Start a kernel with a block for each strip."""
     told, blocks = image
-    function((blocks,), (MEASURERS,), (source, told, *arguments))
+    start(function, blocks, MEASURERS, source, told, *arguments)
 
 
 def _strips(sides: tuple[int, ...], wide: int, tall: int) -> int:
@@ -261,9 +280,9 @@ def _strips(sides: tuple[int, ...], wide: int, tall: int) -> int:
     return prod(sides[:-2]) * -(-rows // tall) * -(-sides[-1] // wide)
 
 
-def _aligned(values: Array, sides: tuple[int, ...]) -> np.bool_:
+def _aligned(values: Array, sides: tuple[int, ...]) -> bool:
     """Return whether the values of all rows begin at multiples of 16 bytes."""
-    return np.bool_(values.data.ptr % 16 == 0 and sides[-1] * values.itemsize % 16 == 0)
+    return bool(values.data.ptr % 16 == 0 and sides[-1] * values.itemsize % 16 == 0)
 
 
 def _name(array: Array) -> str:

@@ -4,6 +4,7 @@ The bus copies from and to pinned memory only. Several threads each take a piece
 a pinned buffer of their own, and let the bus copy another meanwhile.
 """
 
+import ctypes
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -17,6 +18,7 @@ from equilabel.array_types import Array
 PIECE = 1 << 22  # bytes
 THREADS = 8
 SMALL = 1 << 15  # bytes that are not worth a buffer
+LEAST_KEPT, MOST_HELD = 1 << 17, 1 << 28  # bytes of pinned memory that callers may get, and hold
 
 
 def upload(array: np.ndarray) -> Array:
@@ -93,6 +95,56 @@ def download(array: Array, out: np.ndarray | None = None, *, keep: bool = False)
         return host
     out[...] = host
     return out
+
+
+class Pinned:
+    """Memory of the host to which the current device can write by itself.
+
+    Arrays that `view` returns keep it. It is scarce, and slow to get if none was given back.
+
+    Parameters
+    ----------
+    size : int
+        Numbers of 64 bits.
+
+    Attributes
+    ----------
+    address : int
+    """
+
+    _held = 0  # bytes in the hands of callers
+
+    def __init__(self, size: int) -> None:
+        self._memory = cupy.cuda.alloc_pinned_memory(8 * size)
+        self.address: int = self._memory.ptr
+        self._size, self._kept = size, 0
+        self.__array_interface__ = {
+            "data": (self.address, False), "shape": (size,), "typestr": "=u8", "version": 3,
+        }  # fmt: skip
+
+    def view(self) -> np.ndarray:
+        """Return it as an array of uint64."""
+        return np.asarray(self)
+
+    def clear(self, count: int) -> None:
+        """Make the first numbers 0."""
+        ctypes.memset(self.address, 0, 8 * count)
+
+    def numbers(self, count: int) -> list[int]:
+        """Return the first numbers."""
+        return list((ctypes.c_uint64 * count).from_address(self.address))
+
+    def keep(self, used: int) -> bool:
+        """Return whether views of `used` bytes may go to callers, who let go nobody knows when."""
+        size = 8 * self._size
+        if used < LEAST_KEPT or 2 * used < size or Pinned._held + size > MOST_HELD:
+            return False
+        self._kept = size
+        Pinned._held += size
+        return True
+
+    def __del__(self) -> None:
+        Pinned._held -= self.__dict__.get("_kept", 0)
 
 
 def _share_out(size: int, move: Callable[[np.ndarray, int, int, Any], None]) -> None:

@@ -1,0 +1,88 @@
+// Columns of a table from its counts, of all labels at once: no row is left of labels that do not occur,
+// and nothing is known before but how many rows the table of counts has.
+#include "columns.cuh"
+
+constexpr int ROWS = 256;  // of the table, that a block takes
+constexpr u8 PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
+
+// What the host is told: rows; a label that the table has no row for; whether one is torn; whether one of
+// those before a label does not occur.
+enum { FOUND, BEYOND, TORN, GAPS };
+
+// Rows of labels that occur in all blocks before this one, by looking back at their states, 32 at once. A
+// warp calls this. Each block that is waited for drew a smaller number, so that it runs or has run, and it
+// tells its part before it waits.
+__device__ inline u8 rows_before(const volatile u8* states, Index block)
+{
+    const int lane = threadIdx.x % 32;
+    u8 sum = 0;
+    for (Index last = block - 1; last >= 0; last -= 32) {
+        const Index other = last - lane;
+        u8 state = other >= 0 ? 0 : WHOLE;
+        while (state < PART) state = states[other];
+        const unsigned whole = __ballot_sync(ALL, state >= WHOLE);
+        const int nearest = whole ? __ffs(whole) - 1 : 31;  // what lies before it, it has counted
+        u8 part = lane <= nearest ? state & VALUE : 0;
+#pragma unroll
+        for (int step = 16; step; step /= 2) part += __shfl_xor_sync(ALL, part, step);
+        sum += part;
+        if (whole) break;
+    }
+    return sum;
+}
+
+// One thread for each row of the table of counts. Row 0 is that of no label; its first column is the
+// greatest label that the table has no row for, or 0. `states` holds zeros: one for each block, one to draw
+// numbers. `out` has room for `stride` rows of 64 bits in every column, `told` for four numbers that are 0;
+// both may be memory of the host.
+__global__ void __launch_bounds__(ROWS)
+    fill_columns(const u8* __restrict__ table, const u8* __restrict__ values, Index rows,
+                 const __grid_constant__ ImageLayout layout, const __grid_constant__ Formulas formulas,
+                 u8* states, u8* told, u8* out, Index stride)
+{
+    __shared__ Index drawn;
+    __shared__ u8 before;
+    __shared__ unsigned counts[ROWS / 32];
+    if (table[0] != 0) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) told[BEYOND] = table[0];
+        return;
+    }
+    if (threadIdx.x == 0) drawn = atomicAdd(states + gridDim.x, 1ull);
+    __syncthreads();
+    const Index block = drawn, label = 1 + block * ROWS + threadIdx.x;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const u8* const own = table + (label < rows ? label : 0) * layout.width;
+    const bool occurs = label < rows && own[0] != 0;
+    const unsigned set = __ballot_sync(ALL, occurs);
+    if (lane == 0) counts[warp] = __popc(set);
+    __syncthreads();
+    if (warp == 0) {
+        u8 total = 0;
+#pragma unroll
+        for (int k = 0; k < ROWS / 32; ++k) total += counts[k];
+        if (lane == 0) __stcg(states + block, PART | total);
+        const u8 sum = rows_before(states, block);
+        if (lane == 0) {
+            __stcg(states + block, WHOLE | (sum + total));
+            before = sum;
+            if (block == gridDim.x - 1) told[FOUND] = sum + total;
+        }
+    }
+    __syncthreads();
+    if (!occurs) return;
+    Index to = before + __popc(set & ((1u << lane) - 1));
+    for (int k = 0; k < warp; ++k) to += counts[k];
+    if (to + 1 != label && (set >> lane) == 1) told[GAPS] = 1;
+    const Row row = {own,    values ? values + 4 * label : nullptr, layout, formulas, label,
+                     static_cast<i8>(own[0])};
+    const int frame = SIDES - layout.axes;
+    if (formulas.torn && row.last(frame) - row.first(frame) > 1) told[TORN] = 1;
+    for (int k = 0; k < formulas.count; ++k) {
+        const u8 result = compute(row, formulas.steps[k]);
+        u8* const column = out + k * stride;
+        if (formulas.steps[k].formula == TOUCHES)
+            reinterpret_cast<u1*>(column)[to] = static_cast<u1>(result);
+        else
+            column[to] = result;
+    }
+}

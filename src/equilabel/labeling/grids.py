@@ -1,0 +1,66 @@
+"""From a problem to the grid that passes see: without short axes, in memory as kernels read it."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from equilabel.devices import library
+from equilabel.grid import Grid
+
+from .checks import check_whole
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
+
+    from .problem import Problem
+
+
+def make_grid(problem: Problem) -> Grid:
+    """Describe the image of a problem to passes, without its axes of length 1."""
+    pixels = drop_short_axes(problem.image, problem.stacked)
+    foreground = problem.foreground
+    if not pixels.flags.c_contiguous and (
+        problem.device != "cpu" or problem.method.answer != "runs"
+    ):
+        pixels = library(pixels).ascontiguousarray(pixels)
+    connectivity = min(problem.connectivity, pixels.ndim - problem.stacked)
+    around = long_periodic(problem) if problem.periodic else ()
+    grid = Grid(pixels, foreground, connectivity, problem.stacked, around)
+    if problem.device != "cpu" and foreground.values and pixels.dtype.kind == "f":
+        check_whole(pixels, foreground)
+        flat, level = grid.values  # kernels compare bits
+        foreground = foreground._replace(level=level)
+        flat = flat.reshape(pixels.shape)
+        grid = Grid(flat, foreground, connectivity, problem.stacked, around)
+    return grid
+
+
+def long_periodic(problem: Problem) -> tuple[bool, ...]:
+    """Return which axes are periodic of those that `drop_short_axes` keeps; nothing if none are.
+
+    Along an axis of 2 pixels both are neighbors in any case, and a step along an axis of 1 pixel
+    leads to where it started: short axes are left open, and nothing is missed.
+    """
+    each = enumerate(zip(problem.image.shape, problem.periodic, strict=True))
+    kept = tuple(
+        periodic and side > 2
+        for axis, (side, periodic) in each
+        if side > 1 or (problem.stacked and axis == 0)
+    )
+    return kept if any(kept) else ()
+
+
+def drop_short_axes(image: Array, stacked: bool) -> Array:
+    """Drop axes of length 1, along which nothing can join; one axis stays in any case."""
+    shape = image.shape
+    if 1 not in shape[stacked:] and len(shape) > stacked:
+        return image
+    keep = [side for axis, side in enumerate(shape) if side > 1 or (stacked and axis == 0)]
+    return image.reshape(keep + [1] * (len(keep) == stacked))
+
+
+def most_labels(problem: Problem) -> int:
+    """Return a number of labels that an image cannot exceed."""
+    size = prod(map(int, problem.image.shape))
+    return size if problem.foreground.values else (size + 1) // 2

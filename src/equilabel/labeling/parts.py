@@ -1,0 +1,197 @@
+"""Images that are labeled in parts, which are joined where they meet.
+
+Nodes of an image of up to 2^31 pixels take 4 bytes each, in the memory of the labels; those of a
+larger one would take 8 more. So it is cut along its first axis.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.devices import fetch, is_on_cuda, library, passes, shares_memory
+from equilabel.graphs import Graph
+from equilabel.methods import load_recipe
+
+from .graphs import label_graph
+from .grids import drop_short_axes, make_grid
+from .output import LARGEST
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array, HostArray
+
+    from .problem import Problem
+
+MOST = 2**31  # pixels of a part
+
+
+def planes_of_part(shape: tuple[int, ...], most: int = MOST) -> int:
+    """Return how many planes across the first axis a part has; all, if an image is not cut.
+
+    Examples
+    --------
+    >>> planes_of_part((5, 100), 250), planes_of_part((5, 100), 500), planes_of_part((5, 100), 50)
+    (2, 5, 5)
+    """
+    size = prod(map(int, shape))
+    planes = most // max(1, size // max(1, shape[0])) if shape else 0
+    return planes if size > most and 0 < planes < shape[0] else (shape[0] if shape else 1)
+
+
+def is_cut(shape: tuple[int, ...]) -> bool:
+    """Return whether an image of a shape is labeled in parts."""
+    return planes_of_part(shape) < (shape[0] if shape else 1)
+
+
+def label_large(problem: Problem) -> tuple[Array, int] | None:
+    """Label an image that is too large to be labeled at once; None if it cannot be cut."""
+    image, out = drop_short_axes(problem.image, problem.stacked), problem.out
+    if problem.periodic or problem.reported or not is_cut(image.shape):
+        return None
+    if out is not None and out.flags.c_contiguous:
+        out = out.reshape(image.shape)
+    hops = min(problem.connectivity, image.ndim - problem.stacked)
+    found = label_in_parts(problem._replace(image=image, out=out, connectivity=hops))
+    if found is None:
+        return None
+    return found[0].reshape(problem.image.shape) if problem.out is None else problem.out, found[1]
+
+
+def label_in_parts(problem: Problem, most: int = MOST) -> tuple[Array, int] | None:
+    """Label an image part after part.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of the method `runs`, on the device that holds the image, without periodic axes.
+    most : int
+        Pixels of a part.
+
+    Returns
+    -------
+    labels : array of int32, or `problem.out`
+    count : int
+
+    None is returned if labels may not fit, or `problem.out` is no place for kernels to write to.
+    """
+    image, out = problem.image, problem.out
+    shape, planes = image.shape, planes_of_part(image.shape, most)
+    if planes == shape[0] or not (out is None or _is_room(out, image)):
+        return None
+    labels = library(image).empty(shape, np.int32) if out is None else out
+    view = labels.view(f"i{labels.itemsize}")
+    counts = []
+    for begin in range(0, shape[0], planes):
+        part = problem._replace(image=image[begin : begin + planes], out=None)
+        counts.append(_label_part(part, view[begin : begin + planes]))
+        if sum(counts) > LARGEST and labels.itemsize == 4:
+            return None
+    before = np.cumsum([0, *counts])
+    merged, roots = _joined(problem, view, planes, before)
+    numbers = _numbers(merged, roots, view, int(before[-1]))
+    for k, begin in enumerate(range(0, shape[0], planes)):
+        own = numbers[int(before[k]) : int(before[k + 1])]
+        if counts[k] and (k or len(merged)):  # the first part keeps its numbers if nothing merges
+            _renumber(view[begin : begin + planes], own)
+    return labels, int(before[-1]) - len(merged)
+
+
+def _is_room(out: Array, image: Array) -> bool:
+    """Return whether kernels can write labels to an array of a caller."""
+    plain = out.flags.c_contiguous and out.itemsize in (4, 8)
+    return bool(plain and not shares_memory(out, image))
+
+
+def _label_part(problem: Problem, out: Array) -> int:
+    """Label a part by itself, into its place; return how many labels it has."""
+    kernels = passes(problem.method.name, problem.device)
+    room = out.reshape(-1)
+    options: dict[str, Any] = dict(problem.options)
+    if kernels.TAKES_ROOM:
+        options["room"] = room
+    table = load_recipe(problem.method.name)(kernels, make_grid(problem), **options)
+    count = int(kernels.number(table))
+    kernels.paint(table, room, False)
+    return count
+
+
+def _joined(
+    problem: Problem, labels: Array, planes: int, before: HostArray
+) -> tuple[HostArray, HostArray]:
+    """Find the labels that are of one component.
+
+    Parameters
+    ----------
+    labels : array of int
+        Those of each part begin at 1.
+    before : (parts + 1,) array of int
+        How many labels are in the parts before each.
+
+    Returns
+    -------
+    merged, roots : (M,) arrays of int64
+        Labels, counted through all parts, that are of a component with smaller ones, ascending;
+        and the smallest label of that component.
+    """
+    empty: HostArray = np.empty(0, np.int64)
+    if problem.stacked:
+        return empty, empty
+    pairs = [
+        _touching(problem, labels, begin, int(before[k]), int(before[k + 1]))
+        for k, begin in enumerate(range(planes, labels.shape[0], planes))
+    ]
+    one, other = np.concatenate(pairs, axis=1) if pairs else (empty, empty)
+    if not len(one):
+        return empty, empty
+    names, ends = np.unique(np.stack([one, other]), return_inverse=True)
+    graph = Graph.from_edges(*ends.reshape(2, -1), size=len(names))
+    _, first, own = np.unique(
+        label_graph(graph, device="cpu"), return_index=True, return_inverse=True
+    )
+    roots = names[first[own]]
+    later = roots != names
+    return names[later], roots[later]
+
+
+def _touching(problem: Problem, labels: Array, begin: int, before: int, after: int) -> Array:
+    """List pairs of labels that touch where a part begins, (2, P), counted through all parts."""
+    xp, sides = library(labels), labels.shape[1:]
+    last, first = labels[begin - 1], labels[begin]
+    values = problem.image[begin - 1], problem.image[begin]
+    found = []
+    for step in product((-1, 0, 1), repeat=len(sides)):
+        if np.count_nonzero(step) >= problem.connectivity:
+            continue
+        near = tuple(slice(max(0, s), n + min(0, s)) for s, n in zip(step, sides, strict=True))
+        far = tuple(slice(max(0, -s), n + min(0, -s)) for s, n in zip(step, sides, strict=True))
+        one, other = last[far].reshape(-1), first[near].reshape(-1)
+        touch = (one > 0) & (other > 0)
+        if problem.foreground.values:
+            touch &= (values[0][far] == values[1][near]).reshape(-1)
+        again = (one[1:] == one[:-1]) & (other[1:] == other[:-1]) & touch[:-1]
+        touch[1:] &= ~again
+        at = xp.flatnonzero(touch)
+        found.append(xp.stack([one[at].astype("i8") + before, other[at].astype("i8") + after]))
+    return fetch(xp.concatenate(found, axis=1))
+
+
+def _numbers(merged: HostArray, roots: HostArray, like: Array, count: int) -> Array:
+    """Return the final numbers of labels 1 to `count`, of the library and type of an array."""
+    xp = library(like)
+    kept = xp.ones(count, like.dtype)
+    merged, roots = xp.asarray(merged) - 1, xp.asarray(roots) - 1
+    kept[merged] = 0
+    numbers = xp.cumsum(kept, dtype=like.dtype)
+    numbers[merged] = numbers[roots]
+    return numbers
+
+
+def _renumber(labels: Array, numbers: Array) -> None:
+    """Replace labels 1, 2, ... by their numbers, in place."""
+    if is_on_cuda(labels):
+        passes("part_labels", "cuda").renumber_part(labels.reshape(-1), numbers)
+    else:
+        labels[...] = np.concatenate([[0], numbers])[labels]
