@@ -14,6 +14,7 @@ from equilabel import label, segment
 from equilabel.samples import nuclei_2d
 from equilabel.storage.table import read_table
 from equilabel.widget.logic.planes import EDGE
+from equilabel.widget.logic.scripts import batch_command, python_line
 from gui import LONG, MEASURE, canvas, colored, keep_within, open_form, run
 
 pytestmark = pytest.mark.gui
@@ -169,9 +170,10 @@ def test_the_run_is_copied_as_python_and_as_a_command(viewer, form):
     assert "--spacing=0.325" in words
 
 
-def test_the_form_tells_its_line_before_a_run(form):
-    assert form.python_line() == form.results.layer.metadata["equilabel"]["python"]
-    assert form.batch_command() == form.results.layer.metadata["equilabel"]["batch"]
+def test_the_line_is_known_before_a_run(form):
+    made = form.results.layer.metadata["equilabel"]
+    assert python_line(form._source, form.choices()) == made["python"]
+    assert batch_command(form._source, form.choices()) == made["batch"]
 
 
 def test_a_run_that_no_command_can_repeat_is_copied_as_python(viewer, qtbot, notes):

@@ -28,12 +28,7 @@ ICON = QSize(64, 12)
 
 
 class ColorForm(Grid):
-    """The form for the colors of a labels layer.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    """
+    """The form for the colors of a labels layer."""
 
     def __init__(self, viewer: Viewer) -> None:
         tip = "Column whose values color the objects, from the first to the last of the colors."

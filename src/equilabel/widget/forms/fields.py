@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import ComboBox
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 
 import equilabel
+from equilabel.widget.logic.sources import COLORS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from equilabel.widget.napari_types import Layer
+
+
+def layer_field(name: str, label: str, tooltip: str) -> ComboBox:
+    """Make a field for a layer; `offer_layers` says which there are."""
+    return ComboBox(name=name, label=label, choices=[], nullable=True, tooltip=tooltip)
+
+
+def color_field() -> ComboBox:
+    """Make a field for the gray values of a color image."""
+    hint = "Gray values of a color image: its luminance, or one of its colors."
+    return ComboBox(name="color", label="Color", choices=list(COLORS), tooltip=hint)
 
 
 def device_field() -> ComboBox:
     """Make a field for the device; tool tips say why a device cannot be used."""
     reports = equilabel.devices()
-    field = ComboBox(
-        name="device", label="Device", choices=["auto", *(each.name for each in reports)]
-    )
-    lines = ["Device that computes. 'auto' is the fastest that can be used."]
+    hints = {each.name: each.description if each.available else each.reason for each in reports}
+    summary = "Device that computes. 'auto' is the fastest that can be used."
+    field = _explained("device", "Device", summary, hints)
     for number, report in enumerate(reports, start=1):
-        verdict = report.description if report.available else report.reason
-        lines.append(f"{report.name}: {verdict}")
-        item = field.native.model().item(number)
-        item.setToolTip(verdict)
-        item.setEnabled(report.available)
-    field.tooltip = "\n".join(lines)
+        field.native.model().item(number).setEnabled(report.available)
     return field
 
 
 def method_field() -> ComboBox:
     """Make a field for the method, with a tool tip for each."""
     rows = [row for row in equilabel.METHODS.values() if "grid" in row.domains]
-    choices = ["auto", *(row.name for row in rows)]
-    field = ComboBox(name="method", label="Method", choices=choices)
-    lines = ["Labeling algorithm: all give the same labels. 'auto' is the fastest."]
-    for number, method in enumerate(rows, start=1):
-        lines.append(f"{method.name}: {method.summary}")
-        field.native.model().item(number).setToolTip(method.summary)
-    field.tooltip = "\n".join(lines)
+    summary = "Labeling algorithm: all give the same labels. 'auto' is the fastest."
+    return _explained("method", "Method", summary, {row.name: row.summary for row in rows})
+
+
+def _explained(name: str, label: str, summary: str, hints: dict[str, str]) -> ComboBox:
+    """Make a field for "auto" and other choices, with a hint for each of them."""
+    field = ComboBox(name=name, label=label, choices=["auto", *hints])
+    field.tooltip = "\n".join([summary, *(f"{each}: {hint}" for each, hint in hints.items())])
+    for number, hint in enumerate(hints.values(), start=1):
+        field.native.model().item(number).setToolTip(hint)
     return field
 
 
@@ -49,6 +63,11 @@ def offer(field: ComboBox, choices: Any, usual: Any = None) -> None:
             field.value = before
         elif usual is not None:
             field.value = usual
+
+
+def offer_layers(field: ComboBox, layers: Sequence[Layer]) -> None:
+    """Offer layers; the last one is chosen if the one before is gone."""
+    offer(field, [(each.name, each) for each in layers], layers[-1] if layers else None)
 
 
 def side_by_side(*widgets: QWidget) -> QWidget:

@@ -30,11 +30,6 @@ ROWS = 3  # ranges that can be set
 class FilterForm(Grid):
     """The form that keeps objects within ranges of their measurements.
 
-    Parameters
-    ----------
-    viewer : napari.Viewer
-        The viewer that gets the new layer.
-
     Attributes
     ----------
     previewed : Signal(object)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from magicgui.widgets import ComboBox
 from qtpy.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.measurement import measure_source
-from equilabel.widget.logic.sources import COLORS, Source
+from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.logic.summary import count_objects
 from equilabel.widget.logic.warming import warm_up_measuring
@@ -19,7 +18,7 @@ from equilabel.widget.viewer.notifications import guarded, warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult
 
 from .axes import AxesField
-from .fields import offer
+from .fields import color_field, layer_field, offer_layers
 from .layout import Form, Grid, fold
 from .results import ResultsPanel
 from .run_bar import RunBar
@@ -31,13 +30,7 @@ if TYPE_CHECKING:
 
 
 class MeasureForm(QWidget):
-    """Measure the objects of a labels layer.
-
-    Parameters
-    ----------
-    napari_viewer : napari.Viewer
-        The viewer whose layers are used.
-    """
+    """Measure the objects of a labels layer."""
 
     def __init__(self, napari_viewer: Viewer) -> None:
         super().__init__()
@@ -62,27 +55,14 @@ class MeasureForm(QWidget):
         self.reset_choices()
 
     def _make_fields(self) -> None:
-        self.labels = ComboBox(
-            name="labels",
-            label="Labels",
-            choices=[],
-            nullable=True,
-            tooltip="Labels layer whose objects are measured.",
+        self.labels = layer_field("labels", "Labels", "Labels layer whose objects are measured.")
+        self.image = layer_field(
+            "image",
+            "Gray values",
+            "Image layer whose intensities are measured. Without one, only sizes, positions and "
+            "shapes are measured.",
         )
-        self.image = ComboBox(
-            name="image",
-            label="Gray values",
-            choices=[],
-            nullable=True,
-            tooltip="Image layer whose intensities are measured. Without one, only sizes, "
-            "positions and shapes are measured.",
-        )
-        self.color = ComboBox(
-            name="color",
-            label="Color",
-            choices=list(COLORS),
-            tooltip="Gray values of a color image: its luminance, or one of its colors.",
-        )
+        self.color = color_field()
         self.axes = AxesField(self._update_fields)
         self.statistics = StatisticsField()
 
@@ -100,11 +80,8 @@ class MeasureForm(QWidget):
     @while_alive
     def reset_choices(self) -> None:
         """Offer the labels and image layers of the viewer; napari calls it when they change."""
-        for field, layers in (
-            (self.labels, labels(self._viewer)),
-            (self.image, images(self._viewer)),
-        ):
-            offer(field, [(each.name, each) for each in layers], layers[-1] if layers else None)
+        offer_layers(self.labels, labels(self._viewer))
+        offer_layers(self.image, images(self._viewer))
         if self.labels.value is not self._layer:
             self._set_labels()
         else:

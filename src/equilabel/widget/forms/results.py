@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from magicgui.widgets import ComboBox
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QFileDialog, QLabel, QMainWindow, QVBoxLayout, QWidget
 
@@ -25,7 +24,7 @@ from equilabel.widget.viewer.tasks import LatestResult
 
 from .below import Below
 from .colors import ColorForm
-from .fields import offer, side_by_side
+from .fields import layer_field, offer_layers, side_by_side
 from .filters import FilterForm
 from .layout import Form, Grid, button, fold, scrolled
 from .plots import PlotForm
@@ -36,12 +35,7 @@ if TYPE_CHECKING:
 
 
 class ResultsPanel(Form):
-    """Shows the results of a labels layer.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    """
+    """Shows the results of a labels layer."""
 
     def __init__(self, viewer: Viewer) -> None:
         super().__init__()
@@ -69,13 +63,8 @@ class ResultsPanel(Form):
         self.reset_choices()
 
     def _build(self) -> None:
-        self.layer_field = ComboBox(
-            name="labels",
-            label="Labels",
-            choices=[],
-            nullable=True,
-            tooltip="Labels layer whose results are shown.",
-        )
+        hint = "Labels layer whose results are shown."
+        self.layer_field = layer_field("labels", "Labels", hint)
         self.summary = QLabel()
         self.summary.setWordWrap(True)
         self.table_button = button(
@@ -116,10 +105,7 @@ class ResultsPanel(Form):
     @while_alive
     def reset_choices(self) -> None:
         """Offer the labels layers of the viewer."""
-        layers = labels(self._viewer)
-        offer(
-            self.layer_field, [(each.name, each) for each in layers], layers[-1] if layers else None
-        )
+        offer_layers(self.layer_field, labels(self._viewer))
         if self.layer_field.value is not self._layer:
             self._set_layer()
 

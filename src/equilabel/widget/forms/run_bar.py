@@ -56,7 +56,7 @@ class RunBar(QWidget):
         self.message = QLabel()
         self.message.setWordWrap(True)
         self._arrange()
-        self.run_button.clicked.connect(self._want)
+        self.run_button.clicked.connect(self.wanted)
         self.cancel_button.clicked.connect(self.cancel)
 
     def _arrange(self) -> None:
@@ -92,9 +92,6 @@ class RunBar(QWidget):
     def show_message(self, text: str) -> None:
         """Show a line of text below the buttons."""
         self.message.setText(text)
-
-    def _want(self) -> None:
-        self.wanted.emit()
 
     def _step(self, text: str, count: float) -> None:
         self.progress.setValue(int(FINE * count))

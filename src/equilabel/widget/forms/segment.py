@@ -8,7 +8,6 @@ from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from equilabel.widget.logic import large
 from equilabel.widget.logic.axes import check_roles
-from equilabel.widget.logic.scripts import batch_command, python_line
 from equilabel.widget.logic.segmentation import segment_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import warm_up_segmenting
@@ -23,6 +22,7 @@ from equilabel.widget.viewer.layers import (
 from equilabel.widget.viewer.notifications import ask_to_replace, guarded, inform, warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult
 
+from .fields import offer_layers
 from .large import ask_where
 from .layout import vertical
 from .live_preview import LivePreview
@@ -49,13 +49,7 @@ STEPS = (
 
 
 class SegmentForm(QWidget):
-    """Find the objects of an image layer.
-
-    Parameters
-    ----------
-    napari_viewer : napari.Viewer
-        The viewer whose layers are used.
-    """
+    """Find the objects of an image layer."""
 
     def __init__(self, napari_viewer: Viewer) -> None:
         super().__init__()
@@ -90,7 +84,7 @@ class SegmentForm(QWidget):
     @while_alive
     def refresh_layers(self) -> None:
         """Show the image layers of the viewer."""
-        self.fields.show_layers(images(self._viewer))
+        offer_layers(self.fields.image, images(self._viewer))
         if self.fields.image.value is not self._layer:
             self._set_layer()
 
@@ -234,17 +228,3 @@ class SegmentForm(QWidget):
             inform(f"The image {name!r} was removed during the run; its labels are kept.")
         for note in outcome.notes:
             warn(note)
-
-    # ------------------------------------------------------------- a script
-
-    def python_line(self) -> str:
-        """Return the values of the form as a line of Python; empty without an image."""
-        return "" if self._source is None else python_line(self._source, self.choices())
-
-    def batch_command(self) -> str:
-        """Return the values of the form as a command; empty if there is none."""
-        return "" if self._source is None else batch_command(self._source, self.choices())
-
-    def result(self) -> Any:
-        """Return the labels layer of the image; None if there is none."""
-        return None if self._layer is None else find_result(self._viewer, self._layer.name)

@@ -11,12 +11,11 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.choices import Choices, connectivities
 from equilabel.widget.logic.lengths import length_unit, question_smoothing
-from equilabel.widget.logic.sources import COLORS
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.viewer.notifications import guarded
 
 from .axes import AxesField
-from .fields import device_field, method_field
+from .fields import color_field, device_field, layer_field, method_field
 from .layout import Form, Grid, align, fold, scrolled, vertical
 from .lengths import LengthFields
 from .radii import DEPTH, make_background_method, make_lengths
@@ -24,10 +23,7 @@ from .statistics import StatisticsField
 from .threshold import ThresholdField
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from equilabel.widget.logic.sources import Source
-    from equilabel.widget.napari_types import Layer
 
 NO_IMAGE = "Open an image, or a sample: File > Open Sample > equilabel."
 
@@ -69,19 +65,8 @@ class SegmentFields(Form):
         self.show_source(None)
 
     def _make_image_fields(self) -> None:
-        self.image = ComboBox(
-            name="image",
-            label="Image",
-            choices=[],
-            nullable=True,
-            tooltip="Image layer to find objects in.",
-        )
-        self.color = ComboBox(
-            name="color",
-            label="Color",
-            choices=list(COLORS),
-            tooltip="Gray values of a color image: its luminance, or one of its colors.",
-        )
+        self.image = layer_field("image", "Image", "Image layer to find objects in.")
+        self.color = color_field()
         self.channel = SpinBox(
             name="channel",
             label="Channel",
@@ -166,7 +151,7 @@ class SegmentFields(Form):
         whole.addWidget(self._foot)
 
     def _connect(self) -> None:
-        self.image.changed.connect(self._change_image)
+        self.image.changed.connect(lambda: self.image_changed.emit())
         numbers = (self.sigma.number, self.background.number)
         for field in (self.color, self.channel, *numbers, self.background_method):
             field.changed.connect(self._change_histogram)
@@ -180,7 +165,7 @@ class SegmentFields(Form):
         lengths = (self.depth, self.min_size, self.closing, self.opening)
         checks = (self.split, self.fill_holes, self.exclude_border, self.show_preview)
         for changed in (*(each.number for each in lengths), *checks, self.connectivity):
-            changed.changed.connect(self._change_outline)
+            changed.changed.connect(lambda: self.outline_changed.emit())
 
     def _say(self, subject: str, text: str) -> None:
         """Say something below the fields; nothing more about a subject if it is empty."""
@@ -194,9 +179,6 @@ class SegmentFields(Form):
         """Say how many objects the preview shows, and how it differs from a run."""
         self.count.setText(count)
         self._say("preview", remark)
-
-    def _change_image(self, *_: object) -> None:
-        self.image_changed.emit()
 
     def _allow(self, *_: object) -> None:
         """Enable the fields that have an effect."""
@@ -212,19 +194,6 @@ class SegmentFields(Form):
         if self._source is not None and not check_roles(self.axes.roles):
             self._say("smoothing", question_smoothing(self._source, self.choices()))
         self.histogram_changed.emit()
-
-    def _change_outline(self, *_: object) -> None:
-        self.outline_changed.emit()
-
-    def show_layers(self, layers: Sequence[Layer]) -> None:
-        """Show the image layers that can be chosen; the last is chosen if the old one is gone."""
-        before = self.image.value
-        with self.image.changed.blocked():
-            self.image.choices = [(layer.name, layer) for layer in layers]
-            if before in layers:
-                self.image.value = before
-            elif layers:
-                self.image.value = layers[-1]
 
     def show_source(self, source: Source | None) -> None:
         """Show the axes of an image, and fields that suit it."""

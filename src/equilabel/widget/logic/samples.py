@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from equilabel.samples import SAMPLES
@@ -9,36 +10,6 @@ from equilabel.samples import SAMPLES
 LayerData = tuple[Any, dict[str, Any], str]
 
 _UNITS = {"µm": "micrometer", "": "pixel"}
-
-
-def nuclei_2d() -> list[LayerData]:
-    """Fluorescent nuclei under uneven light."""
-    return as_layers("nuclei_2d", name="nuclei", colormap="gray")
-
-
-def nuclei_3d() -> list[LayerData]:
-    """Nuclei in a stack, with planes four times farther apart than pixels."""
-    return as_layers("nuclei_3d", name="nuclei 3D", colormap="gray")
-
-
-def movie() -> list[LayerData]:
-    """Nuclei that move, grow and divide, in a movie."""
-    return as_layers("movie", name="movie", colormap="gray")
-
-
-def porous_medium() -> list[LayerData]:
-    """Micro-CT of a porous rock with dark pores."""
-    return as_layers("porous_medium", name="porous medium", colormap="gray")
-
-
-def percolation() -> list[LayerData]:
-    """Random pixels at the percolation threshold."""
-    return as_layers("percolation", name="percolation")
-
-
-def spiral() -> list[LayerData]:
-    """Spiral that is a single object."""
-    return as_layers("spiral", name="spiral")
 
 
 def as_layers(key: str, **options: Any) -> list[LayerData]:
@@ -83,3 +54,11 @@ def as_layers(key: str, **options: Any) -> list[LayerData]:
         **options,
     }
     return [(pixels, options, "image")]
+
+
+nuclei_2d = partial(as_layers, "nuclei_2d", name="nuclei", colormap="gray")
+nuclei_3d = partial(as_layers, "nuclei_3d", name="nuclei 3D", colormap="gray")
+movie = partial(as_layers, "movie", name="movie", colormap="gray")
+porous_medium = partial(as_layers, "porous_medium", name="porous medium", colormap="gray")
+percolation = partial(as_layers, "percolation", name="percolation")
+spiral = partial(as_layers, "spiral", name="spiral")

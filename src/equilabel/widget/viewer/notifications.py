@@ -15,17 +15,8 @@ if TYPE_CHECKING:
 
     from qtpy.QtWidgets import QWidget
 
+inform, warn = show_info, show_warning
 _shown: set[str] = set()
-
-
-def inform(sentence: str) -> None:
-    """Show a hint."""
-    show_info(sentence)
-
-
-def warn(sentence: str) -> None:
-    """Show a warning: what is wrong, and what would help."""
-    show_warning(sentence)
 
 
 def warn_once(sentence: str) -> None:
