@@ -82,7 +82,7 @@ def split_montage(
     owners = np.repeat(np.arange(len(boxes)), [_columns(box) for box in boxes])
     ends = np.cumsum([_columns(box) for box in boxes]).tolist()
     places = [
-        (*map(slice, box.view.shape[:-1]), slice(end - _columns(box), end - 1))
+        (*map(slice, box.view.shape[:-1]), slice(end - _columns(box), end - box.cut))
         for box, end in zip(boxes, ends, strict=True)
     ]
     for box, place in zip(boxes, places, strict=True):
@@ -133,6 +133,6 @@ def _shape(boxes: Sequence[Box]) -> tuple[int, ...]:
 
 
 def _columns(box: Box) -> int:
-    """Count the columns of a box, with one that keeps it apart from the next."""
+    """Count the columns of a box, with one that keeps it apart from the next if it has none."""
     width: int = box.view.shape[-1]
-    return width + 1
+    return width + box.cut

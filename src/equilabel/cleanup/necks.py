@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Seeds = tuple[NDArray[np.intp], NDArray[np.int32]]  # pixels of new seeds, and their numbers
+
 ROUNDS = 12  # each looks at all pixels; a reconstruction takes as long as 20
 
 
@@ -122,7 +124,7 @@ class _Search:
 
     def seeds(self) -> NDArray[np.int32]:
         """Return the number of the seed at each pixel, from 1, and 0 elsewhere."""
-        seeds = np.zeros(self.radii.shape, np.int32)
+        seeds, count = np.zeros(self.radii.shape, np.int32), 0
         for rounds in range(ROUNDS + 1):
             maxima = np.bincount(self.owner[self.left], minlength=len(self.found))
             going_on = (maxima > 0) & (maxima + self.found > 1)
@@ -131,9 +133,10 @@ class _Search:
             kept = going_on[self.owners]
             if 2 * np.count_nonzero(kept) <= len(kept) or rounds == ROUNDS:
                 self._narrow(going_on)
-            new = self._reconstruct() if rounds == ROUNDS else self._look()
-            *others, last = np.nonzero(new)
-            seeds[(*others, self.columns[last])] = new[(*others, last)] + seeds.max()
+            places, numbers = self._reconstruct() if rounds == ROUNDS else self._look()
+            *others, last = np.unravel_index(places, self.radii.shape)
+            seeds[(*others, self.columns[last])] = numbers + count
+            count += int(numbers.max(initial=0))
         return seeds
 
     def _narrow(self, going_on: NDArray[np.bool_]) -> None:
@@ -145,8 +148,8 @@ class _Search:
         self.owner, self.left = self.owner[inside], self.left[inside]
         self.places[-1] = (np.cumsum(kept) - 1)[self.places[-1]]
 
-    def _look(self) -> NDArray[np.int32]:
-        """Look at the greatest maximum that is left in each image; return new seeds."""
+    def _look(self) -> Seeds:
+        """Look at the greatest maximum that is left in each image."""
         from scipy import ndimage
 
         left = np.flatnonzero(self.left)
@@ -165,10 +168,10 @@ class _Search:
         self.found[images[good]] += 1
         numbers = np.zeros(count + 1, np.int32)
         numbers[around[first[good]]] = np.arange(1, np.count_nonzero(good) + 1)
-        found: NDArray[np.int32] = numbers[reached]
-        return found
+        places = np.flatnonzero((numbers > 0)[reached])
+        return places, numbers[reached.reshape(-1)[places]]
 
-    def _reconstruct(self) -> NDArray[np.int32]:
+    def _reconstruct(self) -> Seeds:
         """Find all seeds of the images that are left."""
         from scipy import ndimage
 
@@ -179,8 +182,8 @@ class _Search:
         images, counts = np.unique(self.owners[last[begin]], return_counts=True)
         self.found[images] = counts
         self.left[:] = False
-        found: NDArray[np.int32] = seeds
-        return found
+        places = np.flatnonzero(seeds)
+        return places, seeds.reshape(-1)[places]
 
 
 def _high_maxima(
