@@ -1,7 +1,8 @@
 """Plot `label` over the size of images, beside other libraries, from stored results.
 
 Run as ``python benchmarks/plot_sizes.py``; writes ``docs/images/sizes.png``, time over size, and
-``docs/images/peers.png``, how many times longer the fastest other library takes.
+``docs/images/peers.png``, how many times longer the fastest other library takes; and the same for
+GPUs, ``sizes_cuda.png`` and ``peers_cuda.png``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from matplotlib.colors import TwoSlopeNorm
 
 from plots import COLORS, plt, save
-from report import load
+from report import RESULTS, load
 
 WHO = {
     "equilabel": "equilabel",
@@ -21,29 +22,43 @@ WHO = {
     "scipy": "SciPy",
     "skimage": "scikit-image",
 }
+WHO_CUDA = {
+    "equilabel": "equilabel",
+    "BKE raw": "bkeccl, raw",
+    "BUF raw": "bkeccl, raw",
+    "bkeccl dense": "bkeccl",
+    "colorcc": "colorcc",
+    "CuPy": "CuPy",
+    "cuCIM": "cuCIM",
+}
 SHOWN = {"blobs": "smooth blobs", "noise 0.5": "noise, half of the pixels"}
 LIMIT = 'astype("int32")'
+LIMIT_CUDA = "the limit"
+LIMITS = (LIMIT, LIMIT_CUDA)
 
 
 def seconds(row: dict[str, Any]) -> dict[str, float]:
     """Return the seconds of a row by the names of libraries, and the limit."""
+    if "us" in row:
+        found = {WHO_CUDA[name]: us / 1e6 for name, us in row["us"].items()}
+        return found | {LIMIT_CUDA: row["null us"] / 1e6}
     found = {WHO[name.split()[0]]: s for name, s in row["seconds"].items() if name != "astype"}
     return found | {LIMIT: row["seconds"]["astype"]}
 
 
-def draw_times(rows: list[dict[str, Any]]) -> None:
+def draw_times(rows: list[dict[str, Any]], picture: str) -> None:
     """Draw time over size, a panel for each of two images."""
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
     for panel, (image, title) in zip(panels, SHOWN.items(), strict=True):
         points = [row for row in rows if (row["image"], row["neighbors"]) == (image, 8)]
-        for who in (*WHO.values(), LIMIT):
+        for who in seconds(points[-1]):
             panel.plot(
                 [row["shape"][0] for row in points],
                 [1e3 * seconds(row)[who] for row in points],
                 color=COLORS.get(who, "#333333"),
-                linestyle="--" if who == LIMIT else "-",
+                linestyle="--" if who in LIMITS else "-",
                 linewidth=2.2 if who == "equilabel" else 1.2,
-                marker="" if who == LIMIT else "o",
+                marker="" if who in LIMITS else "o",
                 markersize=3,
                 label=who,
             )
@@ -55,10 +70,10 @@ def draw_times(rows: list[dict[str, Any]]) -> None:
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set(ylabel="ms")
     panels[0].legend(frameon=False, fontsize=8)
-    save(figure, "sizes", 110)
+    save(figure, picture, 110)
 
 
-def draw_ratios(rows: list[dict[str, Any]]) -> None:
+def draw_ratios(rows: list[dict[str, Any]], picture: str) -> None:
     """Draw the time of the fastest other library over ours, for all images and sizes."""
     flat = [row for row in rows if len(row["shape"]) == 2]
     deep = [row for row in rows if len(row["shape"]) == 3]
@@ -76,7 +91,7 @@ def draw_ratios(rows: list[dict[str, Any]]) -> None:
         table = [[float("nan")] * len(sides) for _ in names]
         for row in part:
             times = seconds(row)
-            best = min(s for who, s in times.items() if who not in ("equilabel", LIMIT))
+            best = min(s for who, s in times.items() if who not in ("equilabel", *LIMITS))
             at = names.index((row["image"], row["neighbors"]))
             table[at][sides.index(side_of(row))] = best / times["equilabel"]
         panel.imshow(table, norm=norm, cmap="RdBu", aspect="auto")
@@ -94,7 +109,7 @@ def draw_ratios(rows: list[dict[str, Any]]) -> None:
         panel.set_yticks(range(len(names)), [f"{name}, {n}" for name, n in names])
         panel.set(xlabel="side, pixels" if part is flat else "side, voxels")
         panel.spines[:].set_visible(False)
-    save(figure, "peers", 100)
+    save(figure, picture, 100)
 
 
 def side_of(row: dict[str, Any]) -> int:
@@ -104,6 +119,8 @@ def side_of(row: dict[str, Any]) -> int:
 
 
 if __name__ == "__main__":
-    stored = load("sizes_cpu")["rows"]
-    draw_times(stored)
-    draw_ratios(stored)
+    for results, end in (("sizes_cpu", ""), ("sizes_cuda", "_cuda")):
+        if (RESULTS / f"{results}.json").exists():
+            stored = load(results)["rows"]
+            draw_times(stored, f"sizes{end}")
+            draw_ratios(stored, f"peers{end}")

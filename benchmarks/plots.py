@@ -28,6 +28,7 @@ COLORS = {
     "scikit-image": "#8a8178",
     "colorcc": "#d99a2b",
     "bkeccl": "#6b8f3a",
+    "bkeccl, raw": "#a8c97f",
     "CuPy": "#b9b3a9",
     "cuCIM": "#8a8178",
 }

@@ -253,6 +253,24 @@ def all_sizes() -> str:
     )
 
 
+def all_sizes_cuda() -> str:
+    """Say on which images other libraries are faster on a GPU, called from Python."""
+    results = load("sizes_cuda")
+    slower = []
+    for row in results["rows"]:
+        others = {who: us for who, us in row["us"].items() if who != "equilabel"}
+        best = min(others, key=lambda who: others[who])
+        ratio = others[best] / row["us"]["equilabel"]
+        if ratio < 1:
+            place = f"{row['image']}, {row['shape'][0]} a side, {row['neighbors']} neighbors"
+            slower.append(f"{best} on {place} ({ratio:.2f} x)")
+    which = f": {'; '.join(slower)}" if slower else ""
+    return (
+        f"{card(results)} Another library is faster on {len(slower)} of {len(results['rows'])} "
+        f"images and connectivities{which}."
+    )
+
+
 def first_call() -> str:
     """Say how long a program waits for its first labels."""
     seconds = {row["what"]: row["seconds"] for row in load("startup")["rows"]}
