@@ -108,7 +108,7 @@ def files(folder):
     }
 
 
-@pytest.mark.parametrize("step", ["hysteresis: write", "holes: label", "write"])
+@pytest.mark.parametrize("step", ["hysteresis: write", "mask: write", "holes: label", "write"])
 def test_a_run_that_stopped_in_any_step_goes_on_to_the_same_bytes(step, stored, tmp_path):
     def stop(name, done, total):
         if (name, done) == (step, 3):

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .merging import Numbers, number_components
-from .tasks import FACES, compare_blocks, is_written, label_block, write_block
+from .tasks import FACES, compare_blocks, is_written, label_block, write_block, write_mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
+    from .blocks import Blocks
+    from .checkpoints import Saved
     from .engine import Run
     from .job import Job
     from .outputs import Output
@@ -108,11 +110,7 @@ def write_blocks(
         Whether nothing can have been written before.
     """
     blocks = job.blocks
-    rest = list(range(blocks.number))
-    if not fresh:
-        known = [block for block in rest if job.saved.has_done(block)]
-        intact = run(_check, ((job, block, output) for block in known))
-        rest = sorted(set(rest) - {block for block, whole in intact if whole})
+    rest = list(range(blocks.number)) if fresh else _unwritten(job.saved, blocks, output, run)
     ticks = progress.begin("write", blocks.number - len(rest), blocks.number)
     next(ticks)
     tasks = ((job, block, source.loader(blocks.slices(block)), output) for block in rest)
@@ -121,6 +119,30 @@ def write_blocks(
     FACES.clear()
 
 
-def _check(job: Job, block: int, output: Any) -> tuple[int, bool]:
+def write_masks(
+    saved: Saved,
+    blocks: Blocks,
+    source: Readable,
+    output: Output,
+    run: Run,
+    progress: Progress,
+) -> None:
+    """Make and write the mask of all blocks that have not been written."""
+    rest = _unwritten(saved, blocks, output, run)
+    ticks = progress.begin("write", blocks.number - len(rest), blocks.number)
+    next(ticks)
+    parts = ((block, source.loader(blocks.slices(block))) for block in rest)
+    for _ in run(write_mask, ((saved, blocks, *part, output) for part in parts)):
+        next(ticks)
+
+
+def _unwritten(saved: Saved, blocks: Blocks, output: Output, run: Run) -> list[int]:
+    """List the blocks that have not been written, or are not as they were."""
+    known = [block for block in range(blocks.number) if saved.has_done(block)]
+    intact = run(_check, ((saved, blocks, block, output) for block in known))
+    return sorted(set(range(blocks.number)) - {block for block, whole in intact if whole})
+
+
+def _check(saved: Saved, blocks: Blocks, block: int, output: Any) -> tuple[int, bool]:
     """Return whether a block has been written, with its number."""
-    return block, is_written(job, block, output)
+    return block, is_written(saved, blocks, block, output)

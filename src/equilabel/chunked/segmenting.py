@@ -204,13 +204,21 @@ class Segmenting:
             mask = stages.hysteresis(self.source, weak, low, high, dark=self.rule.dark)
         else:
             level = self._level(saved.note(LEVEL), run, progress)
-            if self.cleaning.needed:
+            if self.cleaning.needed or self.source.background:
                 mask = FilteredMask(self.source, Compared(level, self.rule.dark))
         if mask is not None:
             for radii, opens in ((self.cleaning.closing, False), (self.cleaning.opening, True)):
                 mask = FilteredMask(mask, Rounded(radii, opens)) if radii else mask
+            if isinstance(mask, FilteredMask) and self._slow:
+                mask = stages.stored(mask)
             mask = stages.filled(mask) if self.cleaning.fill_holes else mask
         return level, mask
+
+    @property
+    def _slow(self) -> bool:
+        """Whether a mask takes longer to make than to write and to read."""
+        how = self.cleaning
+        return bool(self.source.background or how.block or how.closing or how.opening)
 
     def _local(self, run: Run, progress: Progress) -> FilteredMask:
         """Return the foreground by a local threshold."""

@@ -1,4 +1,4 @@
-"""Masks that need the whole image: hysteresis, and holes that are filled; made before objects."""
+"""Masks that are made before objects are labeled: filtered, by hysteresis, or without holes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .in_memory import MemoryCheckpoints
 from .job import Job
 from .masks import Compared, Masked, StoredMask
 from .outputs import ArrayOutput, ZarrOutput, create_zarr
-from .running import Progress, number_blocks, write_blocks
+from .running import Progress, number_blocks, write_blocks, write_masks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +80,13 @@ class Stages:
 
         made = {"rule": rule, "marked": strong, "painted": keep_marked}
         return self._made("hysteresis", source, select, **made)
+
+    def stored(self, mask: Mask) -> StoredMask:
+        """Make a mask once that takes long, as later steps read it twice."""
+        saved, output = self._room("mask")
+        progress = self._named("mask")
+        write_masks(saved, self._blocks, mask, output, self._run, progress)
+        return StoredMask(output, self._blocks.shape)
 
     def filled(self, mask: Mask) -> StoredMask:
         """Fill holes: background that does not reach the border across faces."""

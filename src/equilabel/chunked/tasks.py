@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
     from equilabel.labeling.problem import Problem
 
+    from .blocks import Blocks
     from .checkpoints import Saved
     from .gray_source import Gray
     from .job import Job
@@ -204,14 +205,24 @@ def _renumbered(labels: Array, numbers: HostArray, dtype: np.dtype[Any]) -> Host
     return final
 
 
-def is_written(job: Job, block: int, output: Output) -> bool:
-    """Return whether the final labels of a block are there, as they were written."""
+def write_mask(
+    saved: Saved, blocks: Blocks, block: int, load: Callable[[], HostArray], output: Output
+) -> int:
+    """Make the mask of a block, and write it."""
+    mask = load()
+    output.write(blocks.slices(block), mask)
+    saved.save_done(block, (np.array([checksum(mask)]),))
+    return block
+
+
+def is_written(saved: Saved, blocks: Blocks, block: int, output: Output) -> bool:
+    """Return whether what is final of a block is there, as it was written."""
     try:
-        known = job.saved.done(block)[0]
+        known = saved.done(block)[0]
     except OSError:
         return False
     try:
-        return bool(checksum(output.read(job.blocks.slices(block))) == int(known[0]))
+        return bool(checksum(output.read(blocks.slices(block))) == int(known[0]))
     except Exception:
         return False
 

@@ -35,7 +35,17 @@ if TYPE_CHECKING:
 MASKED = tuple(
     f"{of}: {step}" for of in ("hysteresis", "holes") for step in ("label", "merge", "write")
 )
-STEPS = ("histogram", "threshold", *MASKED, "label", "merge", "write", "shrink")
+STEPS = (
+    "histogram",
+    "threshold",
+    *MASKED[:3],
+    "mask: write",
+    *MASKED[3:],
+    "label",
+    "merge",
+    "write",
+    "shrink",
+)
 ELEMENTS = 2**22  # of a block: it ends soon after a run was cancelled
 BYTES = 24  # for each of them, beside its pixels
 NEEDED = ("dask", "zarr")
