@@ -5,6 +5,7 @@ import numpy as np
 from .bits import LAST, NONE, ONE, popcount
 from .caching import njit
 from .run_table import AXES, advance, locate, row_of
+from .vector_compare import exceeds
 
 
 @njit(nogil=True, cache=True)
@@ -45,15 +46,17 @@ def number(counts, parents, ends):
     int
         N.
     """
-    components = 0
+    kind = parents.dtype.type
+    components = kind(0)
     ends[0] = 0
     parents[0] = 0
     for slab in range(counts.size - 1):
         for run in range(np.uint64(counts[slab]), np.uint64(counts[slab + 1])):
             parent = np.uint64(parents[run])  # unsigned: no index counts from the end
-            label = parents[parent]
-            components += parent == run
-            parents[run] = components if parent == run else label
+            components += kind(parent == run)
+            # A root reads what was just written: there is no branch to predict.
+            parents[run] = components
+            parents[run] = parents[parent]
         ends[slab + 1] = components
     return components
 
@@ -72,7 +75,7 @@ def reorder(runs, first_slab, last_slab, ends, order):
     ends : (slabs + 1,) array of int64
         From `number`.
     order : (N + 1,) array of int
-        Zeros; ``order[label]`` is set to the label in raster order.
+        Zeros; ``order[label]`` is set to the label in raster order; entry 0 is undefined.
     """
     bits, labels = runs.bits, runs.parents
     line = runs.grid[4] if runs.deep > 1 else 1
@@ -83,6 +86,8 @@ def reorder(runs, first_slab, last_slab, ends, order):
         wanted = ends[slab + 1]
         if wanted == before:
             continue
+        few = wanted - before < line * bits.shape[1]
+        limit = labels.dtype.type(before)
         for z in range(runs.deep):
             locate(slab * line, runs.grid, position)
             for block in range(slab * line, slab * line + line):
@@ -97,12 +102,18 @@ def reorder(runs, first_slab, last_slab, ends, order):
                         carry = pixels >> LAST
                         here = runs.starts[block, word]
                         run = runs.first[block, word]
+                        if few:  # look for new labels among all that are met in this word
+                            met = exceeds(labels, run - 1, limit)
+                            if met & ((ONE << np.uint64(popcount(here) + 1)) - ONE) == NONE:
+                                continue
                         while begins != NONE:
                             bit = begins & (~begins + ONE)
                             label = labels[run + popcount(here & (bit ^ (bit - ONE))) - 1]
-                            if label > before and order[label] == 0:
-                                given += 1
-                                order[label] = given
+                            # Nothing to predict here either: what is known goes to entry 0.
+                            slot = label if label > before else 0
+                            new = label > before and order[slot] == 0
+                            given += new
+                            order[slot if new else 0] = given
                             begins ^= bit
                 advance(runs.grid, position)
 

@@ -102,10 +102,14 @@ def rows_along(runs, lines, along):
     """Return the rows that an edge compares for a block of a line."""
     size, empty = runs.shape[4], runs.bits.shape[0] - 1
     y = along * runs.tall
+    v = row_at(lines.v0, y + lines.v0_down, size, empty)
+    u = row_at(lines.u0, y + lines.u0_down, size, empty)
+    if runs.tall == 1:  # of single rows
+        return Rows(v, v, u, u)
     return Rows(
-        row_at(lines.v0, y + lines.v0_down, size, empty),
+        v,
         row_at(lines.v1, y + lines.v1_down, size, empty),
-        row_at(lines.u0, y + lines.u0_down, size, empty),
+        u,
         row_at(lines.u1, y + lines.u1_down, size, empty),
     )
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from equilabel.grid import Grid
 
 AXES = 5
-SLACK = 8  # runs are read eight at a time
+SLACK = 64  # runs are read up to 64 at a time
 
 
 class Runs(NamedTuple):

@@ -130,7 +130,8 @@ def link_first(runs, rows, diagonal, block, other):
         run = np.uint64(runs.first[block, word])  # unsigned: no index counts from the end
         other_run = np.uint64(runs.first[other, word])
         if events == here and events == there and left | right == NONE:
-            for k in range(np.uint64(popcount(here))):
+            parents[run] = parents[other_run]  # mostly the only one: no loop to begin
+            for k in range(np.uint64(1), np.uint64(popcount(here))):
                 parents[run + k] = parents[other_run + k]
             continue
         if runs.tall > 1:
