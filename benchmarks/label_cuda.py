@@ -115,9 +115,8 @@ def unite(table: Any) -> Any:
 
 
 def number(table: Any) -> Any:
-    """Give labels to nodes and runs, and hand on the table."""
+    """Give labels to nodes, and hand on the table."""
     runs.number(table)
-    runs._resolve(table)
     return table
 
 

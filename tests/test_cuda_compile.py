@@ -76,6 +76,9 @@ INSTANCES = {
     "Tile": [
         f"Tile<{str(many).lower()}, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES
     ],
+    "PairTile": [
+        f"Tile<false, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES if not many
+    ],
     "BondTile": [
         f"Tile<true, {', '.join(map(str, tile))}>"
         for tile in (bond_jobs.NARROW, bond_jobs.FLAT, bond_jobs.DEEP)

@@ -67,6 +67,14 @@ def agree(cupy, image, connectivity, stacked=False, background=0, **options):
     assert count == expected[1]
 
 
+def comb(shape):
+    """Draw every second column; the last row joins them."""
+    image = np.zeros(shape, bool)
+    image[..., ::2] = True
+    image[..., -1, :] = True
+    return image
+
+
 def connectivities(shape, stacked=False):
     return range(1, len(shape) - stacked + 1)
 
@@ -131,6 +139,9 @@ def test_without_background_all_is_one_where_binary(cupy, shape):
         pytest.param(lambda: blobs((300, 2100)), id="blobs"),
         pytest.param(lambda: blobs((40, 60, 300), scale=3.0), id="blobs in 3D"),
         pytest.param(lambda: voronoi((300, 1100), 400), id="voronoi"),
+        pytest.param(lambda: comb((200, 1100)), id="comb"),
+        pytest.param(lambda: comb((9, 40, 300)), id="comb in 3D"),
+        pytest.param(lambda: ~np.indices((60, 1100)).sum(0) % 2 == 0, id="checkerboard"),
     ],
 )
 def test_long_ways_and_smooth_shapes_are_numbered_as_on_the_cpu(cupy, image):

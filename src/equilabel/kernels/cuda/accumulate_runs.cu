@@ -5,7 +5,6 @@
 #include "bits.cuh"
 #include "counts.cuh"
 #include "small_values.cuh"
-#include "resolve.cuh"
 
 template <int Words, int Rows, int Halo>
 __device__ inline void read_bits(Plane<Words, Rows, Halo>& plane, const Job& job, const Strip& strip,
@@ -86,20 +85,22 @@ struct Planes {
 };
 
 // The runs of a strip, for `walk`.
-template <typename Id, int WORDS, bool MANY, class Planes>
+template <typename Id, class Tile, class Planes>
 struct Runs {
     // Labels of the first runs of every row, in shared memory.
-    static constexpr int Near = 4 * WORDS / sizeof(Id), Rows = Planes::Rows;
+    static constexpr int Words = Tile::Words, Near = 4 * Words / sizeof(Id), Rows = Planes::Rows;
+    static constexpr int Abreast = 4;  // rows in which a thread looks up labels at once: memory is far
     struct Labels {
         Id of[Rows][Near + 1];  // a word more, so that rows begin in different banks
     };
 
+    const Job& job;
+    const Strip& strip;
     const Planes& planes;
     Labels& labels;
-    Id *entries, *last;       // those of the first row; of the last run that has no room there
+    const u2* table;          // of the first row
+    Index pitch;              // from there to that of the next
     const unsigned* begins;   // of many values, likewise
-    Index columns;
-    int segments, room;
 
     // Where runs begin in a word, and how many do before it.
     struct Found {
@@ -107,34 +108,48 @@ struct Runs {
     };
 
     __device__ Runs(const Job& job, const Strip& strip, const Planes& planes, Labels& labels)
-        : planes(planes), labels(labels), columns(job.plan.columns), segments(job.plan.segments)
+        : job(job), strip(strip), planes(planes), labels(labels)
     {
-        const RunTable<Id> table = run_table<MANY>(
-            job.plan, static_cast<Id*>(job.nodes), static_cast<Id*>(job.tables), strip.first_row, strip.segment);
-        entries = table.entries;
-        last = table.last;
-        room = table.room;
-        begins = job.begins + (strip.first_row * segments + strip.segment) * WORDS;
+        Id* const nodes = static_cast<Id*>(job.nodes);
+        const Index first = strip.first_row;
+        table = run_table<Tile::Many>(job.plan, nodes, job.tables, first, strip.segment);
+        pitch = run_table<Tile::Many>(job.plan, nodes, job.tables, first + 1, strip.segment) - table;
+        begins = job.begins + (first * job.plan.segments + strip.segment) * Words;
     }
 
-    __device__ Id& entry(int row, unsigned run) const
+    // The label of a run, by way of its node.
+    __device__ Id look_up(int row, unsigned entry) const
     {
-        if (MANY || static_cast<int>(run) < room) return entries[row * columns + run];
-        return last[static_cast<Index>(row) * segments];
+        const int z = static_cast<int>(strip.slab % job.plan.shape[3]);
+        const Place place = {strip.first_row + row, strip.segment, z, static_cast<int>(strip.y) + row};
+        const Id base = tile_base<Tile>(job.plan, place);
+        return static_cast<const Id*>(job.nodes)[node_of<Tile>(job.plan, base, entry)] & ~LABEL<Id>;
     }
 
-    // Put labels in place of nodes in the run tables, if they are not there yet, and keep the first. All
-    // threads of a block call this; each group of neighbors sees what it did once it has waited.
-    __device__ void resolve_rows(const Job& job, const Strip& strip, bool resolved, int each) const
+    // Keep the labels of the first runs. All threads of a block call this; each group of neighbors sees
+    // what it did once it has waited.
+    __device__ void look_up_rows(int each) const
     {
-        const int first = threadIdx.x / WORDS * each, end = min(first + each, strip.rows);
-        for (int row = first; row < end; row += SETTLED)
-            resolve<Id, WORDS, MANY>(
-                job, strip.first_row + row, strip.segment, min(end - row, SETTLED),
-                [&](int k, unsigned run, Id label) {
-                    if (run < Near) labels.of[row + k][run] = label;
-                },
-                resolved);
+        const int first = threadIdx.x / Words * each, end = min(first + each, strip.rows);
+        const unsigned* const counts = job.counts + strip.first_row * job.plan.segments + strip.segment;
+        for (int row = first; row < end; row += Abreast) {
+            unsigned runs[Abreast], most = 0;
+#pragma unroll
+            for (int k = 0; k < Abreast; ++k) {
+                const Index at = static_cast<Index>(row + k) * job.plan.segments;
+                runs[k] = row + k < end ? min(counts[at] >> 16, static_cast<unsigned>(Near)) : 0;
+                most = max(most, runs[k]);
+            }
+            for (unsigned run = threadIdx.x % Words; run < most; run += Words) {
+                unsigned entry[Abreast];
+#pragma unroll
+                for (int k = 0; k < Abreast; ++k)
+                    entry[k] = run < runs[k] ? table[(row + k) * pitch + run] : 0;
+#pragma unroll
+                for (int k = 0; k < Abreast; ++k)
+                    if (run < runs[k]) labels.of[row + k][run] = look_up(row + k, entry[k]);
+            }
+        }
         __syncwarp();
     }
 
@@ -144,45 +159,46 @@ struct Runs {
     __device__ Found find(int row, int word, unsigned own) const
     {
         Found found;
-        found.start = own & ~from_left<WORDS>(own);
-        if (MANY) found.start = own ? begins[static_cast<Index>(row) * segments * WORDS + word] : 0;
+        found.start = own & ~from_left<Words>(own);
+        if (Tile::Many)
+            found.start = own ? begins[static_cast<Index>(row) * job.plan.segments * Words + word] : 0;
         unsigned total;
-        found.run = runs_before<WORDS>(found.start, total);
+        found.run = runs_before<Words>(found.start, total);
         return found;
     }
 
     __device__ Id label(const Found& found, int row, int, int bit) const
     {
         const unsigned run = run_at(found.run, found.start, bit);
-        return run < Near ? labels.of[row][run] : entry(row, run);
+        return run < Near ? labels.of[row][run] : look_up(row, table[row * pitch + run]);
     }
 };
 
 // One block per strip. `layout.tall` is a multiple of the rows that a block walks through at once.
-template <typename Id, int WORDS, bool MANY, int Rank, int Steps, int Euler, int Outline, bool Seconds>
+template <typename Id, typename Tile, int Rank, int Steps, int Euler, int Outline, bool Seconds>
 __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds>>)
-    tally_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout, bool resolved,
-               u8 most, u8* table)
+    tally_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout, u8 most,
+               u8* table)
 {
     typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
-    typedef Planes<WORDS, Asked> Words;
+    typedef Planes<Tile::Words, Asked> Words;
     __shared__ BlockTable<Id, typename At<Asked>::Entry> block_table;
     __shared__ Origin origin;
     __shared__ Words planes;
-    typedef Runs<Id, WORDS, MANY, Words> Entries;
+    typedef Runs<Id, Tile, Words> Entries;
     __shared__ typename Entries::Labels labels;
     const Strip strip = find_strip(layout, job.plan.width);
-    const int each = layout.tall * WORDS / MEASURERS;
+    const int each = layout.tall * Tile::Words / MEASURERS;
     const Entries runs(job, strip, planes, labels);
     block_table.clear();
     if (threadIdx.x == 0) origin.find(strip, layout);
-    runs.resolve_rows(job, strip, resolved, each);
+    runs.look_up_rows(each);
     planes.read(job, layout, strip);
     const auto write = [&](Id label, const typename At<Asked>::Entry& entry) {
         if (has_row(label, most, table))
             write_counts<Asked>(entry, origin, layout, table + static_cast<Index>(label) * layout.width);
     };
-    walk<WORDS, false>(
+    walk<Tile::Words, false>(
         strip, each, runs, block_table,
         [&](int row, int word, unsigned own) { return planes.look(row, word, own); },
         count_stretch<Asked>, write);
@@ -191,26 +207,26 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
 }
 
 // The values under every component.
-template <typename Id, int WORDS, bool MANY, typename Gray>
+template <typename Id, typename Tile, typename Gray>
 __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     value_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout,
-             bool resolved, u8 most, const Gray* __restrict__ values, bool aligned, u8* table)
+             u8 most, const Gray* __restrict__ values, bool aligned, u8* table)
 {
-    typedef Planes<WORDS, Kinds<2, 0, 0, 0, false>> Words;
+    typedef Planes<Tile::Words, Kinds<2, 0, 0, 0, false>> Words;
     __shared__ BlockTable<Id, Values> block_table;
     __shared__ Words planes;
-    typedef Runs<Id, WORDS, MANY, Words> Entries;
+    typedef Runs<Id, Tile, Words> Entries;
     __shared__ typename Entries::Labels labels;
     const Strip strip = find_strip(layout, job.plan.width);
-    const int each = layout.tall * WORDS / MEASURERS;
+    const int each = layout.tall * Tile::Words / MEASURERS;
     const Entries runs(job, strip, planes, labels);
     block_table.clear();
-    runs.resolve_rows(job, strip, resolved, each);
+    runs.look_up_rows(each);
     planes.read(job, layout, strip);
     const auto write = [&](Id label, const Values& entry) {
         if (label <= most) write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<Index>(label));
     };
-    walk<WORDS, true>(
+    walk<Tile::Words, true>(
         strip, each, runs, block_table,
         [&](int row, int word, unsigned own) {
             return read_numbers(values, strip, row, word, own, layout.sides[5], aligned);

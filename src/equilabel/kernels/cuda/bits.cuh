@@ -33,18 +33,25 @@ __device__ inline unsigned from_right(unsigned word)
     return word >> 1 | word_after<Words>(word) << 31;
 }
 
-// Runs that begin in the words of the segment before this one; the sum of all in `total`.
+// What the threads of the segment before this one have of something; the sum of all in `total`.
 template <int Words>
-__device__ inline unsigned runs_before(unsigned begins, unsigned& total)
+__device__ inline unsigned sum_before(unsigned own, unsigned& total)
 {
-    unsigned sum = __popc(begins);
+    unsigned sum = own;
 #pragma unroll
     for (int step = 1; step < Words; step *= 2) {
         const unsigned other = __shfl_up_sync(ALL, sum, step, Words);
         if (threadIdx.x % Words >= step) sum += other;
     }
     total = __shfl_sync(ALL, sum, Words - 1, Words);
-    return sum - __popc(begins);
+    return sum - own;
+}
+
+// Runs that begin in the words of the segment before this one.
+template <int Words>
+__device__ inline unsigned runs_before(unsigned begins, unsigned& total)
+{
+    return sum_before<Words>(__popc(begins), total);
 }
 
 // The same for `Each` words of a thread at once: two sums are shifted from thread to thread together.

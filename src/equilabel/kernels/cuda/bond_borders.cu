@@ -67,7 +67,12 @@ struct Segment {
 
     __device__ Id node(Index line, int place, unsigned run) const
     {
-        return static_cast<const Id*>(job.tables)[first_pixel(job.plan, line, place) + run];
+        const Plan& plan = job.plan;
+        const int y = static_cast<int>(line % plan.shape[4]);
+        const int z = static_cast<int>(line / plan.shape[4] % plan.shape[3]);
+        const Id base = tile_base<BondTile>(plan, {line, place, z, y});
+        const u2* const table = run_table<true>(plan, static_cast<Id*>(job.nodes), job.tables, line, place);
+        return node_of<BondTile>(plan, base, table[run]);
     }
 
     __device__ unsigned last_run(Index line, int place) const

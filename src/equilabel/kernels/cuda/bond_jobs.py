@@ -10,7 +10,7 @@ import numpy as np
 
 from ._compile import THREADS, handle, kernel
 from .run_jobs import ADDRESSES, NUMBER_THREADS, REST, Work, lay_out
-from .tiling import AXES, PLAN, SETTLED, Tiling
+from .tiling import AXES, PLAN, Tiling
 
 MOST_STEPS = 64
 LATTICE = np.dtype(
@@ -58,7 +58,7 @@ def prepare_bonds(
     node_bytes = 8 if size > 2**31 else label_bytes
     tiling = cut_lattice(shape, steps, periodic)
     words, columns = tiling.tile[0], tiling.columns
-    blocks, begins = lay_out(tiling.segments, words, size, node_bytes)
+    blocks, begins = lay_out(tiling, size // tiling.columns, many=True)
     aligned = columns % 16 == 0 and alignment[0] == 0
     quads = columns % 4 == 0 and alignment[1] == 0
     rest = REST.pack(blocks, 0, 0, 0, 0, 0, aligned, quads, 0, 0)
@@ -68,16 +68,14 @@ def prepare_bonds(
         kernel("bond_tiles", f"find_bond_tiles<{site}, {node}, {tile}>"),
         kernel("bond_borders", f"join_bond_tiles<{site}, {node}, {tile}>"),
         kernel("numbering", f"number_nodes<{node}, {words}>"),
-        kernel("numbering", f"label_entries<{node}, {words}, true>"),
-        kernel("painting", f"paint<{node}, u{label_bytes}, {words}, true>"),
+        kernel("painting", f"paint<{node}, u{label_bytes}, {tile}>"),
     )
     handles = tuple(map(handle, kernels))
     counts = (
         (tiling.tiles, THREADS),
         (tiling.row_blocks, THREADS),
         (blocks, NUMBER_THREADS),
-        (tiling.entry_blocks, THREADS),
-        (tiling.word_blocks, THREADS),
+        (tiling.tiles, tiling.words),
     )
     launches = tuple((one, *count) for one, count in zip(handles, counts, strict=True))
     job = tiling.plan + bytes(ADDRESSES.size) + rest
@@ -98,7 +96,7 @@ def cut_lattice(shape: tuple[int, ...], steps: Steps, periodic: tuple[bool, ...]
     plan["inverse"] = [(2**32 - 1) // count for count in (segments, tiles[4], tiles[3])]
     plan["segments"], plan["width"] = segments, width
     told = describe(steps, periodic)
-    groups, settled = rows * segments, -(-rows // SETTLED)
+    groups = rows * segments
     return Tiling(
         plan=plan.tobytes(),
         edges=told,
@@ -106,14 +104,13 @@ def cut_lattice(shape: tuple[int, ...], steps: Steps, periodic: tuple[bool, ...]
         most=0,
         columns=columns,
         tile=tile,
+        paired=False,
         tiles=prod(tiles) * segments,
         segments=groups,
         seams=0,
         groups=groups,
         seam_blocks=0,
         row_blocks=-(-groups * 32 // THREADS),
-        word_blocks=-(-groups * words // THREADS),
-        entry_blocks=-(-settled * segments * words // THREADS),
     )
 
 

@@ -79,7 +79,7 @@ __global__ void settle(Index size, Index* roots)
 }
 
 // The tables of the method `runs`, asked pixel by pixel: few are asked for.
-template <typename Pixel, typename Id, int WORDS, bool MANY>
+template <typename Pixel, typename Id, typename Tile>
 struct Pixels {
     const Job& job;
 
@@ -97,7 +97,7 @@ struct Pixels {
         const Index x = pixel - spot.row * plan.columns;
         spot.segment = static_cast<int>(x / plan.width);
         spot.x = static_cast<int>(x - static_cast<Index>(spot.segment) * plan.width);
-        spot.words = (spot.row * plan.segments + spot.segment) * WORDS;
+        spot.words = (spot.row * plan.segments + spot.segment) * Tile::Words;
         return spot;
     }
 
@@ -111,7 +111,7 @@ struct Pixels {
     __device__ bool alike(Index pixel, Index other) const
     {
         const Pixel* const image = static_cast<const Pixel*>(job.image);
-        return MANY ? image[pixel] == image[other] : is_set(other);
+        return Tile::Many ? image[pixel] == image[other] : is_set(other);
     }
 
     // The node of a foreground pixel. Entries of run tables do not change while nodes are united.
@@ -121,7 +121,7 @@ struct Pixels {
         unsigned run = 0, last = 0;
         for (int word = 0; word <= spot.x / 32; ++word) {
             unsigned start;
-            if (MANY) {
+            if (Tile::Many) {
                 start = job.begins[spot.words + word];
             } else {
                 const unsigned set = job.bits[spot.words + word];
@@ -131,8 +131,13 @@ struct Pixels {
             if (word == spot.x / 32) start &= (2u << spot.x % 32) - 1;
             run += __popc(start);
         }
-        return run_table<MANY>(job.plan, static_cast<Id*>(job.nodes), static_cast<Id*>(job.tables),
-                               spot.row, spot.segment)[run - 1];
+        const Plan& plan = job.plan;
+        const int y = static_cast<int>(spot.row % plan.shape[4]);
+        const int z = static_cast<int>(spot.row / plan.shape[4] % plan.shape[3]);
+        const Id base = tile_base<Tile>(plan, {spot.row, spot.segment, z, y});
+        const u2* const table = run_table<Tile::Many>(plan, static_cast<Id*>(job.nodes), job.tables,
+                                                      spot.row, spot.segment);
+        return node_of<Tile>(plan, base, table[run - 1]);
     }
 };
 
@@ -140,13 +145,13 @@ struct Pixels {
 // as two others say the same: those whose pixels have neighbors of the same kind one column before;
 // and, of steps that are not straight, those with a pixel of the same kind around either corner. Each
 // leans on pairs of fewer steps, or of an earlier column in the same row: no circle.
-template <typename Pixel, typename Id, int WORDS, bool MANY>
+template <typename Pixel, typename Id, typename Tile>
 __global__ void __launch_bounds__(THREADS)
     join_nodes(const Job job, const Boundary boundary)
 {
     const Index number = thread_index();
     if (number >= boundary.faces) return;
-    const Pixels<Pixel, Id, WORDS, MANY> pixels = {job};
+    const Pixels<Pixel, Id, Tile> pixels = {job};
     Index at[SIDES];
     const Index here = locate_last(boundary, number, at);
     if (!pixels.is_set(here)) return;

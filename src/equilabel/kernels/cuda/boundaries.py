@@ -58,8 +58,7 @@ def join_runs(table: Any, grid: Grid) -> None:
     grid : Grid
         With at least one periodic axis.
     """
-    many = "true" if table.many else "false"
-    types = f"u{grid.pixels.itemsize}, {table.node}, {table.tiling.tile[0]}, {many}"
+    types = f"u{grid.pixels.itemsize}, {table.node}, {table.tile}"
     for boundary, faces in _describe(grid):
         launch(kernel("boundaries", f"join_nodes<{types}>"), faces, table.job, boundary)
 

@@ -42,6 +42,26 @@ __device__ inline void unite_touching(Touch touch, unsigned begins, unsigned bas
     }
 }
 
+// The same of two rows, one below the other, which touch others straight: lanes of a warp that have few in
+// one row go on with the next. `firsts` are the runs before the word in the other rows.
+template <int Words, int Pitch>
+__device__ inline void unite_straight(unsigned touch, unsigned touch_below, const unsigned (&begins)[2],
+                                      const unsigned (&run)[2], int row, unsigned other_begins,
+                                      unsigned other_begins_below, const u2* firsts, int other_row,
+                                      unsigned* parents)
+{
+    while (touch | touch_below) {
+        const int k = touch == 0;
+        const unsigned bits = touch ? touch : touch_below, rest = bits & (bits - 1);
+        const int place = __ffs(bits) - 1;
+        touch = k ? 0 : rest;
+        touch_below = k ? rest : touch_below;
+        const unsigned mine = run_at(k ? run[1] : run[0], k ? begins[1] : begins[0], place);
+        const unsigned there = run_at(firsts[k * Words], k ? other_begins_below : other_begins, place);
+        unite_shared(parents, entry((row + k) * Pitch, mine), entry((other_row + k) * Pitch, there));
+    }
+}
+
 // What is set in the words of a thread, and where runs begin in them.
 template <typename Tile, typename Pixel>
 __device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bool every, bool aligned,
@@ -92,53 +112,30 @@ struct TileMemory {
     u2 firsts[THREADS * Tile::Each];  // runs of the row before a word
 };
 
-// One block per tile. Writes `bits` (and `begins` of many-valued images), how many runs and nodes each
-// segment has (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
-// Clears `states` for the pass that numbers.
+// What a thread knows of its words: what is set, where runs begin, those before, and those of the rows.
+template <typename Tile>
+struct Rows {
+    unsigned set[Tile::Each], start[Tile::Each], run[Tile::Each], total[Tile::Each];
+};
+
+// The components of a tile whose words all threads know, and wait for. Writes what `find_tile` says.
 template <typename Pixel, typename Id, typename Tile>
 __device__ __forceinline__ void
-find_tile(const Job& job, const unsigned tile, TileMemory<Tile>& memory)
+find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, const Rows<Tile>& rows,
+             TileMemory<Tile>& memory)
 {
     const Plan& plan = job.plan;
     const Pixel* const __restrict__ image = static_cast<const Pixel*>(job.image);
-    const Test<Pixel> test(job.background, job.compare);
     constexpr int Words = Tile::Words, Each = Tile::Each, Pitch = Tile::Pitch;
     constexpr bool Many = Tile::Many;
     unsigned(&parents)[Tile::Rows * Pitch] = memory.parents;
     unsigned(&words)[THREADS * Each] = memory.words;
     unsigned(&starts)[Many ? THREADS * Each : 1] = memory.starts;
     u2(&firsts)[THREADS * Each] = memory.firsts;
-
+    const unsigned(&set)[Each] = rows.set, (&start)[Each] = rows.start;
+    const unsigned(&run)[Each] = rows.run, (&total)[Each] = rows.total;
     const int thread = threadIdx.x, row = thread / Words * Each, word = thread % Words;
     const int here = row * Words + word;
-    const Index state = static_cast<Index>(tile) * THREADS + thread;
-    if (state <= job.blocks) job.states[state] = 0;
-    const Corner corner = corner_of<Tile>(plan, tile);
-    const Lines<Tile> lines(plan, corner);
-    const auto segment_of = [&](int k) { return lines[k] * plan.segments + corner.segment; };
-
-    unsigned set[Each], start[Each], run[Each], total[Each];
-    read_tile<Tile>(image, test, job.compare == EVERY, job.aligned, job.fours, plan, corner, lines, set,
-                    start);
-    runs_before<Words>(start, run, total);
-    unsigned some = 0;
-#pragma unroll
-    for (int k = 0; k < Each; ++k) {
-        if (lines.inside(k)) {
-            job.bits[segment_of(k) * Words + word] = set[k];
-            if (Many) job.begins[segment_of(k) * Words + word] = start[k];
-        }
-        words[here + k * Words] = set[k];
-        if (Many) starts[here + k * Words] = start[k];
-        firsts[here + k * Words] = run[k];
-        some |= set[k];
-    }
-    if (!__syncthreads_or(some)) {
-#pragma unroll
-        for (int k = 0; k < Each; ++k)
-            if (lines.inside(k) && word == 0) job.counts[segment_of(k)] = 0;
-        return;
-    }
 
     const auto touching_at = [&](int k, int edge, bool exists, unsigned other, unsigned& other_start,
                                  unsigned known) {
@@ -171,6 +168,11 @@ find_tile(const Job& job, const unsigned tile, TileMemory<Tile>& memory)
                     exists ? firsts[there] : 0, k > 0, parents);
     }
     __syncthreads();
+    if constexpr (!Many && Each == 2) {
+        unite_straight<Words, Pitch>(above[0].straight, above[1].straight, start, run, row, above_start,
+                                     start[0], firsts + (here - Words), row - 1, parents);
+        above[0].straight = above[1].straight = 0;
+    }
 #pragma unroll
     for (int k = 0; k < Each; ++k)
         if (above[k].straight | above[k].left | above[k].right)
@@ -180,6 +182,8 @@ find_tile(const Job& job, const unsigned tile, TileMemory<Tile>& memory)
     // Of tiles that span two axes, the rows of the layer above.
     for (int edge = 1; Tile::Deep > 1 && edge < plan.inner; ++edge) {
         const int dz = plan.dz[edge], dy = plan.dy[edge];
+        Touch touch[Each];
+        unsigned other_start[Each];
 #pragma unroll
         for (int k = 0; k < Each; ++k) {
             const int z = row / Tile::Tall, y = row % Tile::Tall + k;
@@ -189,17 +193,86 @@ find_tile(const Job& job, const unsigned tile, TileMemory<Tile>& memory)
             // Rows (z, y) and (z - 1, x): with x = y, a square's fourth side need not be followed where
             // (z, y - 1) and (z - 1, y - 1) are set too. With x = y +- 1, nothing need be where (z, x)
             // or (z - 1, y) is. Each rule leans on smaller y or fewer steps: no circle.
-            unsigned known = 0, other_start;
+            unsigned known = 0;
             if (!Many && exists && dy == 0 && y)
                 known = set[k] & other & words[mine - Words] & words[there - Words];
             if (!Many && exists && dy) known = words[mine + dy * Words] | words[mine - Tile::Tall * Words];
-            const Touch touch = touching_at(k, edge, exists, other, other_start, known);
-            if (touch.straight | touch.left | touch.right)
-                unite_touching(touch, start[k], (row + k) * Pitch, run[k], other_start,
-                                     (row + k + dz * Tile::Tall + dy) * Pitch, firsts[there], parents);
+            touch[k] = touching_at(k, edge, exists, other, other_start[k], known);
         }
+        const int away = dz * Tile::Tall + dy;
+        if constexpr (!Many && Each == 2) {
+            unite_straight<Words, Pitch>(touch[0].straight, touch[1].straight, start, run, row,
+                                         other_start[0], other_start[1], firsts + (here + away * Words),
+                                         row + away, parents);
+            touch[0].straight = touch[1].straight = 0;
+        }
+#pragma unroll
+        for (int k = 0; k < Each; ++k)
+            if (touch[k].straight | touch[k].left | touch[k].right)
+                unite_touching(touch[k], start[k], (row + k) * Pitch, run[k], other_start[k],
+                               (row + k + away) * Pitch, firsts[here + (k + away) * Words], parents);
     }
     __syncthreads();
 
     write_nodes<Id, Tile>(job, corner, lines, parents, row, word, start, run, total);
+}
+
+// Read a tile, and write its `bits` (and `begins` of many-valued images). Clears `states` for the pass that
+// numbers. All threads of the block call this, and wait before they look at what others read.
+template <typename Pixel, typename Tile>
+__device__ __forceinline__ void
+read_rows(const Job& job, const unsigned tile, const Corner& corner, const Lines<Tile>& lines,
+          Rows<Tile>& rows, TileMemory<Tile>& memory)
+{
+    const Plan& plan = job.plan;
+    const Test<Pixel> test(job.background, job.compare);
+    constexpr int Words = Tile::Words, Each = Tile::Each;
+    constexpr bool Many = Tile::Many;
+    const int thread = threadIdx.x, word = thread % Words, here = thread / Words * Each * Words + word;
+    const Index state = static_cast<Index>(tile) * THREADS + thread;
+    if (state <= job.blocks) job.states[state] = 0;
+    read_tile<Tile>(static_cast<const Pixel*>(job.image), test, job.compare == EVERY, job.aligned,
+                    job.fours, plan, corner, lines, rows.set, rows.start);
+    runs_before<Words>(rows.start, rows.run, rows.total);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const Index place = (lines[k] * plan.segments + corner.segment) * Words + word;
+        if (lines.inside(k)) {
+            job.bits[place] = rows.set[k];
+            if (Many) job.begins[place] = rows.start[k];
+        }
+        memory.words[here + k * Words] = rows.set[k];
+        if (Many) memory.starts[here + k * Words] = rows.start[k];
+        memory.firsts[here + k * Words] = rows.run[k];
+    }
+}
+
+// Wait for all threads; where nothing is set in the tile, write that it has no runs, and return true.
+template <typename Tile>
+__device__ inline bool is_empty(const Job& job, const Corner& corner, const Lines<Tile>& lines,
+                                const Rows<Tile>& rows)
+{
+    unsigned some = 0;
+#pragma unroll
+    for (int k = 0; k < Tile::Each; ++k) some |= rows.set[k];
+    if (__syncthreads_or(some)) return false;
+#pragma unroll
+    for (int k = 0; k < Tile::Each; ++k)
+        if (lines.inside(k) && threadIdx.x % Tile::Words == 0)
+            job.counts[lines[k] * job.plan.segments + corner.segment] = 0;
+    return true;
+}
+
+// One block per tile. Writes `bits` (and `begins` of many-valued images), how many runs and nodes each
+// segment has (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
+// Clears `states` for the pass that numbers.
+template <typename Pixel, typename Id, typename Tile>
+__device__ __forceinline__ void
+find_tile(const Job& job, const unsigned tile, TileMemory<Tile>& memory)
+{
+    const Corner corner = corner_of<Tile>(job.plan, tile);
+    const Lines<Tile> lines(job.plan, corner);
+    Rows<Tile> rows;
+    read_rows<Pixel>(job, tile, corner, lines, rows, memory);
+    if (!is_empty(job, corner, lines, rows)) find_by_rows<Pixel, Id>(job, corner, lines, rows, memory);
 }

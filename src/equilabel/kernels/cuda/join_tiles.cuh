@@ -1,6 +1,6 @@
 // Where tiles meet: nodes of neighboring rows and segments are united.
 #pragma once
-#include "union_find.cuh"
+#include "unite_queue.cuh"
 #include "values.cuh"
 
 // Where an edge leads from a row; false if there is no such row.
@@ -71,8 +71,8 @@ __device__ inline bool border_row(const Plan& plan, Index item, Place& place)
 template <typename Pixel, typename Id, typename Tile, typename Edges>
 __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
                                  const unsigned* __restrict__ bits,
-                                 const unsigned* __restrict__ begins, Id* nodes, Id* tables, Index group,
-                                 Index groups, bool fours)
+                                 const unsigned* __restrict__ begins, Id* nodes, u2* tables,
+                                 Index group, Index groups, bool fours, unsigned* queue)
 {
     constexpr int Words = Tile::Words;
     constexpr bool Many = Tile::Many;
@@ -95,7 +95,8 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
     if (!__any_sync(ALL, set)) return;
     const Index begin = first_pixel(plan, here.row, here.segment) + 32 * word;
     const int count = word_size(plan, here.segment, word);
-    const RunTable<Id> own = run_table<Many>(plan, nodes, tables, here.row, here.segment);
+    const u2* const own = run_table<Many>(plan, nodes, tables, here.row, here.segment);
+    const Id base = tile_base<Tile>(plan, here);
     for (int edge = 0; edge < plan.edges; ++edge) {
         Place there;
         const bool exists = real && follow(plan, edges, here, edge, there) &&
@@ -124,14 +125,30 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
             touch = touching<Words>(set, other_set, edges.diagonal[edge], known);
         }
         const unsigned other_run = runs_before<Words>(other_start, total);
-        if (!exists) continue;
-        const RunTable<Id> table =
-            run_table<Many>(plan, nodes, tables, there.row, there.segment);
+        const unsigned touches = __popc(touch.straight) + __popc(touch.left) + __popc(touch.right);
+        unsigned all = 0, at = 0;
+        const bool crowded = __popc(__ballot_sync(ALL, touches > CROWDED)) >= 20;
+        if (crowded) at = sum_before<Words>(touches, all);
+        const bool queued = crowded && all <= QUEUE * Words;
+        const u2* table = nullptr;
+        Id other_base = 0;
+        if (exists) {
+            table = run_table<Many>(plan, nodes, tables, there.row, there.segment);
+            other_base = tile_base<Tile>(plan, there);
+        }
         while (touch.straight | touch.left | touch.right) {
             unsigned touched;
-            const int bit = take(touch, other_run, other_start, touched);
-            unite(nodes, own[run_at(run, start, bit)], table[touched]);
+            const unsigned mine = run_at(run, start, take(touch, other_run, other_start, touched));
+            if (queued)
+                queue[at++] = mine << 16 | touched;
+            else
+                unite(nodes, node_of<Tile>(plan, base, own[mine]),
+                      node_of<Tile>(plan, other_base, table[touched]));
         }
+        if (!crowded) continue;
+        __syncwarp();
+        if (queued && exists) unite_queue<Tile>(plan, nodes, own, base, table, other_base, queue, all);
+        __syncwarp();
     }
 }
 
@@ -139,7 +156,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
 template <typename Pixel, typename Id, typename Tile, typename Edges>
 __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
                                  const unsigned* __restrict__ bits,
-                                 const unsigned* __restrict__ counts, Id* nodes, Id* tables, Index seam)
+                                 const unsigned* __restrict__ counts, Id* nodes, u2* tables, Index seam)
 {
     constexpr int Words = Tile::Words;
     constexpr bool Many = Tile::Many;
@@ -162,8 +179,9 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
         return !Many || image[first_pixel(plan, one, segment + 1) - back_one] ==
                             image[first_pixel(plan, two, segment + 1) - back_two];
     };
-    const auto node_of = [&](const Place& place, unsigned run) {
-        return run_table<Many>(plan, nodes, tables, place.row, place.segment)[run];
+    const auto node_at = [&](const Place& place, unsigned run) {
+        const unsigned entry = run_table<Many>(plan, nodes, tables, place.row, place.segment)[run];
+        return node_of<Tile>(plan, static_cast<Id>(tile_base<Tile>(plan, place)), entry);
     };
     bool before, after;
     pair(row, before, after);
@@ -177,8 +195,7 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
             known = above && beside && same(row - 1, 1, row, 1) && same(row - 1, 0, row, 0);
         }
         if (!known)
-            unite(nodes, node_of(left, final_run(row)),
-                  node_of(right, 0));
+            unite(nodes, node_at(left, final_run(row)), node_at(right, 0));
     }
     for (int edge = 0; edge < plan.edges; ++edge) {
         Place there;
@@ -188,33 +205,33 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
         // Of one value, a third pixel of the square joins the two as well.
         if (after && other_before && (Many || (!before && !other_after)) &&
             same(row, 0, there.row, 1))
-            unite(nodes, node_of(right, 0),
-                  node_of(there, final_run(there.row)));
+            unite(nodes, node_at(right, 0), node_at(there, final_run(there.row)));
         if (before && other_after && (Many || (!after && !other_before)) &&
             same(row, 1, there.row, 0)) {
             ++there.segment;
-            unite(nodes, node_of(left, final_run(row)),
-                  node_of(there, 0));
+            unite(nodes, node_at(left, final_run(row)), node_at(there, 0));
         }
     }
 }
 
-// What one of `blocks` does: the first `seam_blocks` take a seam per thread, the others rows.
+// What one of `blocks` does: the first take rows, the others a seam per thread. Most ways from one side of a
+// seam to the other lead through many rows.
 template <typename Pixel, typename Id, typename Tile, typename Edges>
 __device__ __forceinline__ void
-join_block(const Job& job, const Edges& edges, const Index block)
+join_block(const Job& job, const Edges& edges, const Index block, JoinMemory& memory)
 {
     const Plan& plan = job.plan;
     const Pixel* const image = static_cast<const Pixel*>(job.image);
     Id* const nodes = static_cast<Id*>(job.nodes);
-    Id* const tables = static_cast<Id*>(job.tables);
-    const Index item = block * THREADS + threadIdx.x;
-    if (block < job.seam_blocks) {
-        if (item < job.seams)
-            join_seam<Pixel, Id, Tile>(image, plan, edges, job.bits, job.counts, nodes, tables, item);
+    const Index row_blocks = (job.groups * Tile::Words + THREADS - 1) / THREADS;
+    if (block < row_blocks) {
+        const Index group = (block * THREADS + threadIdx.x) / Tile::Words;
+        unsigned* const queue = memory.queue + threadIdx.x / Tile::Words * (QUEUE * Tile::Words);
+        join_rows<Pixel, Id, Tile>(image, plan, edges, job.bits, job.begins, nodes, job.tables, group,
+                                   job.groups, job.fours, queue);
     } else {
-        const Index group = (item - job.seam_blocks * THREADS) / Tile::Words;
-        join_rows<Pixel, Id, Tile>(image, plan, edges, job.bits, job.begins, nodes, tables, group,
-                                   job.groups, job.fours);
+        const Index seam = (block - row_blocks) * THREADS + threadIdx.x;
+        if (seam < job.seams)
+            join_seam<Pixel, Id, Tile>(image, plan, edges, job.bits, job.counts, nodes, job.tables, seam);
     }
 }

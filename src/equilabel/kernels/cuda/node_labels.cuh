@@ -1,7 +1,11 @@
-// Nodes on their way to labels: those of a warp's segments, and the label that a node ends up with.
+// Nodes on their way to labels: those of a block's segments, and the way up to a root.
 #pragma once
-#include "resolve.cuh"
+#include "tiling.cuh"
 #include "union_find.cuh"
+#include "warp.cuh"
+
+constexpr int MANY_THREADS = 1024;  // few blocks have to wait for few
+constexpr int WARPS = MANY_THREADS / 32;
 
 // Sum over a warp.
 template <typename Value>
@@ -12,41 +16,97 @@ __device__ inline Value sum_of_warp(Value value)
     return value;
 }
 
-// The label of a node, once it has one.
-template <typename Id>
-__device__ inline Id label_of(const Id* nodes, Id node)
-{
-    Id entry = parent_of(nodes, node);
-    while (!(entry & LABEL<Id>)) entry = parent_of(nodes, entry);
-    return entry;
-}
-
-// The nodes of a warp's segments, one after the other; a thread knows of the segment of its number.
-template <typename Id>
+// The nodes of a block's segments, one after the other, from shared memory: of segments that have any.
+template <typename Id, int SEGMENTS>
 struct Items {
-    unsigned before, count;  // nodes before the segment; of all
-    Id first;                // the first node, less those before
+    static constexpr unsigned SOME = 1 << 20;  // segments are counted from this bit on, below it nodes
+    unsigned before[SEGMENTS + 32];            // nodes before a segment; of all after the last
+    Id first[SEGMENTS];                        // the first node, less those before
+    unsigned total;
 
-    __device__ Items(unsigned of_segment, Id node)
+    // All threads of the block call this; those beyond the segments have none.
+    __device__ void count(unsigned own, Id node, unsigned (&sums)[WARPS])
     {
-        const int lane = threadIdx.x % 32;
-        unsigned sum = of_segment;
+        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+        const unsigned mine = own + (own ? SOME : 0);
+        unsigned sum = mine;
 #pragma unroll
         for (int step = 1; step < 32; step *= 2) {
             const unsigned other = __shfl_up_sync(ALL, sum, step);
             if (lane >= step) sum += other;
         }
-        count = __shfl_sync(ALL, sum, 31);
-        before = sum - of_segment;
-        first = node - before;
+        if (lane == 31) sums[warp] = sum;
+        if (threadIdx.x < SEGMENTS) before[threadIdx.x] = ~0u;
+        if (threadIdx.x < 32) before[SEGMENTS + threadIdx.x] = ~0u;
+        __syncthreads();
+        sum += sum_of_warp(lane < warp ? sums[lane] : 0) - mine;
+        if (own) {
+            before[sum / SOME] = sum % SOME;
+            first[sum / SOME] = node - sum % SOME;
+        }
+        if (threadIdx.x == MANY_THREADS - 1) total = (sum + mine) % SOME;
+        __syncthreads();
     }
 
-    __device__ Id operator[](unsigned item) const
+    // The segment of an item.
+    __device__ unsigned find(unsigned item) const
     {
-        int segment = 0;  // the last one before which there are no more
+        unsigned segment = 0;
 #pragma unroll
-        for (int step = 16; step; step /= 2)
-            if (item >= __shfl_sync(ALL, before, segment + step)) segment += step;
-        return __shfl_sync(ALL, first, segment) + item;
+        for (int step = SEGMENTS / 2; step; step /= 2)
+            if (item >= before[segment + step]) segment += step;
+        return segment;
+    }
+
+    // The segment of this lane's item, of 32 from `from` on. `segment`, the same in all lanes, is that of the
+    // first of them or of the one before; it becomes that of the last. All threads of a warp call this.
+    __device__ unsigned advance(unsigned from, unsigned& segment) const
+    {
+        const int lane = threadIdx.x % 32;
+        const unsigned begins = before[min(segment + 1 + lane, SEGMENTS + 31u)] - from;
+        const unsigned marks = any_bits(begins < 32 ? 1u << begins : 0);
+        const unsigned mine = segment + __popc(marks & ((2u << lane) - 1));
+        segment += __popc(marks);
+        return mine;
     }
 };
+
+// Show nodes of a stretch of items to `visit`, 64 at once, by all threads of a warp together: two a thread,
+// whether there are any, and how many 32 items lie before each.
+template <typename Id, int SEGMENTS, class Visit>
+__device__ inline void visit_nodes(const Items<Id, SEGMENTS>& items, unsigned begin, unsigned end,
+                                   const Visit& visit)
+{
+    unsigned segment = items.find(begin);
+    for (unsigned from = begin; from < end; from += 64) {
+        Id node[2];
+        const unsigned item = from + threadIdx.x % 32;
+        node[0] = items.first[items.advance(from, segment)] + item;
+        node[1] = items.first[items.advance(from + 32, segment)] + item + 32;
+        visit(node, item < end, item + 32 < end, from / 32);
+    }
+}
+
+// Climb from two entries that are no roots to theirs, or to the labels of these. On the way up each entry
+// follows, so that chains in which many climb at once are halved at each step. With `waiting`, until labels
+// are found.
+template <typename Id, bool Waiting>
+__device__ inline void climb(Id* nodes, const Id (&node)[2], bool first, bool second)
+{
+    bool climbs[2] = {first, second};
+    Id parent[2], above[2];
+#pragma unroll
+    for (int k = 0; k < 2; ++k) parent[k] = climbs[k] ? parent_of(nodes, node[k]) : LABEL<Id>;
+#pragma unroll
+    for (int k = 0; k < 2; ++k) climbs[k] = !(parent[k] & LABEL<Id>);
+    while (climbs[0] || climbs[1]) {
+#pragma unroll
+        for (int k = 0; k < 2; ++k) above[k] = climbs[k] ? parent_of(nodes, parent[k]) : parent[k];
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            if (above[k] != parent[k]) __stcg(nodes + node[k], above[k]);
+            climbs[k] = climbs[k] && !(above[k] & LABEL<Id>) && (Waiting || above[k] != parent[k]);
+            parent[k] = above[k];
+        }
+    }
+}

@@ -1,9 +1,7 @@
-// Third pass of `runs`: nodes, then runs, get labels in raster order of the first pixels, from 1 to N, or
-// from 0 where there is no background.
+// Third pass of `runs`: nodes get labels in raster order of the first pixels, from 1 to N, or from 0 where
+// there is no background.
 #include "node_labels.cuh"
 
-constexpr int MANY_THREADS = 1024;                 // few blocks have to wait for few
-constexpr int WARPS = MANY_THREADS / 32;
 constexpr unsigned long long PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
 
 // Sum of what all blocks before this one have, by looking back at their states, a thousand at once.
@@ -34,43 +32,54 @@ __device__ inline unsigned long long sum_before(const volatile unsigned long lon
 }
 
 // Label the roots of a forest, then all nodes. `states` holds zeros: one for each block, one to draw
-// numbers. A warp takes 256 words, in up to 32 segments.
+// numbers. A block takes 8192 words, in up to 1024 segments; its warps share the nodes of these.
 //
-// Why the races are safe: a thread stores to its own entries only, a label and nothing else, to roots
-// first. Who comes by finds a parent or a label that is final. A thread that waits for the label of a
-// root waits for a smaller index: for its own block, whose roots are all labeled by then, or for one that
-// drew a smaller number, which runs and waits for none but smaller ones.
+// Why the races are safe: a thread stores to its own entries only: to roots a label, to others one of
+// their ancestors, then a label. Who comes by finds a parent or a label that is final. A thread that waits for
+// the label of a root waits for a smaller index: for its own block, whose roots are all labeled by then,
+// or for one that drew a smaller number, which runs and waits for none but smaller ones.
 template <typename Id, int WORDS>
 __global__ void __launch_bounds__(MANY_THREADS)
     number_nodes(const Job job)
 {
-    constexpr int Segments = WORDS < 8 ? 32 : 256 / WORDS;
+    constexpr int Segments = WARPS * (WORDS < 8 ? 32 : 256 / WORDS);
     __shared__ Index drawn;
-    __shared__ unsigned roots_of[WARPS];
+    __shared__ unsigned sums[WARPS];
+    __shared__ Items<Id, Segments> items;
+    __shared__ unsigned roots_of[Segments * WORDS + 1];  // which nodes are roots
     const Plan& plan = job.plan;
     Id* const nodes = static_cast<Id*>(job.nodes);
     if (threadIdx.x == 0) drawn = atomicAdd(job.states + job.blocks, 1ull);
     __syncthreads();
     const Index block = drawn;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const Index mine = (block * WARPS + warp) * Segments + lane;
-    const bool real = lane < Segments && mine < plan.rows * plan.segments;
+    const Index mine = block * Segments + threadIdx.x;
+    const bool real = threadIdx.x < Segments && mine < plan.rows * plan.segments;
     int segment;
     const Index line = line_of(plan, mine, segment);
-    const Items<Id> own(real ? job.counts[mine] & 0xffff : 0, first_pixel(plan, line, segment));
+    items.count(real ? job.counts[mine] & 0xffff : 0, first_pixel(plan, line, segment), sums);
 
+    // Each warp has a stretch of them.
+    const unsigned share = (items.total + 2 * MANY_THREADS - 1) / (2 * MANY_THREADS) * 64;
+    const unsigned begin = min(warp * share, items.total), end = min(begin + share, items.total);
     unsigned roots = 0;
-#pragma unroll 4
-    for (unsigned from = 0; from < own.count; from += 32) {
-        const Id node = own[from + lane];
-        const bool root = from + lane < own.count && parent_of(nodes, node) == node;
-        roots += __popc(__ballot_sync(ALL, root));
-    }
-    if (lane == 0) roots_of[warp] = roots;
+    visit_nodes(items, begin, end, [&](const Id (&node)[2], bool first, bool second, unsigned place) {
+        const Id one = first ? parent_of(nodes, node[0]) : ~node[0];
+        const Id two = second ? parent_of(nodes, node[1]) : ~node[1];
+        const unsigned mask[2] = {__ballot_sync(ALL, one == node[0]), __ballot_sync(ALL, two == node[1])};
+        if (lane < 2) roots_of[place + lane] = lane ? mask[1] : mask[0];
+        roots += __popc(mask[0]) + __popc(mask[1]);
+    });
+    if (lane == 0) sums[warp] = roots;
     __syncthreads();
-    const unsigned part = roots_of[lane];
+    const unsigned part = sums[lane];
     const unsigned total = sum_of_warp(part), here = sum_of_warp(lane < warp ? part : 0);
     if (threadIdx.x == 0) __stcg(job.states + block, PART | total);
+    const auto is_root = [&](unsigned place) { return roots_of[place] >> lane & 1; };
+    if (roots < end - begin)
+        visit_nodes(items, begin, end, [&](const Id (&node)[2], bool first, bool second, unsigned place) {
+            climb<Id, false>(nodes, node, first && !is_root(place), second && !is_root(place + 1));
+        });
     const unsigned long long before = sum_before(job.states, block);
     if (threadIdx.x == 0) {
         __stcg(job.states + block, WHOLE | (before + total));
@@ -79,34 +88,19 @@ __global__ void __launch_bounds__(MANY_THREADS)
 
     if (roots) {
         Id label = before + here + job.first_label - 1;
-#pragma unroll 4
-        for (unsigned from = 0; from < own.count; from += 32) {
-            const Id node = own[from + lane];
-            const bool root = from + lane < own.count && parent_of(nodes, node) == node;
-            const unsigned set = __ballot_sync(ALL, root);
-            if (root) __stcg(nodes + node, LABEL<Id> | (label + __popc(set & ((2u << lane) - 1))));
-            label += __popc(set);
-        }
+        visit_nodes(items, begin, end, [&](const Id (&node)[2], bool, bool, unsigned place) {
+#pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                const unsigned mask = roots_of[place + k];
+                const Id own = label + __popc(mask & ((2u << lane) - 1));
+                if (mask >> lane & 1) __stcg(nodes + node[k], LABEL<Id> | own);
+                label += __popc(mask);
+            }
+        });
     }
     __syncthreads();
-    for (unsigned from = 0; from < own.count; from += 32) {
-        const Id node = own[from + lane];
-        if (from + lane >= own.count) continue;
-        const Id entry = parent_of(nodes, node);
-        if (!(entry & LABEL<Id>)) __stcg(nodes + node, label_of(nodes, entry));
-    }
-}
-
-// In the run tables, put labels in place of nodes.
-template <typename Id, int WORDS, bool MANY>
-__global__ void __launch_bounds__(THREADS)
-    label_entries(const Job job)
-{
-    const Plan& plan = job.plan;
-    int segment;
-    const Index line = line_of(plan, thread_index() / WORDS, segment) * SETTLED;
-    const Index left = plan.rows - line;
-    if (left > 0)
-        resolve<Id, WORDS, MANY>(job, line, segment, left < SETTLED ? static_cast<int>(left) : SETTLED,
-                                [](int, unsigned, Id) {});
+    if (roots < end - begin)
+        visit_nodes(items, begin, end, [&](const Id (&node)[2], bool first, bool second, unsigned place) {
+            climb<Id, true>(nodes, node, first && !is_root(place), second && !is_root(place + 1));
+        });
 }

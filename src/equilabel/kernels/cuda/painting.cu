@@ -1,39 +1,54 @@
 // Last pass of `runs`: every label is written once.
-//
-// A warp paints the segments of 32 words. Their tables may lie in what it overwrites, but in nobody else's
-// part: it reads them, then it writes.
 #include "paint_words.cuh"
 
-// One word a thread.
-template <typename Id, typename Label, int WORDS, bool MANY>
-__global__ void __launch_bounds__(THREADS)
+// One block per tile, with a word a thread. Nodes and tables may lie in what it overwrites, but in nobody
+// else's part. A warp reads the nodes that its runs name; before it writes over nodes, all others have.
+template <typename Id, typename Label, typename Tile>
+__global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     paint(const Job job)
 {
+    constexpr int Words = Tile::Words, Beside = 32 / Words, Capacity = Tile::Capacity;
+    constexpr bool Many = Tile::Many;
+    __shared__ LabelTable<Label, Beside * Capacity> label_of_warp[Tile::Rows / Beside];
     const Plan& plan = job.plan;
+    Id* const nodes = static_cast<Id*>(job.nodes);
     Label* const labels = static_cast<Label*>(job.labels);
-    constexpr int Beside = 32 / WORDS, Capacity = (MANY ? 32 : 16) * WORDS;
-    __shared__ LabelTable<Label, Beside * Capacity> label_of_warp[THREADS / 32];
     auto& label_of = label_of_warp[threadIdx.x / 32];
-    const int word = threadIdx.x % WORDS, lane = threadIdx.x % 32;
-    const Index place = thread_index(), segments = plan.rows * plan.segments;
-    const bool real = place / WORDS < segments;
-    const Index mine = real ? place / WORDS : segments - 1;
-    int segment;
-    const Index line = line_of(plan, mine, segment);
-    const Index begin = first_pixel(plan, line, segment) + 32 * word;
-    const int count = real ? word_size(plan, segment, word) : 0;
-    const unsigned set = real ? job.bits[place] : 0, runs = real ? job.counts[mine] >> 16 : 0;
-    unsigned start = MANY && real ? job.begins[place] : 0;
-    if (!MANY) start = set & ~from_left<WORDS>(set);
+    const int word = threadIdx.x % Words, lane = threadIdx.x % 32;
+    const int z = threadIdx.x / Words / Tile::Tall, y = threadIdx.x / Words % Tile::Tall;
+    const Corner corner = corner_of<Tile>(plan, blockIdx.x);
+    const bool real = corner.z + z < plan.shape[3] && corner.y + y < plan.shape[4];
+    const Index line = real ? corner.row + z * static_cast<Index>(plan.shape[4]) + y : corner.row;
+    const Index place = (line * plan.segments + corner.segment) * Words + word;
+    const unsigned set = real ? job.bits[place] : 0;
+    const unsigned given = real ? job.counts[line * plan.segments + corner.segment] & 0xffff : 0;
+    unsigned start = Many && real ? job.begins[place] : 0;
+    const unsigned* const table = reinterpret_cast<const unsigned*>(
+        run_table<Many>(plan, nodes, job.tables, line, corner.segment));
+    if (!Many) start = set & ~from_left<Words>(set);
     unsigned total;
-    const unsigned run = runs_before<WORDS>(start, total) + lane / WORDS * Capacity;
-    const RunTable<Id> table = run_table<MANY>(plan, static_cast<Id*>(job.nodes),
-                                                 static_cast<Id*>(job.tables), line, segment);
-    for (unsigned j = word; j < runs; j += WORDS)
-        label_of.set(lane / WORDS * Capacity + j, table[j]);
+    const unsigned first = lane / Words * Capacity, run = runs_before<Words>(start, total) + first;
+    const Id base = first_pixel(plan, corner.row, corner.segment);
+    const auto look_up = [&](unsigned entry) {
+        return nodes[node_of<Tile>(plan, base, entry)] & ~LABEL<Id>;
+    };
+#pragma unroll 2
+    for (unsigned j = word; 2 * j < total; j += Words) {
+        const unsigned pair = table[j];
+        label_of.set(first + 2 * j, look_up(pair & 0xffff));
+        if (2 * j + 1 < total) label_of.set(first + 2 * j + 1, look_up(pair >> 16));
+    }
+    // Who has nodes in its part waits until all have read them; others only say that they have.
+    constexpr int Threads = Tile::Rows * Words;
+    if (__any_sync(ALL, given))
+        asm volatile("bar.sync 1, %0;" ::"n"(Threads) : "memory");
+    else
+        asm volatile("bar.arrive 1, %0;" ::"n"(Threads) : "memory");
     __syncwarp();
+    const Index begin = first_pixel(plan, line, corner.segment) + 32 * word;
+    const int count = real ? word_size(plan, corner.segment, word) : 0;
     if (job.quads)
-        paint_quads<MANY>(label_of, set, start, run, begin, count, labels);
+        paint_quads<Many>(label_of, set, start, run, begin, count, labels);
     else
         paint_pixels(label_of, set, start, run, begin, count, labels);
 }

@@ -35,9 +35,9 @@ class Work(NamedTuple):
     blocks : int
         Of the pass that numbers.
     node_bytes : int
-        Of a node, and of the label of a run.
+        Of a node.
     begins : tuple of int
-        Where foreground, starts of runs, first nodes, sums, labels of runs and the number of
+        Where foreground, starts of runs, first nodes, sums, run tables and the number of
         components begin in the memory for tables, and how many bytes that takes.
     job : bytes
         A Job of tiling.cuh whose addresses are 0.
@@ -122,11 +122,10 @@ def prepare(
     size = int(np.prod(shape, dtype=np.int64))
     node_bytes = 8 if size > 2**31 else label_bytes
     tiling = arrange(shape, connectivity, stacked, many)
-    blocks, begins = lay_out(tiling.segments, tiling.tile[0], size if many else 0, node_bytes)
+    blocks, begins = lay_out(tiling, size // tiling.columns, many=many)
     gray = f"Gray<{dtype.str[1:]}>" if compare in (">", "<=", "<") else ""
-    kernels = _compiled(
-        gray, dtype.itemsize, node_bytes, label_bytes, many, tiling.tile, tiling.most, device
-    )
+    types = gray, dtype.itemsize, node_bytes, label_bytes
+    kernels = _compiled(*types, many, tiling.tile, tiling.paired, tiling.most, device)
     columns = tiling.columns
     rest = REST.pack(
         blocks,
@@ -144,8 +143,7 @@ def prepare(
         (tiling.tiles, THREADS),
         (tiling.seam_blocks + tiling.row_blocks, THREADS),
         (blocks, NUMBER_THREADS),
-        (tiling.entry_blocks, THREADS),
-        (tiling.word_blocks, THREADS),
+        (tiling.tiles, tiling.words),
     )
     launches = tuple(
         (function, *count) for function, count in zip(kernels, counts, strict=True) if count[0]
@@ -154,8 +152,8 @@ def prepare(
     return Work(tiling, kernels, blocks, node_bytes, begins, job, launches)
 
 
-def lay_out(segments: int, words: int, pixels: int, node_bytes: int) -> tuple[int, tuple[int, ...]]:
-    """Lay out the tables of an image, `pixels` being 0 if all foreground is one value.
+def lay_out(tiling: Tiling, rows: int, *, many: bool) -> tuple[int, tuple[int, ...]]:
+    """Lay out the tables of an image of so many rows; `many` values tell its runs apart.
 
     Returns
     -------
@@ -164,10 +162,12 @@ def lay_out(segments: int, words: int, pixels: int, node_bytes: int) -> tuple[in
     begins : tuple of int
         As `Work` has them.
     """
+    segments, words = tiling.segments, tiling.tile[0]
     blocks = -(-segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
     plane = segments * words * 4
-    labels = node_bytes * (pixels or segments)
-    sizes = plane, plane if pixels else 0, 4 * segments, 8 * (blocks + 1), labels, 8
+    even = tiling.columns + tiling.columns % 2
+    entries = 2 * rows * (even if many else 2)
+    sizes = plane, plane if many else 0, 4 * segments, 8 * (blocks + 1), entries, 8
     return blocks, tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
 
 
@@ -179,18 +179,21 @@ def _compiled(
     label: int,
     many: bool,
     tile: tuple[int, int, int],
+    paired: bool,
     most: int,
     device: int,
 ) -> tuple[int, ...]:
     """Return the handles of the passes for types of so many bytes, on the current device."""
     values = "true" if many else "false"
     shape = f"Tile<{values}, {', '.join(map(str, tile))}>"
+    found = f"{gray or f'u{pixel}'}, u{node}, {shape}"
     functions = (
-        kernel("tiles", f"find_tiles<{gray or f'u{pixel}'}, u{node}, {shape}>"),
+        kernel("tiles", f"find_tile_pairs<{found}>")
+        if paired
+        else kernel("tiles", f"find_tiles<{found}>"),
         kernel("tile_borders", f"join_tiles<u{pixel}, u{node}, {shape}, Edges<{most}>>"),
         kernel("numbering", f"number_nodes<u{node}, {tile[0]}>"),
-        kernel("numbering", f"label_entries<u{node}, {tile[0]}, {values}>"),
-        kernel("painting", f"paint<u{node}, u{label}, {tile[0]}, {values}>"),
+        kernel("painting", f"paint<u{node}, u{label}, {shape}>"),
     )
     return tuple(map(handle, functions))
 

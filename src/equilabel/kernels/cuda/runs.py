@@ -45,8 +45,6 @@ class RunTable:
         What addresses in the job point to.
     domain : Grid, or None
         The image, if it has periodic axes.
-    resolved : bool
-        Whether run tables hold labels, no longer nodes.
     """
 
     work: Work
@@ -57,7 +55,6 @@ class RunTable:
     many: bool
     memory: tuple[object, ...]
     domain: Grid | None = None
-    resolved: bool = False
 
     whole = True  # values are whole numbers: floats do not come here
 
@@ -68,8 +65,14 @@ class RunTable:
 
     @property
     def node(self) -> str:
-        """Type of nodes and labels of runs, as kernels name it."""
+        """Type of nodes, as kernels name it."""
         return f"u{self.work.node_bytes}"
+
+    @property
+    def tile(self) -> str:
+        """Type of tiles, as kernels name it."""
+        many = "true" if self.many else "false"
+        return f"Tile<{many}, {', '.join(map(str, self.tiling.tile))}>"
 
     def start(self, number: int, blocks: int, threads: int = THREADS) -> None:
         """Start a pass by its number, if it has any blocks."""
@@ -222,13 +225,6 @@ def number(table: RunTable) -> Count:
     return table.count
 
 
-def _resolve(table: RunTable) -> None:
-    """Put labels in place of nodes in the run tables, unless measuring did so."""
-    if not table.resolved:
-        table.start(3, table.tiling.entry_blocks)
-        table.resolved = True
-
-
 def paint(table: RunTable, out: cupy.ndarray, blank: bool) -> None:
     """Write the label of every pixel.
 
@@ -239,8 +235,7 @@ def paint(table: RunTable, out: cupy.ndarray, blank: bool) -> None:
     blank : bool
         Whether it holds zeros; all of it is written in any case.
     """
-    _resolve(table)
-    table.start(4, table.tiling.word_blocks)
+    table.start(3, table.tiling.tiles, table.tiling.words)
 
 
 def _launch(function: int, blocks: int, threads: int, stream: int, arguments: int) -> None:

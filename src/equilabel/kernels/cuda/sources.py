@@ -126,7 +126,7 @@ class LabelSource:
 
 
 class RunSource:
-    """The rows of a run table whose nodes have their labels; its runs get theirs here.
+    """The rows of a run table whose nodes have their labels.
 
     Parameters
     ----------
@@ -201,14 +201,11 @@ class RunSource:
 
     @property
     def _types(self) -> str:
-        many = "true" if self.table.many else "false"
-        return f"{self.table.node}, {self.table.tiling.tile[0]}, {many}"
+        return f"{self.table.node}, {self.table.tile}"
 
     def _measure(self, function: Kernel, image: Described, *arguments: object) -> None:
-        """Start a kernel, which puts labels in place of nodes if nobody did so before."""
-        resolved, self.table.resolved = self.table.resolved, True
-        most = self.slots - 1
-        _measure(function, image, self.table.job, resolved, most, *arguments)
+        """Start a kernel that reads run tables, and labels by way of their nodes."""
+        _measure(function, image, self.table.job, self.slots - 1, *arguments)
 
     def _describe(self, layout: Layout, most: int) -> Described:
         """Describe strips in which a thread takes up to so many rows, fewer where there are few."""

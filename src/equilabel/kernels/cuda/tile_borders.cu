@@ -5,5 +5,6 @@ template <typename Pixel, typename Id, typename Tile, typename Edges>
 __global__ void __launch_bounds__(THREADS)
     join_tiles(const Job job, const Edges edges)
 {
-    join_block<Pixel, Id, Tile>(job, edges, static_cast<Index>(blockIdx.x));
+    __shared__ JoinMemory memory;
+    join_block<Pixel, Id, Tile>(job, edges, static_cast<Index>(blockIdx.x), memory);
 }

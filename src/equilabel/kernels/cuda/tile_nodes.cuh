@@ -27,7 +27,6 @@ write_nodes(const Job& job, const Corner corner, const Lines<Tile> lines,
     constexpr bool Many = Tile::Many;
     const Plan& plan = job.plan;
     Id* const nodes = static_cast<Id*>(job.nodes);
-    Id* const tables = static_cast<Id*>(job.tables);
     const auto segment_of = [&](int k) { return lines[k] * plan.segments + corner.segment; };
 
     // Roots become nodes, in order. A thread reads and writes entries of its own runs only.
@@ -44,32 +43,25 @@ write_nodes(const Job& job, const Corner corner, const Lines<Tile> lines,
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
         if (word == 0 && lines.inside(k)) job.counts[segment_of(k)] = total[k] << 16 | given[k];
-        if (roots[k] == 0) continue;
-        Id node = first_pixel(plan, lines[k], corner.segment) + rank[k];
+        const Id first = first_pixel(plan, lines[k], corner.segment);
+        for (unsigned j = word; j < given[k]; j += Words) nodes[first + j] = first + j;
         unsigned number = NODE | ((row + k) * Tile::Capacity + rank[k]);
-        for (unsigned rest = roots[k]; rest; rest &= rest - 1) {
+        for (unsigned rest = roots[k]; rest; rest &= rest - 1)
             parents[entry((row + k) * Pitch, run[k] + __ffs(rest) - 1)] = number++;
-            nodes[node] = node;
-            ++node;
-        }
     }
     __syncthreads();
     // Where a word has many runs, neighboring threads take neighboring entries.
-    const Id base = first_pixel(plan, corner.row, corner.segment);
     unsigned most = 0;
 #pragma unroll
     for (int k = 0; k < Each; ++k) most = max(most, static_cast<unsigned>(__popc(start[k])));
     const bool crowded = __any_sync(ALL, most > CROWD);
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
-        const RunTable<Id> table = run_table<Many>(plan, nodes, tables, lines[k], corner.segment);
+        u2* const table = run_table<Many>(plan, nodes, job.tables, lines[k], corner.segment);
         const auto resolve = [&](unsigned j) {
             unsigned parent = parents[entry((row + k) * Pitch, j)];
             while (!(parent & NODE)) parent = parents[parent];
-            parent ^= NODE;
-            const unsigned r = parent / Tile::Capacity;
-            const Id line = r / Tile::Tall * static_cast<Id>(plan.shape[4]) + r % Tile::Tall;
-            table[j] = base + line * static_cast<Id>(plan.columns) + parent % Tile::Capacity;
+            table[j] = static_cast<u2>(parent);
         };
         if (crowded)
             for (unsigned j = word; j < total[k]; j += Words) resolve(j);

@@ -1,5 +1,5 @@
 // First pass of `runs`: pixels to bits, and components of every tile by its runs, in shared memory.
-#include "find_tile.cuh"
+#include "find_pairs.cuh"
 
 template <typename Pixel, typename Id, typename Tile>
 __global__ void __launch_bounds__(THREADS, Tile::Blocks)
@@ -7,4 +7,13 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
 {
     __shared__ TileMemory<Tile> memory;
     find_tile<Pixel, Id, Tile>(job, blockIdx.x, memory);
+}
+
+// The same where all pixels that share a corner are neighbors, and foreground is one value.
+template <typename Pixel, typename Id, typename PairTile>
+__global__ void __launch_bounds__(THREADS, PairTile::Blocks)
+    find_tile_pairs(const Job job)
+{
+    __shared__ PairMemory<PairTile> memory;
+    find_pairs<Pixel, Id, PairTile>(job, blockIdx.x, memory);
 }

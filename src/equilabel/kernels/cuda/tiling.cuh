@@ -9,10 +9,11 @@
 // A node belongs to the segment of its first pixel. `nodes` has room for a node for each pixel; those of
 // a segment begin where its pixels do. Node indices grow in raster order of the nodes' first pixels.
 //
-// A run table has an entry for every run of a segment: its node, then its label. In images of one value
-// a segment has runs for half its pixels at most, and the table lies in the second half of its nodes; if
-// the pixels are odd in number, the last entry lies in `tables`, which has one for each segment. In
-// images of many values there are as many as pixels, and the table lies in `tables`.
+// A run table has an entry of 16 bits for every run of a segment: its node, counted through the tile by
+// `Capacity` a segment. In images of one value a segment has runs for half its pixels at most, and the
+// table lies in the second half of its nodes; that of a single pixel lies in `tables`, which has room for
+// two entries a row. In images of many values there are as many as pixels, and the table lies in `tables`.
+// Tables begin at multiples of 4 bytes.
 #pragma once
 #include "index.cuh"
 
@@ -25,6 +26,10 @@ constexpr int BLOCKS = 4;  // a multiprocessor has 1024 threads
 #else
 constexpr int BLOCKS = 6;
 #endif
+
+// The highest bit of what a node holds says that it is a label, no parent.
+template <typename Id>
+constexpr Id LABEL = Id(1) << (8 * sizeof(Id) - 1);
 
 // Which rows have edges that leave their tile: any; the first of a tile; those on its faces.
 enum { EVERY_ROW, FIRST_ROWS, FACES };
@@ -53,7 +58,9 @@ struct Job {
     Plan plan;
     const void* image;  // pixels
     unsigned *bits, *begins, *counts;  // foreground; where runs begin, of many values; runs, nodes
-    void *nodes, *tables, *labels;
+    void* nodes;
+    u2* tables;
+    void* labels;
     unsigned long long* states;  // what the blocks that number tell each other
     long long* found;
     Index blocks, seam_blocks, seams, groups;  // of the pass that numbers, of the one that unites
@@ -154,25 +161,32 @@ __device__ inline Index first_pixel(const Plan& plan, Index row, int segment)
     return row * plan.columns + static_cast<Index>(segment) * plan.width;
 }
 
-template <typename Id>
-struct RunTable {
-    Id *entries, *last;
-    int room;
-
-    __device__ Id& operator[](unsigned run) const
-    {
-        return static_cast<int>(run) < room ? entries[run] : *last;
-    }
-};
-
 template <bool Many, typename Id>
-__device__ inline RunTable<Id> run_table(const Plan& plan, Id* nodes, Id* tables, Index row, int segment)
+__device__ inline u2* run_table(const Plan& plan, Id* nodes, u2* tables, Index row, int segment)
 {
-    if (Many) return {tables + first_pixel(plan, row, segment), nullptr, plan.width};
+    if (Many) return tables + first_pixel(plan, row, segment) + row * (plan.columns & 1);
     const Index left = plan.columns - static_cast<Index>(segment) * plan.width;
+    if (left == 1) return tables + 2 * row;
     const int room = left < plan.width ? static_cast<int>(left) : plan.width;
-    return {nodes + first_pixel(plan, row, segment) + (room + 1) / 2,
-            tables + row * plan.segments + segment, room / 2};
+    return reinterpret_cast<u2*>(nodes + first_pixel(plan, row, segment) + (room + 1) / 2);
+}
+
+// The first node of the tile that holds a segment.
+template <typename Tile>
+__device__ inline Index tile_base(const Plan& plan, const Place& place)
+{
+    const Index row = place.row - place.z % Tile::Deep * static_cast<Index>(plan.shape[4]);
+    return first_pixel(plan, row - place.y % Tile::Tall, place.segment);
+}
+
+// The node that an entry names, in the tile whose first node is `base`.
+template <typename Tile, typename Id>
+__device__ inline Id node_of(const Plan& plan, Id base, unsigned entry)
+{
+    const unsigned row = entry / Tile::Capacity;
+    Id line = row;
+    if (Tile::Deep > 1) line = row / Tile::Tall * static_cast<Id>(plan.shape[4]) + row % Tile::Tall;
+    return base + line * static_cast<Id>(plan.columns) + entry % Tile::Capacity;
 }
 
 // Pixels that a word of a segment holds, 0 to 32.

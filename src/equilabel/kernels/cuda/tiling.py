@@ -15,7 +15,6 @@ from ._compile import THREADS
 AXES = 5
 INNER = 4
 MOST_EDGES = 121
-SETTLED = 4  # rows that a thread puts labels into at once, see resolve.cuh
 EVERY_ROW, FIRST_ROWS, FACES = range(3)
 PLAN = np.dtype(
     [
@@ -52,12 +51,13 @@ class Tiling:
         Pixels of a row.
     tile : (int, int, int)
         Words of a segment, and rows of a tile along the two axes before the last.
+    paired : bool
+        Whether pixels that share a corner are neighbors: rows of tiles can be taken in pairs.
     tiles, segments, seams, groups : int
         Tiles; segments of all rows; places where two segments of a row meet; segments with edges
         that leave their tile.
-    seam_blocks, row_blocks, word_blocks, entry_blocks : int
-        Blocks with a thread for each seam, for each word of a group, for each word, and for each
-        word of every fourth row.
+    seam_blocks, row_blocks : int
+        Blocks with a thread for each seam, and for each word of a group.
     """
 
     plan: bytes
@@ -66,14 +66,19 @@ class Tiling:
     most: int
     columns: int
     tile: tuple[int, int, int]
+    paired: bool
     tiles: int
     segments: int
     seams: int
     groups: int
     seam_blocks: int
     row_blocks: int
-    word_blocks: int
-    entry_blocks: int
+
+    @property
+    def words(self) -> int:
+        """Words of a tile: threads that paint it."""
+        words, tall, deep = self.tile
+        return words * tall * deep
 
 
 @lru_cache(64)
@@ -115,7 +120,6 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
         faces = tiles[4] * (2 if inner > 2 else 1)
         bordering = prod(padded[:3]) * (tiles[3] * padded[4] + (padded[3] - tiles[3]) * faces)
     seams = rows * (segments - 1)
-    resolved = -(-rows // SETTLED)
     groups = bordering * segments
     told = np.frombuffer(bytearray(edges.tobytes()), f"V{edges.nbytes}").reshape(())
     return Tiling(
@@ -125,14 +129,13 @@ def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool
         most,
         columns,
         (words, tall, deep),
+        not many and inner == min(leading, 2) ** 2 > 0 and bool(edges["diagonal"][:inner].all()),
         prod(tiles) * segments,
         rows * segments,
         seams,
         groups,
         -(-seams // THREADS),
         -(-groups * words // THREADS),
-        -(-rows * segments * words // THREADS),
-        -(-resolved * segments * words // THREADS),
     )
 
 

@@ -61,11 +61,11 @@ __device__ inline void unite_roots(Id* parents, Id one, Id two)
 }
 
 // Climb from both at once until both are roots, or for long enough, and let the entries passed skip one;
-// then the larger root goes below the other end, unless another thread was first.
+// then the larger root goes below the other end, unless another thread was first. `parent` and `other`
+// have been read from the entries of both.
 template <typename Id>
-__device__ inline void unite(Id* parents, Id one, Id two)
+__device__ inline void unite(Id* parents, Id one, Id two, Id parent, Id other)
 {
-    Id parent = parent_of(parents, one), other = parent_of(parents, two);
     for (int hops = 0; parent != other; ++hops) {
         if (parent < other) {
             Id swap = one;
@@ -89,6 +89,12 @@ __device__ inline void unite(Id* parents, Id one, Id two)
             other = beyond;
         }
     }
+}
+
+template <typename Id>
+__device__ inline void unite(Id* parents, Id one, Id two)
+{
+    unite(parents, one, two, parent_of(parents, one), parent_of(parents, two));
 }
 
 // The same in shared memory. Chains are shortened by an atomic operation there, which costs little:

@@ -54,6 +54,18 @@ __device__ inline u8 most_of(unsigned lanes, u8 value)
     return most;
 }
 
+// The bits that any lane of a warp has.
+__device__ inline unsigned any_bits(unsigned bits)
+{
+#if __CUDA_ARCH__ >= 800
+    return __reduce_or_sync(ALL, bits);
+#else
+#pragma unroll
+    for (int step = 16; step; step /= 2) bits |= __shfl_xor_sync(ALL, bits, step);
+    return bits;
+#endif
+}
+
 // Over all lanes of a warp.
 __device__ inline u8 sum_of_all(u8 value)
 {
