@@ -5,6 +5,7 @@
     python benchmarks/scale.py large --side 2048 --chunk 256
     python benchmarks/scale.py peer --python VENV/bin/python   # beside dask-image of that Python
     python benchmarks/scale.py graph                     # face graphs of 10^7 and 10^8 edges
+    python benchmarks/scale.py files --count 10000       # `equilabel batch` beside reading, writing
     python benchmarks/scale.py table                     # writes the tables of docs/scale.md
 
 Each run is a process of its own, so that its peak memory is its own. Results are added to
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
+WHAT = ("growth", "memory", "large", "peer", "graph", "files", "table")
 TILE = 256
 BATCH = 10**5  # edges of a group of blocks
 
@@ -190,6 +192,98 @@ print(json.dumps({"seconds": time.perf_counter() - start, "cpu_seconds": time.pr
 """
 
 
+def make_files(folder: Path, count: int) -> None:
+    """Write TIFFs of 512 x 512 pixels, uint8, each with about a hundred nuclei."""
+    import tifffile
+
+    from equilabel.samples import nuclei_2d
+
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    fields = [nuclei_2d((512, 512), seed) for seed in range(40)]
+    fields = [(field / (field.max() / 255)).astype("u1") for field in fields]
+    for number in range(count):
+        field = np.roll(fields[number % 40], rng.integers(0, 512, 2), (0, 1))
+        tifffile.imwrite(folder / f"nuclei_{number:05d}.tif", field)
+
+
+def run_alone(folder: str, made: str, first: int, step: int, plain: bool) -> dict[str, float]:
+    """Read files, and write labels and tables that are in memory: ours, or tifffile and pandas.
+
+    Parameters
+    ----------
+    folder, made : str
+        Of the images, and of results of 40 of them.
+    first, step : int
+        Which files: each process takes its share.
+    plain : bool
+        Whether files are read and written by the libraries alone, without checks or flushing.
+    """
+    import tifffile
+
+    from equilabel.storage.images import read_image
+    from equilabel.storage.table import read_table, write_table
+    from equilabel.storage.tiff import write_labels
+
+    files = sorted(Path(folder).iterdir())
+    results = [
+        (
+            tifffile.imread(Path(made, f"{file.stem}_labels.tif")),
+            read_table(Path(made, f"{file.stem}_table.csv")),
+        )
+        for file in files[:40]
+    ]
+    with tempfile.TemporaryDirectory(dir=made) as out:
+        start, cpu = time.perf_counter(), time.process_time()
+        for number in range(first, len(files), step):
+            file, (labels, table) = files[number], results[number % 40]
+            places = Path(out, f"{file.stem}_labels.tif"), Path(out, f"{file.stem}_table.csv")
+            if plain:
+                tifffile.imread(file)
+                tifffile.imwrite(places[0], labels, compression="zlib", photometric="minisblack")
+                table.to_csv(places[1], index=False)
+            else:
+                read_image(file)
+                write_labels(places[0], labels, axes="YX")
+                write_table(places[1], table)
+        return {
+            "seconds": time.perf_counter() - start,
+            "cpu_seconds": time.process_time() - cpu,
+        }
+
+
+def measure_files(count: int, folder: Path) -> list[dict[str, object]]:
+    """Label many small files in two processes, and read and write them in two processes."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    make_files(folder / "images", count)
+    out = folder / "results"
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    words = ["batch", str(folder / "images"), "--out", str(out), "--jobs", "2", "--no-overlay"]
+    command = [sys.executable, "-m", "equilabel", *words]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    seconds = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    row: dict[str, object] = {
+        "files": count,
+        "batch": {
+            "seconds": seconds,
+            "cpu_seconds": sum(after[:2]) - sum(before[:2]),
+            "peak_mb": after.ru_maxrss / 1000,
+            "done": len(list(out.glob("*_labels.tif"))),
+        },
+    }
+    for name, plain in (("alone", False), ("plain", True)):
+        given = str(folder / "images"), str(out)
+        with ThreadPoolExecutor(2) as pool:
+            halves = list(pool.map(lambda k: fresh("run_alone", *given, k, 2, plain), (0, 1)))  # noqa: B023
+        row[name] = {
+            "seconds": max(half["seconds"] for half in halves),
+            "cpu_seconds": sum(half["cpu_seconds"] for half in halves),
+        }
+    return [row]
+
+
 def fresh(function: str, *arguments: object) -> dict[str, float]:
     """Call a function of this file in a process of its own."""
     code = f"import json, scale; print(json.dumps(scale.{function}(*{arguments!r})))"
@@ -265,6 +359,30 @@ def gigabytes(row: dict[str, float], name: str) -> str:
     return f"{row[name] / 1e9:.2f} GB" if row[name] >= 1e9 else f"{row[name] / 1e6:.1f} MB"
 
 
+def describe_files(row: dict[str, Any]) -> list[str]:
+    """Return a table of what files took."""
+    names = {
+        "batch": "`equilabel batch --jobs 2 --no-overlay`, start and report included",
+        "alone": "reading with the same checks, writing labels and tables alone",
+        "plain": "the same by tifffile and pandas, without checks, nothing flushed to the disk",
+    }
+    ours = row["batch"]
+    lines = [
+        f"| {row['files']:,} TIFFs of 512^2, two processes | seconds | files/s | CPU ms for each | "
+        "batch reaches of its speed | of its CPU time |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, words in names.items():
+        one = row[name]
+        lines.append(
+            f"| {words} | {one['seconds']:.3g} | {row['files'] / one['seconds']:.3g} | "
+            f"{one['cpu_seconds'] / row['files'] * 1e3:.3g} | "
+            f"{one['seconds'] / ours['seconds']:.2f} | "
+            f"{one['cpu_seconds'] / ours['cpu_seconds']:.2f} |"
+        )
+    return lines
+
+
 def write_tables() -> None:
     """Put what was measured into the documentation."""
     known = json.loads(RESULTS.read_text())
@@ -303,6 +421,8 @@ def write_tables() -> None:
         ]
         ratios = [f"{peer[name] / ours[name]:.3g}" for name in ("seconds", "cpu_seconds")]
         lines.append(f"| Dask {peer['dask']} | {' | '.join(cells + ratios)} |")
+    if "files" in known:
+        lines += ["", *describe_files(known["files"][0])]
     page = Path(__file__).parents[1] / "docs" / "scale.md"
     text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition("<!-- scale -->\n")
@@ -314,10 +434,11 @@ def write_tables() -> None:
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["growth", "memory", "large", "peer", "graph", "table"])
+    parser.add_argument("what", choices=WHAT)
     parser.add_argument("--side", type=int, default=512)
     parser.add_argument("--chunk", type=int, help="side of the chunks of the image")
     parser.add_argument("--block", type=int, help="side of blocks; by default chosen")
+    parser.add_argument("--count", type=int, default=10_000, help="of the files")
     parser.add_argument("--edges", type=int, default=10**8, help="of the face graph")
     parser.add_argument("--components", type=int, default=10**9, help="of the face graph, at most")
     parser.add_argument("--image", help="a Zarr that is there already")
@@ -339,6 +460,9 @@ def main() -> None:
     if options.what == "growth":
         options.block = options.block or 64
     with tempfile.TemporaryDirectory(prefix="equilabel-scale-") as folder:
+        if options.what == "files":
+            keep(options.name or "files", measure_files(options.count, Path(folder)))
+            return
         keep(options.name or options.what, measure(options, Path(folder)))
 
 

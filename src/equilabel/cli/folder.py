@@ -7,6 +7,7 @@ import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from equilabel.storage.files import flush_folder
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .inputs import Input
     from .options import Options
 
+SECOND = 1.0
 RECORD = "record.json"  # of an image whose results have not got their names yet
 
 
@@ -116,7 +118,7 @@ def _refuse_obstacles(out: Path) -> None:
             raise RefusedError(message)
 
 
-def settle(place: Path, out: Path, name: str, options: Options) -> None:
+def settle(place: Path, out: Path, name: str, options: Options) -> tuple[Path, Path]:
     """Move the finished results of an image to their final names.
 
     Its record is moved last, and has their checksums: results are complete if they fit the
@@ -137,6 +139,11 @@ def settle(place: Path, out: Path, name: str, options: Options) -> None:
     ------
     OSError
         If one cannot have its name.
+
+    Returns
+    -------
+    tuple of Path
+        Folders with new names, to be flushed.
     """
     finals = [out / f"{name}{ending}" for ending in options.endings().values()]
     record = record_path(out, name)
@@ -151,11 +158,35 @@ def settle(place: Path, out: Path, name: str, options: Options) -> None:
     for final in finals:
         _make(final.parent)
         (place / final.name).replace(final)
-    flush_folder(finals[0].parent)
     record.parent.mkdir(exist_ok=True)
     (place / RECORD).replace(record)
-    flush_folder(record.parent)
     place.rmdir()
+    return finals[0].parent, record.parent
+
+
+class Flushes:
+    """Brings new names to the disk, of many images at once.
+
+    A loss of power can take the names of the last second, of files that are on the disk. What
+    has no name, or does not fit its record, is made again by a run that goes on.
+    """
+
+    def __init__(self) -> None:
+        self._folders: dict[Path, None] = {}
+        self._since = monotonic()
+
+    def add(self, *folders: Path) -> None:
+        """Take folders with new names, and flush all if a second has passed."""
+        self._folders.update(dict.fromkeys(folders))
+        if monotonic() - self._since > SECOND:
+            self.flush()
+
+    def flush(self) -> None:
+        """Flush all folders with new names: those of results before those of records."""
+        for folder in sorted(self._folders, key=lambda one: one.name == STATE):
+            flush_folder(folder)
+        self._folders.clear()
+        self._since = monotonic()
 
 
 def _make(folder: Path) -> None:

@@ -24,18 +24,21 @@ if TYPE_CHECKING:
 FORMAT = 2  # of the images' records and of run.json; since 2, plain lengths are pixels
 
 
-def write_record(path: Path, record: Record, provenance: Provenance) -> None:
-    """Write the record of one image, with parameters, versions and a checksum."""
+def write_record(path: Path, record: Record, provenance: Provenance, *, flush: bool = True) -> None:
+    """Write the record of one image, with parameters, versions and a checksum.
+
+    The checksum tells a part of it from the whole, so it need not be flushed.
+    """
     content = {
         "format": FORMAT,
         "parameters": provenance.parameters,
         "versions": provenance.versions,
-        "record": asdict(record),
+        "record": vars(record),
     }
     content["sha256"] = _digest(content)
     # A line for each entry: with indents the encoder of Python runs, which takes milliseconds.
     lines = (f" {_dumps(key)}: {_dumps(value)}" for key, value in content.items())
-    _write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
+    _write_text(path, "{\n" + ",\n".join(lines) + "\n}\n", flush=flush)
 
 
 def read_record(path: Path) -> Record | None:
@@ -110,8 +113,8 @@ def _dumps(content: Any, indent: int | None = None) -> str:
     return json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False, default=str)
 
 
-def _write_text(path: Path, text: str) -> None:
-    with replacing(path) as unfinished:
+def _write_text(path: Path, text: str, *, flush: bool = True) -> None:
+    with replacing(path, flush=flush) as unfinished:
         unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 

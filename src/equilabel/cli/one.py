@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -56,6 +57,8 @@ class Job:
         The image to measure in, where `path` holds labels.
     attempts : tuple of str
         How earlier attempts of this run ended.
+    flush : bool
+        Whether its record has to reach the disk: there is no run that would notice a part of it.
     """
 
     number: int
@@ -66,6 +69,7 @@ class Job:
     resume: bool = False
     image: Path | None = None
     attempts: tuple[str, ...] = ()
+    flush: bool = False
 
 
 def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
@@ -107,9 +111,8 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     notes = tuple(dict.fromkeys((*record.notes, *said)))
     record = replace(record, notes=notes, seconds=perf_counter() - started)
     if record.status == "done":
-        try:  # its folder is flushed when all results get their names, see `settle`
-            with passing_names():
-                write_record(job.place / RECORD, record, provenance)
+        try:
+            write_record(job.place / RECORD, record, provenance, flush=job.flush)
         except Exception as error:
             record = _failed(job, record, error)
     return record
@@ -122,7 +125,7 @@ def _read(
     from equilabel.storage.headers import read_header
     from equilabel.storage.images import read_image
 
-    for path in files:
+    for path in files[1:]:  # before any is read
         refuse_too_large(path, read_header(path, series=options.series), options)
     image, *values = [
         read_image(
@@ -130,8 +133,9 @@ def _read(
             series=options.series,
             memory_limit=options.memory_limit,
             indices=options.command == "measure" and path is job.path,
+            accept=partial(refuse_too_large, path, options=options) if not place else None,
         )
-        for path in files
+        for place, path in enumerate(files)
     ]
     return image, values
 

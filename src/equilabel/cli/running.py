@@ -21,7 +21,7 @@ from . import progress
 from .columns import lengths
 from .earlier import count_others, find_earlier
 from .errors import explain
-from .folder import settle
+from .folder import Flushes, settle
 from .jsonfiles import write_run
 from .names import printable
 from .one import Job
@@ -82,6 +82,7 @@ class Run:
         self.begun, self.clock = datetime.now().astimezone(), perf_counter()
         self.folder = Path.cwd()
         self.declared = False
+        self.names = Flushes()
 
     def go(self, count: int, limit: float | None) -> int:
         """Label all images; return the exit code."""
@@ -143,7 +144,7 @@ class Run:
             self.declare()
         if record.status == "done":
             try:
-                settle(job.place, self.out, job.name, self.options)
+                self.names.add(*settle(job.place, self.out, job.name, self.options))
             except OSError as error:
                 record = replace(record, status="failed", error=explain(error), outputs={})
         self.records[job.number] = record
@@ -194,6 +195,7 @@ class Run:
                 trouble or "interrupted before the first image was finished; nothing was written."
             )
             return 128 + heard[0] if heard else 1
+        self.names.flush()
         for number, item in enumerate(self.inputs):
             if number not in self.records:
                 self.records[number] = self.unfinished(item)

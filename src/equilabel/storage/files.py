@@ -27,7 +27,7 @@ _names = _Names()
 
 
 @contextmanager
-def replacing(path: Path | str) -> Iterator[Path]:
+def replacing(path: Path | str, *, flush: bool = True) -> Iterator[Path]:
     """Write a file under a temporary name, and rename it when it is complete.
 
     The temporary file lies in the same folder. When the block ends without an exception the
@@ -39,6 +39,9 @@ def replacing(path: Path | str) -> Iterator[Path]:
     ----------
     path : path
         The final name. A symbolic link is replaced, not followed.
+    flush : bool
+        Whether the file reaches the disk before it gets its name. Without, a loss of power can
+        leave a part of it: for files that whoever reads them can tell from whole ones.
 
     Yields
     ------
@@ -68,7 +71,8 @@ def replacing(path: Path | str) -> Iterator[Path]:
         # Not `tempfile`: its files are private to the user, results follow the umask.
         os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield unfinished
-        _flush(unfinished, os.O_RDWR)
+        if flush:
+            _flush(unfinished, os.O_RDWR)
         unfinished.replace(path)
     except OSError as error:
         _remove(unfinished)
@@ -79,7 +83,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
     except BaseException:
         _remove(unfinished)
         raise
-    if not _names.passing:
+    if flush and not _names.passing:
         flush_folder(path.parent)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from .images import SUFFIXES, VENDORS
 from .lazy import UNLIMITED
 from .series import opened
 from .slices import slices_in
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,12 @@ def read_header(path: Path | str, *, series: int = 0) -> Header:
 
         return Header(*described(path, series))
     with opened(path, series, UNLIMITED) as (images, _):
-        image = images[series]
-        dtype = np.dtype(np.float32) if image.dtype == np.float16 else image.dtype
-        form = np.broadcast_to(np.zeros((), dtype), image.get_shape(False))
-        pixels, axes, _ = canonical(form, image.get_axes(False))
-        return Header(pixels.shape, axes, dtype.newbyteorder("=").name)
+        return header_of(images[series])
+
+
+def header_of(image: Array) -> Header:
+    """Return what an image of a TIFF that is open says of itself."""
+    dtype = np.dtype(np.float32) if image.dtype == np.float16 else image.dtype
+    form = np.broadcast_to(np.zeros((), dtype), image.get_shape(False))
+    pixels, axes, _ = canonical(form, image.get_axes(False))
+    return Header(pixels.shape, axes, dtype.newbyteorder("=").name)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from . import pictures
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .headers import Header
     from .tiff import TiffImage
 
 TIFF = (".tif", ".tiff", ".btf", ".tf8")
@@ -17,7 +20,12 @@ SUFFIXES = (*TIFF, *pictures.SUFFIXES, *VENDORS)
 
 
 def read_image(
-    path: Path | str, *, series: int = 0, memory_limit: int | None = None, indices: bool = False
+    path: Path | str,
+    *,
+    series: int = 0,
+    memory_limit: int | None = None,
+    indices: bool = False,
+    accept: Callable[[Header], None] | None = None,
 ) -> TiffImage:
     """Read an image file by the reader for the ending of its name; a TIFF if it has another.
 
@@ -31,6 +39,8 @@ def read_image(
         As for `read_tiff`.
     indices : bool
         As for `read_picture`.
+    accept : callable, optional
+        Called with the header before a pixel is decoded; what it raises ends the reading.
 
     Raises
     ------
@@ -38,6 +48,11 @@ def read_image(
         As `read_tiff`, `read_picture` and `read_vendor`.
     """
     path = Path(path)
+    vendor = path.suffix.lower() in VENDORS
+    if accept is not None and (path.is_dir() or vendor or path.suffix.lower() in pictures.SUFFIXES):
+        from .headers import read_header
+
+        accept(read_header(path, series=series))
     if path.is_dir():
         from .slices import read_slices, slices_in
 
@@ -48,10 +63,10 @@ def read_image(
             message = f"series must be 0 for {path.name!r}; got {series!r}."
             raise ValueError(message)
         return pictures.read_picture(path, memory_limit=memory_limit, indices=indices)
-    if path.suffix.lower() in VENDORS:
+    if vendor:
         from .vendors import read_vendor
 
         return read_vendor(path, series=series, memory_limit=memory_limit)
     from .tiff import read_tiff
 
-    return read_tiff(path, series=series, memory_limit=memory_limit)
+    return read_tiff(path, series=series, memory_limit=memory_limit, accept=accept)

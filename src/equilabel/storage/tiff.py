@@ -12,10 +12,11 @@ from .metadata import calibration
 from .series import decoded, opened, try_decoding
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from equilabel.array_types import HostArray
 
+    from .headers import Header
     from .metadata import Described
 
 __all__ = ["TiffImage", "UnreadableImageError", "check_tiff", "read_tiff", "write_labels"]
@@ -58,7 +59,13 @@ class TiffImage:
     notes: tuple[str, ...]
 
 
-def read_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = None) -> TiffImage:
+def read_tiff(
+    path: Path | str,
+    *,
+    series: int = 0,
+    memory_limit: int | None = None,
+    accept: Callable[[Header], None] | None = None,
+) -> TiffImage:
     """Read one image of a TIFF file, completely or not at all.
 
     Plain, BigTIFF, ImageJ and OME-TIFF, in either byte order and in the compressions that
@@ -74,6 +81,8 @@ def read_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = N
     memory_limit : int, optional
         Largest image to read, in bytes when decoded; by default half of the memory that is free
         (to this process, where a container or a batch system limits it).
+    accept : callable, optional
+        As for `read_image`.
 
     Returns
     -------
@@ -107,6 +116,10 @@ def read_tiff(path: Path | str, *, series: int = 0, memory_limit: int | None = N
     ('YX', {'Y': 2.0, 'X': 2.0}, dtype('uint8'))
     """
     with opened(Path(path), series, memory_limit) as (images, described):
+        if accept is not None:
+            from .headers import header_of
+
+            accept(header_of(images[series]))
         pixels, axes, notes = decoded(images[series])
         return with_calibration(pixels, axes, notes, images, series, described)
 
