@@ -150,8 +150,9 @@ def test_methods_know_nothing_of_ours():
 
 def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling():
     seen = seen_from("cli", "", "quantities", "storage", "compiling", "cli")
-    rows = "equilabel.chunked.lazy_image"  # of images that do not fit into memory
-    assert not [each for each in seen if not each.endswith(f" {rows}")]
+    # Rows of images that do not fit into memory, and tasks on a Dask cluster.
+    others = (" equilabel.chunked.lazy_image", " equilabel.chunked.cluster")
+    assert not [each for each in seen if not each.endswith(others)]
 
 
 def test_the_plugin_sees_only_the_facade_and_rooms_without_kernels():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .claim import claimed
 from .clashes import refuse_clashes
+from .clustered import check_scheduler
 from .earlier import count_others
 from .folder import refuse_losses
 from .inputs import find
@@ -41,6 +42,7 @@ def run(
     resume: bool = False,
     overwrite: bool = False,
     dry_run: bool = False,
+    scheduler: str | None = None,
 ) -> int:
     """Label many images, or measure labels, and write their results and records to a folder.
 
@@ -68,6 +70,8 @@ def run(
         Replace earlier results.
     dry_run : bool
         Tell what would be done, and write nothing.
+    scheduler : str, optional
+        Address of a Dask scheduler whose workers label the images.
 
     Returns
     -------
@@ -81,6 +85,7 @@ def run(
     """
     _check(jobs, time_limit, resume, overwrite)
     _check_format(options.format)
+    check_scheduler(scheduler, jobs=jobs)
     out = expanded(out)
     skipped: list[str] = []
     if earlier is not None and not words:
@@ -101,7 +106,8 @@ def run(
         made_with = provenance(options)
         if resume and (present or count_others(out, [item.name for item in inputs])):
             _refuse_difference(out, made_with)
-        work = Run(inputs, out, options, made_with, place=place, resume=resume, skipped=skipped)
+        how: Any = {"place": place, "resume": resume, "scheduler": scheduler}
+        work = Run(inputs, out, options, made_with, skipped=skipped, **how)
         return work.go(jobs, time_limit)
 
 

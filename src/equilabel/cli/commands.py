@@ -48,7 +48,6 @@ def about(
     ```
     equilabel label cells.tif
     equilabel batch images --out results
-    equilabel batch --help
     equilabel devices
     ```
     """
@@ -100,6 +99,7 @@ def batch(
     series: given.Series = 0,
     recursive: of_run.Recursive = False,
     jobs: of_run.Jobs = 1,
+    scheduler: of_run.Scheduler = None,
     time_limit: of_run.TimeLimit = None,
     memory_limit: of_run.MemoryLimit = None,
     too_large: of_run.TooLarge = "refuse",
@@ -129,8 +129,7 @@ def batch(
 
     ```
     equilabel batch images --out results
-    equilabel batch images --out results --sigma 0.3um --min-size 20 --fill-holes
-    equilabel batch images --out results --split --min-size 20
+    equilabel batch images --out results --sigma 0.3um --min-size 20 --fill-holes --split
     equilabel batch "plate?/*.tif" --out results --threshold 120 --no-overlay
     equilabel batch plates --recursive --jobs 4 --channel DAPI --out results
     equilabel batch plates --recursive --background 20um --closing 2px --out results
@@ -138,7 +137,7 @@ def batch(
     equilabel batch stack.tif --spacing 0.5,0.1,0.1 --unit µm --out results
     equilabel batch scans --slices --recursive --spacing 2,0.5,0.5 --unit µm --out results
     equilabel batch scans --out results --memory-limit 4GB --too-large chunked
-    equilabel batch images --out results --resume
+    equilabel batch plates --recursive --out results --resume --scheduler tcp://host:8786
     equilabel batch --from results/run.json --out again --min-size 30
     ```
 
@@ -169,6 +168,7 @@ def batch(
         resume=resume,
         overwrite=overwrite,
         dry_run=dry_run,
+        scheduler=scheduler,
     )
 
 

@@ -123,19 +123,21 @@ def _read(
 ) -> tuple[TiffImage, Sequence[TiffImage]]:
     """Read an image as a whole, and the one that it is measured in."""
     from equilabel.storage.headers import read_header
-    from equilabel.storage.images import read_image
+    from equilabel.storage.images import is_tiff, read_image
 
-    for path in files[1:]:  # before any is read
-        refuse_too_large(path, read_header(path, series=options.series), options)
+    whole = files[:1] if is_tiff(files[0]) else ()  # whose header is read with its pixels
+    for path in files:
+        if path not in whole:
+            refuse_too_large(path, read_header(path, series=options.series), options)
     image, *values = [
         read_image(
             path,
             series=options.series,
             memory_limit=options.memory_limit,
             indices=options.command == "measure" and path is job.path,
-            accept=partial(refuse_too_large, path, options=options) if not place else None,
+            accept=partial(refuse_too_large, path, options=options) if path in whole else None,
         )
-        for place, path in enumerate(files)
+        for path in files
     ]
     return image, values
 

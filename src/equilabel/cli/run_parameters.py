@@ -27,6 +27,16 @@ Jobs = Annotated[
         parser=whole("jobs", "4"),
     ),
 ]
+Scheduler = Annotated[
+    str | None,
+    option(
+        RUN,
+        "ADDRESS",
+        "Label images on a Dask cluster: the address of its scheduler, such as tcp://host:8786. "
+        "Its workers have to see images and --out under the same paths, and to have the same "
+        "versions installed.",
+    ),
+]
 TimeLimit = Annotated[
     float | None,
     option(
@@ -42,7 +52,8 @@ MemoryLimit = Annotated[
         RUN,
         "SIZE",
         "Refuse images that need more memory than this, such as 500MB or 4GB, by a forecast before "
-        "they are decoded. By default nine tenths of the free memory, divided by --jobs.",
+        "they are decoded. By default nine tenths of the free memory, divided by --jobs; on a "
+        "cluster, of the machine of each worker, divided by the threads of the cluster.",
     ),
 ]
 TooLarge = Annotated[

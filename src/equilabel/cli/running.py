@@ -11,13 +11,14 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import equilabel
 from equilabel.storage.files import flush_folder
 from equilabel.storage.objects import Part, merge_tables
 
 from . import progress
+from .clustered import label_on_cluster
 from .columns import lengths
 from .earlier import count_others, find_earlier
 from .errors import explain
@@ -62,6 +63,8 @@ class Run:
         Whether to keep what is complete.
     skipped : sequence of str
         Lines on files that are left out, printed once the run is not refused any more.
+    scheduler : str, optional
+        Address of the Dask scheduler whose workers label the images.
     """
 
     def __init__(
@@ -74,7 +77,9 @@ class Run:
         place: Path,
         resume: bool,
         skipped: Sequence[str] = (),
+        scheduler: str | None = None,
     ) -> None:
+        self.scheduler = scheduler
         self.inputs, self.options, self.provenance = inputs, options, made_with
         self.out, self.place, self.resume = out, place, resume
         self.skipped = skipped
@@ -92,11 +97,13 @@ class Run:
                 if item.complaint:
                     self.records[number] = self.blank(item, "failed", item.complaint)
             with progress.progress(len(self.inputs), self.out) as shown:
-                work = label_all(
+                label: Any = partial(label_all, count=count)
+                if self.scheduler is not None:
+                    label = partial(label_on_cluster, address=self.scheduler)
+                work = label(
                     self.jobs(),
                     self.options,
                     self.provenance,
-                    count=count,
                     limit=limit,
                     stop=lambda: bool(heard),
                     begin=partial(self.begin, shown),

@@ -87,7 +87,9 @@ def read_options(given: Mapping[str, Any]) -> Options:
     if "memory_limit" in values:
         jobs = values.get("jobs", 1)
         own["too_large"] = values.get("too_large", "refuse")
-        own["memory_limit"] = parsing.memory_limit(values["memory_limit"], jobs)
+        limit = values["memory_limit"]
+        there = limit is None and "jobs" in values and values.get("scheduler")  # known there
+        own["memory_limit"] = None if there else parsing.memory_limit(limit, jobs)
     return Options({name: read[name] for name in SEGMENT if name in read}, **own)
 
 

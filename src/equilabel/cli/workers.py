@@ -180,17 +180,11 @@ class _Pool:
 
     def finish(self, job: Job, record: Record) -> Generator[tuple[Job, Record]]:
         """Yield the record of an image, unless it is to be tried again."""
-        broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
-        was_alone = self.most == 1 and record.attempts[-1:] in ((TIME,), (MEMORY,))
-        if broke_off and not (job.attempts or was_alone):
+        if is_to_be_repeated(job, record, alone=self.most == 1):
             place = job.place.with_name(job.place.name + AGAIN)
             self.again.append(replace(job, place=place, attempts=record.attempts))
             return
-        if record.status == "failed" and job.attempts:
-            first = job.attempts[0]
-            error = f"{record.error} It was tried twice; the first attempt ended with {first}."
-            record = replace(record, error=error)
-        yield job, record
+        yield job, tried_twice(job, record)
 
     def give_up(self) -> Generator[tuple[Job, Record]]:
         """Yield a failure for each job that is left, as no worker can be started."""
@@ -219,6 +213,25 @@ class _Pool:
             worker.process.kill()
         for worker in self.workers:
             worker.end()
+
+
+def is_to_be_repeated(job: Job, record: Record, *, alone: bool) -> bool:
+    """Return whether an image is tried again: its first attempt did not come to its end.
+
+    Not where it had the machine to itself (`alone`), and took too long or too much memory.
+    """
+    broke_off = record.status == "failed" and len(record.attempts) > len(job.attempts)
+    was_alone = alone and record.attempts[-1:] in ((TIME,), (MEMORY,))
+    return broke_off and not (job.attempts or was_alone)
+
+
+def tried_twice(job: Job, record: Record) -> Record:
+    """Return the record of an image; if its second attempt failed, the error tells of the first."""
+    if record.status != "failed" or not job.attempts:
+        return record
+    first = job.attempts[0]
+    error = f"{record.error} It was tried twice; the first attempt ended with {first}."
+    return replace(record, error=error)
 
 
 def _cores() -> int:

@@ -2,49 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from . import pictures
-from .axes import canonical
 from .images import SUFFIXES, VENDORS
 from .lazy import UNLIMITED
 from .series import opened
+from .shapes import Header, header_of
 from .slices import slices_in
 
-if TYPE_CHECKING:
-    from equilabel.array_types import Array
-
-
-@dataclass(frozen=True)
-class Header:
-    """Shape, axes and type that the pixels of an image will have.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Along `axes`.
-    axes : str
-        As in `TiffImage`.
-    dtype : str
-        Name of a NumPy type.
-    """
-
-    shape: tuple[int, ...]
-    axes: str
-    dtype: str
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the decoded pixels."""
-        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
-
-    def __str__(self) -> str:
-        return f"{' x '.join(map(str, self.shape))} of {self.dtype} ({self.axes})"
+__all__ = ["Header", "read_header"]
 
 
 def read_header(path: Path | str, *, series: int = 0) -> Header:
@@ -87,11 +54,3 @@ def read_header(path: Path | str, *, series: int = 0) -> Header:
         return Header(*described(path, series))
     with opened(path, series, UNLIMITED) as (images, _):
         return header_of(images[series])
-
-
-def header_of(image: Array) -> Header:
-    """Return what an image of a TIFF that is open says of itself."""
-    dtype = np.dtype(np.float32) if image.dtype == np.float16 else image.dtype
-    form = np.broadcast_to(np.zeros((), dtype), image.get_shape(False))
-    pixels, axes, _ = canonical(form, image.get_axes(False))
-    return Header(pixels.shape, axes, dtype.newbyteorder("=").name)

@@ -11,12 +11,17 @@ from . import pictures
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .headers import Header
+    from .shapes import Header
     from .tiff import TiffImage
 
 TIFF = (".tif", ".tiff", ".btf", ".tf8")
 VENDORS = (".czi", ".nd2", ".lif", ".dv", ".sldy")  # read by bioio
 SUFFIXES = (*TIFF, *pictures.SUFFIXES, *VENDORS)
+
+
+def is_tiff(path: Path) -> bool:
+    """Return whether a path is read as a TIFF: that of a file without another known ending."""
+    return path.suffix.lower() not in (*pictures.SUFFIXES, *VENDORS) and not path.is_dir()
 
 
 def read_image(
@@ -40,7 +45,7 @@ def read_image(
     indices : bool
         As for `read_picture`.
     accept : callable, optional
-        Called with the header before a pixel is decoded; what it raises ends the reading.
+        Called with the header of a TIFF before a pixel is decoded; what it raises ends the reading.
 
     Raises
     ------
@@ -48,11 +53,6 @@ def read_image(
         As `read_tiff`, `read_picture` and `read_vendor`.
     """
     path = Path(path)
-    vendor = path.suffix.lower() in VENDORS
-    if accept is not None and (path.is_dir() or vendor or path.suffix.lower() in pictures.SUFFIXES):
-        from .headers import read_header
-
-        accept(read_header(path, series=series))
     if path.is_dir():
         from .slices import read_slices, slices_in
 
@@ -63,7 +63,7 @@ def read_image(
             message = f"series must be 0 for {path.name!r}; got {series!r}."
             raise ValueError(message)
         return pictures.read_picture(path, memory_limit=memory_limit, indices=indices)
-    if vendor:
+    if path.suffix.lower() in VENDORS:
         from .vendors import read_vendor
 
         return read_vendor(path, series=series, memory_limit=memory_limit)

@@ -10,13 +10,13 @@ from .directories import UnreadableImageError
 from .labels import write_labels
 from .metadata import calibration
 from .series import decoded, opened, try_decoding
+from .shapes import Header, header_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from equilabel.array_types import HostArray
 
-    from .headers import Header
     from .metadata import Described
 
 __all__ = ["TiffImage", "UnreadableImageError", "check_tiff", "read_tiff", "write_labels"]
@@ -117,8 +117,6 @@ def read_tiff(
     """
     with opened(Path(path), series, memory_limit) as (images, described):
         if accept is not None:
-            from .headers import header_of
-
             accept(header_of(images[series]))
         pixels, axes, notes = decoded(images[series])
         return with_calibration(pixels, axes, notes, images, series, described)

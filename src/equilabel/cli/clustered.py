@@ -1,0 +1,172 @@
+"""`equilabel batch --scheduler`: images on the machines of a Dask cluster, a task for each."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .detached import MARK, Assignment, examine, label_there, release
+from .errors import explain
+from .names import printable
+from .options import RefusedError
+from .records import Record
+from .workers import is_to_be_repeated, tried_twice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Sequence
+
+    from equilabel.chunked.cluster import Cluster
+
+    from .one import Job
+    from .options import Options
+    from .provenance import Provenance
+
+
+def check_scheduler(address: str | None, *, jobs: int) -> None:
+    """Raise RefusedError if an address cannot be that of a Dask scheduler, or cannot be used."""
+    if address is None:
+        return
+    if "://" not in address:
+        message = (
+            f"--scheduler must be an address such as tcp://host:8786; got {address!r}. Leave it "
+            "out for processes of this machine."
+        )
+        raise RefusedError(message)
+    if jobs != 1:
+        message = (
+            f"--jobs and --scheduler must not be combined; got both, --jobs {jobs}. Leave out "
+            "--jobs: the threads of the cluster's workers say how many images are labeled at once."
+        )
+        raise RefusedError(message)
+    if find_spec("distributed") is None:
+        message = (
+            "--scheduler needs Dask; got none installed. Install it with "
+            "`pip install equilabel[dask]`."
+        )
+        raise RefusedError(message)
+
+
+def label_on_cluster(
+    jobs: Sequence[Job],
+    options: Options,
+    provenance: Provenance,
+    *,
+    address: str,
+    limit: float | None,
+    stop: Callable[[], bool],
+    begin: Callable[[], None],
+    tell: Callable[[str], None],
+) -> Generator[tuple[Job, Record]]:
+    """Label images on a cluster, yielding each as it is finished.
+
+    An image whose process ends is tried once more at the end, when there is no other.
+
+    Parameters
+    ----------
+    jobs, options, provenance, limit, stop, begin, tell
+        As for `label_all`.
+    address : str
+        Of the scheduler.
+
+    Raises
+    ------
+    RefusedError
+        If there is no cluster, its workers do not see the files, or the options cannot be used.
+    """
+    from equilabel.chunked.cluster import connected
+
+    if not jobs:
+        begin()
+        return
+    try:
+        connection = connected(address)
+        cluster = connection.__enter__()
+    except (OSError, ValueError) as error:
+        message = (
+            f"--scheduler must be the address of a Dask scheduler that runs; got {address!r}: "
+            f"{explain(error)} Start it with `dask scheduler`, or correct the address."
+        )
+        raise RefusedError(message) from error
+    try:
+        run = _assign(cluster, jobs, options, provenance, limit, address)
+        tell("starting processes on the cluster")
+        again: list[Job] = []
+        for job, record in _attempt(cluster, jobs, run, stop, begin, tell):
+            if is_to_be_repeated(job, record, alone=False):
+                again.append(replace(job, attempts=record.attempts))
+            else:
+                yield job, record
+        for job, record in _attempt(cluster, again, run, stop, None, tell, most=1):
+            yield job, tried_twice(job, record)
+        cluster.everywhere(release, run)
+    finally:
+        connection.__exit__(None, None, None)
+
+
+def _assign(
+    cluster: Cluster,
+    jobs: Sequence[Job],
+    options: Options,
+    provenance: Provenance,
+    limit: float | None,
+    address: str,
+) -> Assignment:
+    """Return what all images have in common; raise RefusedError if a worker cannot work on them."""
+    threads = cluster.threads()
+    if not threads:
+        message = (
+            f"--scheduler must have workers; got none at {address!r}. Start some with "
+            f"`dask worker {address}`."
+        )
+        raise RefusedError(message)
+    folder, mark = Path.cwd(), secrets.token_hex(8)
+    place = folder / jobs[0].place.parent
+    (place / MARK).write_text(mark, "utf-8")
+    run = Assignment(options, provenance, folder, place, mark, threads, limit)
+    for worker, answer in cluster.everywhere(examine, run, jobs[0].path).items():
+        if isinstance(answer, BaseException):
+            answer = f"have equilabel installed, as this machine; got {explain(answer)} Install it"
+        if answer:
+            message = f"workers of --scheduler must {answer} (on {worker})."
+            raise RefusedError(printable(message))
+    return run
+
+
+def _attempt(
+    cluster: Cluster,
+    jobs: Iterable[Job],
+    run: Assignment,
+    stop: Callable[[], bool],
+    begin: Callable[[], None] | None,
+    tell: Callable[[str], None],
+    most: int | None = None,
+) -> Generator[tuple[Job, Record]]:
+    """Yield images as they are finished, with the places of their results."""
+    tasks = ((job, run) for job in jobs)
+    for (job, _), answer in cluster.run(label_there, tasks, stop, most):
+        if isinstance(answer, BaseException):
+            yield job, _failed(job, run, answer)
+            continue
+        place, record = answer
+        if isinstance(record, str):
+            raise RefusedError(record)
+        if begin is not None:
+            tell("")
+            begin()
+            begin = None
+        yield replace(job, place=place), record
+
+
+def _failed(job: Job, run: Assignment, error: Any) -> Record:
+    """Return the record of an image whose task failed, not its process."""
+    return Record(
+        printable(job.path),
+        printable(job.name),
+        "failed",
+        error=explain(error),
+        fingerprint=run.provenance.fingerprint,
+        attempts=(*job.attempts, type(error).__name__),
+    )

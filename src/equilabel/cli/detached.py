@@ -1,0 +1,257 @@
+"""Processes of images on a machine of a Dask cluster, which a task starts, gives jobs, and ends.
+
+A worker of Dask cannot run code that may crash: it would die with all of its tasks. So each of its
+threads has a process of ours, as on a single machine, which its tasks use one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from threading import Lock, Thread, Timer
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from equilabel.storage import memory
+
+from .provenance import Provenance, differences, provenance
+from .records import Record
+from .worker import BROKEN, News, Worker, serve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .one import Job
+    from .options import Options
+
+POLL = 0.2  # seconds between looks at the time limit, and at the end of the run
+IDLE = 60.0  # seconds after which a process without a job ends
+MARK = "mark"  # file in the folder of a run, by which machines know that they see the same one
+CHILD = "from equilabel.cli.detached import main; main()"
+
+
+class GoneError(Exception):
+    """The run has ended, or its folder cannot be seen from here."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What all images of a run have in common.
+
+    Attributes
+    ----------
+    options : Options
+    provenance : Provenance
+    folder : Path
+        In which the command was started: the paths of images may be relative to it.
+    place : Path
+        Folder for what is not finished.
+    mark : str
+        Content of the file `MARK` in it.
+    threads : int
+        Of a worker of Dask, at most: images at once on its machine.
+    limit : float, optional
+        Seconds after which work on an image is stopped.
+    """
+
+    options: Options
+    provenance: Provenance
+    folder: Path
+    place: Path
+    mark: str
+    threads: int
+    limit: float | None = None
+
+    def seen(self) -> bool:
+        """Return whether the folder of the run is there."""
+        try:
+            return (self.place / MARK).read_text("utf-8") == self.mark
+        except OSError:
+            return False
+
+
+class _Process:
+    """A child process with the methods of one of `multiprocessing`."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+        self.kill = child.kill
+
+    @property
+    def exitcode(self) -> int | None:
+        """How it ended: the number of a signal is negative."""
+        return self._child.poll()
+
+    def is_alive(self) -> bool:
+        """Return whether it has not ended."""
+        return self._child.poll() is None
+
+    def join(self) -> None:
+        """Wait for its end."""
+        self._child.wait()
+        if self._child.stdin is not None:
+            self._child.stdin.close()
+
+
+class DetachedWorker(Worker):
+    """A process of a single thread that a worker of Dask may start: that is a daemon itself."""
+
+    def __init__(self, run: Assignment) -> None:
+        self.job, self.ready = None, False
+        self.since, self.late = monotonic(), 0.0
+        self.fingerprint = run.provenance.fingerprint
+        ours, theirs = socket.socketpair()
+        with theirs:
+            child = subprocess.Popen(
+                [sys.executable, "-c", CHILD, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.PIPE,  # it ends when this is closed: with us
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        self.process: Any = _Process(child)
+        self.connection = Connection(ours.detach())
+        self.connection.send(run)
+
+
+def main() -> None:
+    """Be such a process."""
+    connection = Connection(int(sys.argv[1]))
+    run: Assignment = connection.recv()
+    Thread(target=_follow, daemon=True).start()
+    os.chdir(run.folder)
+    options = run.options
+    if options.memory_limit is None:
+        options = replace(options, memory_limit=memory.free() * 9 // 10 // run.threads)
+    serve(connection, options, run.provenance, 1)
+
+
+def _follow() -> None:
+    """Exit when the process that started this one has ended."""
+    os.read(0, 1)
+    os._exit(BROKEN)
+
+
+# ------------------------------------------------------------------- in a worker of Dask
+
+_idle: dict[str, list[DetachedWorker]] = {}  # by the mark of their run
+_turn = Lock()
+
+
+def examine(run: Assignment, image: Path) -> str:
+    """Return why a worker of Dask cannot work on a run; "" if it can.
+
+    Parameters
+    ----------
+    run : Assignment
+    image : Path
+        One of the images.
+    """
+    other = differences(provenance(run.options), run.provenance)
+    if other:
+        return f"have the versions of this machine; got {'; '.join(other)}. Install the same"
+    found = {run.place: run.seen(), run.folder / image: (run.folder / image).exists()}
+    for path, there in found.items():
+        if not there:
+            return (
+                f"see images and --out under the same paths as this machine; got no {str(path)!r}. "
+                "Use a folder that all machines share"
+            )
+    return ""
+
+
+def label_there(job: Job, run: Assignment) -> tuple[Path, Record | str]:
+    """Label an image in a process of its own.
+
+    Returns
+    -------
+    place : Path
+        Where its results are.
+    answer : Record or str
+        The record; or what is wrong with the options.
+
+    Raises
+    ------
+    GoneError
+        If there is no such run any more.
+    """
+    if not run.seen():
+        message = f"a run must have its folder; got none at {str(run.place)!r}."
+        raise GoneError(message)
+    job = replace(job, place=run.place / f"{job.number}-{secrets.token_hex(4)}")
+    worker, kept = _take(run), False
+    try:
+        if not worker.ready:
+            answer = _listen(worker, run, None)
+            if answer != "":
+                return job.place, answer if isinstance(answer, str) else worker.failure(job)
+            worker.ready = True
+        worker.give(job)
+        answer = _listen(worker, run, run.limit)
+        if isinstance(answer, Record):
+            kept = worker.alive()
+            if kept:
+                _put_back(worker, run)
+            return job.place, answer
+        return job.place, worker.failure(job)
+    finally:
+        if not kept:
+            worker.end()
+
+
+def _listen(worker: DetachedWorker, run: Assignment, limit: float | None) -> Record | str | None:
+    """Return the next answer of a process; None if it died."""
+    while True:
+        if worker.connection.poll(POLL):
+            answer = worker.answer()
+            if not isinstance(answer, News):
+                return answer
+        worker.watch(limit)
+        if not run.seen():
+            message = f"a run must not end before its images; got none at {str(run.place)!r}."
+            raise GoneError(message)
+
+
+def _take(run: Assignment) -> DetachedWorker:
+    """Return a process that has no job, or a new one."""
+    with _turn:
+        idle = _idle.get(run.mark)
+        while idle:
+            worker = idle.pop()
+            if worker.alive():
+                return worker
+            worker.end()
+    return DetachedWorker(run)
+
+
+def _put_back(worker: DetachedWorker, run: Assignment) -> None:
+    """Keep a process for the next task, for a while."""
+    with _turn:
+        worker.since = since = monotonic()
+        _idle.setdefault(run.mark, []).append(worker)
+    timer = Timer(IDLE, _end_idle, (worker, run, since))
+    timer.daemon = True
+    timer.start()
+
+
+def _end_idle(worker: DetachedWorker, run: Assignment, since: float) -> None:
+    """End a process that has had no job since."""
+    with _turn:
+        idle = _idle.get(run.mark, [])
+        if worker not in idle or worker.since != since:
+            return
+        idle.remove(worker)
+    worker.end()
+
+
+def release(run: Assignment) -> None:
+    """End all processes of a run that have no job."""
+    with _turn:
+        idle = _idle.pop(run.mark, [])
+    for worker in idle:
+        worker.end()

@@ -1,0 +1,49 @@
+"""The shape, the axes and the type that an image has once it is read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .axes import canonical
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
+
+
+@dataclass(frozen=True)
+class Header:
+    """Shape, axes and type that the pixels of an image will have.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Along `axes`.
+    axes : str
+        As in `TiffImage`.
+    dtype : str
+        Name of a NumPy type.
+    """
+
+    shape: tuple[int, ...]
+    axes: str
+    dtype: str
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the decoded pixels."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    def __str__(self) -> str:
+        return f"{' x '.join(map(str, self.shape))} of {self.dtype} ({self.axes})"
+
+
+def header_of(image: Array) -> Header:
+    """Return what an image of a TIFF that is open says of itself."""
+    dtype = np.dtype(np.float32) if image.dtype == np.float16 else image.dtype
+    form = np.broadcast_to(np.zeros((), dtype), image.get_shape(False))
+    pixels, axes, _ = canonical(form, image.get_axes(False))
+    return Header(pixels.shape, axes, dtype.newbyteorder("=").name)

@@ -1,0 +1,187 @@
+"""`equilabel batch --scheduler`: images on a Dask cluster whose workers are processes."""
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from batches import picture, posix, record, summary, tiff
+from equilabel.cli import clustered, detached, main, one
+from equilabel.cli.options import Options, RefusedError
+from equilabel.cli.provenance import Provenance, provenance
+
+pytest.importorskip("distributed")
+pytestmark = [pytest.mark.slow, posix]
+
+# Unpickled once, in a worker of Dask, it is what aborts the process that unpickles it next.
+IN_ITS_PROCESS = """type("Fatal", (), {
+    "__reduce__": lambda _: (__import__("os").abort, ()), "__str__": lambda _: "fatal.tif"})()"""
+KILL = "__import__('os').kill(__import__('os').getpid(), 9)"
+
+
+class Evaluated:
+    """What is an expression's value where it is unpickled."""
+
+    def __init__(self, expression):
+        self.expression = expression
+
+    def __reduce__(self):
+        return eval, (self.expression,)
+
+    def __str__(self):
+        return "odd.tif"
+
+
+@pytest.fixture(scope="module")
+def address():
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number in range(5):
+        tiff(f"in/{number}.tif", picture(objects=number % 3))
+    Path("in/torn.tif").write_bytes(Path("in/1.tif").read_bytes()[:200])
+    return tmp_path
+
+
+def files(out):
+    """Return all results of images and their table: not what holds times."""
+    found = Path(out).rglob("*")
+    return {
+        path.relative_to(out): path.read_bytes()
+        for path in found
+        if path.name.endswith((".tif", ".csv", ".png")) and path.name != "summary.csv"
+    }
+
+
+def test_results_are_those_of_this_machine_byte_for_byte_and_resumed(folder, address, capsys):
+    assert main(["batch", "in", "--out", "here"]) == 1  # one is torn
+    assert main(["batch", "in", "--out", "there", "--scheduler", address]) == 1
+    assert files("there") == files("here")
+    assert len(files("here")) == 16
+    for name, row in summary("here").items():
+        assert {**summary("there")[name], "seconds": ""} == {**row, "seconds": ""}
+    assert "in/torn.tif" in capsys.readouterr().out
+    assert not Path("there/.unfinished").exists()
+    Path("there/2_labels.tif").unlink()
+    assert main(["batch", "in", "--out", "there", "--scheduler", address, "--resume"]) == 1
+    found = [entry["status"] for entry in record("there")["files"]]
+    assert found == ["skipped", "skipped", "done", "skipped", "skipped", "failed"]
+    assert files("there") == files("here")
+
+
+def label(folder, address, *paths, stop=lambda: False, options=None):
+    (folder / "place").mkdir()
+    jobs = [
+        one.Job(number, path, f"name{number}", folder / f"place/{number}", folder)
+        for number, path in enumerate(paths)
+    ]
+    options = options or Options()
+    found = clustered.label_on_cluster(
+        *(jobs, options, provenance(options)),
+        **{"address": address, "limit": None, "stop": stop, "begin": lambda: None, "tell": print},
+    )
+    return {job.number: (job, answer) for job, answer in found}
+
+
+def test_a_crash_costs_its_image_and_the_images_of_a_lost_worker_are_made_again(folder, address):
+    good, flag = Path("in/1.tif"), str(folder / "flag")
+    made = f"(__import__('os').path.exists({flag!r}) or open({flag!r}, 'w').close())"
+    path = f"__import__('pathlib').Path({str(good)!r})"
+    crash, lost = Evaluated(IN_ITS_PROCESS), Evaluated(f"{path} if {made} else {KILL} or {path}")
+    found = label(folder, address, good, crash, lost, good)
+    assert Path(flag).exists()
+    assert [answer.status for _, (_, answer) in sorted(found.items())] == [
+        *("done", "failed", "done", "done")
+    ]
+    assert found[1][1].attempts == ("SIGABRT", "SIGABRT")
+    assert "It was tried twice" in found[1][1].error
+    job, _ = found[2]
+    assert (job.place / "name2_table.csv").exists()
+
+
+def test_a_run_that_is_stopped_drops_what_is_not_done(folder, address):
+    asked = []
+
+    def stop():
+        asked.append(1)
+        return len(asked) > 1
+
+    assert len(label(folder, address, *[Path("in/1.tif")] * 9, stop=stop)) < 9
+
+
+def test_options_that_suit_no_image_are_refused(folder, address):
+    with pytest.raises(RefusedError, match="sigma must be 0 or more"):
+        label(folder, address, Path("in/1.tif"), options=Options({"sigma": -1.0}))
+
+
+def test_machines_that_do_not_see_the_files_are_named(folder, address, monkeypatch, capsys):
+    monkeypatch.setattr(clustered, "MARK", "of another folder of the same name")
+    assert main(["batch", "in", "--out", "out", "--scheduler", address]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "workers of --scheduler must see images and --out under the same paths" in said
+    assert "Use a folder that all machines share" in said
+    assert not Path("out").exists()
+
+
+def test_what_a_machine_lacks_is_said(folder):
+    (folder / detached.MARK).write_text("x")
+    options = Options()
+    run = detached.Assignment(options, provenance(options), folder, folder, "x", 1)
+    assert detached.examine(run, Path("in/1.tif")) == ""
+    assert "got no" in detached.examine(run, Path("in/9.tif"))
+    assert "got no" in detached.examine(replace(run, mark="y"), Path("in/1.tif"))
+    other = Provenance(run.provenance.parameters, {**run.provenance.versions, "numpy": "1.0"})
+    assert "where it was 1.0" in detached.examine(replace(run, provenance=other), Path("in/1.tif"))
+
+
+def test_addresses_that_lead_nowhere_are_refused(folder, monkeypatch, capsys):
+    monkeypatch.setattr("equilabel.chunked.cluster.SOON", 0.3)
+    for words, message in (
+        (["threads"], "--scheduler must be an address such as tcp://host:8786; got 'threads'"),
+        (["tcp://h:1", "--jobs", "2"], "--jobs and --scheduler must not be combined"),
+        (["tcp://127.0.0.1:9"], "--scheduler must be the address of a Dask scheduler that runs"),
+    ):
+        assert main(["batch", "in", "--out", "out", "--scheduler", *words]) == 2
+        assert message in " ".join(capsys.readouterr().err.split())
+    assert not Path("out").exists()
+
+
+def test_processes_end_with_the_machine_that_started_them(folder):
+    (folder / detached.MARK).write_text("x")
+    options = Options()
+    run = detached.Assignment(options, provenance(options), folder, folder, "x", 1)
+    code = (
+        "import pickle, sys; from equilabel.cli import detached; "
+        "run = pickle.loads(bytes.fromhex(sys.argv[1])); "
+        "print(detached.DetachedWorker(run).process._child.pid, flush=True); input()"
+    )
+    words = [sys.executable, "-c", code, pickle.dumps(run).hex()]
+    with subprocess.Popen(words, stdin=-1, stdout=-1, text=True) as parent:
+        number = int(parent.stdout.readline())
+        os.kill(number, 0)
+        parent.kill()
+    while is_alive(number):  # ended by the time limit of all tests
+        time.sleep(0.02)
+
+
+def is_alive(number):
+    """Return whether a process has not ended; whoever inherits it need not have asked how."""
+    try:
+        os.kill(number, 0)
+        state = Path(f"/proc/{number}/stat")
+        return not (state.exists() and state.read_text().split()[2] == "Z")
+    except OSError:
+        return False
