@@ -60,6 +60,7 @@ def open_viewer(sample: str) -> tuple[Viewer, Any]:
     dock, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
     viewer.window._qt_window.resizeDocks([dock], [400], Qt.Orientation.Horizontal)
     wait_for(lambda: form.fields.threshold.level is not None and not form.preview.waiting)
+    wait_for(lambda: not form._warm_up.waiting)
     viewer.reset_view()
     return viewer, form
 
