@@ -70,7 +70,7 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
 
         everything = partial(tally, layout=outlines, values=gray)
         pack, unite, _, paint = passes(pixels, 2, False, out)
-        before = [pack, unite, number]  # what counts puts labels in place of nodes, too
+        before = [pack, unite, number]
         fused = device_times([*before, tally, paint], wait)
         counted = device_times([*before, partial(tally, layout=outlines), paint], wait)
         full = device_times([*before, everything, paint], wait)

@@ -37,6 +37,6 @@ def memory_needed(problem: Problem) -> int:
     if wide and not problem.periodic:
         shape = drop_short_axes(image, problem.stacked).shape
         part, wide = size // shape[0] * planes_of_part(shape), not is_cut(shape)
-    tables = 17 * part // 4 if problem.foreground.values else part // 4
+    tables = 9 * part // 4 if problem.foreground.values else part // 4
     labels = 0 if problem.out is not None else 4 * size
     return moved + tables + labels + wide * 8 * size
