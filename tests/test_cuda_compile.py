@@ -132,8 +132,9 @@ def expressions(file, *, every=False):
     names = []
     if file == "tiles":  # pixels may be compared by size, where all foreground is one
         tiles = [tile for tile in INSTANCES["Tile"] if "false" in tile]
-        grays = zip(GRAYS, cycle(tiles), cycle(["u4", "u8"]), strict=False)
-        names += [f"find_tiles<Gray<{gray}>, {node}, {tile}>" for gray, tile, node in grays]
+        found = cycle(["find_tiles", "find_tile_pairs"])
+        grays = zip(found, GRAYS, cycle(["u4", "u8", "u8"]), cycle(tiles), strict=False)
+        names += sorted(f"{one}<Gray<{gray}>, {node}, {tile}>" for one, gray, node, tile in grays)
     for kernel, parameters in kernels(file).items():
         choices = [INSTANCES.get(name, INSTANCES[kind]) for kind, name in parameters]
         for chosen in product(*choices) if every else instances(choices):
