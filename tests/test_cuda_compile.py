@@ -45,7 +45,8 @@ ARCHITECTURES = (
 NO_MATTER = "debug information may not be accurate"
 KERNEL = re.compile(
     r"(?:template\s*<(?P<parameters>[^<>]*)>\s*)?"
-    r'(?:extern\s+"C"\s+)?__global__\s+void\s+(?:__launch_bounds__\([^()]*\)\s*)?(?P<name>\w+)\s*\('
+    r'(?:extern\s+"C"\s+)?__global__\s+void\s+(?:CLUSTERS\s+)?'
+    r"(?:__launch_bounds__\([^()]*\)\s*)?(?P<name>\w+)\s*\("
     r"(?P<arguments>[^()]*)\)"
 )
 TILES = sorted(
@@ -78,6 +79,12 @@ INSTANCES = {
     ],
     "PairTile": [
         f"Tile<false, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES if not many
+    ],
+    "LowTile": [
+        f"Tile<{many}, {words}, {tall}, {deep}>"
+        for high, words, tall, deep in TILES
+        if high
+        for many in ("false", "true")
     ],
     "BondTile": [
         f"Tile<true, {', '.join(map(str, tile))}>"
@@ -135,6 +142,10 @@ def expressions(file, *, every=False):
         found = cycle(["find_tiles", "find_tile_pairs"])
         grays = zip(found, GRAYS, cycle(["u4", "u8", "u8"]), cycle(tiles), strict=False)
         names += sorted(f"{one}<Gray<{gray}>, {node}, {tile}>" for one, gray, node, tile in grays)
+    if file == "at_once":
+        tiles = [tile for tile in INSTANCES["LowTile"] if "false" in tile]
+        grays = zip(GRAYS, cycle(tiles), cycle(INSTANCES["Edges"]), strict=False)
+        names += [f"label_at_once<Gray<{gray}>, {tile}, {most}>" for gray, tile, most in grays]
     for kernel, parameters in kernels(file).items():
         choices = [INSTANCES.get(name, INSTANCES[kind]) for kind, name in parameters]
         for chosen in product(*choices) if every else instances(choices):

@@ -244,7 +244,7 @@ def label(
     """
     plain = properties is None and periodic is False and not (options or report)
     if plain and method == device == "auto":
-        known = label_at_once(label_image, background, connectivity, stacked, out)
+        known = label_at_once(label_image, background, connectivity, stacked, out, return_num)
         if known is not None:
             return known if return_num else known[0]
     problem = make_problem(

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel import threads
-from equilabel.devices import shares_memory
+from equilabel.devices import is_on_cuda, shares_memory
 
 from .checks import check_out, make_problem
 from .execute import runs_on_host
 from .grids import drop_short_axes
+from .known import label_on_gpu
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
@@ -27,14 +28,20 @@ _known: dict[Any, Any] = {}
 
 
 def label_at_once(
-    image: Array, background: Any, connectivity: Any, stacked: Any, out: Array
-) -> tuple[HostArray, int] | None:
-    """Label a small image of the host by the default method; the arguments are those of `label`.
+    image: Array,
+    background: Any,
+    connectivity: Any,
+    stacked: Any,
+    out: Array,
+    counted: bool = False,
+) -> tuple[Array, Any] | None:
+    """Label a small image by the default method; the arguments are those of `label`.
 
     Returns
     -------
     labels : array of int32, or `out`
     count : int
+        Of an image of a GPU an array, unless it is to be `counted`.
 
     Nothing is returned of other images, and of what `label` has to look at more closely.
 
@@ -44,12 +51,16 @@ def label_at_once(
         As `label` does.
     """
     if (
-        type(image) is not np.ndarray
-        or image.size >= 2 * threads.WEIGHT
-        or type(background) not in PLAIN
+        type(background) not in PLAIN
         or type(connectivity) not in PLAIN
         or type(stacked) not in PLAIN
     ):
+        return None
+    if type(image) is not np.ndarray:
+        if out is not None or not is_on_cuda(image):
+            return None
+        return label_on_gpu(image, background, connectivity, bool(stacked), counted)
+    if image.size >= 2 * threads.WEIGHT:
         return None
     key = image.shape, image.dtype, background, connectivity, stacked
     call = _known.get(key)

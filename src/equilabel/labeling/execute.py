@@ -71,7 +71,7 @@ def solve(
     if request is None and problem.out is None and not (problem.periodic or problem.reported):
         found = _solve_at_once(problem)
         if found is not None:
-            return _with_number(found, problem.device) if counted else found
+            return with_number(found) if counted else found
     home = resolve("auto", problem.image)
     current = home if problem.device == "cpu" else problem.device
     with using(current, lambda: memory_needed(problem)):
@@ -105,9 +105,9 @@ def _solve_at_once(problem: Problem) -> Solution | None:
     return Solution(labels if labels.shape == shape else labels.reshape(shape), count)
 
 
-def _with_number(found: Solution, device: str) -> Solution:
+def with_number(found: Solution) -> Solution:
     """Wait for the number of labels."""
-    with using(device):
+    with using(resolve("auto", found.labels)):
         return found._replace(count=int(found.count))
 
 

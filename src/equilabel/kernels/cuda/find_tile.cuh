@@ -104,6 +104,25 @@ __device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bo
     }
 }
 
+// Runs below one another are chains, as long as tiles are tall: halve them as often as it takes, where a word
+// has few runs.
+template <typename Tile>
+__device__ inline void shorten(const unsigned (&start)[Tile::Each], unsigned base,
+                               const unsigned (&run)[Tile::Each], unsigned* parents)
+{
+    for (int tall = 2; tall < Tile::Tall; tall *= 2) {
+#pragma unroll
+        for (int k = 0; k < Tile::Each; ++k) {
+            const int runs = __popc(start[k]);
+            for (int j = 0; runs <= CROWD && j < runs; ++j) {
+                const unsigned own = entry(base + k * Tile::Pitch, run[k] + j);
+                const unsigned parent = parent_of(parents, own), above = parent_of(parents, parent);
+                if (above != parent) atomicMin(parents + own, above);
+            }
+        }
+    }
+}
+
 // What the threads of a block tell each other about their tile.
 template <typename Tile>
 struct TileMemory {
@@ -119,7 +138,8 @@ struct Rows {
 };
 
 // The components of a tile whose words all threads know, and wait for. Writes what `find_tile` says.
-template <typename Pixel, typename Id, typename Tile>
+// `Shorten` is for tiles that nobody may wait for: most take a little longer, so that no union climbs far.
+template <typename Pixel, typename Id, typename Tile, bool Shorten = false>
 __device__ __forceinline__ void
 find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, const Rows<Tile>& rows,
              TileMemory<Tile>& memory)
@@ -168,6 +188,10 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
                     exists ? firsts[there] : 0, k > 0, parents);
     }
     __syncthreads();
+    if constexpr (Shorten) {
+        shorten<Tile>(start, row * Pitch, run, parents);
+        __syncthreads();
+    }
     if constexpr (!Many && Each == 2) {
         unite_straight<Words, Pitch>(above[0].straight, above[1].straight, start, run, row, above_start,
                                      start[0], firsts + (here - Words), row - 1, parents);
@@ -266,7 +290,7 @@ __device__ inline bool is_empty(const Job& job, const Corner& corner, const Line
 // One block per tile. Writes `bits` (and `begins` of many-valued images), how many runs and nodes each
 // segment has (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
 // Clears `states` for the pass that numbers.
-template <typename Pixel, typename Id, typename Tile>
+template <typename Pixel, typename Id, typename Tile, bool Shorten = false>
 __device__ __forceinline__ void
 find_tile(const Job& job, const unsigned tile, TileMemory<Tile>& memory)
 {
@@ -274,5 +298,6 @@ find_tile(const Job& job, const unsigned tile, TileMemory<Tile>& memory)
     const Lines<Tile> lines(job.plan, corner);
     Rows<Tile> rows;
     read_rows<Pixel>(job, tile, corner, lines, rows, memory);
-    if (!is_empty(job, corner, lines, rows)) find_by_rows<Pixel, Id>(job, corner, lines, rows, memory);
+    if (!is_empty(job, corner, lines, rows))
+        find_by_rows<Pixel, Id, Tile, Shorten>(job, corner, lines, rows, memory);
 }

@@ -106,7 +106,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
         const unsigned other_set = exists ? bits[place] : 0;
         unsigned other_start = 0;
         Touch touch;
-        if (Many) {
+        if constexpr (Many) {
             other_start = exists ? begins[place] : 0;
             const bool last = word_size(plan, here.segment, word + 1) == 0;
             touch = touching<Words>(image, begin, exists ? count : 0, last,

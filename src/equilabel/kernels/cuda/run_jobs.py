@@ -118,7 +118,7 @@ def prepare(
     device : int
         The current device: kernels are compiled for it.
     """
-    compare, level, many = foreground
+    compare, _, many = foreground
     size = int(np.prod(shape, dtype=np.int64))
     node_bytes = 8 if size > 2**31 else label_bytes
     tiling = arrange(shape, connectivity, stacked, many)
@@ -126,19 +126,7 @@ def prepare(
     gray = f"Gray<{dtype.str[1:]}>" if compare in (">", "<=", "<") else ""
     types = gray, dtype.itemsize, node_bytes, label_bytes
     kernels = _compiled(*types, many, tiling.tile, tiling.paired, tiling.most, device)
-    columns = tiling.columns
-    rest = REST.pack(
-        blocks,
-        tiling.seam_blocks,
-        tiling.seams,
-        tiling.groups,
-        0 if level is None else _bits(level, dtype),
-        COMPARES.index(compare),
-        columns % 16 == 0 and alignment[0] == 0,
-        columns % 4 == 0 and alignment[1] == 0,
-        columns % 4 == 0 and alignment[0] % min(16, 4 * dtype.itemsize) == 0,
-        1,
-    )
+    rest = pack_rest(tiling, foreground, dtype, blocks, alignment)
     counts = (
         (tiling.tiles, THREADS),
         (tiling.seam_blocks + tiling.row_blocks, THREADS),
@@ -152,8 +140,12 @@ def prepare(
     return Work(tiling, kernels, blocks, node_bytes, begins, job, launches)
 
 
-def lay_out(tiling: Tiling, rows: int, *, many: bool) -> tuple[int, tuple[int, ...]]:
+def lay_out(
+    tiling: Tiling, rows: int, *, many: bool, blocks: int = 0
+) -> tuple[int, tuple[int, ...]]:
     """Lay out the tables of an image of so many rows; `many` values tell its runs apart.
+
+    `blocks` are as many as it takes, unless told otherwise.
 
     Returns
     -------
@@ -163,12 +155,31 @@ def lay_out(tiling: Tiling, rows: int, *, many: bool) -> tuple[int, tuple[int, .
         As `Work` has them.
     """
     segments, words = tiling.segments, tiling.tile[0]
-    blocks = -(-segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
+    blocks = blocks or -(-segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
     plane = segments * words * 4
     even = tiling.columns + tiling.columns % 2
     entries = 2 * rows * (even if many else 2)
     sizes = plane, plane if many else 0, 4 * segments, 8 * (blocks + 1), entries, 8
     return blocks, tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
+
+
+def pack_rest(
+    tiling: Tiling, foreground: Foreground, dtype: Any, blocks: int, alignment: tuple[int, int]
+) -> bytes:
+    """Write what a Job has after its addresses; `blocks` number nodes, the others as `prepare`."""
+    columns = tiling.columns
+    return REST.pack(
+        blocks,
+        tiling.seam_blocks,
+        tiling.seams,
+        tiling.groups,
+        0 if foreground.level is None else _bits(foreground.level, dtype),
+        COMPARES.index(foreground.compare),
+        columns % 16 == 0 and alignment[0] == 0,
+        columns % 4 == 0 and alignment[1] == 0,
+        columns % 4 == 0 and alignment[0] % min(16, 4 * dtype.itemsize) == 0,
+        1,
+    )
 
 
 @lru_cache(64)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import cupy
 import numpy as np
 
 from . import boundaries
 from ._compile import THREADS
+from .at_once import FAILURES, Count, labeler_for
 from .bond_jobs import prepare_bonds
 from .run_jobs import JOB, NUMBER_THREADS, Work, prepare
 
@@ -81,24 +82,6 @@ class RunTable:
             _launch(function, blocks, threads, self.stream, self.arguments)
 
 
-class Count:
-    """Number of components, in memory of the device: to ask for it as an int is to wait.
-
-    Parameters
-    ----------
-    memory : cupy.cuda.MemoryPointer
-        Of 64 bits.
-    """
-
-    __slots__ = ("_memory",)
-
-    def __init__(self, memory: Any) -> None:
-        self._memory = memory
-
-    def __int__(self) -> int:
-        return int(cupy.ndarray((), np.int64, self._memory))
-
-
 def label_at_once(
     image: Array, foreground: Foreground, connectivity: int, stacked: bool
 ) -> tuple[cupy.ndarray, Count] | None:
@@ -119,6 +102,11 @@ def label_at_once(
     Nothing is returned of an image that takes more care, or if anything fails: the passes, taken
     one after the other, say what is wrong.
     """
+    labeler = labeler_for(image, foreground, connectivity, stacked, image.shape)
+    if labeler is not None:
+        found = labeler(image)
+        if found is not None:
+            return found
     device, dtype = cupy.cuda.runtime.getDevice(), image.dtype
     if (
         image.size >= 2**31
@@ -145,11 +133,7 @@ def label_at_once(
         stream = cupy.cuda.get_current_stream().ptr
         for function, blocks, threads in work.launches:
             _launch(function, blocks, threads, stream, arguments)
-    except (
-        cupy.cuda.memory.OutOfMemoryError,
-        cupy.cuda.runtime.CUDARuntimeError,
-        cupy.cuda.driver.CUDADriverError,
-    ):
+    except FAILURES:
         return None
     return labels, Count(tables + work.begins[5])
 

@@ -82,12 +82,14 @@ class Tiling:
 
 
 @lru_cache(64)
-def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool) -> Tiling:
-    """Cut an image into tiles."""
+def arrange(
+    shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool, low: bool = False
+) -> Tiling:
+    """Cut an image into tiles; those that are `low` have half the rows where they can."""
     columns = shape[-1]
     padded = (1,) * (AXES + 1 - len(shape)) + shape[:-1]
     leading = len(shape) - 1 - stacked
-    words, tall, deep = tile_of(columns, leading, many)
+    words, tall, deep = tile_of(columns, leading, many or low)
     width = 32 * words
     # A tile spans one axis before the last, or two, where edges lead along them.
     tiles = [*padded[:3], -(-padded[3] // deep), -(-padded[4] // tall)]
