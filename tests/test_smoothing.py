@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage
 from skimage import filters
 
+from equilabel.quantities import without_questions
 from equilabel.thresholding import smooth
 
 NAN, INF = np.nan, np.inf
@@ -153,3 +155,16 @@ def test_threads_do_not_change_a_bit(threads, monkeypatch):
     image = noise((500, 600))
     monkeypatch.setenv("EQUILABEL_NUM_THREADS", threads)
     assert_array_equal(smooth(image, 2.0), ndimage.gaussian_filter(image, 2.0, mode="nearest"))
+
+
+def test_questions_are_left_out_in_one_thread_alone():
+    image = np.zeros((40, 40))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with without_questions():
+            smooth(image, 10)
+            other = threading.Thread(target=smooth, args=(image, 11))
+            other.start()
+            other.join()
+        smooth(image, 12)
+    assert [str(each.message)[:8] for each in caught] == ["sigma=11", "sigma=12"]

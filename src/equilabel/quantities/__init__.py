@@ -5,8 +5,9 @@ along an axis, such as the width of a Gaussian. Sizes are what an object has: pi
 an image of two axes and a volume of one of three. Physical ones need the pixel size and its unit.
 """
 
+from .blur import questions_asked, wide_blur, without_questions
 from .derived import derived_unit
-from .pixels import Length, Lengths, Size, length_in_pixels, size_in_pixels, wide_blur
+from .pixels import Length, Lengths, Size, length_in_pixels, size_in_pixels
 from .quantity import KINDS, Quantity, known_unit, parse
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "known_unit",
     "length_in_pixels",
     "parse",
+    "questions_asked",
     "size_in_pixels",
     "wide_blur",
+    "without_questions",
 ]

@@ -15,10 +15,6 @@ Length: TypeAlias = float | str
 Lengths: TypeAlias = Length | Sequence[Length]
 Size: TypeAlias = float | str
 
-# A blur is questioned if its full width at half maximum exceeds this share of the image.
-FULL_WIDTH, WIDE_SHARE = 2.355, 0.1
-NEVER_WIDE = 2.0  # pixels, however small the image
-
 
 def length_in_pixels(
     name: str,
@@ -156,34 +152,6 @@ def _per_pixel(
     for axis in axes:
         scale *= LENGTHS[quantity.unit] / (LENGTHS[home] * Fraction(str(float(spacing[axis]))))
     return scale
-
-
-def wide_blur(widths: Sequence[float], shape: Sequence[int]) -> tuple[float, int, int] | None:
-    """Find an axis along which a Gaussian blurs objects together, rather than noise.
-
-    Parameters
-    ----------
-    widths : sequence of float
-        Its standard deviation along each axis, in pixels.
-    shape : sequence of int
-        Of the image.
-
-    Returns
-    -------
-    width, blur, side : float, int, int or None
-        Standard deviation, full width at half maximum and length of the image along the first
-        axis where the full width is more than a tenth of the image; None where it is not. Up to
-        2 pixels are never too many.
-
-    Examples
-    --------
-    >>> wide_blur((39, 39), (512, 512)), wide_blur((2, 2), (512, 512))
-    ((39, 92, 512), None)
-    """
-    for width, side in zip(widths, shape, strict=True):
-        if width > NEVER_WIDE and side > 1 and FULL_WIDTH * width > WIDE_SHARE * side:
-            return width, round(FULL_WIDTH * width), side
-    return None
 
 
 def _listed(name: str, value: object) -> list[Length]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.quantities import length_in_pixels, wide_blur
+from equilabel.quantities import length_in_pixels, questions_asked, wide_blur
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ def widths_in_pixels(
 def question(sigma: Lengths, widths: Sequence[float], shape: Sequence[int]) -> None:
     """Warn if a Gaussian is so wide that it blurs objects together, rather than noise."""
     found = wide_blur(widths, shape)
-    if found is None:
+    if found is None or not questions_asked():
         return
     width, blur, side = found
     given = f"sigma={sigma!r}"

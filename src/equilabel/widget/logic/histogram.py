@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import equilabel
+from equilabel.quantities import without_questions
 
-from .lengths import without_questions
 from .planes import prepare_plane, take_plane
 from .sampling import prepared_sample
 from .sources import gray

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import equilabel
 from equilabel import threads
 from equilabel.chunked.viewing import OtherRunError, as_dask, open_levels, sides_for
+from equilabel.quantities import without_questions
 from equilabel.storage import memory
 from equilabel.storage.ome_zarr import is_zarr
 
 from . import sources
 from .features import as_features
-from .lengths import without_questions
 from .outcome import Outcome
 from .segmentation import describe_segmentation
 from .transforms import labels_transform

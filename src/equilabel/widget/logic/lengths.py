@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from equilabel.quantities import known_unit, length_in_pixels, wide_blur
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from .choices import Choices
     from .sources import Source
@@ -129,11 +127,3 @@ def length_unit(unit: str) -> str:
         return known_unit("unit", unit) or ""
     except ValueError:
         return ""
-
-
-@contextmanager
-def without_questions() -> Iterator[None]:
-    """Leave out the warnings of `equilabel.smooth`: the form shows the question itself."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="sigma=", category=UserWarning)
-        yield

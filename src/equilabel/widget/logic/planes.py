@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import equilabel
-from equilabel.quantities import length_in_pixels, size_in_pixels
+from equilabel.quantities import length_in_pixels, size_in_pixels, without_questions
 
-from .lengths import block_of, widths_of, without_questions
+from .lengths import block_of, widths_of
 from .sources import gray
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import equilabel
+from equilabel.quantities import without_questions
 
-from .lengths import widths_of, without_questions
+from .lengths import widths_of
 from .sources import gray
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import equilabel
+from equilabel.quantities import without_questions
 
 from .features import as_features, whole
 from .histogram import compute_histogram
-from .lengths import without_questions
 from .outcome import Outcome
 from .scripts import batch_command, has_file, python_line, why_no_command
 from .transforms import labels_transform
