@@ -1,4 +1,4 @@
-"""Time `label` and `measure` on a GPU from 512^3 to 131,072^2 pixels, beside the null kernel.
+"""Time `label` and `measure` on a GPU from 512^3 to 2 x 10^10 pixels, beside the null kernel.
 
 Images are made on the device: a tile of blobs, of noise or of nuclei, repeated until the image is
 full. Times are those of a call and the wait for its end, medians of three. Run as
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 COUNTS = ("num_pixels",)
 SHAPES: list[tuple[int, ...]] = [
     *((side, side) for side in (8192, 16384, 32768, 65536, 131072)),
+    (153_600, 131_072),  # 2 x 10^10 pixels
     *((side,) * 3 for side in (512, 1024, 2048)),
 ]
 
@@ -91,7 +92,7 @@ def row_of(name: str, image: Any, null: Any) -> dict[str, Any]:
 def main() -> None:
     """Measure, print and store."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--most", type=float, default=2e10, help="pixels of the largest image")
+    parser.add_argument("--most", type=float, default=3e10, help="pixels of the largest image")
     chosen = parser.parse_args()
     null = cupy.RawModule(code=SOURCE).get_function("null_kernel")
     device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())

@@ -271,10 +271,24 @@ def measure_cuda() -> str:
             f"{row['objects']:,}",
             " ".join(row["columns"]),
             f"{row['us']:.0f}",
+            f"{row['on the host us']:.0f}" if "on the host us" in row else "-",
             f"{row['cuCIM us'] / row['us']:.0f}" if "cuCIM us" in row else "-",
         ]
         for row in results["rows"]
         if "labels of" in row
+    ]
+    tables = [
+        [
+            row["image"],
+            f"{row['objects']:,}",
+            f"{row['wall label us']:.0f}",
+            f"{row['wall places us']:.0f}",
+            f"{row['wall places on the host us']:.0f}",
+            f"{row['wall all us']:.0f}",
+            f"{row['wall measure us']:.0f}",
+        ]
+        for row in results["rows"]
+        if "wall places on the host us" in row
     ]
     listing = [
         [
@@ -296,7 +310,20 @@ def measure_cuda() -> str:
                 ],
                 fused,
             ),
-            table(["labels of", "objects", "columns", "us, from Python", "cuCIM"], labels),
+            table(
+                [
+                    *("from Python, us", "objects", "label", "+ places", "+ places, on the host"),
+                    *("+ all", "table alone"),
+                ],
+                tables,
+            ),
+            table(
+                [
+                    *("labels of", "objects", "columns", "us, from Python", "on the host"),
+                    "cuCIM",
+                ],
+                labels,
+            ),
             table(["occupation", "kalentev, ms", "x with size, perimeter", "runs, ms"], listing),
         ]
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.devices import fetch, is_on_cuda, library, passes, shares_memory
+from equilabel.devices import is_on_cuda, library, passes, shares_memory
 from equilabel.graphs import Graph
 from equilabel.methods import load_recipe
 
@@ -91,7 +91,7 @@ def label_in_parts(problem: Problem, most: int = MOST) -> tuple[Array, int] | No
             return None
     before = np.cumsum([0, *counts])
     merged, roots = _joined(problem, view, planes, before)
-    numbers = _numbers(merged, roots, view, int(before[-1]))
+    numbers = _numbers(merged, roots, view.dtype, int(before[-1]))
     for k, begin in enumerate(range(0, shape[0], planes)):
         own = numbers[int(before[k]) : int(before[k + 1])]
         if counts[k] and (k or len(merged)):  # the first part keeps its numbers if nothing merges
@@ -118,9 +118,7 @@ def _label_part(problem: Problem, out: Array) -> int:
     return count
 
 
-def _joined(
-    problem: Problem, labels: Array, planes: int, before: HostArray
-) -> tuple[HostArray, HostArray]:
+def _joined(problem: Problem, labels: Array, planes: int, before: HostArray) -> tuple[Array, Array]:
     """Find the labels that are of one component.
 
     Parameters
@@ -132,32 +130,36 @@ def _joined(
 
     Returns
     -------
-    merged, roots : (M,) arrays of int64
+    merged, roots : (M,) arrays of int64, where the labels are
         Labels, counted through all parts, that are of a component with smaller ones, ascending;
         and the smallest label of that component.
     """
-    empty: HostArray = np.empty(0, np.int64)
+    xp, count = library(labels), int(before[-1]) + 1
+    empty = xp.empty(0, np.int64)
     if problem.stacked:
         return empty, empty
-    pairs = [
-        _touching(problem, labels, begin, int(before[k]), int(before[k + 1]))
+    keys = [
+        _touching(problem, labels, begin, int(before[k]), int(before[k + 1]), count)
         for k, begin in enumerate(range(planes, labels.shape[0], planes))
     ]
-    one, other = np.concatenate(pairs, axis=1) if pairs else (empty, empty)
-    if not len(one):
+    pairs = xp.concatenate([xp.stack([key // count, key % count]) for key in keys], axis=1)
+    if not pairs.size:
         return empty, empty
-    names, ends = np.unique(np.stack([one, other]), return_inverse=True)
+    names, ends = xp.unique(pairs.reshape(-1), return_inverse=True)
     graph = Graph.from_edges(*ends.reshape(2, -1), size=len(names))
-    _, first, own = np.unique(
-        label_graph(graph, device="cpu"), return_index=True, return_inverse=True
-    )
+    _, first, own = xp.unique(label_graph(graph), return_index=True, return_inverse=True)
     roots = names[first[own]]
     later = roots != names
     return names[later], roots[later]
 
 
-def _touching(problem: Problem, labels: Array, begin: int, before: int, after: int) -> Array:
-    """List pairs of labels that touch where a part begins, (2, P), counted through all parts."""
+def _touching(
+    problem: Problem, labels: Array, begin: int, before: int, after: int, count: int
+) -> Array:
+    """List pairs of labels that touch where a part begins, as one times `count` plus the other.
+
+    They are counted through all parts.
+    """
     xp, sides = library(labels), labels.shape[1:]
     last, first = labels[begin - 1], labels[begin]
     values = problem.image[begin - 1], problem.image[begin]
@@ -174,18 +176,17 @@ def _touching(problem: Problem, labels: Array, begin: int, before: int, after: i
         again = (one[1:] == one[:-1]) & (other[1:] == other[:-1]) & touch[:-1]
         touch[1:] &= ~again
         at = xp.flatnonzero(touch)
-        found.append(xp.stack([one[at].astype("i8") + before, other[at].astype("i8") + after]))
-    return fetch(xp.concatenate(found, axis=1))
+        found.append((one[at].astype("i8") + before) * count + other[at] + after)
+    return xp.unique(xp.concatenate(found))
 
 
-def _numbers(merged: HostArray, roots: HostArray, like: Array, count: int) -> Array:
-    """Return the final numbers of labels 1 to `count`, of the library and type of an array."""
-    xp = library(like)
-    kept = xp.ones(count, like.dtype)
-    merged, roots = xp.asarray(merged) - 1, xp.asarray(roots) - 1
-    kept[merged] = 0
-    numbers = xp.cumsum(kept, dtype=like.dtype)
-    numbers[merged] = numbers[roots]
+def _numbers(merged: Array, roots: Array, dtype: Any, count: int) -> Array:
+    """Return the final numbers of labels 1 to `count`."""
+    xp = library(merged)
+    kept = xp.ones(count, dtype)
+    kept[merged - 1] = 0
+    numbers = xp.cumsum(kept, dtype=dtype)
+    numbers[merged - 1] = numbers[roots - 1]
     return numbers
 
 
