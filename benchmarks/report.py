@@ -329,6 +329,27 @@ def measure_cuda() -> str:
     )
 
 
+def large_cuda() -> str:
+    """Tabulate images of 10^8 to 2 x 10^10 pixels on a GPU."""
+    results = load("large_cuda")
+    rows = [
+        [
+            " x ".join(f"{side:,}" for side in row["shape"]),
+            row["image"],
+            f"{row['components']:,}",
+            f"{row['null s'] * 1e3:.2f}",
+            f"{row['label s'] * 1e3:.2f}",
+            f"{row['label s'] / row['null s']:.1f}",
+            f"{row['label s'] / row['pixels'] * 1e12:.1f}",
+            f"{row['measure s'] * 1e3:.1f}" if "measure s" in row else "does not fit",
+        ]
+        for row in results["rows"]
+        if "components" in row
+    ]
+    head = ["shape", "image", "components", "null, ms", "label, ms", "x null", "ps a pixel"]
+    return card(results) + "\n\n" + table([*head, "table alone, ms"], rows)
+
+
 def methods(device: str) -> str:
     """Tabulate all methods on one device: ms, and the side where that is not the one asked for."""
     results = load(f"methods_{device}")
@@ -375,6 +396,7 @@ TABLES = {
         label_cuda: "label_cuda",
         wall_cuda: "label_cuda",
         measure_cuda: "measure_cuda",
+        large_cuda: "large_cuda",
     },
     "statistics.md": {properties: ""},
     "methods.md": {

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from equilabel import PROPERTIES, label, measure, regionprops_table, segment
+from equilabel.measuring.errors import PropertyUnknownError
 from equilabel.samples import blobs, nuclei_mask, percolation, voronoi
 from references import GRID_METHODS
 from strategies import noise
@@ -301,6 +302,30 @@ def test_more_labels_than_expected_are_counted_again(cupy):
         found = label(cupy.asarray(image), properties=wanted, **moved)  # painting uses up the runs
         np.testing.assert_array_equal(found[0].get(), label(image, connectivity=1))
         same(found[1], expected)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u8"])
+def test_what_is_asked_again_is_checked_again(cupy, dtype):
+    """Of labels of one shape and type: what the second table skips, it must not need."""
+    labels = np.zeros((30, 40), dtype)
+    labels[3:9, 5:30] = 7
+    for names in (("label", "bbox"), ["area"], iter(["area", "label"]), "area"):
+        expected = regionprops_table(labels, None, list(names) if iter(names) is names else names)
+        for _ in range(3):
+            asked = iter(list(expected)) if iter(names) is names else names
+            same(regionprops_table(cupy.asarray(labels), None, asked), expected)
+    part = cupy.zeros((30, 80), dtype)
+    part[:, ::2] = cupy.asarray(labels)
+    same(regionprops_table(part[:, ::2], None, ["area"]), {"area": expected["area"]})
+    if dtype[0] == "i":
+        labels[20, 20] = -1
+        for _ in range(2):
+            with pytest.raises(ValueError, match="must hold no negative labels; got -1"):
+                regionprops_table(cupy.asarray(labels), None, ["area"])
+    with pytest.raises(ValueError, match="columns must be one of"):
+        regionprops_table(cupy.asarray(labels), None, ["area"], columns="gpu")
+    with pytest.raises(PropertyUnknownError, match="got 'aera'"):
+        regionprops_table(cupy.asarray(labels), None, ["aera"])
 
 
 def test_tables_outlive_those_that_come_after_them(cupy):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from equilabel.devices import resolve
 
+from .at_once import table_at_once
 from .checks import Where, check_columns, check_labels, check_periodic, check_spacing
 from .columns import Columns
 from .counting import count_labels, count_runs, count_sizes
@@ -155,6 +156,11 @@ def regionprops_table(
     >>> {name: column.tolist() for name, column in table.items()}
     {'bbox-0': [4], 'bbox-1': [7], 'centroid-0': [0.0]}
     """
+    plain = intensity_image is None and extra_properties is None and spacing is None
+    if plain and periodic is False:
+        found = table_at_once(label_image, properties, stacked, separator, columns)
+        if found is not None:
+            return found
     labels = check_labels(label_image)
     rank = labels.ndim - bool(stacked)
     if rank < 1:

@@ -6,6 +6,8 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from equilabel.devices import library, passes, place, using
 
 from .columns import part_names
@@ -90,12 +92,20 @@ def table_of_labels(request: ColumnsRequest, labels: Array, device: str) -> Devi
     DeviceTable, or None
         None if counts have to come to the host.
     """
-    if not _is_fused(request, labels.shape, device):
+    if not is_fused(request, labels.shape, device):
         return None
     source = passes("sources", device).LabelSource.guessed
-    kind = labels.shape, labels.dtype.char, device
-    room = passes("sources", device).ROOM * labels.size
+    kind, room = room_for(labels, device)
     return _start(request, lambda rows: source(labels, rows), labels.shape, kind, room, device)
+
+
+def room_for(labels: Array, device: str) -> tuple[Any, int]:
+    """Return of what kind labels are, and for how many of them a table may have room.
+
+    Kernels see labels without a sign: it has none for what would be negative.
+    """
+    room = min(int(np.iinfo(labels.dtype).max), passes("sources", device).ROOM * labels.size)
+    return (labels.shape, labels.dtype.char, device), room
 
 
 def table_of_runs(
@@ -115,7 +125,7 @@ def table_of_runs(
         Whether the table is there until the columns are waited for: painting uses it up.
     """
     plan = request.plan
-    if not _is_fused(request, shape, device):
+    if not is_fused(request, shape, device):
         return None
     source = passes("sources", device).RunSource
     values = request.values if plan.needs_pixels else None
@@ -146,7 +156,7 @@ def _start(
     lasts: bool = True,
 ) -> DeviceTable | None:
     """Start kernels for the steps of a request, if there are steps for all that is asked."""
-    found = _steps_of(request.plan, request.spacing, request.separator, device)
+    found = steps_of(request, device)
     if found is None:
         return None
     names, formulas = found
@@ -163,7 +173,7 @@ def _start(
     return DeviceTable(columns, names, device)
 
 
-def _is_fused(request: ColumnsRequest, shape: tuple[int, ...], device: str) -> bool:
+def is_fused(request: ColumnsRequest, shape: tuple[int, ...], device: str) -> bool:
     """Return whether columns can be computed on the device that counts."""
     plan, values = request.plan, request.values
     if request.columns_on is None or device == "cpu" or request.periodic or 0 in shape:
@@ -178,11 +188,17 @@ def _is_fused(request: ColumnsRequest, shape: tuple[int, ...], device: str) -> b
     return few and prod(shape) < 2 ** (63 - 16 * values.dtype.itemsize)
 
 
+def steps_of(
+    request: ColumnsRequest, device: str
+) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], Any] | None:
+    """Name the columns of each property, and pack the steps that fill them, if there are any."""
+    return _steps_of(request.plan, request.spacing, request.separator, device)
+
+
 @lru_cache(256)
 def _steps_of(
     plan: Plan, spacing: tuple[float, ...], separator: str, device: str
 ) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], Any] | None:
-    """Name the columns of each property, and pack the steps that fill them, if there are any."""
     each = Steps(plan.layout, spacing)
     names: list[tuple[str, tuple[str, ...]]] = []
     steps: list[Step] = []

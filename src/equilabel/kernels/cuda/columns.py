@@ -6,7 +6,7 @@ is counted once more.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import cupy
@@ -17,7 +17,7 @@ from equilabel.kernels.formulas import WHOLE, Formula, Step
 from equilabel.kernels.layout import Layout
 
 from ._compile import kernel, start
-from .sources import AXES, describe
+from .sources import AXES, LabelSource, describe
 from .transfers import Pinned
 
 STEPS, WEIGHTS = 64, 128  # as columns.cuh has them
@@ -184,6 +184,26 @@ class Columns:
         if not told.keep(8 * len(dtypes) * found):
             whole = whole.copy()
         return [column.view(dtype)[:found] for column, dtype in zip(whole, dtypes, strict=True)]
+
+
+def columns_of(
+    labels: Array, layout: Layout, formulas: Formulas, kind: Any, most: int, on_host: bool
+) -> Sequence[Array] | None:
+    """Compute columns of C-contiguous labels of the current device, as `Columns` does.
+
+    Nothing is returned if anything fails: the longer way says what is wrong.
+    """
+    try:
+        if labels.data.device_id != cupy.cuda.runtime.getDevice():
+            return None
+        source = partial(LabelSource.guessed, labels)
+        return Columns(source, layout, formulas, None, kind, most, on_host).finish()
+    except (
+        cupy.cuda.memory.OutOfMemoryError,
+        cupy.cuda.runtime.CUDARuntimeError,
+        cupy.cuda.driver.CUDADriverError,
+    ):
+        return None
 
 
 def _on_device(out: Any, stride: int, count: int, dtypes: Sequence[np.dtype]) -> list[Array]:

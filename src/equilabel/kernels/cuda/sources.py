@@ -56,18 +56,21 @@ class LabelSource:
         Of the table; 0 if a label is negative.
     ids : array of int64, or None
         What `flat` means, if it is not the labels themselves.
+    kind : str
+        Type of `flat` as kernels name it, without a sign.
     """
 
     def __init__(self, labels: Array) -> None:
         self.sides = labels.shape
         self.flat, self.slots, self.ids = _place(labels.reshape(-1))
+        self.kind = _name(self.flat)
 
     @classmethod
     def guessed(cls, labels: Array, slots: int) -> "LabelSource":
         """Make one of so many slots; whether a label has none, the table tells, nothing waits."""
         found = cls.__new__(cls)
         found.sides, found.slots, found.ids = labels.shape, slots, None
-        found.flat = labels.reshape(-1).view(f"u{labels.itemsize}")
+        found.flat, found.kind = labels, f"u{labels.itemsize}"  # addresses are looked at alone
         return found
 
     def count(self, layout: Layout, table: Array = None) -> Array:
@@ -78,7 +81,7 @@ class LabelSource:
             kinds, deep = _kinds(layout)
             words = 8 if deep else self._words
             _measure(
-                kernel("accumulate", f"count_labels<{_name(self.flat)}, {words}, {kinds}>"),
+                kernel("accumulate", f"count_labels<{self.kind}, {words}, {kinds}>"),
                 describe(self.sides, layout, STRIP, 32 * words),
                 self.flat,
                 self.slots - 1,
@@ -91,7 +94,7 @@ class LabelSource:
     def _keep_first(self, layout: Layout, table: Array) -> None:
         """Keep the smallest flat index of each label."""
         launch(
-            kernel("accumulate", f"count_first<{_name(self.flat)}>"),
+            kernel("accumulate", f"count_first<{self.kind}>"),
             self.flat.size,
             self.flat,
             self.sides[-1],
@@ -108,7 +111,7 @@ class LabelSource:
         It has four columns.
         """
         if self.flat.size:
-            types = f"{_name(self.flat)}, {self._words}, {_name(values)}"
+            types = f"{self.kind}, {self._words}, {_name(values)}"
             _measure(
                 kernel("accumulate", f"value_labels<{types}>"),
                 describe(self.sides, layout, STRIP, 32 * self._words),
@@ -256,6 +259,7 @@ def _place(flat: Array) -> tuple[Array, int, np.ndarray | None]:
     return inverse.astype(np.uint32).reshape(-1), ids.size, download(ids).astype(np.int64)
 
 
+@lru_cache(64)
 def _kinds(layout: Layout) -> tuple[str, bool]:
     """Name what neighbor_bits.cuh is to count, and whether rows of three axes are compared."""
     euler = layout.euler_full + 2 * layout.euler_face
