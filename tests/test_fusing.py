@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from equilabel import PROPERTIES, label, measure, regionprops_table, segment
 from equilabel.kernels.cpu import runs
-from equilabel.labeling import execute
-from equilabel.measuring import count_labels
+from equilabel.measuring import count_labels, request
 from references import ANSWERS
 from strategies import blobs, noise, questions
 
@@ -257,7 +256,7 @@ def test_kalentev_accumulates_size_and_perimeter_in_its_analysis(question, stack
     spacing = 0.5 + np.arange(rank)
     options = {"background": background, "connectivity": connectivity, "stacked": stacked}
     read = AssertionError("labels were read") if min(image.shape) > 1 else count_labels
-    with patch.object(execute, "count_labels", side_effect=read):
+    with patch.object(request, "count_labels", side_effect=read):
         _, table = label(image, method="kalentev", properties=names, spacing=spacing, **options)
     labels = label(image, **options)
     assert_equal_tables(
