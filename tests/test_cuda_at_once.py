@@ -20,7 +20,7 @@ SHAPES = [
     (256, 256),
     (19, 2049),
     (512, 512),
-    (1030, 1100),
+    (1000, 1040),
     (1, 60, 70),
     (13, 20, 100),
     (9, 17, 385),
@@ -72,7 +72,7 @@ def test_one_launch_gives_the_labels_of_the_cpu(cupy, shape, dtype):
     assert known.remembered() > 0
 
 
-@pytest.mark.parametrize("side", [64, 300, 1500])
+@pytest.mark.parametrize("side", [64, 300, 1000])
 def test_long_components_take_the_same_labels_every_time(cupy, side):
     for image in (spiral(side), blobs((side, side)), percolation((side, side), 0.593)):
         pixels, expected = cupy.asarray(image), label(image)
