@@ -48,7 +48,7 @@ def seconds(row: dict[str, Any]) -> dict[str, float]:
 
 def draw_times(rows: list[dict[str, Any]], picture: str) -> None:
     """Draw time over size, a panel for each of two images."""
-    figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True, layout="constrained")
     for panel, (image, title) in zip(panels, SHOWN.items(), strict=True):
         points = [row for row in rows if (row["image"], row["neighbors"]) == (image, 8)]
         for who in seconds(points[-1]):
@@ -69,7 +69,7 @@ def draw_times(rows: list[dict[str, Any]], picture: str) -> None:
         panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set(ylabel="ms")
-    panels[0].legend(frameon=False, fontsize=8)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
     save(figure, picture, 110)
 
 

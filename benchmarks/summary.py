@@ -40,6 +40,7 @@ MEASURED = {  # by image, first column and number of columns
 }
 MEASURED_CUDA = {3: FEW, 8: MANY}
 SMALL_PIXELS = 256 * 256  # of an image, below which calls count
+PEERS_RAW = {"BKE raw": "bkeccl, raw,", "BUF raw": "bkeccl, raw,"}  # which does not number
 LARGE = 5e6  # edges of the graphs of the table
 SMALL = ("label (32, 32) connectivity 2", "label (256, 256) connectivity 2")
 
@@ -256,18 +257,20 @@ def all_sizes() -> str:
 def all_sizes_cuda() -> str:
     """Say on which images other libraries are faster on a GPU, called from Python."""
     results = load("sizes_cuda")
-    slower = []
+    slower: dict[str, list[float]] = {}
     for row in results["rows"]:
         others = {who: us for who, us in row["us"].items() if who != "equilabel"}
         best = min(others, key=lambda who: others[who])
-        ratio = others[best] / row["us"]["equilabel"]
-        if ratio < 1:
-            place = f"{row['image']}, {row['shape'][0]} a side, {row['neighbors']} neighbors"
-            slower.append(f"{best} on {place} ({ratio:.2f} x)")
-    which = f": {'; '.join(slower)}" if slower else ""
+        if others[best] < row["us"]["equilabel"]:
+            name = f"{PEERS_RAW.get(best, best)} on {row['image']}"
+            slower.setdefault(name, []).append(others[best] / row["us"]["equilabel"])
+    listed = "; ".join(
+        f"{name} ({len(ratios)}, down to {min(ratios):.2f} x)" for name, ratios in slower.items()
+    )
+    count = sum(map(len, slower.values()))
     return (
-        f"{card(results)} Another library is faster on {len(slower)} of {len(results['rows'])} "
-        f"images and connectivities{which}."
+        f"{card(results)} Another library is faster on {count} of {len(results['rows'])} images, "
+        f"sizes and connectivities: {listed}."
     )
 
 
@@ -337,6 +340,7 @@ TABLES = {
         speed_cpu: "label_cpu",
         copying: "label_cpu",
         all_sizes: "sizes_cpu",
+        all_sizes_cuda: "sizes_cuda",
         first_call: "startup",
         speed_cuda: "label_cuda",
         moving: "label_cuda",
