@@ -71,8 +71,9 @@ def test_memory_that_nobody_filled_is_not_read(monkeypatch):
         np.testing.assert_array_equal(label(images[k], out=out), labels)
 
 
-def test_subclasses_of_arrays_are_taken_as_their_arrays():
-    mask = np.ones((300, 300), bool)
+@pytest.mark.parametrize("side", [20, 300])
+def test_subclasses_of_arrays_are_taken_as_their_arrays(side):
+    mask = np.ones((side, side), bool)
     out = np.zeros(mask.shape, np.int32).view(np.matrix)
     assert label(mask, out=out) is out
     assert (np.asarray(out) == 1).all()

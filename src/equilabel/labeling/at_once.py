@@ -71,10 +71,13 @@ def label_at_once(
         if len(_known) >= MOST:
             _known.clear()
         _known[key] = call
-    if out is not None and not _takes_labels(out, image):
+    plain = None if out is None else check_out(out, image)
+    if plain is not None and not _takes_labels(plain, image):
         return None
-    found: tuple[HostArray, int] | None = call(image, out)
-    return None if found is None or found[1] < 0 else found
+    found: tuple[HostArray, int] | None = call(image, plain)
+    if found is None or found[1] < 0:
+        return None
+    return found if out is None else (out, found[1])
 
 
 def _prepare(image: HostArray, background: Any, connectivity: int | None, stacked: bool) -> Any:
@@ -89,11 +92,5 @@ def _prepare(image: HostArray, background: Any, connectivity: int | None, stacke
 
 
 def _takes_labels(out: Array, image: HostArray) -> bool:
-    """Return whether labels can be written to an array as it is; raise if they never can."""
-    out = check_out(out, image)
-    return bool(
-        type(out) is np.ndarray
-        and out.dtype == np.int32
-        and out.flags.carray
-        and not shares_memory(out, image)
-    )
+    """Return whether labels can be written to an array as it is."""
+    return bool(out.dtype == np.int32 and out.flags.carray and not shares_memory(out, image))

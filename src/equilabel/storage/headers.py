@@ -32,6 +32,7 @@ def read_header(path: Path | str, *, series: int = 0) -> Header:
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> from equilabel.storage.tiff import write_labels
     >>> file = Path(tempfile.mkdtemp()) / "labels.tif"
     >>> write_labels(file, np.zeros((3, 4, 5), np.uint16), axes="ZYX")
