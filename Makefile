@@ -43,10 +43,11 @@ demo: .venv/package
 	    --threshold li --sigma 0.5px --min-size 4
 
 # Types are checked while the rest is installed. Tests wait for disks, screens and one another: those of
-# the plugin and of kernels run beside the others, which use all cores; but for those of its speed.
+# kernels and of the plugin run beside the others, which use all cores and so come last; but for those
+# of the speed of the plugin.
 test:
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target .venv/dev .venv/screen style types
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target unit viewer compiled $(if $(EVERYTHING),bounds plain)
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target compiled $(if $(EVERYTHING),bounds plain) viewer unit
 	$(MAKE) --no-print-directory speed $(if $(EVERYTHING),coverage)
 
 lint: style types

@@ -137,13 +137,15 @@ def link_first(runs, rows, diagonal, block, other):
         if runs.tall > 1:
             events = first_contacts(events, here | there)
         # The first contact of a run that begins in this word: it is its own root, no need to look.
-        first = first_contacts(events, here) & ~((here & (~here + ONE)) - ONE)
+        first = NONE
+        if here != NONE:
+            first = first_contacts(events, here) & ~((here & (~here + ONE)) - ONE)
         events ^= first
         while first != NONE:
             bit = first & (~first + ONE)
             upto = bit ^ (bit - ONE)
-            one = run + np.uint64(popcount(here & upto) - 1)
-            parents[one] = parents[other_run + np.uint64(popcount(there & upto) - 1)]
+            one = run + np.uint64(popcount(here & upto)) - ONE
+            parents[one] = parents[other_run + np.uint64(popcount(there & upto)) - ONE]
             first ^= bit
         if events | left | right != NONE:
             unite_contacts(runs, events, left, right, block, other, word)
