@@ -1,6 +1,7 @@
 # make demo    label the sample images and say where the results are
 # make test    lint, types and all tests; with EVERYTHING=yes, as in continuous integration, also the
-#              kernels with bounds checked and in plain Python, and whether tests run 92 % of the lines
+#              kernels with bounds checked and in plain Python, tests of ten seconds, and whether tests
+#              run 92 % of the lines
 # make gui     the tests of the napari plugin alone, in a real viewer
 # make screenshots  the pictures of the plugin for the documentation
 # make docs    the site, with its examples run, in docs/_build
@@ -19,6 +20,8 @@ unexport PYTHONDONTWRITEBYTECODE
 OUT ?= demo-results
 # Counting which lines run takes more time.
 COUNTED := $(if $(EVERYTHING),--cov --cov-report=)
+# Tests of ten seconds are left to continuous integration.
+SHORT := $(if $(EVERYTHING),, and not long)
 CUDA_TESTS := tests/test_cuda_compile.py
 KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
@@ -62,7 +65,7 @@ types: .venv/lint
 # Each process begins with other files, and compiles other kernels than the next. What is printed is
 # seen at once, for the +.
 unit: .venv/dev
-	+COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto --dist worksteal -m "not gui" --ignore $(CUDA_TESTS) $(COUNTED)
+	+COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto --dist worksteal -m "not gui$(SHORT)" --ignore $(CUDA_TESTS) $(COUNTED)
 
 # The plugin in a real viewer, on a screen that is not there; what it covers counts in `coverage`.
 # Speed is measured by itself.
@@ -70,7 +73,7 @@ gui: viewer
 	$(MAKE) --no-print-directory speed
 
 viewer: .venv/dev .venv/screen
-	$(SCREEN) env COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/test_gui_*.py -m "not slow" -q $(COUNTED)
+	$(SCREEN) env COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/test_gui_*.py -m "not slow$(SHORT)" -q $(COUNTED)
 
 speed: .venv/dev .venv/screen
 	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -q

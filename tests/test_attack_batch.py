@@ -30,12 +30,14 @@ def _at_once(here, monkeypatch):
     monkeypatch.setattr(batch, "time", SimpleNamespace(monotonic=lambda: next(clock)))
 
 
+@pytest.mark.long
 def test_the_attack_holds():
     counts = batch.attack(5, 3)
     assert counts.submitted > 10
     assert counts.holds, counts.notes
 
 
+@pytest.mark.long
 def test_results_that_are_kept_unseen_are_found_out(monkeypatch):
     monkeypatch.setattr(earlier, "_holds", lambda *_, **__: True)
     counts = batch.attack(4, 3)

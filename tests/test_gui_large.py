@@ -95,6 +95,7 @@ def test_a_layer_larger_than_memory_is_segmented_in_blocks(
     assert "image must fit into memory together with its labels" in notes()[-1]
 
 
+@pytest.mark.long
 def test_the_labels_of_a_temporary_folder_give_way_to_those_of_the_next_run(viewer, qtbot, form):
     first = []
     answer(form, "Temporary folder", [])
@@ -127,6 +128,7 @@ def test_a_question_that_is_cancelled_runs_nothing(form):
     assert form.bar.task is None
 
 
+@pytest.mark.long
 def test_fields_that_blocks_cannot_do_are_named_and_the_remedy_helps(form, qtbot, notes):
     form.fields.fill_holes.value = form.fields.split.value = True
     form.run_button.click()

@@ -247,6 +247,7 @@ ODD = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_odd_images_are_told_or_segmented_one_after_the_other(viewer, qtbot, notes):
     form = open_form(viewer, qtbot)

@@ -23,6 +23,7 @@ def run(monkeypatch, tmp_path):
     return run
 
 
+@pytest.mark.long
 def test_times_of_weigel_are_printed_beside_ours(run, capsys):
     sizes = "--sizes", "32", "64", "--energy-sizes", "8", "16"
     run("weigel", *sizes, "--sweeps", "1000", "--tiles", "8", "--seconds", "0.001")
