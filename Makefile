@@ -1,7 +1,7 @@
 # make demo    label the sample images and say where the results are
 # make test    lint, types and all tests; with EVERYTHING=yes, as in continuous integration, also the
-#              kernels with bounds checked and in plain Python, tests of ten seconds, and whether tests
-#              run 92 % of the lines
+#              kernels with bounds checked and in plain Python, tests of ten seconds, the speed of the
+#              plugin, and whether tests run 92 % of the lines
 # make gui     the tests of the napari plugin alone, in a real viewer
 # make screenshots  the pictures of the plugin for the documentation
 # make docs    the site, with its examples run, in docs/_build
@@ -47,11 +47,11 @@ demo: .venv/package
 
 # Types are checked while the rest is installed. Tests wait for disks, screens and one another: those of
 # kernels and of the plugin run beside the others, which use all cores and so come last; but for those
-# of the speed of the plugin.
+# of the speed of the plugin, which `make gui` runs, too.
 test:
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target .venv/dev .venv/screen style types
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target compiled $(if $(EVERYTHING),bounds plain) viewer unit
-	$(MAKE) --no-print-directory speed $(if $(EVERYTHING),coverage)
+	$(if $(EVERYTHING),$(MAKE) --no-print-directory speed coverage)
 
 lint: style types
 
