@@ -10,6 +10,13 @@ from hypothesis import settings
 
 from equilabel import devices
 
+SPIN = r"""
+extern "C" __global__ void spin(long long cycles)
+{
+    const long long begin = clock64();
+    while (clock64() - begin < cycles);
+}
+"""
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 # Doctests are looked for in every module but those whose libraries are not installed.
@@ -74,6 +81,24 @@ def device(request):
     if not reports[request.param].available:
         pytest.skip(reports[request.param].reason)
     return request.param
+
+
+@pytest.fixture(scope="session")
+def cupy():
+    """Return CuPy, and skip where it has no device."""
+    cupy = pytest.importorskip("cupy")
+    if not cupy.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return cupy
+
+
+@pytest.fixture(scope="session")
+def spin(cupy):
+    """Return a kernel that keeps a stream busy for a number of clock cycles; it is compiled."""
+    kernel = cupy.RawKernel(SPIN, "spin")
+    kernel((1,), (1,), (1,))
+    cupy.cuda.Device().synchronize()
+    return kernel
 
 
 @pytest.fixture

@@ -23,21 +23,6 @@ from strategies import DTYPES, LAYOUTS
 from strategies import blobs as blocks
 
 pytestmark = pytest.mark.gpu
-SPIN = r"""
-extern "C" __global__ void spin(long long cycles)
-{
-    const long long begin = clock64();
-    while (clock64() - begin < cycles);
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def cupy():
-    cupy = pytest.importorskip("cupy")
-    if not cupy.cuda.is_available():
-        pytest.skip("no CUDA device")
-    return cupy
 
 
 def agree(cupy, image, **options):
@@ -156,10 +141,9 @@ def test_any_array_with_the_cuda_interface_will_do(cupy):
 
 
 @pytest.mark.parametrize("method", ["runs", "komura"])
-def test_nothing_waits_unless_the_count_is_asked_for(cupy, method):
+def test_nothing_waits_unless_the_count_is_asked_for(cupy, spin, method):
     image = cupy.asarray(percolation((300, 500), 0.5))
     expected = label(image, method=method).get()
-    spin = cupy.RawKernel(SPIN, "spin")
     with cupy.cuda.Stream(non_blocking=True) as stream:
         label(image, method=method)
         stream.synchronize()
@@ -170,10 +154,9 @@ def test_nothing_waits_unless_the_count_is_asked_for(cupy, method):
     np.testing.assert_array_equal(labels.get(), expected)
 
 
-def test_work_stays_on_the_current_stream(cupy):
+def test_work_stays_on_the_current_stream(cupy, spin):
     image = cupy.asarray(percolation((300, 500), 0.5))
     expected = label(image.get())
-    spin = cupy.RawKernel(SPIN, "spin")
     with cupy.cuda.Stream(non_blocking=True) as stream:
         late = cupy.zeros_like(image)
         spin((1,), (1,), (200_000_000,))

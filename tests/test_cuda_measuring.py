@@ -17,14 +17,6 @@ HOST = ("moments", "centroid_weighted", "area_convex", "solidity", "feret")  # n
 COUNTED = [name for name, row in PROPERTIES.items() if row.counted]
 
 
-@pytest.fixture(scope="module")
-def cupy():
-    cupy = pytest.importorskip("cupy")
-    if not cupy.cuda.is_available():
-        pytest.skip("no CUDA device")
-    return cupy
-
-
 def names(rank, *, stacked=False, intensity=False, unequal=False):
     """List the properties that a kernel counts for images of some kind."""
     return [

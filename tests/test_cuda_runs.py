@@ -26,14 +26,6 @@ SHAPES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def cupy():
-    cupy = pytest.importorskip("cupy")
-    if not cupy.cuda.is_available():
-        pytest.skip("no CUDA device")
-    return cupy
-
-
 def label_runs(pixels, background, connectivity, stacked, out, **options):
     """Go through the passes on the device, and return the number of labels, which is there too."""
     kernels = passes("runs", "cuda")
