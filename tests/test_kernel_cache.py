@@ -10,6 +10,7 @@ import threading
 import warnings
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -227,6 +228,20 @@ def test_constants_and_read_only_arrays_are_no_reason_to_compile_again(make):
     assert len(inner.overloads) == len(outer.overloads) == 1
     assert inner(read_only, 2) == inner(values, 2) == 2
     assert len(inner.overloads) == 1
+
+
+@compiled
+def test_a_first_call_by_two_threads_does_not_make_later_calls_slow():
+    function = caching.njit(nogil=True)(element)
+    read_only = np.arange(3.0)
+    read_only.flags.writeable = False
+    signature = tuple(map(numba.typeof, (read_only, 2)))
+    assert function.compile(signature) == function.compile(signature)  # as each of both asks
+    asked = []
+    compile_types = function.compile
+    function.compile = lambda signature: asked.append(signature) or compile_types(signature)
+    assert function(read_only, 2) == 2
+    assert asked == []
 
 
 # ------------------------------------------------------------- closed and full

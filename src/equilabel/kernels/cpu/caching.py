@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import sys
+import threading
 import warnings
 from functools import cache
 from pathlib import Path
@@ -100,6 +101,8 @@ def _general(dispatcher: Kernel) -> Kernel:
     if config.DISABLE_JIT:
         return dispatcher
     template, compile_types = dispatcher.get_call_template, dispatcher.compile
+    met: dict[tuple[int, ...], Any] = {}
+    lock = threading.Lock()
 
     def get_call_template(args: Any, kws: Any) -> Any:
         named = {name: _generalized(each) for name, each in kws.items()}
@@ -111,7 +114,11 @@ def _general(dispatcher: Kernel) -> Kernel:
         if known == tuple(args) or result is not None:
             return compile_types(sig)
         entry = compile_types(known)
-        dispatcher._insert([each._code for each in args], entry, False)
+        codes = tuple(each._code for each in args)
+        with lock:  # two entries of one type would be found ambiguous, and looked up for each call
+            if codes not in met:
+                met[codes] = args
+                dispatcher._insert(list(codes), entry, False)
         return entry
 
     dispatcher.get_call_template = get_call_template
