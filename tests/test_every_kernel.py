@@ -4,6 +4,8 @@
 integration also in plain Python, where coverage sees into them.
 """
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numba import config
@@ -20,6 +22,7 @@ from equilabel import (
     regionprops_table,
     segment,
 )
+from equilabel.chunked.faces import touching
 from equilabel.devices import passes
 from equilabel.kernels.cpu import potts
 from equilabel.labeling.bonds import label_bonds_by_runs
@@ -123,6 +126,34 @@ def test_edges_that_come_in_any_order_give_the_labels_of_their_graph(kind, dtype
     numbers[np.argsort(numbers)] = np.arange(1, len(numbers) + 1)
     kernels.number_elements(parents, numbers)
     np.testing.assert_array_equal(parents, expected)
+
+
+@pytest.mark.parametrize("valued", [False, True])
+@pytest.mark.parametrize("hops", [0, 1, 2])
+def test_labels_that_touch_where_two_blocks_meet_are_listed(hops, valued):
+    rng = np.random.default_rng(hops)
+    for _ in range(20):
+        shape = tuple(rng.integers(1, 6, 2))
+        mine, theirs = rng.integers(0, 4, (2, *shape)).astype(np.int32)
+        values = rng.integers(0, 2, (2, 3 * valued)).astype(np.uint8)
+        image = np.stack([mine, theirs]) > 0
+        expected = set()
+        for one, other in product(*(zip(*np.nonzero(each), strict=True) for each in image)):
+            moves = np.abs(np.subtract(one, other))
+            pair = int(mine[one]), int(theirs[other])
+            if moves.max() > 1 or moves.sum() > hops:
+                continue
+            if not valued or values[0][pair[0] - 1] == values[1][pair[1] - 1]:
+                expected.add(pair)
+        mine.flags.writeable = False
+        found = set(map(tuple, touching(mine, theirs, tuple(values), hops, False).tolist()))
+        assert found <= expected
+        if not valued:  # what is left out touches through what is opposite
+            opposite = set(zip(mine[image.all(axis=0)], theirs[image.all(axis=0)], strict=True))
+            ends = {one for one, _ in opposite}
+            assert expected - found <= {pair for pair in expected if pair[0] in ends}
+        if not hops:
+            assert found == expected
 
 
 @pytest.mark.usefixtures("threads")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equilabel import neighborhood
-from equilabel.devices import fetch
+from equilabel.devices import fetch, passes
 
 from .blocks import steps_forward
 
@@ -128,30 +128,24 @@ def touching(
         Whether no step goes along the first axis.
     """
     mine, theirs = np.atleast_1d(mine), np.atleast_1d(theirs)
-    inside = mine > 0
-    if not (inside.any() and theirs.any()):
+    if not (mine.any() and theirs.any()):
         return NONE
-    straight = _equal(mine, theirs, values)
-    found = [np.stack([mine[straight], theirs[straight]], axis=1)]
+    around = np.pad(theirs, 1)
+    strides = neighborhood.strides(around.shape)
     axes = mine.ndim
-    alone = np.nonzero(inside & ~straight)
-    if hops and len(alone[0]):
-        around = np.pad(theirs, 1)
-        own = mine[alone]
-        for step in neighborhood.offsets(axes, min(hops, axes), stacked=stacked):
-            places = zip(alone, step.tolist(), strict=True)
-            beside = around[tuple(place + 1 + move for place, move in places)]
-            joined = _equal(own, beside, values)
-            found.append(np.stack([own[joined], beside[joined]], axis=1))
-    return _distinct(np.concatenate(found).astype(np.int64))
-
-
-def _equal(one: HostArray, other: HostArray, values: tuple[HostArray, HostArray]) -> HostArray:
-    """Return where both are foreground, and of equal value."""
-    both = (one > 0) & (other > 0)
-    if len(values[0]) and both.any():
-        both[both] = values[0][one[both] - 1] == values[1][other[both] - 1]
-    return both
+    steps = np.empty((0, axes), np.int64)
+    if hops:
+        steps = neighborhood.offsets(axes, min(hops, axes), stacked=stacked)
+    starts = np.array([0])
+    for length, stride in zip(mine.shape[:-1], strides, strict=False):
+        starts = np.add.outer(starts, np.arange(1, length + 1) * stride).reshape(-1)
+    same = [one.astype(np.int64) for one in values]
+    rows = np.array(mine.reshape(-1, mine.shape[-1]))  # labels that were stored are read-only
+    arguments = (rows, around.reshape(-1), starts + 1, steps @ strides, *same)
+    list_pairs = passes("face_pairs", "cpu").list_pairs
+    pairs = np.empty((list_pairs(*arguments, np.empty((0, 2), np.int64)), 2), np.int64)
+    list_pairs(*arguments, pairs)
+    return _distinct(pairs)
 
 
 def _distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,6 +11,8 @@ import numpy as np
 from equilabel import neighborhood
 from equilabel.devices import passes
 
+from .zarr_parts import read_part, write_part
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -93,11 +95,11 @@ class ZarrOutput:
 
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
         """Write the labels of a block; all of its chunks, those without labels too."""
-        _open(self.path, self.token)[part] = labels
+        write_part(_open(self.path, self.token), part, labels)
 
     def read(self, part: tuple[slice, ...]) -> HostArray:
         """Read them again."""
-        return np.asarray(_open(self.path, self.token)[part])
+        return read_part(_open(self.path, self.token), part)
 
 
 def open_output(output: ZarrOutput) -> Any:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .sources import Readable
 
 TOGETHER = 32  # blocks that are compared in one task
+TASKS = 64  # or fewer, to have so many
 
 
 class Progress(NamedTuple):
@@ -91,7 +92,8 @@ def _compare(
     total = job.blocks.number
     if total == 1 and not any(job.periodic):
         return
-    groups = [range(start, min(start + TOGETHER, total)) for start in range(0, total, TOGETHER)]
+    size = max(1, min(TOGETHER, total // TASKS))
+    groups = [range(start, min(start + size, total)) for start in range(0, total, size)]
     ticks = progress.begin("merge", 0, len(groups))
     next(ticks)
     for some in run(compare_blocks, ((job, group) for group in groups)):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .zarr_parts import read_part
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -27,7 +29,7 @@ class ZarrPart:
 
     def __call__(self) -> HostArray:
         """Read and decode it."""
-        return np.asarray(self.open()[self.part])
+        return read_part(self.open(), self.part)
 
 
 @dataclass(frozen=True, eq=False)

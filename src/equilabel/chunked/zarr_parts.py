@@ -1,0 +1,80 @@
+"""Parts of an array of Zarr, read and written in the thread that asks.
+
+Zarr itself does all of this in one thread beside those that decode: blocks are copied there one
+after the other, however many threads wait for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from equilabel.array_types import HostArray
+
+    Slices = tuple[slice, ...]
+
+ANY_LOOP = ("LocalStore", "MemoryStore")  # stores that belong to no event loop
+
+
+def read_part(array: Any, part: Slices) -> HostArray:
+    """Read a part of an array of Zarr, or of what can be indexed like one."""
+    if not _is_ours(array):
+        return np.asarray(array[part])
+    return np.asarray(_loop.run(array.async_array.getitem(part)))
+
+
+def write_part(array: Any, part: Slices, values: HostArray) -> None:
+    """Write a part of an array of Zarr."""
+    if not _is_ours(array):
+        array[part] = values
+        return
+    _loop.run(array.async_array.setitem(part, values))
+
+
+def _is_ours(array: Any) -> bool:
+    """Return whether this thread can do the work, and does not yet do such work further up."""
+    store = type(getattr(array, "store", None)).__name__
+    return store in ANY_LOOP and asyncio._get_running_loop() is None
+
+
+class _Here(ThreadPoolExecutor):
+    """Runs each function at once, in the thread that asks; it starts no other."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **more: Any) -> Future[Any]:
+        """Return a future that is done."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **more))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+class _Loop(threading.local):
+    """An event loop of each thread, closed when the thread ends."""
+
+    def __init__(self) -> None:
+        loop = asyncio.new_event_loop()
+        loop.set_default_executor(_Here(1))
+        self._owner = _Owner()
+        weakref.finalize(self._owner, loop.close)
+        self._loop = loop
+
+    def run(self, work: Any) -> Any:
+        """Return what a coroutine returns."""
+        return self._loop.run_until_complete(work)
+
+
+class _Owner:
+    """What ends with a thread."""
+
+
+_loop = _Loop()
