@@ -5,11 +5,18 @@ import pandas as pd
 import pytest
 
 from equilabel import segment
-from equilabel.widget.logic.features import as_features, as_table, labels_of, numeric_columns, whole
+from equilabel.widget.logic.features import (
+    as_features,
+    as_table,
+    labels_of,
+    merge_measurements,
+    numeric_columns,
+    own_columns,
+    whole,
+)
 from equilabel.widget.logic.filters import Range, find_kept, find_objects, keep_objects
-from equilabel.widget.logic.merging import merge_measurements, own_columns
 from equilabel.widget.logic.objects import show_objects
-from equilabel.widget.logic.outcome import Outcome
+from equilabel.widget.logic.runs import Outcome
 
 TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0, 2.25, 0.5]})
 

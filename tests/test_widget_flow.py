@@ -12,16 +12,13 @@ from equilabel import segment
 from equilabel.pipeline import default_properties
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
 from equilabel.widget.logic.axes import guess_roles
-from equilabel.widget.logic.choices import Choices, connectivities
+from equilabel.widget.logic.choices import Choices, connectivities, question_smoothing
 from equilabel.widget.logic.features import as_table
 from equilabel.widget.logic.filters import Range, find_kept, keep_objects
-from equilabel.widget.logic.lengths import question_smoothing
-from equilabel.widget.logic.measurement import measure_source
+from equilabel.widget.logic.runs import measure_source, segment_source
 from equilabel.widget.logic.scripts import batch_command, python_line, with_filter
-from equilabel.widget.logic.segmentation import segment_source
-from equilabel.widget.logic.sources import Source
+from equilabel.widget.logic.sources import Source, without_first_axis
 from equilabel.widget.logic.statistics import ORDER, offered
-from equilabel.widget.logic.transforms import without_first_axis
 
 layers = pytest.importorskip("napari.layers")
 USUAL = ("num_pixels", "area", "centroid")

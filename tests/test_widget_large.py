@@ -8,7 +8,7 @@ from equilabel.samples import movie, nuclei_2d, nuclei_3d
 from equilabel.storage import memory
 from equilabel.widget.logic import large
 from equilabel.widget.logic.choices import Choices
-from equilabel.widget.logic.segmentation import segment_source
+from equilabel.widget.logic.runs import segment_source
 from equilabel.widget.logic.sources import Source, forecast
 
 layers = pytest.importorskip("napari.layers")

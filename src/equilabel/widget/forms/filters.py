@@ -10,10 +10,9 @@ from qtpy.QtWidgets import QLabel
 
 from equilabel.widget.logic.features import labels_of, numeric_columns
 from equilabel.widget.logic.filters import Range, find_kept, find_objects, keep_objects
-from equilabel.widget.logic.outcome import KEY
+from equilabel.widget.logic.runs import KEY
 from equilabel.widget.logic.scripts import with_filter
-from equilabel.widget.logic.sources import Source, check_memory
-from equilabel.widget.logic.transforms import placement
+from equilabel.widget.logic.sources import Source, check_memory, placement
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import Task
 

@@ -9,7 +9,7 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-from equilabel.widget.logic.summary import format_number
+from equilabel.widget.logic.objects import format_number
 
 if TYPE_CHECKING:
     from equilabel.widget.logic.histogram import Histogram

@@ -8,7 +8,7 @@ from qtpy.QtCore import QObject, QTimer
 
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.histogram import estimate_threshold
-from equilabel.widget.logic.summary import count_objects
+from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.viewer.canvas import camera
 from equilabel.widget.viewer.events import while_alive
 from equilabel.widget.viewer.notifications import guarded, warn

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from qtpy.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from equilabel.widget.logic.axes import check_roles
-from equilabel.widget.logic.measurement import measure_source
+from equilabel.widget.logic.objects import count_objects
+from equilabel.widget.logic.runs import measure_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.statistics import offered
-from equilabel.widget.logic.summary import count_objects
 from equilabel.widget.logic.warming import warm_up_measuring
 from equilabel.widget.viewer.events import is_removal, while_alive
 from equilabel.widget.viewer.layers import images, labels, show_measurements
@@ -25,7 +25,7 @@ from .run_bar import RunBar
 from .statistics import StatisticsField
 
 if TYPE_CHECKING:
-    from equilabel.widget.logic.outcome import Outcome
+    from equilabel.widget.logic.runs import Outcome
     from equilabel.widget.napari_types import Event, Layer, Viewer
 
 

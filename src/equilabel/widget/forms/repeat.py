@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 
-from equilabel.widget.logic.outcome import KEY
+from equilabel.widget.logic.runs import KEY
 from equilabel.widget.viewer.notifications import guarded, inform, warn
 
 from .layout import button

@@ -10,10 +10,9 @@ from qtpy.QtWidgets import QFileDialog, QLabel, QMainWindow, QVBoxLayout, QWidge
 
 from equilabel.storage.table import write_table
 from equilabel.widget.logic.features import as_table
-from equilabel.widget.logic.objects import ObjectTable, show_objects
-from equilabel.widget.logic.outcome import KEY
-from equilabel.widget.logic.places import find_box
-from equilabel.widget.logic.summary import count_objects, summarize
+from equilabel.widget.logic.objects import ObjectTable, count_objects, show_objects, summarize
+from equilabel.widget.logic.outlines import find_box
+from equilabel.widget.logic.runs import KEY
 from equilabel.widget.viewer.canvas import CurrentCanvas
 from equilabel.widget.viewer.events import connect_layers, while_alive
 from equilabel.widget.viewer.layers import labels

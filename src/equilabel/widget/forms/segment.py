@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from equilabel.widget.logic import large
 from equilabel.widget.logic.axes import check_roles
-from equilabel.widget.logic.segmentation import segment_source
+from equilabel.widget.logic.runs import segment_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import warm_up_segmenting
 from equilabel.widget.viewer.events import connect_layers, is_removal, while_alive
@@ -32,7 +32,7 @@ from .segment_fields import SegmentFields
 
 if TYPE_CHECKING:
     from equilabel.widget.logic.choices import Choices
-    from equilabel.widget.logic.outcome import Outcome
+    from equilabel.widget.logic.runs import Outcome
     from equilabel.widget.napari_types import Event, Layer, Viewer
 
 STEPS = (

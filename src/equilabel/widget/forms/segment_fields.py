@@ -9,8 +9,8 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from equilabel.widget.logic.axes import check_roles
-from equilabel.widget.logic.choices import Choices, connectivities
-from equilabel.widget.logic.lengths import length_unit, question_smoothing
+from equilabel.widget.logic.choices import Choices, connectivities, question_smoothing
+from equilabel.widget.logic.lengths import length_unit
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.viewer.notifications import guarded
 

@@ -14,7 +14,7 @@ from magicgui.widgets import (
 from qtpy.QtCore import QObject, Signal
 from qtpy.QtWidgets import QDoubleSpinBox
 
-from equilabel.widget.logic.summary import format_number
+from equilabel.widget.logic.objects import format_number
 
 from .histogram_view import HistogramView
 from .lengths import LengthField

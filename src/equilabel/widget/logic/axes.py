@@ -25,41 +25,14 @@ FEW = 4  # an axis no longer than this, before the last two, is taken for channe
 
 
 def guess_roles(
-    shape: Sequence[int],
-    axis_labels: Sequence[str] = (),
-    dimensions: Sequence[str] = (),
+    shape: Sequence[int], axis_labels: Sequence[str] = (), dimensions: Sequence[str] = ()
 ) -> tuple[Role, ...]:
-    """Guess which axes are space, and which count time points or channels.
+    """Guess roles of axes from their names, where their unit is one of "time", and their lengths.
 
-    Parameters
-    ----------
-    shape : sequence of int
-        Of the layer, without the samples of an RGB image.
-    axis_labels : sequence of str
-        Names of the axes; unknown names are ignored.
-    dimensions : sequence of str
-        "time" where an axis has a unit of time.
-
-    Returns
-    -------
-    tuple of {"space", "time", "channel"}
-        A role for each axis. The last two are space where nothing else is known; of axes before
-        them, short ones are channels, one more is depth, and the others are time.
-
-    Examples
-    --------
-    >>> guess_roles((30, 512, 512), ("t", "y", "x"))
-    ('time', 'space', 'space')
-    >>> guess_roles((30, 512, 512)), guess_roles((3, 512, 512))
-    (('space', 'space', 'space'), ('channel', 'space', 'space'))
-    >>> guess_roles((10, 2, 30, 512, 512))
-    ('time', 'channel', 'space', 'space', 'space')
+    The last two are space where nothing else is known; of axes before them, short ones are
+    channels, one more is depth, and the others are time.
     """
-    roles: list[Role | None] = [None] * len(shape)
-    for axis in range(len(shape)):
-        roles[axis] = _role_of(axis_labels[axis]) if axis_labels else None
-        if dimensions and dimensions[axis] == "time":
-            roles[axis] = "time"
+    roles = _known_roles(shape, axis_labels, dimensions)
     for axis in reversed(range(len(shape))):
         if roles[axis] is not None:
             continue
@@ -67,10 +40,8 @@ def guess_roles(
             roles[axis] = "space"
         elif "channel" not in roles and 2 <= shape[axis] <= FEW:
             roles[axis] = "channel"
-        elif roles.count("space") < 3:
-            roles[axis] = "space"
         else:
-            roles[axis] = "time"
+            roles[axis] = "space" if roles.count("space") < 3 else "time"
     return tuple(role or "space" for role in roles)
 
 
@@ -80,46 +51,37 @@ def explain_guess(
     axis_labels: Sequence[str] = (),
     dimensions: Sequence[str] = (),
 ) -> str:
-    """Say as what axes without a known name are read, and how to change it; "" if all are known.
-
-    Parameters
-    ----------
-    shape, axis_labels, dimensions
-        As for `guess_roles`.
-    roles : sequence of {"space", "time", "channel"}
-        Roles that the axes have now.
-
-    Examples
-    --------
-    >>> explain_guess((48, 512, 512), ("space", "space", "space"))
-    '48 planes read as depth: under Axes, set their axis to time if they are times.'
-    >>> explain_guess((48, 512, 512), ("space", "space", "space"), ("z", "y", "x"))
-    ''
-    """
+    """Say as what axes without a known name are read, and how to change it; "" if all are known."""
     words = {
         "space": ("planes read as depth", "time if they are times"),
         "time": ("images read as times", "space if they are planes in depth"),
         "channel": ("images read as channels", "space or time if they are not"),
     }
-    said = []
-    for axis, length in enumerate(shape[:-2]):
-        known = _role_of(axis_labels[axis]) if axis_labels else None
-        if known is None and length > 1 and not (dimensions and dimensions[axis]):
-            read, other = words[roles[axis]]
-            said.append(f"{length} {read}: under Axes, set their axis to {other}.")
-    return " ".join(said)
+    known = _known_roles(shape, axis_labels, dimensions)
+    return " ".join(
+        "{} {}: under Axes, set their axis to {}.".format(length, *words[roles[axis]])
+        for axis, length in enumerate(shape[:-2])
+        if known[axis] is None and length > 1
+    )
+
+
+def _known_roles(
+    shape: Sequence[int], axis_labels: Sequence[str], dimensions: Sequence[str]
+) -> list[Role | None]:
+    roles = [_role_of(label) for label in axis_labels] or [None] * len(shape)
+    for axis, dimension in enumerate(dimensions):
+        if dimension == "time":
+            roles[axis] = "time"
+    return roles
+
+
+def _role_of(label: str) -> Role | None:
+    word = re.sub(r"[^a-z]", "", label.lower())
+    return next((role for role in ROLES if word in _WORDS[role]), None)
 
 
 def name_axes(roles: Sequence[Role], axis_labels: Sequence[str] = ()) -> list[str]:
-    """Name axes: as the layer does, or by their role where it only counts them.
-
-    Examples
-    --------
-    >>> name_axes(("time", "space", "space", "space"), ("-4", "-3", "-2", "-1"))
-    ['t', 'z', 'y', 'x']
-    >>> name_axes(("space", "space"), ("row", "-1"))
-    ['row', 'x']
-    """
+    """Name axes as the layer does, or by their role where it only counts them."""
     names = []
     for axis, role in enumerate(roles):
         later = roles[axis + 1 :].count("space")
@@ -129,26 +91,11 @@ def name_axes(roles: Sequence[Role], axis_labels: Sequence[str] = ()) -> list[st
     return names
 
 
-def _role_of(label: str) -> Role | None:
-    """Return the role that the name of an axis says, if it says one."""
-    word = re.sub(r"[^a-z]", "", label.lower())
-    return next((role for role in ROLES if word in _WORDS[role]), None)
-
-
 def check_roles(roles: Sequence[Role]) -> str:
-    """Return the error message if roles of axes do not fit together, else "".
-
-    Examples
-    --------
-    >>> check_roles(("time", "channel", "space", "space"))
-    ''
-    >>> check_roles(("channel", "channel", "space"))
-    'axes must include at most one of channels; got 2. Set the others to time or space.'
-    """
+    """Return the error message if roles of axes do not fit together, else ""."""
     if "space" not in roles:
         return "axes must include at least one of space; got none. Set one to space."
-    if roles.count("channel") > 1:
-        count = roles.count("channel")
+    if (count := roles.count("channel")) > 1:
         return (
             f"axes must include at most one of channels; got {count}. "
             "Set the others to time or space."
@@ -158,15 +105,7 @@ def check_roles(roles: Sequence[Role]) -> str:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The order of axes for `segment`, and back to that of the layer.
-
-    Attributes
-    ----------
-    roles : tuple of str
-        Of the axes of the layer.
-    shape : tuple of int
-        Of the layer.
-    """
+    """The order of axes for `segment`, and back to that of a layer with these roles and shape."""
 
     roles: tuple[Role, ...]
     shape: tuple[int, ...]
@@ -187,9 +126,9 @@ class Arrangement:
         return self.roles.index("channel") if "channel" in self.roles else None
 
     @property
-    def stacked(self) -> bool:
-        """Whether the first axis of the arranged image is time."""
-        return bool(self.times)
+    def order(self) -> list[int]:
+        """Axes in the order time, space, channel."""
+        return [*self.times, *self.space, *([] if self.channel is None else [self.channel])]
 
     @property
     def drops_channel(self) -> bool:
@@ -197,16 +136,8 @@ class Arrangement:
         return self.channel == 0
 
     def arrange(self, pixels: HostArray) -> HostArray:
-        """Bring the axes into the order time, space, channel; all of time becomes one axis.
-
-        Examples
-        --------
-        >>> roles = ("channel", "time", "space", "space")
-        >>> Arrangement(roles, (2, 7, 4, 5)).arrange(np.zeros((2, 7, 4, 5))).shape
-        (7, 4, 5, 2)
-        """
-        last = [] if self.channel is None else [self.channel]
-        ordered = pixels.transpose([*self.times, *self.space, *last])
+        """Bring the axes into the order time, space, channel; all of time becomes one axis."""
+        ordered = pixels.transpose(self.order)
         if len(self.times) > 1:
             ordered = ordered.reshape(-1, *ordered.shape[len(self.times) :])
         return ordered
@@ -216,12 +147,6 @@ class Arrangement:
 
         An axis of channels in the first place is left out; in any other place the labels repeat
         along it, in a view that cannot be written to.
-
-        Examples
-        --------
-        >>> roles = ("time", "channel", "space", "space")
-        >>> Arrangement(roles, (7, 2, 4, 5)).restore(np.zeros((7, 4, 5))).shape
-        (7, 2, 4, 5)
         """
         axes = [*self.times, *self.space]
         labels = labels.reshape([self.shape[axis] for axis in axes])

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import equilabel
+from equilabel.quantities import length_in_pixels, wide_blur
+
+from .lengths import odd
 
 if TYPE_CHECKING:
     from .axes import Role
     from .sources import Source
 
-# Number of neighbors of a pixel, by rank and hops.
-NEIGHBORS = {1: (2,), 2: (4, 8), 3: (6, 18, 26)}
+
+DEPTH = 0.8  # pixels, as `equilabel.split_touching` takes it by default
 
 
 @dataclass(frozen=True)
 class Choices:
-    """The values of the form that decide labels and table.
+    """The values of the form that decide labels and table, named as those of `segment`.
 
-    Attributes
-    ----------
-    roles : tuple of str
-        Role of each axis of the layer.
-    color : str
-        Which gray values to take from an RGB image.
-    channel : int
-        Channel to find objects in.
-    threshold : str, float or (float, float)
-        As for `equilabel.segment`, as are the others. Lengths and sizes are numbers of pixels, or
-        text with a unit.
+    Lengths and sizes are numbers of pixels, or text with a unit. `roles` are those of the axes of
+    the layer, `color` says which gray values to take from an RGB image.
     """
 
     roles: tuple[Role, ...]
@@ -52,7 +46,7 @@ class Choices:
     min_size: float | str = 0
     exclude_border: bool = False
     track: bool = False
-    properties: tuple[str, ...] | None = field(default=None)
+    properties: tuple[str, ...] | None = None
     method: str = "auto"
     device: str = "auto"
 
@@ -61,10 +55,16 @@ class Choices:
         """How the background is found, as arguments of `equilabel.subtract_background`."""
         return {"dark": self.dark, "method": self.background_method}
 
-    def arguments(self, source: Source) -> dict[str, Any]:
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The properties to measure, and the label; None for the usual ones."""
+        return None if self.properties is None else ("label", *self.properties)
+
+    def arguments(self, source: Source, *, columns: bool = False) -> dict[str, Any]:
         """Return the arguments of `equilabel.segment` for the arranged image of a layer.
 
-        Only those that differ from the defaults, in the order of the signature.
+        Only those that differ from the defaults, in the order of the signature; at their end the
+        `columns` if they are asked for.
         """
         defaults = signature(equilabel.segment).parameters
         spacing, unit = source.spacing(self.roles)
@@ -84,39 +84,45 @@ class Choices:
             "channel_axis": -1 if "channel" in self.roles else None,
             "channel": self.channel if "channel" in self.roles else None,
         }
+        if columns:
+            wanted["properties"] = self.columns
         return {
             name: wanted[name]
             for name in defaults
             if name in wanted and wanted[name] != defaults[name].default
         }
 
+    def widths(self, source: Source, name: str) -> dict[int, float]:
+        """Return one of the lengths along each axis of space of a layer, in pixels."""
+        spacing, unit = source.spacing(self.roles)
+        value = getattr(self, name) or 0.0
+        value = DEPTH if value is True else value
+        widths = length_in_pixels(name, value, len(spacing), spacing=spacing, unit=unit)
+        if name == "block_size":
+            widths = tuple(map(odd, widths))
+        return dict(zip(source.arrangement(self.roles).space, widths, strict=True))
+
+
+def question_smoothing(source: Source, choices: Choices) -> str:
+    """Question a Gaussian so wide that it merges objects; else ""."""
+    widths = choices.widths(source, "sigma")
+    wide = wide_blur(tuple(widths.values()), [source.shape[axis] for axis in widths])
+    if wide is None:
+        return ""
+    return (
+        f"The image is blurred over {wide[1]} pixels, more than a tenth of its {wide[2]}: "
+        "objects may merge."
+    )
+
 
 def connectivities(rank: int) -> list[tuple[str, int]]:
-    """List connectivities by the number of neighbors, with the hops they stand for.
-
-    Parameters
-    ----------
-    rank : int
-        Number of spatial axes.
-
-    Returns
-    -------
-    list of (str, int)
-        From the fewest neighbors to the most.
-
-    Examples
-    --------
-    >>> connectivities(2)
-    [('4: sides', 1), ('8: sides and corners', 2)]
-    >>> [hops for _, hops in connectivities(4)]
-    [1, 2, 3, 4]
-    """
+    """List connectivities by the number of neighbors of a pixel, with the hops they stand for."""
     what = {
         1: ["next in the row"],
         2: ["sides", "sides and corners"],
         3: ["faces", "faces and edges", "faces, edges, corners"],
     }.get(rank, [f"up to {hops} hops" for hops in range(1, rank + 1)])
-    counts = NEIGHBORS.get(rank) or tuple(
+    counts = [
         sum(math.comb(rank, k) * 2**k for k in range(1, hops + 1)) for hops in range(1, rank + 1)
-    )
+    ]
     return [(f"{count}: {what[k]}", k + 1) for k, count in enumerate(counts)]

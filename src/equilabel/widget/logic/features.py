@@ -10,36 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import pandas as pd
 
 SPARSE = 8  # labels per object from which on features have rows for objects only
+INTENSITY = "intensity"  # how columns of gray values begin
 
 
 def as_features(table: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
-    """Convert a table of objects to features of their labels layer.
+    """Convert a table of objects, by ascending label, to features of their labels layer.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With a column "label", ascending.
-
-    Returns
-    -------
-    features : pandas.DataFrame
-        The columns of the table as floats; NaN in rows without an object, and
-        no words in columns of words.
-    dense : bool
-        Whether row i is label i. If most labels do not occur, only those that occur get rows, and
-        a column "index" with the labels.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> features, _ = as_features(pd.DataFrame({"label": [1, 3], "area": [7.0, 9.0]}))
-    >>> features["area"].tolist()
-    [nan, 7.0, nan, 9.0]
+    Columns are floats, or words, with NaN or no words in rows without an object. Also returned is
+    whether row i is label i: if most labels do not occur, only those that occur get rows, and a
+    column "index" has the labels.
     """
     import pandas as pd
 
@@ -49,12 +33,11 @@ def as_features(table: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     rows = np.arange(last + 1) if dense else np.concatenate([[0], labels])
     places = labels if dense else np.arange(1, len(rows))
     columns: dict[str, Any] = {} if dense else {"index": rows}
-    for name in table.columns:
-        if name != "label":
-            words = table[name].dtype.kind == "O"
-            column = np.full(len(rows), "" if words else np.nan, dtype=object if words else None)
-            column[places] = table[name]
-            columns[str(name)] = column
+    for name in table.columns.drop("label"):
+        words = table[name].dtype.kind == "O"
+        column = np.full(len(rows), "" if words else np.nan, dtype=object if words else None)
+        column[places] = table[name]
+        columns[str(name)] = column
     return pd.DataFrame(columns, index=pd.RangeIndex(len(rows))), dense
 
 
@@ -64,31 +47,15 @@ def whole(table: pd.DataFrame) -> list[str]:
 
 
 def as_table(features: pd.DataFrame, counting: Iterable[str] = ()) -> pd.DataFrame:
-    """Convert the features of a labels layer back to a table of objects.
+    """Convert the features of a labels layer back to a table with a row for each object.
 
-    Parameters
-    ----------
-    features : pandas.DataFrame
-        As `as_features` makes them, or of any labels layer.
-    counting : iterable of str
-        Columns to convert back to integers.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each object; rows of the background and of labels that do not occur are left out.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"label": [1, 3], "num_pixels": [7, 9]})
-    >>> as_table(as_features(table)[0], whole(table)).equals(table)
-    True
+    Rows of the background and of labels that do not occur are left out; the columns that are
+    `counting` become integers.
     """
     import pandas as pd
 
     labels = labels_of(features)
-    values = features.drop(columns=[name for name in ("index", "label") if name in features])
+    values = features.drop(columns=["index", "label"], errors="ignore")
     kept = labels != 0
     if len(values.columns):
         kept &= values.replace("", np.nan).notna().any(axis=1).to_numpy()
@@ -114,3 +81,51 @@ def labels_of(features: pd.DataFrame) -> Any:
     if "index" in features:
         return features["index"].to_numpy().astype(np.int64)
     return np.arange(len(features))
+
+
+# --------------------------------------------------------------- several measurements
+
+
+def own_columns(features: pd.DataFrame, made: Mapping[str, Any]) -> list[str]:
+    """List the columns of a labels layer that no run of ours made."""
+    known = {"index", *made.get("columns", ()), *made.get("measured", {}).get("columns", ())}
+    return [str(name) for name in features.columns if str(name) not in known]
+
+
+def merge_measurements(
+    features: pd.DataFrame, made: Mapping[str, Any], outcome: Any
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Put the outcome of `measure_source` into the features of a labels layer, and its metadata.
+
+    There is a row for each label that was measured. A column of the same name is replaced, unless
+    it has the gray values of another image: then the name of the new one ends with that of its
+    image. All other columns are kept, by label.
+    """
+    image, new, earlier = outcome.metadata["intensity"], outcome.features, made.get("measured", {})
+    first = {name: made["image"] for name in made.get("columns", ()) if _is_gray(name)}
+    images = {**first, **earlier.get("images", {})}
+    names = {
+        name: f"{name} [{image}]"
+        if _is_gray(name) and name in features and images.get(name, image) != image
+        else name
+        for name in map(str, new.columns)
+    }
+    new = new.rename(columns=names)
+    kept = [name for name in features.columns if name not in (*new, "index", "label")]
+    old = features[kept].set_axis(labels_of(features), axis=0)
+    old = old[~old.index.duplicated()].reindex(labels_of(new)).set_axis(new.index, axis=0)
+    counting = {*made.get("whole", ()), *earlier.get("whole", ())} - set(new.columns)
+    measured = {
+        **outcome.metadata,
+        "columns": list(dict.fromkeys([*earlier.get("columns", ()), *names.values()])),
+        "images": {**images, **{name: image for name in names.values() if _is_gray(name)}},
+        "whole": [
+            *sorted(counting),
+            *(names.get(each, each) for each in outcome.metadata["whole"]),
+        ],
+    }
+    return old.join(new), measured
+
+
+def _is_gray(name: str) -> bool:
+    return name.startswith(INTENSITY) or "weighted" in name

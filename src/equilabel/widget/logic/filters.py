@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,21 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
     from equilabel import Segmentation
     from equilabel.array_types import Array, HostArray
 
 
-@dataclass(frozen=True)
-class Range:
-    """A column and the range of values that are kept, including both ends.
-
-    Attributes
-    ----------
-    column : str
-    low, high : float
-    """
+class Range(NamedTuple):
+    """A column and the range of values that are kept, including both ends."""
 
     column: str
     low: float = -np.inf
@@ -35,9 +27,12 @@ class Range:
 
 
 def find_objects(
-    features: pd.DataFrame, columns: Mapping[str, NDArray[np.float64]] | None = None
-) -> NDArray[np.bool_]:
-    """Return which rows are objects: not the background, and not labels without pixels."""
+    features: pd.DataFrame, columns: Mapping[str, HostArray] | None = None
+) -> HostArray:
+    """Return which rows are objects: not the background, and not labels without pixels.
+
+    The numeric `columns` of the features may be given if they are known.
+    """
     rows = labels_of(features) != 0
     columns = numeric_columns(features) if columns is None else columns
     known = np.zeros(len(features), np.bool_)
@@ -51,34 +46,13 @@ def find_objects(
 def find_kept(
     features: pd.DataFrame,
     ranges: Sequence[Range],
-    columns: Mapping[str, NDArray[np.float64]] | None = None,
-) -> NDArray[np.bool_]:
-    """Return which rows are objects within all ranges. Missing values are outside of any range.
-
-    Parameters
-    ----------
-    features : pandas.DataFrame
-        Of a labels layer.
-    ranges : sequence of Range
-    columns : mapping of str to array, optional
-        `numeric_columns` of the features, if they are known.
-
-    Returns
-    -------
-    (rows,) array of bool
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> features = pd.DataFrame({"index": [0, 1, 2, 3], "area": [np.nan, 5, 7, 9]})
-    >>> find_kept(features, [Range("area", 6, 9)]).tolist()
-    [False, False, True, True]
-    """
+    columns: Mapping[str, HostArray] | None = None,
+) -> HostArray:
+    """Return which rows are objects within all ranges. Missing values are outside of any range."""
     columns = numeric_columns(features) if columns is None else columns
     kept = find_objects(features, columns)
-    for each in ranges:
-        column = columns[each.column]
-        kept &= (column >= each.low) & (column <= each.high)
+    for name, low, high in ranges:
+        kept &= (columns[name] >= low) & (columns[name] <= high)
     return kept
 
 
@@ -116,23 +90,12 @@ def keep(
 
 
 def keep_objects(
-    labels: Array, features: pd.DataFrame, kept: NDArray[np.bool_]
+    labels: Array, features: pd.DataFrame, kept: HostArray
 ) -> tuple[HostArray, pd.DataFrame]:
-    """Drop all other objects, and number those that are kept from 1.
+    """Drop all objects but those of the rows that are kept, and number these from 1.
 
-    Parameters
-    ----------
-    labels : array of int
-    features : pandas.DataFrame
-        Of these labels.
-    kept : (rows,) array of bool
-
-    Returns
-    -------
-    labels : array
-        Of the same shape and type.
-    features : pandas.DataFrame
-        Row i is label i; "label_before" is the number an object had.
+    Returns labels of the same shape and type, and their features, in which "label_before" is the
+    number an object had.
     """
     before = labels_of(features)
     chosen = np.sort(before[kept])
@@ -144,10 +107,7 @@ def keep_objects(
         fewer = order[pixels]
     else:  # few labels with huge numbers
         place = np.searchsorted(chosen, pixels)
-        hit = np.zeros(pixels.shape, np.bool_)
-        if len(chosen):
-            hit = chosen[np.minimum(place, len(chosen) - 1)] == pixels
-        fewer = np.where(hit, place + 1, 0).astype(pixels.dtype)
+        fewer = np.where(np.isin(pixels, chosen), place + 1, 0).astype(pixels.dtype)
     rows = features.iloc[np.concatenate([[0], np.flatnonzero(kept)])].reset_index(drop=True)
     if kept.size and before[0] != 0:
         rows.iloc[0] = np.nan

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,41 +11,32 @@ import equilabel
 from equilabel.quantities import without_questions
 
 from .planes import prepare_plane, take_plane
-from .sampling import prepared_sample
-from .sources import gray
+from .sources import Source, gray
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from equilabel.array_types import HostArray
 
     from .choices import Choices
-    from .sources import Source
 
 BINS = 128
 SAMPLE = 2**21  # most pixels that a histogram is computed of
 EXACT = 2**24  # most pixels in all of which a threshold is found
+PLACES = 3  # blocks of a sample along each axis
+SIDES = {1: 2**18, 2: 448, 3: 64}  # of a block, by the number of axes of space
+SIDE = 24  # for more axes
 
 
-@dataclass(frozen=True, eq=False)
-class Histogram:
-    """Range and histogram of the gray values of an image.
+class Histogram(NamedTuple):
+    """Least and greatest gray value, pixels per bin between them, and whether all are integers.
 
-    Attributes
-    ----------
-    low, high : float
-        Least and greatest value.
-    counts : (B,) array of int
-        Pixels per bin from low to high; empty where no pixel is finite.
-    whole : bool
-        Whether values are integers.
+    There are no bins where no pixel is finite.
     """
 
     low: float
     high: float
-    counts: NDArray[np.int64]
+    counts: HostArray
     whole: bool
 
     @property
@@ -54,18 +45,11 @@ class Histogram:
         return not self.low < self.high
 
 
-@dataclass(frozen=True)
-class ThresholdEstimate:
+class ThresholdEstimate(NamedTuple):
     """The threshold that a run will find, as far as it is known before.
 
-    Attributes
-    ----------
-    threshold : float or None
-        None if it is local, or if there is none.
-    exact : bool
-        Whether the run will find the same. Otherwise it was found in a part of the image.
-    problem : str
-        Error message if there is none.
+    It is None if it is local, or if there is none: `problem` says why. If it is not `exact`, it
+    was found in a part of the image.
     """
 
     threshold: float | None
@@ -74,14 +58,7 @@ class ThresholdEstimate:
 
 
 def compute_histogram(pixels: HostArray) -> Histogram:
-    """Compute the range and the histogram of an image, of a sample if it is large.
-
-    Examples
-    --------
-    >>> found = compute_histogram(np.arange(256, dtype=np.uint8))
-    >>> found.low, found.high, int(found.counts.sum())
-    (0.0, 255.0, 256)
-    """
+    """Compute the range and the histogram of an image, of a sample if it is large."""
     some = sample(pixels)
     whole = some.dtype.kind in "bui"
     values = some.astype(np.float64).ravel()
@@ -97,13 +74,7 @@ def compute_histogram(pixels: HostArray) -> Histogram:
 
 
 def sample(pixels: HostArray, most: int = SAMPLE) -> HostArray:
-    """Return every n-th pixel along each axis, so that at most so many remain.
-
-    Examples
-    --------
-    >>> sample(np.zeros((4096, 4096))).shape, sample(np.zeros((10, 10))).shape
-    ((1366, 1366), (10, 10))
-    """
+    """Return every n-th pixel along each axis, so that at most so many remain."""
     step = 1
     while np.prod([-(-length // step) for length in pixels.shape], dtype=np.int64) > most:
         step += 1
@@ -113,29 +84,17 @@ def sample(pixels: HostArray, most: int = SAMPLE) -> HostArray:
 def estimate_threshold(
     source: Source, choices: Choices, point: Sequence[int], displayed: Sequence[int]
 ) -> tuple[Histogram, ThresholdEstimate]:
-    """Compute the histogram of a layer and its threshold, before a run.
+    """Compute the histogram of the chosen channel or color of a layer and its threshold.
 
-    Parameters
-    ----------
-    source : Source
-        The layer. Only the visible plane is read if it is not in memory.
-    choices : Choices
-        The values of the form.
-    point : sequence of int
-        Position of the viewer along each axis.
-    displayed : (int, int)
-        Axes on the screen.
-
-    Returns
-    -------
-    Histogram, ThresholdEstimate
-        Of the channel or color that was chosen.
+    If it is not in memory, only the plane is read that is `displayed` at a `point`.
     """
     size = int(np.prod(source.shape, dtype=np.int64))
     exact = not source.lazy and size <= EXACT
     shown = _take_pixels(source, choices, point, displayed, exact)
     method: Any = choices.threshold
-    options = _scale(source, choices) if exact else {}
+    arguments = choices.arguments(source) if exact else {}
+    units = ("spacing", "unit", "stacked")  # these say what lengths are in pixels
+    options = {name: arguments[name] for name in units if name in arguments}
     found: Any = None
     try:
         pixels = shown
@@ -155,28 +114,8 @@ def estimate_threshold(
     return compute_histogram(shown), ThresholdEstimate(found if known else None, exact)
 
 
-def _scale(source: Source, choices: Choices) -> dict[str, Any]:
-    """Return the arguments that say what lengths are in pixels."""
-    arguments = choices.arguments(source)
-    return {name: arguments[name] for name in ("spacing", "unit", "stacked") if name in arguments}
-
-
-def _prepare_part(
-    source: Source, choices: Choices, pixels: HostArray, displayed: Sequence[int]
-) -> HostArray:
-    """Return prepared pixels of an image of which not all are looked at."""
-    if not source.lazy:
-        return prepared_sample(source, choices)
-    lengths = [source.shape[axis] for axis in sorted(displayed)]
-    return prepare_plane(pixels, source, choices, displayed, -(-lengths[0] // pixels.shape[0]))
-
-
 def _take_pixels(
-    source: Source,
-    choices: Choices,
-    point: Sequence[int],
-    displayed: Sequence[int],
-    exact: bool,
+    source: Source, choices: Choices, point: Sequence[int], displayed: Sequence[int], exact: bool
 ) -> HostArray:
     """Return the gray values a threshold is found in: all of them, a plane, or a sample."""
     has_channels = "channel" in choices.roles
@@ -192,3 +131,50 @@ def _take_pixels(
         return sample(pixels)
     colors = np.stack([sample(pixels[..., part]) for part in range(3)], axis=-1)
     return np.asarray(gray(colors, choices.color))
+
+
+def _prepare_part(
+    source: Source, choices: Choices, pixels: HostArray, displayed: Sequence[int]
+) -> HostArray:
+    """Return prepared pixels of an image of which not all are looked at."""
+    if not source.lazy:
+        return _prepared_sample(source, choices)
+    step = -(-source.shape[min(displayed)] // pixels.shape[0])
+    return prepare_plane(pixels, source, choices, displayed, step)
+
+
+def _prepared_sample(source: Source, choices: Choices) -> HostArray:
+    """Return gray values of blocks that are spread over an image, after the first steps of a run.
+
+    Its background is subtracted, and it is smoothed. Blocks are no wider than three times their
+    side, so that a very wide background is cut.
+    """
+    channel, ndim = source.arrangement(choices.roles).channel, len(source.shape)
+    widths, radii = (choices.widths(source, name) for name in ("sigma", "background"))
+    sigma, radius = ([each.get(axis, 0.0) for axis in range(ndim)] for each in (widths, radii))
+    side = SIDES.get(len(widths), SIDE)
+    cuts = []  # of each axis, blocks with their margins, and without
+    for axis, length in enumerate(source.shape):
+        margin = round(3 * sigma[axis] + min(2 * radius[axis], side))
+        one = side if axis in widths else 1
+        cuts.append([_cut(length, one, margin, place) for place in range(PLACES)])
+    if channel is not None:
+        cuts[channel] = [(slice(choices.channel, choices.channel + 1), slice(None))]
+    values = []
+    for block in product(*cuts):
+        pixels = np.asarray(source.data[tuple(outer for outer, _ in block)])
+        pixels = gray(pixels, choices.color) if source.rgb else pixels
+        if max(radius) >= 1:
+            pixels = equilabel.subtract_background(pixels, radius, **choices.background_options)
+        with without_questions():
+            smooth = equilabel.smooth(pixels, sigma)
+        values.append(smooth[tuple(inner for _, inner in block)].ravel())
+    return np.concatenate(values)
+
+
+def _cut(length: int, side: int, margin: int, place: int) -> tuple[slice, slice]:
+    """Return a block with a margin around it, and the block within that."""
+    start = max(0, length - side) * place // (PLACES - 1)
+    stop = min(length, start + side)
+    first = max(0, start - margin)
+    return slice(first, min(length, stop + margin)), slice(start - first, stop - first)

@@ -21,30 +21,22 @@ from equilabel.storage.ome_zarr import is_zarr
 
 from . import sources
 from .features import as_features
-from .outcome import Outcome
-from .segmentation import describe_segmentation
-from .transforms import labels_transform
+from .runs import Outcome, describe_segmentation, explain_no_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from .axes import Arrangement
     from .choices import Choices
-    from .sources import Source
 
-MASKED = tuple(
-    f"{of}: {step}" for of in ("hysteresis", "holes") for step in ("label", "merge", "write")
+    Report = Callable[..., None]
+
+HYSTERESIS, HOLES = (
+    tuple(f"{of}: {step}" for step in ("label", "merge", "write")) for of in ("hysteresis", "holes")
 )
 STEPS = (
-    "histogram",
-    "threshold",
-    *MASKED[:3],
-    "mask: write",
-    *MASKED[3:],
-    "label",
-    "merge",
-    "write",
-    "shrink",
+    *("histogram", "threshold", *HYSTERESIS, "mask: write", *HOLES),
+    *("label", "merge", "write", "shrink"),
 )
 ELEMENTS = 2**22  # of a block: it ends soon after a run was cancelled
 BYTES = 24  # for each of them, beside its pixels
@@ -58,7 +50,7 @@ WHOLE = {
 }
 
 
-def is_large(source: Source) -> bool:
+def is_large(source: sources.Source) -> bool:
     """Return whether a layer is segmented block by block: it does not fit into memory.
 
     Without Dask and Zarr it cannot be, and is refused when it is read.
@@ -67,13 +59,13 @@ def is_large(source: Source) -> bool:
     return not fits and all(find_spec(name) for name in NEEDED)
 
 
-def explain_size(source: Source) -> str:
+def explain_size(source: sources.Source) -> str:
     """Say how much memory a layer needs, and how much there is."""
-    need, left = sources.forecast(source), memory.free()
-    return f"{source.name!r} needs {_size(need)} of memory, and {_size(left)} are free"
+    need, left = map(memory.readable, (sources.forecast(source), memory.free()))
+    return f"{source.name!r} needs {need} of memory, and {left} are free"
 
 
-def explain_refusal(source: Source, choices: Choices) -> str:
+def explain_refusal(source: sources.Source, choices: Choices) -> str:
     """Return which fields cannot be used block by block, and what would help; empty if all can."""
     used = {"track": "time" in choices.roles, "background_method": bool(choices.background)}
     refused = [
@@ -81,20 +73,21 @@ def explain_refusal(source: Source, choices: Choices) -> str:
         for name, (unused, words, remedy) in WHOLE.items()
         if getattr(choices, name) != unused and used.get(name, True)
     ]
-    slow = [name for name in choices.properties or () if not equilabel.PROPERTIES[name].mergeable]
+    measured = choices.properties or ()
+    slow = ", ".join(each for each in measured if not equilabel.PROPERTIES[each].mergeable)
     if slow:
-        refused.append((f"Statistics: {', '.join(slow)}", f"untick {', '.join(slow)}"))
+        refused.append((f"Statistics: {slow}", f"untick {slow}"))
     if not refused:
         return ""
-    remedies = ", ".join(remedy for _, remedy in refused)
+    got, remedies = map(", ".join, zip(*refused, strict=True))
     return (
         f"fields must do without the image as a whole where it does not fit into memory "
-        f"({explain_size(source)}); got {', '.join(words for words, _ in refused)}. "
+        f"({explain_size(source)}); got {got}. "
         f"{remedies[0].upper()}{remedies[1:]}, or crop the image."
     )
 
 
-def suggest_place(source: Source) -> Path:
+def suggest_place(source: sources.Source) -> Path:
     """Return where labels could be stored: in their OME-Zarr, or beside their file."""
     path = Path(source.path) if source.path else Path.home() / source.name
     if source.path and is_zarr(path):
@@ -103,20 +96,13 @@ def suggest_place(source: Source) -> Path:
 
 
 def segment_large(
-    source: Source, choices: Choices, place: Path | None, report: Callable[..., None]
+    source: sources.Source, choices: Choices, place: Path | None, report: Report
 ) -> Outcome:
-    """Find and measure the objects of a layer block by block.
+    """Find and measure the objects of a layer block by block, and store labels as a Zarr.
 
-    Parameters
-    ----------
-    source, choices
-        As for `segment_source`.
-    place : Path, or None
-        Where labels are stored, as a Zarr. A run that was cancelled goes on with what it left.
-        None: in a temporary folder, which is removed when its layer is, or napari ends.
-    report : callable
-        Called with the name of a step, and how many of how many blocks are done; what it raises
-        ends the run.
+    A run that was cancelled goes on with what it left at its place; without one, a temporary
+    folder is removed when its layer is, or napari ends. `report` is called with the name of a
+    step, and how many of how many blocks are done; what it raises ends the run.
     """
     started = perf_counter()
     arrangement = source.arrangement(choices.roles)
@@ -124,68 +110,64 @@ def segment_large(
     out = place or Path(str(folder), "labels.zarr")
     try:
         arguments = _arguments(source, choices, arrangement)
-        found = _segment(source, choices, arrangement, arguments, out, report)
+        found = _segment(source, choices, arguments, out, report)
         levels = tuple(_restore(level, arrangement) for level in open_levels(out))
     except BaseException:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         raise
+    stored = f"Its labels are in {str(out)!r}."
     if folder is not None:
         weakref.finalize(levels[0], shutil.rmtree, folder, ignore_errors=True)
+        stored = (
+            f"Its labels are in a temporary folder, {str(folder)!r}, which is removed when their "
+            "layer is removed or napari ends."
+        )
     features, _ = as_features(found.table)
     metadata = {
         **describe_segmentation(source, choices, found, chunked=True),
-        "columns": [str(name) for name in features.columns],
+        "columns": list(map(str, features.columns)),
         "parameters": arguments,
         "stored": str(out),
         "seconds": perf_counter() - started,
     }
-    stored = (
-        f"Its labels are in {str(out)!r}."
-        if folder is None
-        else f"Its labels are in a temporary folder, {str(folder)!r}, which is removed when their "
-        "layer is removed or napari ends."
-    )
-    notes = () if found.num else (_explain_nothing(source.name),)
-    transform = labels_transform(source, arrangement)
+    notes = () if found.num else (explain_no_objects(source.name),)
+    transform = sources.labels_transform(source, arrangement)
     return Outcome(levels[0], features, transform, metadata, notes, levels, stored)
 
 
-def _arguments(source: Source, choices: Choices, arrangement: Arrangement) -> dict[str, Any]:
+def _arguments(
+    source: sources.Source, choices: Choices, arrangement: Arrangement
+) -> dict[str, Any]:
     """Return the arguments of `segment_chunked` that say what is done, not how."""
-    arguments = choices.arguments(source)
+    arguments = choices.arguments(source, columns=True)
     arguments.pop("track", None)
     spacing, unit = source.spacing(choices.roles)
-    rank = len(spacing)
-    if rank in (2, 3) and len(arrangement.times) < 2:
-        letters = "T" * arrangement.stacked + "ZYX"[-rank:]
-        arguments["axes"] = letters + "C" * (arrangement.channel is not None)
-    if choices.properties is not None:
-        arguments["properties"] = ("label", *choices.properties)
+    rank, times = len(spacing), len(arrangement.times)
+    if rank in (2, 3) and times < 2:
+        arguments["axes"] = "T" * times + "ZYX"[-rank:] + "C" * (arrangement.channel is not None)
     return {**arguments, "spacing": spacing, "unit": unit or None}
 
 
 def _segment(
-    source: Source,
-    choices: Choices,
-    arrangement: Arrangement,
-    arguments: dict[str, Any],
-    out: Path,
-    report: Callable[..., None],
+    source: sources.Source, choices: Choices, arguments: dict[str, Any], out: Path, report: Report
 ) -> equilabel.Segmentation:
     """Segment a layer; go on with what an earlier run on it left at the same place."""
     image = as_dask(source.data, ELEMENTS)
-    if source.rgb:
-        image = sources.gray(image, choices.color)
-    image = arrangement.arrange(image)
+    image = sources.gray(image, choices.color) if source.rgb else image
+    image = source.arrangement(choices.roles).arrange(image)
     labels = image[..., 0] if "channel_axis" in arguments else image
     sides = sides_for(labels, ELEMENTS)
-    how: dict[str, Any] = {
-        "chunks": sides,
-        "workers": _count_workers(source, sides, image.nbytes // max(1, labels.size)),
-        "out": out,
-        "progress": report,
-    }
+    need, left = prod(sides) * (image.nbytes // max(1, labels.size) + BYTES), memory.free()
+    if need > left:
+        message = (
+            f"chunks of {source.name!r} must fit into memory one by one; got "
+            f"{memory.readable(need)} for one of {' x '.join(map(str, sides))}, and "
+            f"{memory.readable(left)} free. Open it in smaller chunks."
+        )
+        raise MemoryError(message)
+    workers = min(threads.available(), left // need)  # at most one for each core
+    how: dict[str, Any] = {"chunks": sides, "workers": workers, "out": out, "progress": report}
     with without_questions():
         try:
             return equilabel.segment_chunked(image, **arguments, **how, resume=True)
@@ -200,26 +182,3 @@ def _restore(labels: Any, arrangement: Arrangement) -> Any:
         for axis, side in zip([*arrangement.times, *arrangement.space], labels.shape, strict=True):
             shape[axis] = side
     return replace(arrangement, shape=tuple(shape)).restore(labels)
-
-
-def _count_workers(source: Source, sides: Sequence[int], itemsize: int) -> int:
-    """Return how many blocks fit into memory at once, at most one for each core."""
-    need, left = prod(sides) * (itemsize + BYTES), memory.free()
-    if need > left:
-        message = (
-            f"chunks of {source.name!r} must fit into memory one by one; got {_size(need)} for one "
-            f"of {' x '.join(map(str, sides))}, and {_size(left)} free. Open it in smaller chunks."
-        )
-        raise MemoryError(message)
-    return min(threads.available(), left // need)
-
-
-def _explain_nothing(name: str) -> str:
-    return (
-        f"image must have objects beyond the threshold that are not dropped; got none in {name!r}. "
-        "Move the threshold, lower the minimum size, or keep objects at the border."
-    )
-
-
-def _size(count: int) -> str:
-    return f"{count / 2**30:.3g} GB"

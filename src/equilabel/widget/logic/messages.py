@@ -10,39 +10,19 @@ class CancelledError(Exception):
 
 
 def explain(error: BaseException) -> str:
-    """Return the message of an error in one line, with a remedy.
-
-    Parameters
-    ----------
-    error : BaseException
-        What was raised.
-
-    Returns
-    -------
-    str
-        On one line.
-
-    Examples
-    --------
-    >>> explain(ValueError("sigma must be 0 or more; got -1."))
-    'sigma must be 0 or more; got -1.'
-    >>> explain(KeyError("a"))
-    "a run must not fail like this; got KeyError: 'a'. Please report it, with the image if you can."
-    """
+    """Return the message of an error in one line, with a remedy."""
     text = " ".join(str(error).split())
     if _of_gpu(error):
         return (
             f"device 'cuda' must stay available; got {text or type(error).__name__}. "
             "Choose the device 'cpu' and run again."
         )
-    if isinstance(error, MemoryError):
-        if " must " in text:
-            return text
+    if isinstance(error, MemoryError) and " must " not in text:
         return (
             f"image and labels must fit into memory; got {text or 'too little of it'}. "
             "Crop the image, or close other layers."
         )
-    expected = (ValueError, TypeError, DeviceUnavailableError, ImportError, OSError)
+    expected = (ValueError, TypeError, DeviceUnavailableError, ImportError, OSError, MemoryError)
     if isinstance(error, expected) and text:
         return text
     return (
@@ -51,12 +31,9 @@ def explain(error: BaseException) -> str:
     )
 
 
-def _of_gpu(error: BaseException) -> bool:
+def _of_gpu(error: BaseException | None) -> bool:
     """Return whether an error, or its cause, comes from CuPy."""
-    seen: BaseException | None = error
-    while seen is not None:
-        modules = [kind.__module__ for kind in type(seen).__mro__]
-        if any(name.split(".")[0] in ("cupy", "cupy_backends") for name in modules):
-            return True
-        seen = seen.__cause__
-    return False
+    if error is None:
+        return False
+    rooms = {kind.__module__.split(".")[0] for kind in type(error).__mro__}
+    return bool(rooms & {"cupy", "cupy_backends"}) or _of_gpu(error.__cause__)

@@ -7,48 +7,24 @@ from typing import Any
 
 from equilabel.samples import SAMPLES
 
-LayerData = tuple[Any, dict[str, Any], str]
-
 _UNITS = {"µm": "micrometer", "": "pixel"}
 
 
-def as_layers(key: str, **options: Any) -> list[LayerData]:
-    """Make a sample image, and the options of its layer.
-
-    Parameters
-    ----------
-    key : str
-        In `equilabel.samples.SAMPLES`.
-    **options
-        Further options of the layer.
-
-    Returns
-    -------
-    list of (array, dict, str)
-        Layer data of napari, with scale, units and names of axes.
-
-    Examples
-    --------
-    >>> [(pixels, options, kind)] = as_layers("nuclei_2d")
-    >>> kind, options["scale"], options["axis_labels"]
-    ('image', [0.325, 0.325], ['y', 'x'])
-    """
+def as_layers(key: str, **options: Any) -> list[tuple[Any, dict[str, Any], str]]:
+    """Make a sample image of `equilabel.samples.SAMPLES`, as layer data of napari."""
     sample = SAMPLES[key]
     pixels = sample.make()
     if pixels.dtype.kind == "b":
         pixels = pixels.view("u1")
         options = {"contrast_limits": (0, 1), **options}
-    units, scale = [], []
-    for axis in sample.axes:
-        if axis == "T":
-            units.append("second" if sample.interval else "pixel")
-            scale.append(sample.interval or 1.0)
-        else:
-            units.append(_UNITS[sample.unit])
-            scale.append(float(sample.spacing.get(axis, 1.0)))
+    time = (sample.interval or 1.0, "second" if sample.interval else "pixel")
+    steps = [
+        time if axis == "T" else (float(sample.spacing.get(axis, 1.0)), _UNITS[sample.unit])
+        for axis in sample.axes
+    ]
     options = {
-        "scale": scale,
-        "units": units,
+        "scale": [step for step, _ in steps],
+        "units": [unit for _, unit in steps],
         "axis_labels": [axis.lower() for axis in sample.axes],
         "metadata": {"description": sample.description},
         **options,

@@ -18,25 +18,11 @@ WITHOUT_FILE = "image.tif"
 
 
 def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> str:
-    """Return a line of Python that repeats a run in the console of napari.
+    """Return a line of Python that repeats a run in the console of napari, block by block or not.
 
-    Parameters
-    ----------
-    source : Source
-        The layer.
-    choices : Choices
-        The values of the form.
-    chunked : bool
-        Whether the image is labeled block by block.
-
-    Returns
-    -------
-    str
-        It assigns an `equilabel.Segmentation` to ``found``.
+    It assigns an `equilabel.Segmentation` to ``found``.
     """
-    image = f"viewer.layers[{source.name!r}].data"
-    if source.multiscale:
-        image += "[0]"
+    image = f"viewer.layers[{source.name!r}].data" + "[0]" * source.multiscale
     function = "segment_chunked" if chunked else "segment"
     imports = f"from equilabel import {function}"
     if chunked:
@@ -46,66 +32,40 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
         imports += "; from equilabel.widget import gray"
         image = f"gray({image}, {choices.color!r})"
     arrangement = source.arrangement(choices.roles)
-    last = [] if arrangement.channel is None else [arrangement.channel]
-    order = [*arrangement.times, *arrangement.space, *last]
+    order, times = arrangement.order, len(arrangement.times)
     if order != sorted(order):
         image += f".transpose({', '.join(map(str, order))})"
-    if len(arrangement.times) > 1:
-        kept = [str(source.shape[axis]) for axis in [*arrangement.space, *last]]
-        image += f".reshape(-1, {', '.join(kept)})"
-    arguments = choices.arguments(source)
-    if choices.properties is not None:
-        arguments["properties"] = ("label", *choices.properties)
-    words = "".join(f", {name}={_literal(value)}" for name, value in arguments.items())
+    if times > 1:
+        image += f".reshape(-1, {', '.join(str(source.shape[axis]) for axis in order[times:])})"
+    arguments = choices.arguments(source, columns=True).items()
+    words = "".join(f", {name}={_literal(value)}" for name, value in arguments)
     return f"{imports}; found = {function}({image}{words})"
 
 
 def batch_command(source: Source, choices: Choices, *, chunked: bool = False) -> str:
-    """Return a command that repeats a run on files.
+    """Return a command that repeats a run on files; empty if `equilabel batch` cannot do the same.
 
-    Parameters
-    ----------
-    source : Source
-        The layer. If it was not read from a file, ``image.tif`` stands for it.
-    choices : Choices
-        The values of the form.
-    chunked : bool
-        Whether files that do not fit into memory are labeled block by block.
-
-    Returns
-    -------
-    str
-        Empty if `equilabel batch` cannot do the same.
+    ``image.tif`` stands for the file of a layer without one. Files that do not fit into memory are
+    labeled block by block if the run was `chunked`.
     """
     if why_no_command(source, choices):
         return ""
-    file = source.path if has_file(source) else WITHOUT_FILE
-    words = ["equilabel", "batch", file, "--out", "results"]
-    arguments = choices.arguments(source)
-    if choices.properties is not None:
-        arguments["properties"] = ("label", *choices.properties)
     spacing, unit = source.spacing(choices.roles)
-    for name in ("channel_axis", "unit"):
-        arguments.pop(name, None)
-    arguments["spacing"] = (
-        spacing[0] if len(set(spacing)) == 1 else spacing
-    )  # replaces the one in the file
+    arguments = choices.arguments(source, columns=True)
+    # Pixel size and unit replace those in the file.
+    arguments["spacing"] = spacing[0] if len(set(spacing)) == 1 else spacing
+    options = []
     for name, value in arguments.items():
-        option = f"--{name.replace('_', '-')}"
-        if name == "stacked":
+        if name in ("channel_axis", "unit", "stacked"):
             continue
-        if value is True:
-            words.append(option)
-        elif isinstance(value, tuple):
-            words += [f"{option}={','.join(map(str, value))}"]
-        else:
-            words += [f"{option}={value}"]
-    words.append("--stacked" if "time" in choices.roles else "--no-stacked")
-    if unit:
-        words.append(f"--unit={unit}")
-    if chunked:
-        words.append("--too-large=chunked")
-    return shlex.join(words)
+        text = ",".join(map(str, value)) if isinstance(value, tuple) else value
+        option = f"--{name.replace('_', '-')}"
+        options.append(option if value is True else f"{option}={text}")
+    options.append("--stacked" if "time" in choices.roles else "--no-stacked")
+    options += [f"--unit={unit}"] if unit else []
+    options += ["--too-large=chunked"] if chunked else []
+    file = source.path if has_file(source) else WITHOUT_FILE
+    return shlex.join(["equilabel", "batch", file, "--out", "results", *options])
 
 
 def has_file(source: Source) -> bool:
@@ -117,19 +77,11 @@ def why_no_command(source: Source, choices: Choices) -> str:
     """Return what `equilabel batch` cannot repeat; empty if it can repeat the run."""
     if source.rgb:
         return "a color image, of which it would measure each color"
-    if choices.roles.count("time") > 1:
-        return "several axes of time"
-    return ""
+    return "several axes of time" if choices.roles.count("time") > 1 else ""
 
 
 def with_filter(line: str, ranges: Sequence[tuple[str, float, float]]) -> str:
-    """Add to a line of Python that objects are kept by ranges of their measurements.
-
-    Examples
-    --------
-    >>> with_filter("found = segment(image)", [("area", 20.0, math.inf)]).split("; ")[-1]
-    "found = keep(found, {'area': (20.0, None)})"
-    """
+    """Add to a line of Python that objects are kept by ranges of their measurements."""
     words = ", ".join(f"{name!r}: ({_end(low)}, {_end(high)})" for name, low, high in ranges)
     return f"{line}; from equilabel.widget import keep; found = keep(found, {{{words}}})"
 
@@ -139,7 +91,8 @@ def _end(limit: float) -> str:
 
 
 def _literal(value: Any) -> str:
+    """Write a value as Python does, with plain numbers in place of NumPy's."""
     if isinstance(value, tuple):
-        inner = ", ".join(_literal(each) for each in value)
+        inner = ", ".join(map(_literal, value))
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     return repr(value.item() if hasattr(value, "item") else value)

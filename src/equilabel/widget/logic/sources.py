@@ -1,23 +1,21 @@
-"""The pixels of a layer, their axes and units, as they were when a run began."""
+"""The pixels of a layer, their axes, units and place, as they were when a run began."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equilabel.storage import memory
 
-from .axes import Arrangement, explain_guess, guess_roles
+from .axes import Arrangement, Role, explain_guess, guess_roles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from equilabel.array_types import Array, HostArray
     from equilabel.widget.napari_types import Layer, Transform
-
-    from .axes import Role
 
 COLORS = ("luminance", "red", "green", "blue")
 LUMINANCE = (0.2125, 0.7154, 0.0721)  # of red, green and blue, as scikit-image weighs them
@@ -26,23 +24,7 @@ SLAB = 2**26  # bytes read at once of images that are not in memory
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A layer as a run needs it: pixels, transform, file.
-
-    Attributes
-    ----------
-    name : str
-        Of the layer.
-    data : array-like
-        Pixels of the finest level; a Dask array or the like may stand for them.
-    rgb : bool
-        Whether the last axis holds red, green, blue.
-    transform : dict
-        scale, translate, rotate, shear, affine, units and axis_labels of the layer.
-    path : str
-        File the layer was read from, if any.
-    multiscale : bool
-        Whether the layer has coarser levels.
-    """
+    """A layer as a run needs it: the pixels of its finest level, its transform, its file."""
 
     name: str
     data: Array
@@ -55,14 +37,12 @@ class Source:
     def of(cls, layer: Layer) -> Source:
         """Return the source of a napari layer; nothing is read or copied."""
         names = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
-        data = layer.data[0] if layer.multiscale else layer.data
-        path = getattr(layer.source, "path", None)
         return cls(
             name=layer.name,
-            data=data,
+            data=layer.data[0] if layer.multiscale else layer.data,
             rgb=bool(getattr(layer, "rgb", False)),
             transform={name: getattr(layer, name) for name in names},
-            path=str(path or ""),
+            path=str(getattr(layer.source, "path", None) or ""),
             multiscale=bool(layer.multiscale),
         )
 
@@ -86,7 +66,8 @@ class Source:
         return explain_guess(self.shape, roles, self.transform["axis_labels"], self._dimensions())
 
     def _dimensions(self) -> list[str]:
-        return ["time" if _is_time(unit) else "" for unit in self.transform["units"]]
+        kinds = (str(getattr(unit, "dimensionality", "")) for unit in self.transform["units"])
+        return ["time" if "[time]" in kind else "" for kind in kinds]
 
     def spacing(self, roles: Sequence[Role]) -> tuple[tuple[float, ...], str]:
         """Return the distance of pixels along each axis of space, and its unit.
@@ -97,13 +78,12 @@ class Source:
         axes = [axis for axis, role in enumerate(roles) if role == "space"]
         steps = [abs(float(self.transform["scale"][axis])) for axis in axes]
         units = [self.transform["units"][axis] for axis in axes]
-        unit = units[-1]
         try:
-            factors = [float((1 * each).to(unit).magnitude) for each in units]
+            factors = [float((1 * each).to(units[-1]).magnitude) for each in units]
         except Exception:  # pint has its own errors, and is napari's
             return tuple(steps), ""
         steps = [float(np.round(a * b, 12)) for a, b in zip(steps, factors, strict=True)]
-        word = f"{unit:~P}"
+        word = f"{units[-1]:~P}"
         return tuple(steps), "" if word in ("pixel", "px", "") else word
 
     def arrangement(self, roles: Sequence[Role]) -> Arrangement:
@@ -113,29 +93,14 @@ class Source:
     def read(
         self, color: str = "luminance", report: Callable[[str], None] | None = None
     ) -> HostArray:
-        """Read all pixels into memory.
+        """Read all pixels into memory, gray if they have colors.
 
-        Parameters
-        ----------
-        color : {"luminance", "red", "green", "blue"}
-            Which gray values to take from an RGB image.
-        report : callable, optional
-            Called with "read" before each piece that is read; what it raises ends the reading.
-
-        Returns
-        -------
-        array
-            Of the shape of the layer.
-
-        Raises
-        ------
-        MemoryError
-            If image and labels cannot fit into memory.
+        `report` is called with "read" before each piece; what it raises ends the reading. Raises
+        MemoryError if image and labels cannot fit into memory.
         """
         check_memory(self)
-        if not self.lazy:
-            pixels = self.data
-        else:
+        pixels = self.data
+        if self.lazy:
             pixels = np.empty(self.data.shape, self.data.dtype)
             for part in slabs(self.data.shape, self.data.dtype.itemsize):
                 if report is not None:
@@ -145,13 +110,7 @@ class Source:
 
 
 def slabs(shape: Sequence[int], itemsize: int) -> list[tuple[slice, ...]]:
-    """Split an array along its first axis into pieces that are read one by one.
-
-    Examples
-    --------
-    >>> len(slabs((64, 1024, 1024), 4)), len(slabs((8, 8), 1)), slabs((0, 4), 1)
-    (4, 1, [])
-    """
+    """Split an array along its first axis into pieces that are read one by one."""
     if not shape or 0 in shape:
         return [] if 0 in shape else [()]
     plane = int(np.prod(shape[1:], dtype=np.int64)) * itemsize
@@ -186,22 +145,14 @@ def gray(pixels: Array, color: str) -> Array:
 
 
 def check_memory(source: Source, available: int | None = None) -> None:
-    """Raise MemoryError if a run cannot fit into memory.
-
-    Parameters
-    ----------
-    source : Source
-        A layer.
-    available : int, optional
-        Bytes of free memory; by default as the system reports.
-    """
-    if available is None:
-        available = memory.free()
+    """Raise MemoryError if a run cannot fit into memory, of which so many bytes are free."""
+    available = memory.free() if available is None else available
     need = forecast(source)
     if need > available:
         message = (
-            f"image must fit into memory together with its labels, {_gigabytes(need)} for "
-            f"{source.name!r}; got {_gigabytes(available)} free. Crop it, or open a smaller level."
+            f"image must fit into memory together with its labels, {memory.readable(need)} for "
+            f"{source.name!r}; got {memory.readable(available)} free. Crop it, or open a smaller "
+            "level."
         )
         raise MemoryError(message)
 
@@ -218,9 +169,30 @@ def forecast(source: Source) -> int:
     return pixels + size * (5 + (8 if itemsize > 4 else 4))
 
 
-def _gigabytes(count: int) -> str:
-    return f"{count / 2**30:.3g} GB"
+# ------------------------------------------------------------- where labels are shown
 
 
-def _is_time(unit: Any) -> bool:
-    return "[time]" in str(getattr(unit, "dimensionality", ""))
+def labels_transform(source: Source, arrangement: Arrangement) -> Transform:
+    """Return the transform of labels: that of the image, without an axis that labels lack."""
+    if not arrangement.drops_channel:
+        return placement(source.transform)
+    return placement(without_first_axis(source.transform))
+
+
+def placement(transform: Transform) -> Transform:
+    """Return the transform of a layer as arrays and words, which another layer takes."""
+    affine = np.array(getattr(transform["affine"], "affine_matrix", transform["affine"]))
+    return {**transform, "units": tuple(map(str, transform["units"])), "affine": affine}
+
+
+def without_first_axis(transform: Transform) -> Transform:
+    """Return a transform without its first axis."""
+    names = ("scale", "translate", "units", "axis_labels")
+    less: Transform = {name: transform[name][1:] for name in names}
+    rotate, shear, affine = (transform[name] for name in ("rotate", "shear", "affine"))
+    less["rotate"] = rotate[1:, 1:] if getattr(rotate, "ndim", 0) == 2 else rotate
+    less["affine"] = getattr(affine, "affine_matrix", affine)[1:, 1:]
+    count = len(transform["scale"])
+    if getattr(shear, "ndim", 0) == 1 and len(shear) == count * (count - 1) // 2:
+        less["shear"] = shear[count - 1 :]  # the upper triangle, row by row
+    return less

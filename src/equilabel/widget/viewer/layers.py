@@ -8,15 +8,14 @@ import numpy as np
 from napari.layers import Image, Labels
 from napari.utils.colormaps import DirectLabelColormap, label_colormap
 
-from equilabel.widget.logic.merging import merge_measurements, own_columns
-from equilabel.widget.logic.outcome import KEY
-from equilabel.widget.logic.sources import Source
-from equilabel.widget.logic.transforms import placement
+from equilabel.widget.logic.features import merge_measurements, own_columns
+from equilabel.widget.logic.runs import KEY
+from equilabel.widget.logic.sources import Source, placement
 
 if TYPE_CHECKING:
     from napari import Viewer
 
-    from equilabel.widget.logic.outcome import Outcome
+    from equilabel.widget.logic.runs import Outcome
     from equilabel.widget.napari_types import Event, LabelColors, Layer
 
 

@@ -9,10 +9,9 @@ import numpy as np
 from napari.layers import Image
 from napari.utils.colormaps import Colormap
 
-from equilabel.widget.logic.outcome import KEY
 from equilabel.widget.logic.outlines import Outlines
-from equilabel.widget.logic.sources import Source
-from equilabel.widget.logic.transforms import placement
+from equilabel.widget.logic.runs import KEY
+from equilabel.widget.logic.sources import Source, placement
 
 from .canvas import camera
 

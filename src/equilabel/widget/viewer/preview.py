@@ -15,8 +15,7 @@ from equilabel.widget.logic.planes import (
     prepare_plane,
     take_plane,
 )
-from equilabel.widget.logic.sources import Source
-from equilabel.widget.logic.transforms import placement
+from equilabel.widget.logic.sources import Source, placement
 
 from .canvas import camera
 from .outlines import Overlay

@@ -1,0 +1,190 @@
+"""A run: from a layer to labels and a table, and how they were made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import equilabel
+from equilabel.quantities import without_questions
+
+from .features import as_features, whole
+from .histogram import Histogram, compute_histogram
+from .scripts import batch_command, has_file, python_line, why_no_command
+from .sources import Source, labels_transform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from equilabel.array_types import HostArray
+    from equilabel.widget.napari_types import Transform
+
+    from .axes import Role
+    from .choices import Choices
+
+KEY = "equilabel"  # of the metadata of our layers
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The result of a run, as a labels layer needs it.
+
+    Labels are in the order of axes of the layer, and a Dask array if they are in a file: then
+    `levels` has all resolutions, finest first, and `stored` says in a sentence where it is. Row i
+    of the features is label i. The metadata say how the labels were made, enough to repeat the
+    run, and the notes in sentences what a person should know.
+    """
+
+    labels: Any
+    features: pd.DataFrame
+    transform: Transform
+    metadata: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    levels: tuple[Any, ...] = ()
+    stored: str = ""
+
+
+def segment_source(source: Source, choices: Choices, report: Callable[[str], None]) -> Outcome:
+    """Find and measure the objects of a layer.
+
+    `report` is called with the name of each step before it begins; what it raises ends the run.
+    """
+    started = perf_counter()
+    arrangement = source.arrangement(choices.roles)
+    report("read")
+    image = arrangement.arrange(source.read(choices.color, report))
+    arguments = choices.arguments(source)
+    with without_questions():
+        found = equilabel.segment(
+            image, **{**arguments, "properties": choices.columns}, progress=report
+        )
+    features, _ = as_features(found.table)
+    metadata = {
+        **describe_segmentation(source, choices, found),
+        "columns": list(map(str, features.columns)),
+        "parameters": arguments,
+        "seconds": perf_counter() - started,
+    }
+    shown = image[..., choices.channel] if "channel" in arguments else image
+    histogram = compute_histogram(shown)
+    trusted = found.num and not histogram.flat
+    notes = () if trusted else (explain_no_objects(source.name, histogram),)
+    transform = labels_transform(source, arrangement)
+    return Outcome(arrangement.restore(found.labels), features, transform, metadata, notes)
+
+
+def describe_segmentation(
+    source: Source, choices: Choices, found: equilabel.Segmentation, *, chunked: bool = False
+) -> dict[str, Any]:
+    """Return how labels were made, for the metadata of their layer."""
+    spacing, unit = source.spacing(choices.roles)
+    return {
+        "kind": "segment",
+        "version": equilabel.__version__,
+        "image": source.name,
+        "path": source.path,
+        "axes": choices.roles,
+        "color": choices.color if source.rgb else "",
+        "threshold": found.threshold,
+        "objects": found.num,
+        "connectivity": found.connectivity,
+        "spacing": spacing,
+        "unit": unit,
+        "in_pixels": found.in_pixels,
+        "method": found.method,
+        "device": found.device,
+        "whole": whole(found.table),
+        "python": python_line(source, choices, chunked=chunked),
+        "batch": batch_command(source, choices, chunked=chunked),
+        "no_batch": why_no_command(source, choices),
+        "from_file": has_file(source),
+    }
+
+
+def explain_no_objects(name: str, histogram: Histogram | None = None) -> str:
+    """Return why no object was found in an image, as far as its histogram says, and what helps."""
+    if histogram is not None and not histogram.counts.size:
+        return (
+            f"image must have finite values; got only NaN or infinite ones in {name!r}. "
+            "Open another image."
+        )
+    if histogram is not None and histogram.flat:
+        return (
+            f"image must have more than one gray value; got only {histogram.low:g} in {name!r}. "
+            "Choose another image, channel or color."
+        )
+    return (
+        "image must have objects beyond the threshold that are not dropped; got none in "
+        f"{name!r}. Move the threshold, lower the minimum size, or keep objects at the border."
+    )
+
+
+def measure_source(
+    labels: Source,
+    image: Source | None,
+    roles: tuple[Role, ...],
+    properties: tuple[str, ...],
+    report: Callable[[str], None],
+    *,
+    color: str = "luminance",
+) -> Outcome:
+    """Measure the objects of a labels layer, and the gray values of an image layer under it.
+
+    Labels that repeat along channels are measured once. `report` is called before each step.
+    """
+    import pandas as pd
+
+    started = perf_counter()
+    report("read")
+    pixels = labels.read(report=report)
+    values = None if image is None else image.read(color, report)
+    _check_shapes(labels, image)
+    report("measure")
+    arrangement = labels.arrangement(roles)
+    arranged: HostArray = arrangement.arrange(pixels)
+    spacing, unit = labels.spacing(roles)
+    columns = equilabel.regionprops_table(
+        arranged if arrangement.channel is None else arranged[..., 0],
+        None if values is None else arrangement.arrange(values),
+        ("label", *properties),
+        spacing=spacing,
+        stacked=bool(arrangement.times),
+    )
+    table = pd.DataFrame(columns)
+    features, dense = as_features(table)
+    metadata = {
+        "kind": "measure",
+        "version": equilabel.__version__,
+        "intensity": "" if image is None else image.name,
+        "axes": roles,
+        "properties": properties,
+        "objects": len(table),
+        "spacing": spacing,
+        "unit": unit,
+        "whole": whole(table),
+        "columns": list(map(str, features.columns)),
+        "seconds": perf_counter() - started,
+    }
+    notes = () if dense else (_explain_gaps(int(table["label"].iloc[-1]), len(table)),)
+    return Outcome(pixels, features, {}, metadata, notes)
+
+
+def _check_shapes(labels: Source, image: Source | None) -> None:
+    """Raise ValueError unless an image has the shape of the labels."""
+    if image is not None and image.shape != labels.shape:
+        message = (
+            f"image must have the shape of the labels, {labels.shape}; got {image.shape} for "
+            f"{image.name!r}. Choose the image they were made from, or none."
+        )
+        raise ValueError(message)
+
+
+def _explain_gaps(last: int, count: int) -> str:
+    """Return why selecting a row of napari's table selects no object, and what would help."""
+    return (
+        f"Labels without large gaps are needed for napari's own features table to select objects; "
+        f"got {count} labels up to {last}. Number them again, as in `equilabel.label(labels)`."
+    )
