@@ -21,13 +21,7 @@ CORNERS = (  # belong to the docks at the sides, which keep their height
 
 
 class Below(QSplitter):
-    """Table and plot, side by side; docked while one of them is open.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-        The viewer whose window gets the dock.
-    """
+    """Table and plot, side by side; docked while one of them is open."""
 
     def __init__(self, viewer: Viewer) -> None:
         super().__init__()

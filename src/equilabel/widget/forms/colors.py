@@ -16,6 +16,7 @@ from equilabel.widget.viewer.layers import is_colored, make_colormap, reset_colo
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import LatestResult
 
+from .fields import field
 from .layout import Grid, button
 from .ranges import RangeField
 
@@ -30,16 +31,17 @@ ICON = QSize(64, 12)
 class ColorForm(Grid):
     """The form for the colors of a labels layer."""
 
+    colormap = field(
+        ComboBox, "Colormap", "Colors from the least to the greatest.", choices=COLORMAPS
+    )
+
     def __init__(self, viewer: Viewer) -> None:
         tip = "Column whose values color the objects, from the first to the last of the colors."
         self.range = RangeField(NORMAL, tip, ("Color by", "Limits"), inner=True)
         self.column, self.limits = self.range.column, self.range.slider
-        self.colormap = ComboBox(
-            label="Colormap", choices=COLORMAPS, tooltip="Colors from the least to the greatest."
-        )
         self.colormap.native.setIconSize(ICON)
         for number, name in enumerate(COLORMAPS):
-            self.colormap.native.setItemIcon(number, scale_icon(scale_of(name)))
+            self.colormap.native.setItemIcon(number, _scale_icon(_scale_of(name)))
         self.reset_button = button("Default colors", "Give each object a color of its own again.")
         super().__init__(*self.range.rows, self.colormap, self.reset_button)
         self._viewer = viewer
@@ -74,17 +76,16 @@ class ColorForm(Grid):
             self._reset()
             return
         layer, (low, high) = self._layer, self.limits.value()
-        rows = labels_of(layer.features)
+        rows, scale = labels_of(layer.features), _scale_of(self.colormap.value)
         values = numeric_columns(layer.features)[self.range.chosen]
-        scale = scale_of(self.colormap.value)
-        self._work.submit(
-            lambda: (
-                layer,
-                make_colormap(colors_by_value(rows, values, low, high, scale), layer.data.dtype),
-            )
-        )
 
-    def _put_colormap(self, answer: tuple[Any, Any]) -> None:
+        def work() -> tuple[Layer, Any]:
+            colors = colors_by_value(rows, values, low, high, scale)
+            return layer, make_colormap(colors, layer.data.dtype)
+
+        self._work.submit(work)
+
+    def _put_colormap(self, answer: tuple[Layer, Any]) -> None:
         layer, colormap = answer
         if layer in self._viewer.layers:
             layer.colormap = colormap
@@ -97,12 +98,12 @@ class ColorForm(Grid):
             reset_colors(self._layer)
 
 
-def scale_of(name: str) -> Any:
+def _scale_of(name: str) -> Any:
     """Return the colors of a colormap from low to high."""
     return np.asarray(ensure_colormap(name).map(np.linspace(0, 1, STEPS)), dtype=np.float64)
 
 
-def scale_icon(scale: Any) -> QIcon:
+def _scale_icon(scale: Any) -> QIcon:
     """Return a picture of a color scale."""
     row = np.ascontiguousarray((scale[:, :3] * 255).astype(np.uint8))
     image = QImage(row.tobytes(), len(row), 1, 3 * len(row), QImage.Format.Format_RGB888)

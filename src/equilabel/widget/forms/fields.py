@@ -1,57 +1,65 @@
-"""Fields to choose from: layers, columns, and methods and devices with tool tips for each."""
+"""Fields that forms declare, and what they offer: layers, columns, axes, methods, devices."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from magicgui.widgets import ComboBox
-from qtpy.QtWidgets import QHBoxLayout, QWidget
+from magicgui.widgets import CheckBox, ComboBox
+from qtpy.QtWidgets import QWidget
 
 import equilabel
+from equilabel.widget.logic.axes import ROLES, Role, name_axes
 from equilabel.widget.logic.sources import COLORS
 
+from .layout import Grid, fill_column
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from equilabel.widget.napari_types import Layer
 
 
-def layer_field(name: str, label: str, tooltip: str) -> ComboBox:
-    """Make a field for a layer; `offer_layers` says which there are."""
-    return ComboBox(name=name, label=label, choices=[], nullable=True, tooltip=tooltip)
+def field(made: Callable[..., Any], label: str, tooltip: str, **options: Any) -> Any:
+    """Declare a field of a form, which is made once the form uses it."""
+    words = "text" if made is CheckBox else "label"
+    return cached_property(lambda _: made(**{words: label}, tooltip=tooltip, **options))
 
 
-def color_field() -> ComboBox:
-    """Make a field for the gray values of a color image."""
+def layer_field(label: str, tooltip: str) -> Any:
+    """Declare a field for a layer; `offer_layers` says which there are."""
+    return field(ComboBox, label, tooltip, choices=[], nullable=True)
+
+
+def color_field() -> Any:
+    """Declare a field for the gray values of a color image."""
     hint = "Gray values of a color image: its luminance, or one of its colors."
-    return ComboBox(name="color", label="Color", choices=list(COLORS), tooltip=hint)
+    return field(ComboBox, "Color", hint, choices=COLORS)
 
 
-def device_field() -> ComboBox:
+def device_field(**words: str) -> ComboBox:
     """Make a field for the device; tool tips say why a device cannot be used."""
     reports = equilabel.devices()
     hints = {each.name: each.description if each.available else each.reason for each in reports}
-    summary = "Device that computes. 'auto' is the fastest that can be used."
-    field = _explained("device", "Device", summary, hints)
+    made = _explained(hints, **words)
     for number, report in enumerate(reports, start=1):
-        field.native.model().item(number).setEnabled(report.available)
-    return field
+        made.native.model().item(number).setEnabled(report.available)
+    return made
 
 
-def method_field() -> ComboBox:
+def method_field(**words: str) -> ComboBox:
     """Make a field for the method, with a tool tip for each."""
     rows = [row for row in equilabel.METHODS.values() if "grid" in row.domains]
-    summary = "Labeling algorithm: all give the same labels. 'auto' is the fastest."
-    return _explained("method", "Method", summary, {row.name: row.summary for row in rows})
+    return _explained({row.name: row.summary for row in rows}, **words)
 
 
-def _explained(name: str, label: str, summary: str, hints: dict[str, str]) -> ComboBox:
+def _explained(hints: dict[str, str], *, label: str, tooltip: str) -> ComboBox:
     """Make a field for "auto" and other choices, with a hint for each of them."""
-    field = ComboBox(name=name, label=label, choices=["auto", *hints])
-    field.tooltip = "\n".join([summary, *(f"{each}: {hint}" for each, hint in hints.items())])
+    tooltip = "\n".join([tooltip, *(f"{each}: {hint}" for each, hint in hints.items())])
+    made = ComboBox(label=label, choices=["auto", *hints], tooltip=tooltip)
     for number, hint in enumerate(hints.values(), start=1):
-        field.native.model().item(number).setToolTip(hint)
-    return field
+        made.native.model().item(number).setToolTip(hint)
+    return made
 
 
 def offer(field: ComboBox, choices: Any, usual: Any = None) -> None:
@@ -70,11 +78,45 @@ def offer_layers(field: ComboBox, layers: Sequence[Layer]) -> None:
     offer(field, [(each.name, each) for each in layers], layers[-1] if layers else None)
 
 
-def side_by_side(*widgets: QWidget) -> QWidget:
-    """Put widgets beside each other, with the same width."""
-    box = QWidget()
-    layout = QHBoxLayout(box)
-    layout.setContentsMargins(0, 0, 0, 0)
-    for widget in widgets:
-        layout.addWidget(widget, 1)
-    return box
+class AxesField(QWidget):
+    """A field for the role of each axis of a layer; `changed` is called when one is changed."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        super().__init__()
+        self._changed = changed
+        self._fields: list[ComboBox] = []
+        self._grid = Grid()
+        self._names: Sequence[str] = ()
+        self._shape: Sequence[int] = ()
+        fill_column(self, self._grid)
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """The role of each axis."""
+        return tuple(field.value for field in self._fields)
+
+    def show_axes(self, roles: Sequence[Role], shape: Sequence[int], names: Sequence[str]) -> None:
+        """Show the axes of a layer."""
+        tooltip = (
+            "Space: objects extend along this axis. Time: the images along it are "
+            "independent. Channel: objects are found in one channel, and measured in all."
+        )
+        self._fields = [ComboBox(choices=ROLES, value=role, tooltip=tooltip) for role in roles]
+        self._names, self._shape = names, shape
+        self._name()
+        for field in self._fields:
+            field.changed.connect(self._change)
+        old, self._grid = self._grid, Grid(*self._fields)
+        self.layout().replaceWidget(old, self._grid)
+        old.hide()
+        old.deleteLater()
+
+    def _name(self) -> None:
+        """Label the fields with the names that axes have in their roles."""
+        names = name_axes(self.roles, self._names)
+        for field, name, length in zip(self._fields, names, self._shape, strict=True):
+            field.label = f"{name} ({length})"
+
+    def _change(self, *_: object) -> None:
+        self._name()
+        self._changed()

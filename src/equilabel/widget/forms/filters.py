@@ -13,11 +13,11 @@ from equilabel.widget.logic.filters import Range, find_kept, find_objects, keep_
 from equilabel.widget.logic.runs import KEY
 from equilabel.widget.logic.scripts import with_filter
 from equilabel.widget.logic.sources import Source, check_memory, placement
+from equilabel.widget.viewer.layers import made_by
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import Task
 
-from .fields import side_by_side
-from .layout import Grid, button
+from .layout import Grid, button, side_by_side
 from .ranges import RangeField
 
 if TYPE_CHECKING:
@@ -88,32 +88,29 @@ class FilterForm(Grid):
         layer = self._layer
         if layer is None or (self.task is not None and self.task.running):
             return
-        check_memory(Source.of(layer))
-        features, pixels, ranges = layer.features, layer.data, self.ranges
-        transform = placement(Source.of(layer).transform)
-        made = layer.metadata.get(KEY, {})
-        text = f"{layer.name} kept"
-        filtered = [(each.column, each.low, each.high) for each in ranges]
+        source = Source.of(layer)
+        check_memory(source)
+        features, ranges, made = layer.features, self.ranges, made_by(layer)
+        made |= {"kind": "filter", "filter": [*made.get("filter", ()), *map(tuple, ranges)]}
+        if made.get("python"):
+            line = with_filter(made["python"], ranges)
+            made |= {"python": line, "batch": "", "no_batch": "a filter"}
+        options = {"name": f"{layer.name} kept", **placement(source.transform)}
 
         def work(report: Any) -> tuple[Any, ...]:
             report("drop")
-            data = pixels[0] if layer.multiscale else pixels
-            return (*keep_objects(data, features, find_kept(features, ranges)), transform, text)
+            pixels, rows = keep_objects(source.data, features, find_kept(features, ranges))
+            metadata = {KEY: {**made, "objects": len(rows) - 1}}
+            return pixels, {**options, "features": rows, "metadata": metadata}
 
-        self._made = {**made, "filter": [*made.get("filter", ()), *filtered]}
-        if made.get("python"):
-            line = with_filter(made["python"], filtered)
-            self._made |= {"python": line, "batch": "", "no_batch": "a filter"}
         self.task = Task(f"filtering {layer.name!r}", work, ("drop",), self)
         self.task.done.connect(self._add_layer)
         self.task.failed.connect(warn)
         self.button.setEnabled(False)
         self.task.start()
 
-    def _add_layer(self, result: tuple[Any, ...]) -> None:
-        pixels, features, transform, name = result
+    def _add_layer(self, result: tuple[Any, dict[str, Any]]) -> None:
+        pixels, options = result
         self.button.setEnabled(True)
         self.previewed.emit([])
-        made = {**self._made, "kind": "filter", "objects": len(features) - 1}
-        layer = Labels(pixels, name=name, features=features, metadata={KEY: made}, **transform)
-        self._viewer.add_layer(layer)
+        self._viewer.add_layer(Labels(pixels, **options))

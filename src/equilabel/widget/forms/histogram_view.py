@@ -19,6 +19,8 @@ EDGE = QColor(235, 170, 0)  # is seen on dark and on light
 BAR = QColor(130, 150, 175)
 FOREGROUND = QColor(235, 170, 0, 150)
 MARGIN = 6
+HEIGHT, BELOW = 84, 16  # of all, and of the numbers below the bars
+SIDES = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight)
 
 
 class HistogramView(QWidget):
@@ -34,7 +36,7 @@ class HistogramView(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setMinimumHeight(84)
+        self.setMinimumHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setToolTip(
             "Histogram of the gray values (heights are square roots of counts). "
@@ -47,7 +49,7 @@ class HistogramView(QWidget):
 
     def sizeHint(self) -> QSize:
         """Return the preferred size."""
-        return QSize(260, 84)
+        return QSize(260, HEIGHT)
 
     def show_histogram(self, histogram: Histogram | None) -> None:
         """Show a histogram, or none."""
@@ -72,41 +74,40 @@ class HistogramView(QWidget):
         if self.shown is None:
             return 0.0
         share = (position - MARGIN) / max(1.0, float(self.width() - 2 * MARGIN))
-        share = min(max(share, 0.0), 1.0)
-        return self.shown.low + share * (self.shown.high - self.shown.low)
+        return self.shown.low + min(max(share, 0.0), 1.0) * (self.shown.high - self.shown.low)
 
     def paintEvent(self, _: object) -> None:
         """Draw the histogram and its lines."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(self.rect(), QColor(0, 0, 0, 30))
+        text = self.palette().text().color()
         if self.shown is None or not self.shown.counts.size:
-            painter.setPen(self.palette().text().color())
+            painter.setPen(text)
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "no image")
             return
-        base = self.height() - 16
+        base = self.height() - BELOW
         self._paint_bars(painter, base, self.shown)
-        self._paint_lines(painter, base)
-        self._paint_numbers(painter, base, self.shown)
+        for line in self.lines:
+            x = self.position(line)
+            painter.setPen(QPen(EDGE, 2))
+            painter.drawLine(QPointF(x, 2), QPointF(x, base))
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(EDGE)
+            painter.drawPolygon(QPolygonF([QPointF(x - 5, 0), QPointF(x + 5, 0), QPointF(x, 7)]))
+        painter.setPen(text)
+        row = QRectF(MARGIN, base, self.width() - 2 * MARGIN, BELOW)
+        for side, number in zip(SIDES, (self.shown.low, self.shown.high), strict=True):
+            painter.drawText(row, side | Qt.AlignmentFlag.AlignVCenter, format_number(number))
 
     def _paint_bars(self, painter: QPainter, base: float, shown: Histogram) -> None:
-        counts = shown.counts
-        heights = np.sqrt(counts / max(1, counts.max()))
+        heights = np.sqrt(shown.counts / max(1, shown.counts.max())) * (base - 4)
         width = (self.width() - 2 * MARGIN) / len(heights)
         painter.setPen(Qt.PenStyle.NoPen)
-        for number, share in enumerate(heights):
-            middle = MARGIN + (number + 0.5) * width
-            painter.setBrush(FOREGROUND if self._is_foreground(middle) else BAR)
-            height = float(share) * (base - 4)
-            bar = QRectF(MARGIN + number * width, base - height, max(width, 1.0), height)
-            painter.drawRect(bar)
-
-    def _paint_numbers(self, painter: QPainter, base: float, shown: Histogram) -> None:
-        painter.setPen(self.palette().text().color())
-        row = QRectF(MARGIN, base, self.width() - 2 * MARGIN, 16)
-        low, high = (format_number(each) for each in (shown.low, shown.high))
-        painter.drawText(row, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, low)
-        painter.drawText(row, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, high)
+        for number, height in enumerate(heights.tolist()):
+            left = MARGIN + number * width
+            painter.setBrush(FOREGROUND if self._is_foreground(left + width / 2) else BAR)
+            painter.drawRect(QRectF(left, base - height, max(width, 1.0), height))
 
     def _is_foreground(self, position: float) -> bool:
         if not self.lines:
@@ -114,33 +115,19 @@ class HistogramView(QWidget):
         line = self.position(self.lines[-1] if self.dark else self.lines[0])
         return position < line if self.dark else position > line
 
-    def _paint_lines(self, painter: QPainter, base: float) -> None:
-        for line in self.lines:
-            x = self.position(line)
-            painter.setPen(QPen(EDGE, 2))
-            painter.drawLine(QPointF(x, 2), QPointF(x, base))
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(EDGE)
-            corners = [QPointF(x - 5, 0), QPointF(x + 5, 0), QPointF(x, 7)]
-            painter.drawPolygon(QPolygonF(corners))
-
     def mousePressEvent(self, event: Event) -> None:
         """Start to drag the nearest line."""
         if not self.lines or self.shown is None or self.shown.flat:
             return
         x = event.position().x()
-        distances = [abs(self.position(line) - x) for line in self.lines]
-        self._dragged = int(np.argmin(distances))
-        self._drag(x)
+        self._dragged = int(np.argmin([abs(self.position(line) - x) for line in self.lines]))
+        self.mouseMoveEvent(event)
 
     def mouseMoveEvent(self, event: Event) -> None:
         """Move the line that is dragged."""
         if self._dragged is not None:
-            self._drag(event.position().x())
+            self.dragged.emit(self._dragged, self.value(event.position().x()))
 
     def mouseReleaseEvent(self, _: object) -> None:
         """Stop dragging."""
         self._dragged = None
-
-    def _drag(self, x: float) -> None:
-        self.dragged.emit(self._dragged, self.value(x))

@@ -1,4 +1,4 @@
-"""Arrangement of widgets: grids of fields, folds, scroll areas."""
+"""Arrangement of widgets: grids of fields, rows and columns, folds, scroll areas."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from qtpy.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
     QGridLayout,
+    QHBoxLayout,
     QLabel,
     QPushButton,
     QScrollArea,
@@ -27,11 +28,8 @@ if TYPE_CHECKING:
 class Grid(QWidget):
     """Fields below each other, with their labels beside them: two left edges, one right edge.
 
-    Parameters
-    ----------
-    *rows : magicgui.widgets.Widget or QWidget
-        A field with a label; a check box lies below the fields; a field without a label, and what
-        is of Qt, takes both columns.
+    A check box lies below the fields; a field without a label, and a widget of Qt, take both
+    columns.
     """
 
     def __init__(self, *rows: Any) -> None:
@@ -45,12 +43,12 @@ class Grid(QWidget):
             if isinstance(field, QWidget):
                 layout.addWidget(field, number, 0, 1, 2)
                 continue
-            titled = bool(field.label) and not isinstance(field, ButtonWidget)
-            below = titled or isinstance(field, ButtonWidget)
+            tick = isinstance(field, ButtonWidget)
+            below = tick or bool(field.label)
             layout.addWidget(field.native, number, int(below), 1, 2 - below)
             field.native.setToolTip(field.tooltip or "")
             _tame(field.native)
-            if titled:
+            if below and not tick:
                 self._add_title(field, number)
 
     def _add_title(self, field: Any, number: int) -> None:
@@ -62,6 +60,39 @@ class Grid(QWidget):
         field.native.installEventFilter(_Beside(title))
         self.layout().addWidget(title, number, 0)
         self.titles.append(title)
+
+
+class _Beside(QObject):
+    """Hides the label of a field with the field."""
+
+    def eventFilter(self, field: Any, event: Event) -> bool:
+        """Follow the field."""
+        if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
+            self.parent().setHidden(field.isHidden())
+        return False
+
+
+class _Wheel(QObject):
+    """Leaves the mouse wheel to the form that scrolls, unless a field was clicked."""
+
+    def eventFilter(self, field: Any, event: Event) -> bool:
+        """Pass the wheel on to what is below a field without the focus."""
+        if event.type() == QEvent.Type.Wheel and not field.hasFocus():
+            event.ignore()
+            return True
+        return False
+
+
+def _tame(native: QWidget) -> None:
+    """Make fields as narrow as the form, and leave the mouse wheel to the form that scrolls."""
+    for kind in (QComboBox, QAbstractSpinBox, QAbstractSlider):
+        for field in ([native] if isinstance(native, kind) else []) + native.findChildren(kind):
+            field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            field.installEventFilter(_Wheel(field))
+            if kind is QComboBox:
+                policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+                field.setSizeAdjustPolicy(policy)
+                field.setMinimumContentsLength(8)
 
 
 def align(form: QWidget) -> None:
@@ -87,57 +118,35 @@ class Form(QWidget):
         super().showEvent(event)
 
 
-def _tame(native: QWidget) -> None:
-    """Make fields as narrow as the form, and leave the mouse wheel to the form that scrolls."""
-    for kind in (QComboBox, QAbstractSpinBox, QAbstractSlider):
-        for field in ([native] if isinstance(native, kind) else []) + native.findChildren(kind):
-            field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-            field.installEventFilter(_Wheel(field))
-            if isinstance(field, QComboBox):
-                field.setSizeAdjustPolicy(
-                    QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-                )
-                field.setMinimumContentsLength(8)
-
-
-class _Beside(QObject):
-    """Hides the label of a field with the field."""
-
-    def __init__(self, title: QLabel) -> None:
-        super().__init__(title)
-        self._title = title
-
-    def eventFilter(self, field: Any, event: Any) -> bool:
-        """Follow the field."""
-        if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
-            self._title.setHidden(field.isHidden())
-        return False
-
-
-class _Wheel(QObject):
-    """Leaves the mouse wheel to the form that scrolls, unless a field was clicked."""
-
-    def eventFilter(self, field: Any, event: Any) -> bool:
-        """Pass the wheel on to what is below a field without the focus."""
-        if event.type() == QEvent.Type.Wheel and not field.hasFocus():
-            event.ignore()
-            return True
-        return False
-
-
-def vertical(*widgets: QWidget, margins: bool = True) -> QWidget:
+def fill_column(box: QWidget, *parts: QWidget, margins: bool = False) -> QVBoxLayout:
     """Put widgets below each other into one."""
-    box = QWidget()
     layout = QVBoxLayout(box)
     if not margins:
         layout.setContentsMargins(0, 0, 0, 0)
-    for widget in widgets:
-        layout.addWidget(widget)
+    for part in parts:
+        layout.addWidget(part)
+    return layout
+
+
+def column(*parts: QWidget, margins: bool = False) -> QWidget:
+    """Make a widget of others below each other."""
+    box = QWidget()
+    fill_column(box, *parts, margins=margins)
     return box
 
 
-def fold(title: str, *contents: QWidget) -> QCollapsible:
-    """Put widgets under a title that shows and hides them."""
+def side_by_side(*parts: QWidget) -> QWidget:
+    """Make a widget of others beside each other, with the same width."""
+    box = QWidget()
+    layout = QHBoxLayout(box)
+    layout.setContentsMargins(0, 0, 0, 0)
+    for part in parts:
+        layout.addWidget(part, 1)
+    return box
+
+
+def fold(title: str, contents: QWidget) -> QCollapsible:
+    """Put a widget under a title that shows and hides it."""
     folder = QCollapsible(title, expandedIcon=_arrow("▾"), collapsedIcon=_arrow("▸"))
     folder.setDuration(0)
     folder.setStyleSheet("QCollapsible {padding: 0px; border: none}")
@@ -147,8 +156,7 @@ def fold(title: str, *contents: QWidget) -> QCollapsible:
     folder.layout().setContentsMargins(0, 0, 0, 0)
     folder.layout().setSpacing(4)
     folder.content().layout().setContentsMargins(0, 0, 0, 0)
-    for content in contents:
-        folder.addWidget(content)
+    folder.addWidget(contents)
     return folder
 
 

@@ -26,30 +26,18 @@ NARROW = "min-width: 50px; padding: 1px 4px"
 
 
 class LengthField:
-    """A length or a size, and what it comes to in pixels.
+    """A length or a size, and what it comes to in pixels, which `pixel_of` a kind says.
 
-    Parameters
-    ----------
-    kind : {"radius", "block", "depth", "size"}
-        What a pixel counts, see `pixel_of`.
-    name, label, tooltip : str
-        As for a field of magicgui.
-    value, least, most, step : float
-        In pixels: what is shown first, the least number and the greatest, and the step of the
-        arrows.
-    decimals : int
-        In pixels.
-    beside : magicgui.widgets.Widget, optional
-        Another field in the same row.
+    What is shown first, the least number and the greatest, the step of the arrows and the decimals
+    are those in pixels. Another field may stand beside it in the same row.
     """
 
     def __init__(
         self,
-        kind: str,
-        name: str,
         label: str,
         tooltip: str,
         *,
+        kind: str,
         value: float = 0.0,
         least: float = 0.0,
         most: float = 1e15,
@@ -58,7 +46,8 @@ class LengthField:
         beside: Widget | None = None,
     ) -> None:
         self.kind, self.label, self.tooltip = kind, label, tooltip
-        self.number = FloatSpinBox(name=name, min=least, max=most, step=step, tooltip=tooltip)
+        self.number = FloatSpinBox(min=least, max=most, step=step, tooltip=tooltip)
+        self.changed = self.number.changed
         self._least, self._most, self._step, self._decimals = least, most, step, decimals
         self._unit = ""
         self._spacing: tuple[float, ...] = (1.0,)
@@ -71,9 +60,9 @@ class LengthField:
         row.addWidget(self._pixels)
         if beside is not None:
             row.addWidget(beside.native, 2)
-            for each in (self.number, beside):
-                each.native.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
-                each.native.setStyleSheet(NARROW)
+            for each in (self.number.native, beside.native):
+                each.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
+                each.setStyleSheet(NARROW)
         if not least:
             self.number.native.setSpecialValueText("none")
         self._show_unit()
@@ -106,12 +95,12 @@ class LengthField:
         """Show the same length in another unit; in pixels if it is empty."""
         if self.kind == "size" and len(spacing) not in POWERS:
             unit = ""
-        before = pixel_of(self.kind, self._spacing) if self._unit else 1.0
-        pixels = self.number.value if unit == self._unit else self.number.value / before
-        kept = unit == self._unit
+        value = self.value
+        if unit != self._unit:
+            value /= pixel_of(self.kind, self._spacing) if self._unit else 1.0
+            value *= pixel_of(self.kind, spacing) if unit else 1.0
         self._unit, self._spacing = unit, tuple(spacing)
         with self.number.changed.blocked():
-            value = pixels if kept or not unit else pixels * pixel_of(self.kind, spacing)
             self._show_unit()
             self.number.value = self._rounded(value)
         self._show_pixels()
@@ -125,8 +114,7 @@ class LengthField:
 
     @property
     def _suffix(self) -> str:
-        power = POWERS[len(self._spacing)] if self.kind == "size" else ""
-        return f"{self._unit}{power}"
+        return self._unit + (POWERS[len(self._spacing)] if self.kind == "size" else "")
 
     def _show_unit(self) -> None:
         """Show the unit, with as many decimals as a pixel needs in it."""
@@ -149,15 +137,10 @@ class LengthField:
 class LengthFields(QObject):
     """Fields for lengths and sizes, and the unit that they share.
 
-    Parameters
-    ----------
-    *fields : LengthField
-
     Attributes
     ----------
     changed : Signal()
         The unit was changed: all are the same, in another unit.
-    unit : magicgui.widgets.ComboBox
     """
 
     changed = Signal()
@@ -167,7 +150,6 @@ class LengthFields(QObject):
         self._fields = fields
         self._spacing: tuple[float, ...] = (1.0, 1.0)
         self.unit = ComboBox(
-            name="unit",
             label="Lengths in",
             choices=[PIXELS],
             tooltip="Pixels: the same number along each axis. The unit of the layer: the same "

@@ -7,49 +7,35 @@ from typing import TYPE_CHECKING
 from qtpy.QtCore import QObject, QTimer
 
 from equilabel.widget.logic.axes import check_roles
-from equilabel.widget.logic.histogram import estimate_threshold
+from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate, estimate_threshold
 from equilabel.widget.logic.objects import count_objects
-from equilabel.widget.viewer.canvas import camera
+from equilabel.widget.viewer.canvas import camera, position
 from equilabel.widget.viewer.events import while_alive
 from equilabel.widget.viewer.notifications import guarded, warn
-from equilabel.widget.viewer.preview import Preview
-from equilabel.widget.viewer.selection import position
+from equilabel.widget.viewer.preview import Drawing, Preview
 from equilabel.widget.viewer.tasks import LatestResult
 
 if TYPE_CHECKING:
     from qtpy.QtWidgets import QWidget
 
-    from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
     from equilabel.widget.logic.sources import Source
     from equilabel.widget.napari_types import Layer, Viewer
-    from equilabel.widget.viewer.preview import Drawing
 
     from .segment_fields import SegmentFields
 
 
 class LivePreview(QObject):
-    """Keeps the histogram of a form and the outline on the canvas up to date.
+    """Keeps the histogram and threshold of the fields of a form, and the outline, up to date."""
 
-    Parameters
-    ----------
-    viewer : napari.Viewer
-        The viewer that shows the outline.
-    fields : SegmentFields
-        Their values are used, and they show histogram and threshold.
-    parent : QWidget
-        The form.
-    """
-
-    def __init__(self, viewer: Viewer, fields: SegmentFields, parent: QWidget) -> None:
-        super().__init__(parent)
+    def __init__(self, viewer: Viewer, fields: SegmentFields, form: QWidget) -> None:
+        super().__init__(form)
         self._viewer, self._fields = viewer, fields
         self._outline = Preview(viewer)
         self._layer: Layer = None
         self._source: Source | None = None
-        self._histogram = LatestResult(self)
+        self._histogram, self._drawing = LatestResult(self), LatestResult(self)
         self._histogram.returned.connect(self._show_histogram)
         self._histogram.failed.connect(warn)
-        self._drawing = LatestResult(self)
         self._drawing.returned.connect(self._show_outline)
         self._drawing.failed.connect(self._explain)
         self._stale = False  # whether something has changed since the outline was begun
@@ -58,12 +44,8 @@ class LivePreview(QObject):
         self._timer.timeout.connect(self._draw)
         fields.histogram_changed.connect(self.update_histogram)
         fields.outline_changed.connect(self.update_outline)
-        for event in (
-            viewer.dims.events.point,
-            viewer.dims.events.ndisplay,
-            viewer.dims.events.order,
-            camera(viewer).events.zoom,
-        ):
+        seen = viewer.dims.events
+        for event in (seen.point, seen.ndisplay, seen.order, camera(viewer).events.zoom):
             event.connect(self.update_outline)
 
     @property
@@ -113,9 +95,8 @@ class LivePreview(QObject):
         self._histogram.submit(lambda: estimate_threshold(source, choices, point, displayed[-2:]))
 
     def _show_histogram(self, result: tuple[Histogram, ThresholdEstimate]) -> None:
-        histogram, estimate = result
-        self._fields.threshold.show_histogram(histogram)
-        self._fields.threshold.show_estimate(estimate)
+        self._fields.threshold.show_histogram(result[0])
+        self._fields.threshold.show_estimate(result[1])
         self.update_outline()
 
     @while_alive
@@ -130,8 +111,7 @@ class LivePreview(QObject):
         fields, source = self._fields, self._source
         if not fields.show_preview.value or self._layer is None or source is None:
             self._drawing.cancel()
-            self._outline.remove()
-            fields.show_count("", "")
+            self._remove("")
             return
         if 0 in source.shape or check_roles(fields.axes.roles):
             return
@@ -140,21 +120,26 @@ class LivePreview(QObject):
             return
         work = self._outline.plan(self._layer, source, fields.choices(), fields.threshold.level)
         if work is None:
-            self._outline.remove()
-            fields.show_count("", "The preview needs the 2D view.")
-        else:
-            if not fields.count.text():  # the first time, when much is compiled
-                fields.show_count("finding objects ...", "")
-            self._drawing.submit(work)
+            self._remove("The preview needs the 2D view.")
+            return
+        if not fields.count.text():  # the first time, when much is compiled
+            fields.show_count("finding objects ...", "")
+        self._drawing.submit(work)
+
+    def _remove(self, remark: str) -> None:
+        self._outline.remove()
+        self._fields.show_count("", remark)
 
     def _show_outline(self, drawing: Drawing) -> None:
         if self._fields.show_preview.value and self._layer is not None:
             self._outline.show(self._layer, drawing)
             self._fields.show_count(count_objects(drawing.objects), drawing.remark)
-        if self._stale:
-            self._timer.start(0)
+        self._draw_again()
 
     def _explain(self, message: str) -> None:
         self._fields.show_count("", message)
+        self._draw_again()
+
+    def _draw_again(self) -> None:
         if self._stale:
             self._timer.start(0)

@@ -11,8 +11,7 @@ from napari.utils.theme import get_theme
 from qtpy.QtCore import Signal
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from equilabel.array_types import HostArray
     from equilabel.widget.napari_types import Event, Viewer
 
 NEAR = 12  # distance on the screen within which a click finds a point
@@ -44,15 +43,10 @@ class PlotCanvas(FigureCanvasQTAgg):
         viewer.events.theme.connect(self._redraw)
 
     def draw_columns(
-        self,
-        rows: NDArray[np.int64],
-        x: NDArray[np.float64],
-        y: NDArray[np.float64] | None,
-        names: tuple[str, str],
+        self, rows: HostArray, x: HostArray, y: HostArray | None, names: tuple[str, str]
     ) -> None:
         """Draw a point for each object, or without `y` a histogram."""
-        known = np.isfinite(x) & (rows != 0)
-        known &= True if y is None else np.isfinite(y)
+        known = np.isfinite(x) & (rows != 0) & (True if y is None else np.isfinite(y))
         self._rows, self._x = rows[known], x[known]
         self._y = np.zeros(0) if y is None else y[known]
         self._names = names
@@ -82,7 +76,7 @@ class PlotCanvas(FigureCanvasQTAgg):
             )
         self.draw_idle()
 
-    def labels_at(self, x: float, y: float) -> NDArray[np.int64]:
+    def labels_at(self, x: float, y: float) -> HostArray:
         """Return the labels at a position of the canvas."""
         if not self._rows.size:
             return self._rows
@@ -102,9 +96,8 @@ class PlotCanvas(FigureCanvasQTAgg):
 
     def _redraw(self, _: object = None) -> None:
         theme = get_theme(self._viewer.theme)
-        back, text, bright = (
-            color.as_hex() for color in (theme.background, theme.text, theme.current)
-        )
+        colors = (theme.background, theme.text, theme.current)
+        back, text, bright = (color.as_hex() for color in colors)
         self._mark = None
         self.axes.clear()
         for part in (self.figure, self.axes):

@@ -10,8 +10,8 @@ from qtpy.QtCore import Signal
 from equilabel.widget.logic.features import labels_of, numeric_columns
 from equilabel.widget.viewer.notifications import guarded, warn
 
-from .fields import offer, side_by_side
-from .layout import Grid, button
+from .fields import field, offer
+from .layout import Grid, button, side_by_side
 
 if TYPE_CHECKING:
     from equilabel.widget.napari_types import Layer, Viewer
@@ -33,21 +33,16 @@ class PlotForm(Grid):
     wanted = Signal()
     selected = Signal(object)
 
+    kind = field(
+        ComboBox,
+        "Kind",
+        "Histogram: how many objects have which value. Scatter plot: a point for each object.",
+        choices=[HISTOGRAM, SCATTER],
+    )
+    x = field(ComboBox, "x axis", "Column along the x axis.", choices=[])
+    y = field(ComboBox, "y axis", "Column along the y axis of a scatter plot.", choices=[])
+
     def __init__(self, viewer: Viewer) -> None:
-        self.kind = ComboBox(
-            label="Kind",
-            choices=[HISTOGRAM, SCATTER],
-            tooltip="Histogram: how many objects have which value. Scatter plot: a point for "
-            "each object.",
-        )
-        self.x = ComboBox(name="x", label="x axis", choices=[], tooltip="Column along the x axis.")
-        self.y = ComboBox(
-            name="y",
-            label="y axis",
-            choices=[],
-            enabled=False,
-            tooltip="Column along the y axis of a scatter plot.",
-        )
         self.button = button(
             "Show plot", "Open the plot. A click on a bar or a point selects its objects."
         )
@@ -58,16 +53,17 @@ class PlotForm(Grid):
         self.canvas: Any = None
         self.button.clicked.connect(self._show)
         self.save_button.clicked.connect(self._save)
-        for field in (self.kind, self.x, self.y):
-            field.changed.connect(self._redraw)
+        for each in (self.kind, self.x, self.y):
+            each.changed.connect(self._redraw)
 
     def set_layer(self, layer: Layer) -> None:
         """Use a labels layer, or its new table."""
         self._layer = layer
         names = [] if layer is None else list(numeric_columns(layer.features))
-        for field, usual in ((self.x, "area"), (self.y, "intensity_mean")):
-            offer(field, names, usual if usual in names else None)
-        self.button.setEnabled(bool(names))
+        for each, usual in ((self.x, "area"), (self.y, "intensity_mean")):
+            offer(each, names, usual if usual in names else None)
+        for each in (self.button, self.save_button):
+            each.setEnabled(bool(names))
         self._redraw()
 
     def mark(self, labels: Any) -> None:
@@ -102,7 +98,6 @@ class PlotForm(Grid):
     def _redraw(self) -> None:
         scatter = self.kind.value == SCATTER
         self.y.enabled = scatter
-        self.save_button.setEnabled(self.button.isEnabled())
         if self.canvas is None or self._layer is None or self.x.value is None:
             return
         columns = numeric_columns(self._layer.features)

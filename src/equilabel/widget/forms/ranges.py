@@ -18,10 +18,10 @@ HEIGHT = 28  # of a slider
 EDGES = QLabeledDoubleRangeSlider.EdgeLabelMode
 
 
-def range_slider(name: str, label: str, tooltip: str) -> FloatRangeSlider:
+def range_slider(label: str, tooltip: str) -> FloatRangeSlider:
     """Make a slider with two handles, between fields for their values."""
     field = FloatRangeSlider(
-        name=name, label=label, min=0, max=1, step=0.001, value=(0.25, 0.75), tooltip=tooltip
+        label=label, tooltip=tooltip, min=0, max=1, step=0.001, value=(0.25, 0.75)
     )
     field.native.setHandleLabelPosition(QLabeledDoubleRangeSlider.LabelPosition.NoLabel)
     field.native.setEdgeLabelMode(EDGES.LabelIsValue)
@@ -34,23 +34,14 @@ def range_slider(name: str, label: str, tooltip: str) -> FloatRangeSlider:
 
 
 class RangeField(QObject):
-    """Fields for a column and a range of its values.
+    """Fields for a column and a range of its values; `none` stands for no column.
 
-    Parameters
-    ----------
-    none, tooltip : str
-        What stands for no column; of the column.
-    labels : (str, str)
-        Of the column and its range.
-    inner : bool
-        Whether the range is at first that of most values, in place of all.
+    If it is `inner`, the range is at first that of most values, in place of all.
 
     Attributes
     ----------
     changed : Signal()
         A person chose a column or a range.
-    rows : tuple
-        The fields.
     """
 
     changed = Signal()
@@ -63,7 +54,7 @@ class RangeField(QObject):
         self._columns: dict[str, Any] = {}
         self.column = ComboBox(label=labels[0], choices=[none], tooltip=tooltip)
         hint = "Least and greatest value: drag the ends, or type the numbers."
-        self.rows = (self.column, range_slider("range", labels[1], hint))
+        self.rows = (self.column, range_slider(labels[1], hint))
         self.slider = self.rows[1].native
         self.fit()
         self.column.changed.connect(self._choose)

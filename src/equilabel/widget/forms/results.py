@@ -6,28 +6,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QFileDialog, QLabel, QMainWindow, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QFileDialog, QLabel, QMainWindow, QWidget
 
 from equilabel.storage.table import write_table
 from equilabel.widget.logic.features import as_table
 from equilabel.widget.logic.objects import ObjectTable, count_objects, show_objects, summarize
 from equilabel.widget.logic.outlines import find_box
-from equilabel.widget.logic.runs import KEY
-from equilabel.widget.viewer.canvas import CurrentCanvas
+from equilabel.widget.viewer.canvas import CurrentCanvas, go_to, position
 from equilabel.widget.viewer.events import connect_layers, while_alive
-from equilabel.widget.viewer.layers import labels
+from equilabel.widget.viewer.layers import labels, made_by
 from equilabel.widget.viewer.notifications import guarded, inform
 from equilabel.widget.viewer.outlines import SelectedObjects
-from equilabel.widget.viewer.selection import go_to, position
 from equilabel.widget.viewer.tasks import LatestResult
 
 from .below import Below
 from .colors import ColorForm
-from .fields import layer_field, offer_layers, side_by_side
+from .fields import layer_field, offer_layers
 from .filters import FilterForm
-from .layout import Form, Grid, button, fold, scrolled
+from .layout import Form, Grid, button, column, fill_column, fold, scrolled, side_by_side
 from .plots import PlotForm
-from .repeat import RepeatButtons
+from .repeat import copy_run
 
 if TYPE_CHECKING:
     from equilabel.widget.napari_types import Event, Layer, Viewer
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
 
 class ResultsPanel(Form):
     """Shows the results of a labels layer."""
+
+    layer_field = layer_field("Labels", "Labels layer whose results are shown.")
 
     def __init__(self, viewer: Viewer) -> None:
         super().__init__()
@@ -53,6 +53,8 @@ class ResultsPanel(Form):
         self.layer_field.changed.connect(self._set_layer)
         self.table_button.clicked.connect(self._open_table)
         self.save_button.clicked.connect(self._save)
+        self.python_button.clicked.connect(self._copy_python)
+        self.batch_button.clicked.connect(self._copy_batch)
         self.plot.wanted.connect(self._open_plot)
         self.plot.selected.connect(self.select)
         self.table.selected.connect(self.select)
@@ -62,37 +64,40 @@ class ResultsPanel(Form):
         self.reset_choices()
 
     def _build(self) -> None:
-        hint = "Labels layer whose results are shown."
-        self.layer_field = layer_field("labels", "Labels", hint)
         self.summary = QLabel()
         self.summary.setWordWrap(True)
         self.table_button = button(
             "Show table", "Open the table. A click on a row goes to its object and outlines it."
         )
         self.save_button = button("Save table", "Write the table to a file: CSV or Parquet.")
-        self.repeat = RepeatButtons(self._require_layer)
-        self.python_button, self.batch_button = self.repeat.buttons
+        self.python_button = button(
+            "Copy as Python", "Copy a line of Python that repeats the run that made the labels."
+        )
+        self.batch_button = button(
+            "Copy as command",
+            "Copy a command for a terminal that repeats the run on this file, or on folders.",
+        )
         self.colors = ColorForm(self._viewer)
         self.filter = FilterForm(self._viewer)
         self.plot = PlotForm(self._viewer)
-        contents = QWidget()
-        layout = QVBoxLayout(contents)
-        parts = (("Colors", self.colors), ("Plot", self.plot), ("Filter", self.filter))
-        folds = [fold(title, part) for title, part in parts]
+        parts: dict[str, QWidget] = {
+            "Colors": self.colors,
+            "Plot": self.plot,
+            "Filter": self.filter,
+        }
+        folds = [fold(title, part) for title, part in parts.items()]
         for each in folds:
             each.expand(animate=False)
-        for each in (
+        contents = column(
             Grid(self.layer_field),
             self.summary,
             side_by_side(self.table_button, self.save_button),
-            self.repeat,
+            side_by_side(self.python_button, self.batch_button),
             *folds,
-        ):
-            layout.addWidget(each)
-        layout.addStretch()
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scrolled(contents))
+            margins=True,
+        )
+        contents.layout().addStretch()
+        fill_column(self, scrolled(contents))
 
     # ------------------------------------------------------------ the layer
 
@@ -139,18 +144,16 @@ class ResultsPanel(Form):
         layer = self._layer
         for form in (self.colors, self.plot, self.filter):
             form.set_layer(layer)
-        made = {} if layer is None else layer.metadata.get(KEY, {})
-        self.summary.setText("" if layer is None else summarize(layer.features, made))
+        self.summary.setText("" if layer is None else summarize(layer.features, made_by(layer)))
         if self.table.isVisible():
             self._fill_table()
 
-    # ------------------------------------------------------- table and plot
+    # --------------------------------------------- table, plot, run to repeat
 
     def _fill_table(self) -> None:
         layer = self._layer
-        made = {} if layer is None else layer.metadata.get(KEY, {})
         self.table.show_table(
-            ObjectTable() if layer is None else show_objects(layer.features, made)
+            ObjectTable() if layer is None else show_objects(layer.features, made_by(layer))
         )
 
     @guarded
@@ -166,7 +169,7 @@ class ResultsPanel(Form):
     @guarded
     def _save(self) -> None:
         layer = self._require_layer()
-        made = layer.metadata.get(KEY, {})
+        made = made_by(layer)
         table = as_table(layer.features, made.get("measured", made).get("whole", ()))
         name, _ = QFileDialog.getSaveFileName(
             self, "Save the table", f"{layer.name}.csv", "Tables (*.csv *.parquet)"
@@ -175,6 +178,21 @@ class ResultsPanel(Form):
             file = name if Path(name).suffix else f"{name}.csv"
             write_table(file, table)
             inform(f"Saved the table of {count_objects(len(table))} as {file}.")
+
+    @guarded
+    def _copy_python(self) -> None:
+        copy_run(self._require_layer(), "python")
+
+    @guarded
+    def _copy_batch(self) -> None:
+        copy_run(self._require_layer(), "batch")
+
+    def _require_layer(self) -> Layer:
+        layer = self.layer
+        if layer is None:
+            message = "A labels layer has to be open: run 'Label components' first."
+            raise ValueError(message)
+        return layer
 
     # ------------------------------------------------------------ selection
 
@@ -231,10 +249,3 @@ class ResultsPanel(Form):
     def _close_below(self) -> None:
         if not isinstance(self.window(), QMainWindow):
             self.below.leave()
-
-    def _require_layer(self) -> Layer:
-        layer = self.layer
-        if layer is None:
-            message = "A labels layer has to be open: run 'Label components' first."
-            raise ValueError(message)
-        return layer

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QFileDialog
 
 from equilabel.widget.logic import large
 from equilabel.widget.logic.axes import check_roles
-from equilabel.widget.logic.runs import segment_source
+from equilabel.widget.logic.runs import Outcome, segment_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import warm_up_segmenting
-from equilabel.widget.viewer.events import connect_layers, is_removal, while_alive
+from equilabel.widget.viewer.events import connect_layers, while_alive
 from equilabel.widget.viewer.layers import (
     describe_changes,
     find_result,
@@ -19,63 +21,40 @@ from equilabel.widget.viewer.layers import (
     labels,
     show_labels,
 )
-from equilabel.widget.viewer.notifications import ask_to_replace, guarded, inform, warn, warn_once
-from equilabel.widget.viewer.tasks import LatestResult
+from equilabel.widget.viewer.notifications import ROLES, ask, guarded, inform, warn
 
 from .fields import offer_layers
-from .large import ask_where
-from .layout import vertical
+from .layout import column, fill_column
 from .live_preview import LivePreview
-from .results import ResultsPanel
-from .run_bar import RunBar
+from .run_form import RunForm
 from .segment_fields import SegmentFields
 
 if TYPE_CHECKING:
     from equilabel.widget.logic.choices import Choices
-    from equilabel.widget.logic.runs import Outcome
     from equilabel.widget.napari_types import Event, Layer, Viewer
 
 STEPS = (
-    "read",
-    "background",
-    "binarize",
-    "close and open",
-    "fill",
-    "label",
-    "split",
-    "drop",
-    "measure",
+    *("read", "background", "binarize", "close and open", "fill"),
+    *("label", "split", "drop", "measure"),
 )
 
 
-class SegmentForm(QWidget):
+class SegmentForm(RunForm):
     """Find the objects of an image layer."""
 
     def __init__(self, napari_viewer: Viewer) -> None:
-        super().__init__()
-        self._viewer = napari_viewer
-        self._layer: Layer = None
+        super().__init__(napari_viewer, "Find objects")
         self._source: Source | None = None
         self._replaced: Layer = None  # labels changed by hand that may be replaced
         self.fields = SegmentFields()
-        self.bar = RunBar("Find objects", self)
-        self.run_button, self.cancel_button = self.bar.run_button, self.bar.cancel_button
-        self.results = ResultsPanel(napari_viewer)
-        self.tabs = QTabWidget()
-        self.tabs.addTab(vertical(self.fields, self.bar), "Find objects")
-        self.tabs.addTab(self.results, "Results")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 6, 0, 0)
-        layout.addWidget(self.tabs)
+        self._add_tabs("Find objects", column(self.fields, self.bar, margins=True))
+        fill_column(self, self.tabs).setContentsMargins(0, 6, 0, 0)
         self.setMinimumWidth(364)
         self.preview = LivePreview(napari_viewer, self.fields, self)
         self.fields.image_changed.connect(self._set_layer)
         self.bar.wanted.connect(self._run)
         self.bar.done.connect(self._show_outcome)
         connect_layers(napari_viewer, self.refresh_layers)
-        self._warm_up = LatestResult(self)
-        self._warm_up.returned.connect(warn_once)
-        self._warm: Any = None  # the kind of layer that it is for
         self.refresh_layers()
         self._prepare()
 
@@ -95,7 +74,7 @@ class SegmentForm(QWidget):
             self._layer.events.data.disconnect(self._update_pixels)
         self._layer = self.fields.image.value
         self._source = None
-        if self.bar.task is None or not self.bar.task.running:
+        if not self.bar.running:
             self.bar.show_message("")  # it was about another image
         if self._layer is not None:
             self._layer.events.data.connect(self._update_pixels)
@@ -108,13 +87,10 @@ class SegmentForm(QWidget):
     @guarded
     def _prepare(self) -> None:
         """Compile what the first run on an image of this kind needs, in the background."""
-        source = self._source
-        kind = None if source is None else (source.data.dtype, source.rgb, self.fields.axes.roles)
-        if kind == self._warm or (source is not None and check_roles(self.fields.axes.roles)):
-            return
-        self._warm = kind
-        choices = self.choices()
-        self._warm_up.submit(lambda: warm_up_segmenting(source, choices))
+        source, roles = self._source, self.fields.axes.roles
+        if source is None or not check_roles(roles):
+            kind = None if source is None else (source.data.dtype, source.rgb, roles)
+            self._warm_up_for(kind, partial(warm_up_segmenting, source, self.choices()))
 
     @guarded
     def _update_pixels(self) -> None:
@@ -138,20 +114,18 @@ class SegmentForm(QWidget):
         self.preview.hide()
         super().hideEvent(event)
 
-    def changeEvent(self, event: Event) -> None:
-        """End all work once the dock is closed: napari takes the form out of it."""
-        if is_removal(self, event):
-            self.bar.cancel()
-            self._warm_up.cancel()
-            self.preview.cancel()
-        super().changeEvent(event)
+    def end(self) -> None:
+        """End all work."""
+        super().end()
+        self.preview.cancel()
 
     # ---------------------------------------------------------------- a run
 
     @guarded
     def _run(self) -> None:
         """Start a run, or warn why it cannot start."""
-        problem = self._check()
+        missing, roles = self._explain_no_image(), self.fields.axes.roles
+        problem = self._check("image", missing, "Open another image", roles)
         if problem:
             warn(problem)
             return
@@ -161,18 +135,25 @@ class SegmentForm(QWidget):
         title = f"objects of {source.name!r}"
         if not large.is_large(source):
             self.bar.begin(title, lambda report: segment_source(source, choices, report), STEPS)
-            return
-        problem = large.explain_refusal(source, choices)
-        if problem:
+        elif problem := large.explain_refusal(source, choices):
             warn(problem)
-            return
-        wanted, place = ask_where(self, source)
-        if wanted:
-            self.bar.begin(
-                title,
-                lambda report: large.segment_large(source, choices, place, report),
-                large.STEPS,
+        else:
+            wanted, place = self._ask_where(source)
+            if wanted:
+                work = partial(large.segment_large, source, choices, place)
+                self.bar.begin(title, work, large.STEPS)
+
+    def _explain_no_image(self) -> str:
+        others = labels(self._viewer)
+        if others:
+            return (
+                f"an image layer must be open; got {others[-1].name!r}, a labels layer. "
+                "Open the image, or measure the labels with 'Measure labels (equilabel)'."
             )
+        return (
+            "an image layer must be open; got none. "
+            "Open an image, or a sample under File > Open Sample > equilabel."
+        )
 
     def _may_replace(self, name: str) -> bool:
         """Ask what becomes of labels that were changed by hand; return False to do nothing."""
@@ -181,31 +162,43 @@ class SegmentForm(QWidget):
         if earlier is None or self.fields.new_layer.value:
             return True
         changes = describe_changes(earlier)
-        answer = ask_to_replace(self, earlier.name, changes) if changes else "replace"
-        if changes and answer == "replace":
+        if not changes:
+            return True
+        answer = ask(
+            self,
+            "Replace labels",
+            f"Replace {earlier.name!r}? Since its objects were found, {changes}.",
+            "If you keep it, the new labels get a layer of their own.",
+            {
+                "Keep it": ROLES.AcceptRole,
+                "Replace": ROLES.DestructiveRole,
+                "Cancel": ROLES.RejectRole,
+            },
+        )
+        if answer == "Replace":
             self._replaced = earlier
-        return answer != "cancel"
+        return answer in ("Keep it", "Replace")
 
-    def _check(self) -> str:
-        """Return why a run cannot start, and what would help; empty if it can."""
-        if self._layer is None or self._layer not in self._viewer.layers:
-            others = labels(self._viewer)
-            if others:
-                return (
-                    f"an image layer must be open; got {others[-1].name!r}, a labels layer. "
-                    "Open the image, or measure the labels with 'Measure labels (equilabel)'."
-                )
-            return (
-                "an image layer must be open; got none. "
-                "Open an image, or a sample under File > Open Sample > equilabel."
-            )
-        shape = Source.of(self._layer).shape
-        if 0 in shape:
-            return (
-                f"image must have at least one pixel; got shape {shape} for "
-                f"{self._layer.name!r}. Open another image."
-            )
-        return check_roles(self.fields.axes.roles)
+    def _ask_where(self, source: Source) -> tuple[bool, Path | None]:
+        """Ask whether to run, and where labels are stored: None for a temporary folder."""
+        answer = ask(
+            self,
+            "Image larger than memory",
+            f"{large.explain_size(source)}. It is segmented block by block.",
+            "Its labels are stored as an OME-Zarr. A temporary folder is removed when their layer "
+            "is removed or napari ends.",
+            {
+                "Save as ...": ROLES.AcceptRole,
+                "Temporary folder": ROLES.AcceptRole,
+                "Cancel": ROLES.RejectRole,
+            },
+        )
+        if answer != "Save as ...":
+            return answer == "Temporary folder", None
+        place, _ = QFileDialog.getSaveFileName(
+            self, "Store labels as", str(large.suggest_place(source)), "Zarr (*)"
+        )
+        return bool(place), Path(place) if place else None
 
     @guarded
     def _show_outcome(self) -> None:
@@ -218,13 +211,12 @@ class SegmentForm(QWidget):
         )
         self.fields.show_preview.value = False
         self.results.show_layer(layer)
-        name, text = outcome.metadata["image"], self.results.summary.text()
+        name = outcome.metadata["image"]
+        text = f"{self.results.summary.text()} {outcome.stored}".strip()
         chosen = self._layer is not None and self._layer.name == name
-        text = f"{text} {outcome.stored}".strip()
         self.bar.show_message(text if chosen else f"{name}: {text}")
-        if self._layer not in self._viewer.layers and not any(
-            each.name == name for each in images(self._viewer)
-        ):
+        present = {each.name for each in images(self._viewer)}
+        if self._layer not in self._viewer.layers and name not in present:
             inform(f"The image {name!r} was removed during the run; its labels are kept.")
         for note in outcome.notes:
             warn(note)

@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING
 
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
 from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from equilabel.widget.logic.axes import check_roles
-from equilabel.widget.logic.choices import Choices, connectivities, question_smoothing
+from equilabel.widget.logic.choices import DEPTH, Choices, connectivities, question_smoothing
 from equilabel.widget.logic.lengths import length_unit
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.viewer.notifications import guarded
 
-from .axes import AxesField
-from .fields import color_field, device_field, layer_field, method_field
-from .layout import Form, Grid, align, fold, scrolled, vertical
-from .lengths import LengthFields
-from .radii import DEPTH, make_background_method, make_lengths
+from .fields import AxesField, color_field, device_field, field, layer_field, method_field
+from .layout import Form, Grid, align, column, fill_column, fold, scrolled
+from .lengths import LengthField, LengthFields
 from .statistics import StatisticsField
 from .threshold import ThresholdField
 
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from equilabel.widget.logic.sources import Source
 
 NO_IMAGE = "Open an image, or a sample: File > Open Sample > equilabel."
+BACKGROUNDS = [("Box (top-hat)", "top_hat"), ("Rolling ball", "rolling_ball")]
 
 
 class SegmentFields(Form):
@@ -47,71 +46,131 @@ class SegmentFields(Form):
     histogram_changed = Signal()
     outline_changed = Signal()
 
+    image = layer_field("Image", "Image layer to find objects in.")
+    color = color_field()
+    channel = field(
+        SpinBox,
+        "Channel",
+        "Channel to find objects in. All channels are measured.",
+        min=0,
+        max=0,
+    )
+    sigma = field(
+        LengthField,
+        "Smoothing",
+        "Standard deviation of a Gaussian that smooths the image before the threshold. "
+        "Intensities are measured in the original image.",
+        kind="radius",
+    )
+    fill_holes = field(CheckBox, "Fill holes", "Fill holes inside objects.")
+    split = field(
+        CheckBox,
+        "Split objects that touch",
+        "Part objects where they have a neck, before they are dropped by size and measured.",
+    )
+    depth = field(
+        LengthField,
+        "Neck depth",
+        "Objects are parted where the radius of the smaller one exceeds that of the neck by "
+        "more. Lower it to part more objects.",
+        kind="depth",
+        value=DEPTH,
+        least=0.1,
+        step=0.1,
+    )
+    min_size = field(
+        LengthField,
+        "Minimum size",
+        "Smaller objects are dropped.",
+        kind="size",
+        step=10.0,
+        decimals=0,
+    )
+    exclude_border = field(
+        CheckBox,
+        "Drop objects at the border",
+        "Drop objects that touch the border of the image, where they are cut off.",
+    )
+    track = field(
+        CheckBox,
+        "Follow objects over time",
+        "Add columns to the table: which object of a frame is which of the next, and where "
+        "objects divide or merge. Those that overlap are taken for the same.",
+    )
+    background = field(
+        LengthField,
+        "Background",
+        "Subtract an uneven background first: all that is wider than a box that reaches this "
+        "far to either side, or what a ball of this radius reaches. Choose it larger than the "
+        "radius of the largest object.",
+        kind="radius",
+        step=10.0,
+        decimals=0,
+    )
+    background_method = field(
+        ComboBox,
+        "Found with",
+        "A box: the background is all that is wider. A rolling ball: the background is "
+        "what a ball of this radius reaches from below, as in ImageJ; it takes longer the larger "
+        "it is.",
+        choices=BACKGROUNDS,
+    )
+    closing = field(
+        LengthField,
+        "Closing",
+        "Fill gaps, cracks and bays into which no ball of this radius fits.",
+        kind="radius",
+    )
+    opening = field(
+        LengthField,
+        "Opening",
+        "Remove specks, spurs and bridges into which no ball of this radius fits.",
+        kind="radius",
+    )
+    connectivity = field(
+        ComboBox,
+        "Neighbors",
+        "Which pixels are neighbors, and so belong to the same object: those that "
+        "share a side, or also those that share a corner only (in 3D a face, an edge, a "
+        "corner).",
+        choices=connectivities(2),
+        value=2,
+    )
+    method = field(
+        method_field,
+        "Method",
+        "Labeling algorithm: all give the same labels. 'auto' is the fastest.",
+    )
+    device = field(
+        device_field, "Device", "Device that computes. 'auto' is the fastest that can be used."
+    )
+    new_layer = field(
+        CheckBox,
+        "New layer for each run",
+        "Keep the labels of earlier runs. Otherwise a run replaces them.",
+    )
+    show_preview = field(
+        CheckBox, "Preview", "Show the outline of the objects on the visible plane, and count them."
+    )
+
     def __init__(self) -> None:
         super().__init__()
         self._source: Source | None = None
         self._spacing: tuple[float, ...] = (1.0, 1.0)
         self._remarks: dict[str, str] = {}
-        self._make_image_fields()
-        self._make_object_fields()
+        self.threshold = ThresholdField()
+        lengths = (self.sigma, self.depth, self.min_size)
+        radii = (self.background, self.closing, self.opening)
+        self.lengths = LengthFields(*lengths, *radii, self.threshold.block_size)
+        self.unit = self.lengths.unit
         self.axes = AxesField(self.update_axes)
         self.statistics = StatisticsField()
-        self.method, self.device = method_field(), device_field()
         self.remark, self.count = QLabel(), QLabel()
         self.remark.setWordWrap(True)
         self._arrange()
         self._connect()
         self._allow()
         self.show_source(None)
-
-    def _make_image_fields(self) -> None:
-        self.image = layer_field("image", "Image", "Image layer to find objects in.")
-        self.color = color_field()
-        self.channel = SpinBox(
-            name="channel",
-            label="Channel",
-            min=0,
-            max=0,
-            tooltip="Channel to find objects in. All channels are measured.",
-        )
-
-    def _make_object_fields(self) -> None:
-        self.threshold = ThresholdField()
-        self.sigma, self.depth, self.min_size, *radii = made = make_lengths()
-        self.background, self.closing, self.opening = radii
-        self.background_method = make_background_method()
-        self.lengths = LengthFields(*made, self.threshold.block_size)
-        self.unit = self.lengths.unit
-        self.fill_holes = _check("Fill holes", "Fill holes inside objects.")
-        self.split = _check(
-            "Split objects that touch",
-            "Part objects where they have a neck, before they are dropped by size and measured.",
-        )
-        self.exclude_border = _check(
-            "Drop objects at the border",
-            "Drop objects that touch the border of the image, where they are cut off.",
-        )
-        self.track = _check(
-            "Follow objects over time",
-            "Add columns to the table: which object of a frame is which of the next, and where "
-            "objects divide or merge. Those that overlap are taken for the same.",
-        )
-        self.show_preview = _check(
-            "Preview", "Show the outline of the objects on the visible plane, and count them."
-        )
-        self.new_layer = _check(
-            "New layer for each run",
-            "Keep the labels of earlier runs. Otherwise a run replaces them.",
-        )
-        self.connectivity = ComboBox(
-            name="connectivity",
-            label="Neighbors",
-            choices=connectivities(2),
-            value=2,
-            tooltip="Which pixels are neighbors, and so belong to the same object: those that "
-            "share a side, or also those that share a corner only (in 3D a face, an edge, a "
-            "corner).",
-        )
 
     def _arrange(self) -> None:
         main = Grid(
@@ -121,18 +180,14 @@ class SegmentFields(Form):
         )
         background = (self.background, self.background_method)
         steps = Grid(*background, self.closing, self.opening, self.connectivity)
-        self._body = QWidget()
-        layout = QVBoxLayout(self._body)
-        layout.setContentsMargins(0, 0, 0, 0)
-        for part in (
+        self._body = column(
             main,
             fold("More steps", steps),
             fold("Axes", self.axes),
             fold("Statistics", self.statistics),
             fold("Computing", Grid(self.method, self.device, self.new_layer)),
-        ):
-            layout.addWidget(part)
-        layout.addStretch()
+        )
+        self._body.layout().addStretch()
         self._foot = QWidget()
         foot = QHBoxLayout(self._foot)
         foot.setContentsMargins(0, 0, 0, 0)
@@ -142,30 +197,25 @@ class SegmentFields(Form):
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         width = self.count.fontMetrics().horizontalAdvance("100000000 objects")
         self.count.setFixedSize(width, self.show_preview.native.sizeHint().height())
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        top = vertical(Grid(self.image), self._body, margins=False)
+        top = column(Grid(self.image), self._body)
         top.layout().addStretch()
-        whole.addWidget(scrolled(top), 1)
-        whole.addWidget(self.remark)
-        whole.addWidget(self._foot)
+        fill_column(self, scrolled(top), self.remark, self._foot).setStretch(0, 1)
 
     def _connect(self) -> None:
         self.image.changed.connect(lambda: self.image_changed.emit())
-        numbers = (self.sigma.number, self.background.number)
-        for field in (self.color, self.channel, *numbers, self.background_method):
-            field.changed.connect(self._change_histogram)
-        self.background.number.changed.connect(self._allow)
-        self.lengths.changed.connect(self._change_histogram)
+        seen = (self.color, self.channel, self.sigma, self.background, self.background_method)
+        for each in (*seen, self.lengths):
+            each.changed.connect(self._change_histogram)
+        for each in (self.background, self.split):
+            each.changed.connect(self._allow)
         self.threshold.dark.changed.connect(self._change_dark)
         self.threshold.method_changed.connect(self.histogram_changed)
         self.threshold.moved.connect(self.outline_changed)
         self.threshold.remarked.connect(lambda text: self._say("threshold", text))
-        self.split.changed.connect(self._allow)
         lengths = (self.depth, self.min_size, self.closing, self.opening)
         checks = (self.split, self.fill_holes, self.exclude_border, self.show_preview)
-        for changed in (*(each.number for each in lengths), *checks, self.connectivity):
-            changed.changed.connect(lambda: self.outline_changed.emit())
+        for each in (*lengths, *checks, self.connectivity):
+            each.changed.connect(lambda: self.outline_changed.emit())
 
     def _say(self, subject: str, text: str) -> None:
         """Say something below the fields; nothing more about a subject if it is empty."""
@@ -186,11 +236,11 @@ class SegmentFields(Form):
         self.background_method.enabled = bool(self.background.value)
 
     def _change_dark(self, *_: object) -> None:
-        if self.background.number.value:
+        if self.background.value:
             self.histogram_changed.emit()
 
     @guarded
-    def _change_histogram(self, *_: object) -> None:
+    def _change_histogram(self) -> None:
         if self._source is not None and not check_roles(self.axes.roles):
             self._say("smoothing", question_smoothing(self._source, self.choices()))
         self.histogram_changed.emit()
@@ -205,8 +255,7 @@ class SegmentFields(Form):
         if source is None:
             self.threshold.show_histogram(None)
             return
-        names = source.transform["axis_labels"]
-        self.axes.show_axes(source.guess(), source.shape, names)
+        self.axes.show_axes(source.guess(), source.shape, source.transform["axis_labels"])
         self.update_axes()
 
     @guarded
@@ -237,32 +286,19 @@ class SegmentFields(Form):
 
     def choices(self) -> Choices:
         """Return the values of the fields."""
-        rank = len(self._spacing)
+        plain = ("color", "channel", "background_method", "fill_holes", "exclude_border", "track")
+        lengths = ("sigma", "closing", "opening", "min_size")
         hops = self.connectivity.value
         return Choices(
+            **{name: getattr(self, name).value for name in (*plain, "method", "device")},
+            **{name: getattr(self, name).choice for name in lengths},
             roles=self.axes.roles,
-            color=self.color.value,
-            channel=self.channel.value,
             threshold=self.threshold.choice,
-            background=self.background.choice or None,
-            background_method=self.background_method.value,
-            sigma=self.sigma.choice,
             dark=self.threshold.dark.value,
             block_size=self.threshold.block_size.choice,
             offset=self.threshold.offset.value,
-            closing=self.closing.choice,
-            opening=self.opening.choice,
-            fill_holes=self.fill_holes.value,
-            connectivity=None if hops == rank else hops,
+            background=self.background.choice or None,
+            connectivity=None if hops == len(self._spacing) else hops,
             split=self.split.value and (self.depth.choice == DEPTH or self.depth.choice),
-            min_size=self.min_size.choice,
-            exclude_border=self.exclude_border.value,
-            track=self.track.value,
             properties=self.statistics.names,
-            method=self.method.value,
-            device=self.device.value,
         )
-
-
-def _check(text: str, tooltip: str) -> CheckBox:
-    return CheckBox(text=text, tooltip=tooltip)

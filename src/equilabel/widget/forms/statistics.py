@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # napari draws no box for what is not ticked in a tree.
 BOX = "QTreeView::indicator:unchecked {border: 1px solid gray; width: 9px; height: 9px;}"
+NAME = Qt.ItemDataRole.UserRole
+STATES = (Qt.CheckState.Unchecked, Qt.CheckState.Checked)
 
 
 class StatisticsField(QTreeWidget):
@@ -43,27 +45,20 @@ class StatisticsField(QTreeWidget):
                 groups[each.group] = group = QTreeWidgetItem(self, [each.group])
                 group.setFlags(Qt.ItemFlag.ItemIsEnabled)
                 group.setExpanded(each.group in self._open)
-            slow = " (slow)" if each.slow else ""
-            item = QTreeWidgetItem(groups[each.group], [each.name + slow])
-            item.setData(0, Qt.ItemDataRole.UserRole, each.name)
-            hint = (
-                " Objects are measured one by one, which is slow for many objects."
-                if each.slow
-                else ""
-            )
-            item.setToolTip(0, each.summary + hint)
-            item.setCheckState(0, _state(self._ticked.get(each.name, each.usual)))
-            self._items[each.name] = item
+            words, hint = each.name, each.summary
+            if each.slow:
+                words += " (slow)"
+                hint += " Objects are measured one by one, which is slow for many objects."
+            self._items[each.name] = item = QTreeWidgetItem(groups[each.group], [words])
+            item.setData(0, NAME, each.name)
+            item.setToolTip(0, hint)
+            self.tick(each.name, self._ticked.get(each.name, each.usual))
         self.blockSignals(False)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the statistics that are ticked."""
-        return tuple(
-            name
-            for name, item in self._items.items()
-            if item.checkState(0) == Qt.CheckState.Checked
-        )
+        return tuple(name for name, item in self._items.items() if item.checkState(0) == STATES[1])
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -72,12 +67,7 @@ class StatisticsField(QTreeWidget):
 
     def tick(self, name: str, ticked: bool = True) -> None:
         """Tick or untick a statistic."""
-        self._items[name].setCheckState(0, _state(ticked))
+        self._items[name].setCheckState(0, STATES[ticked])
 
     def _remember(self, item: QTreeWidgetItem) -> None:
-        name = item.data(0, Qt.ItemDataRole.UserRole)
-        self._ticked[name] = item.checkState(0) == Qt.CheckState.Checked
-
-
-def _state(ticked: bool) -> Qt.CheckState:
-    return Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked
+        self._ticked[item.data(0, NAME)] = item.checkState(0) == STATES[1]

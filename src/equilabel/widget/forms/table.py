@@ -12,6 +12,7 @@ from equilabel.widget.logic.objects import ObjectTable
 
 MOST_ROWS = 5000  # that are selected: Qt is slow with more
 ALIGNED = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+ROLES, ASCENDING = Qt.ItemDataRole, Qt.SortOrder.AscendingOrder
 
 
 class ObjectModel(QAbstractTableModel):
@@ -41,30 +42,24 @@ class ObjectModel(QAbstractTableModel):
         """Return the number of columns."""
         return len(self.table.headers)
 
-    def data(self, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Any, role: int = ROLES.DisplayRole) -> Any:
         """Return the text of a cell."""
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return ALIGNED
-        if role != Qt.ItemDataRole.DisplayRole:
-            return None
-        return self.table.text(int(self.order[index.row()]), index.column())
+        if role == ROLES.DisplayRole:
+            return self.table.text(int(self.order[index.row()]), index.column())
+        return ALIGNED if role == ROLES.TextAlignmentRole else None
 
-    def headerData(self, section: int, side: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def headerData(self, section: int, side: Any, role: int = ROLES.DisplayRole) -> Any:
         """Return the name of a column, and what it is as its tool tip."""
         if side != Qt.Orientation.Horizontal or section >= len(self.table.headers):
             return None
-        texts = {
-            Qt.ItemDataRole.DisplayRole: self.table.headers,
-            Qt.ItemDataRole.ToolTipRole: self.table.hints,
-        }
+        texts = {ROLES.DisplayRole: self.table.headers, ROLES.ToolTipRole: self.table.hints}
         return texts[role][section] if role in texts else None
 
-    def sort(self, column: int, order: Any = Qt.SortOrder.AscendingOrder) -> None:
+    def sort(self, column: int, order: Any = ASCENDING) -> None:
         """Sort the rows; missing values come last."""
         if 0 <= column < self.columnCount():
             self.beginResetModel()
-            descending = order == Qt.SortOrder.DescendingOrder
-            self.order = self.table.order(column, descending=descending)
+            self.order = self.table.order(column, descending=order != ASCENDING)
             self.endResetModel()
 
 
@@ -85,7 +80,7 @@ class TableView(QTableView):
         self.objects = ObjectModel(self)
         self.setModel(self.objects)
         self.setSortingEnabled(True)
-        self.horizontalHeader().setSortIndicator(0, Qt.SortOrder.AscendingOrder)
+        self.horizontalHeader().setSortIndicator(0, ASCENDING)
         self.horizontalHeader().setResizeContentsPrecision(50)
         self.verticalHeader().hide()
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -95,15 +90,13 @@ class TableView(QTableView):
 
     def show_table(self, table: ObjectTable) -> None:
         """Show a table, sorted as the one before by a column of the same name."""
-        header = self.horizontalHeader()
-        column, name = header.sortIndicatorSection(), self.objects.table.headers
-        kept = column < len(name) and name[column] in table.headers
+        header, names = self.horizontalHeader(), self.objects.table.headers
+        column, order = header.sortIndicatorSection(), header.sortIndicatorOrder()
+        kept = column < len(names) and names[column] in table.headers
         self._marked = self._marked[:0]
         self.objects.show(table)
-        self.sortByColumn(
-            table.headers.index(name[column]) if kept else 0,
-            header.sortIndicatorOrder() if kept else Qt.SortOrder.AscendingOrder,
-        )
+        place = table.headers.index(names[column]) if kept else 0
+        self.sortByColumn(place, order if kept else ASCENDING)
         self.resizeColumnsToContents()
 
     def mark(self, labels: Any) -> None:

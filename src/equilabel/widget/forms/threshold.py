@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from magicgui.widgets import (
-    CheckBox,
-    ComboBox,
-    FloatSlider,
-    FloatSpinBox,
-)
+from magicgui.widgets import CheckBox, ComboBox, FloatSlider, FloatSpinBox
 from qtpy.QtCore import QObject, Signal
 from qtpy.QtWidgets import QDoubleSpinBox
 
 from equilabel.widget.logic.objects import format_number
 
+from .fields import field
 from .histogram_view import HistogramView
 from .lengths import LengthField
 from .ranges import HEIGHT, range_slider
@@ -61,51 +57,65 @@ class ThresholdField(QObject):
     moved = Signal()
     remarked = Signal(str)
 
+    method = field(
+        ComboBox,
+        "Threshold",
+        "Method that finds the threshold. Or set it with the slider, or by dragging the line in "
+        "the histogram.",
+        choices=CHOICES,
+        value="otsu",
+    )
+    slider = field(
+        FloatSlider,
+        "Level",
+        "Objects are pixels above the level; if they are dark, below.",
+        min=0,
+        max=1,
+        step=0.001,
+    )
+    range = field(
+        range_slider,
+        "Low, high",
+        "Objects are pixels above low that are connected to a pixel above high.",
+    )
+    offset = field(
+        FloatSpinBox,
+        "",
+        "Subtracted from the average of the block. With a negative offset, objects need more "
+        "contrast.",
+        min=-1e9,
+        max=1e9,
+        step=1.0,
+    )
+    dark = field(CheckBox, "Objects are dark", "Find objects that are darker than the background.")
+
     def __init__(self) -> None:
         super().__init__()
         self._estimate: float | None = None
         self._known = float("nan")  # the last estimate that was a number
         self.histogram = HistogramView()
-        self.method = ComboBox(
-            name="threshold",
-            label="Threshold",
-            choices=CHOICES,
-            value="otsu",
-            tooltip="Method that finds the threshold. Or set it with the slider, or by dragging "
-            "the line in the histogram.",
-        )
-        self.slider = FloatSlider(
-            name="level",
-            label="Level",
-            min=0,
-            max=1,
-            step=0.001,
-            tooltip="Objects are pixels above the level; if they are dark, below.",
-        )
-        self.range = range_slider(
-            "levels",
-            "Low, high",
-            "Objects are pixels above low that are connected to a pixel above high.",
-        )
-        self.block_size, self.offset = _make_local()
-        self.dark = CheckBox(
-            name="dark",
-            text="Objects are dark",
-            tooltip="Find objects that are darker than the background.",
+        self.block_size = LengthField(
+            "Block, offset",
+            "Each pixel is compared with the average of a block of this side around it, less the "
+            "offset. Choose it larger than the objects.",
+            kind="block",
+            value=51,
+            least=3,
+            most=6001,
+            step=2,
+            decimals=0,
+            beside=self.offset,
         )
         levels = (self.slider, self.range, self.block_size)
-        for field in levels:
-            field.native.setFixedHeight(HEIGHT)
+        for each in levels:
+            each.native.setFixedHeight(HEIGHT)
         self.rows = (self.histogram, self.method, *levels, self.dark)
-        self._connect()
-        self._show_fields()
-
-    def _connect(self) -> None:
         self.method.changed.connect(self._change_method)
-        for field in (self.slider, self.range, self.block_size.number, self.offset):
-            field.changed.connect(self._move)
+        for each in (*levels, self.offset):
+            each.changed.connect(self._move)
         self.dark.changed.connect(self._update)
         self.histogram.dragged.connect(self._drag)
+        self._show_fields()
 
     @property
     def choice(self) -> str | float | tuple[float, float]:
@@ -121,9 +131,8 @@ class ThresholdField(QObject):
     @property
     def level(self) -> float | tuple[float, float] | None:
         """The threshold as a number; None if it is not known."""
-        if self.method.value in MANUAL:
-            return self.choice  # type: ignore[return-value]
-        return self._estimate
+        choice = self.choice
+        return self._estimate if isinstance(choice, str) else choice
 
     def show_histogram(self, histogram: Histogram | None) -> None:
         """Show the histogram of an image, and set the range of the sliders to its range."""
@@ -133,12 +142,12 @@ class ThresholdField(QObject):
             self._estimate = None
             return
         low = histogram.low
-        high = histogram.high if histogram.high > low else low + 1
+        high = low + 1 if histogram.flat else histogram.high
         step = (high - low) / STEPS
         if histogram.whole:
             step = max(1.0, round(step))
-        for field, manual in zip((self.slider, self.range), MANUAL, strict=True):
-            _set_range(field, low, high, step, keep=self.method.value == manual)
+        for each, manual in zip((self.slider, self.range), MANUAL, strict=True):
+            _set_range(each, low, high, step, keep=self.method.value == manual)
         decimals = 0 if histogram.whole else int(np.clip(2 - np.log10(step), 0, 9))
         self.range.native.setDecimals(decimals)
         number = self.slider.native.findChild(QDoubleSpinBox)
@@ -164,16 +173,19 @@ class ThresholdField(QObject):
 
     def set_level(self, value: float) -> None:
         """Set the threshold to a number."""
-        if self.method.value != "number":
-            with self.method.changed.blocked():
-                self.method.value = "number"
-            self._show_fields()
+        self._set_manual()
         with self.slider.changed.blocked():
             if self.slider.enabled and not self.slider.min <= value <= self.slider.max:
                 self.slider.min = min(value, self.slider.min)
                 self.slider.max = max(value, self.slider.max)
             self.slider.value = value
-        self._move()
+        self._update()
+
+    def _set_manual(self) -> None:
+        if self.method.value != "number":
+            with self.method.changed.blocked():
+                self.method.value = "number"
+            self._show_fields()
 
     def _change_method(self, *_: object) -> None:
         if self.method.value == "hysteresis":
@@ -194,9 +206,7 @@ class ThresholdField(QObject):
 
     def _move(self, *_: object) -> None:
         if self.method.value not in (*MANUAL, "local"):
-            with self.method.changed.blocked():
-                self.method.value = "number"  # moving the slider sets a number
-            self._show_fields()
+            self._set_manual()  # moving the slider sets a number
         self._update()
 
     def _update(self, *_: object) -> None:
@@ -214,32 +224,6 @@ class ThresholdField(QObject):
         level = self.level
         lines = () if level is None else level if isinstance(level, tuple) else (level,)
         self.histogram.show_lines(lines, dark=self.dark.value)
-
-
-def _make_local() -> tuple[LengthField, FloatSpinBox]:
-    """Make the fields of a local threshold: one row, which the first of them is."""
-    offset = FloatSpinBox(
-        name="offset",
-        min=-1e9,
-        max=1e9,
-        step=1.0,
-        tooltip="Subtracted from the average of the block. With a negative offset, objects need "
-        "more contrast.",
-    )
-    block_size = LengthField(
-        "block",
-        "block_size",
-        "Block, offset",
-        "Each pixel is compared with the average of a block of this side around it, less the "
-        "offset. Choose it larger than the objects.",
-        value=51,
-        least=3,
-        most=6001,
-        step=2,
-        decimals=0,
-        beside=offset,
-    )
-    return block_size, offset
 
 
 def _set_range(field: Any, low: float, high: float, step: float, *, keep: bool) -> None:

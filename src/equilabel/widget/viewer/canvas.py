@@ -1,22 +1,52 @@
-"""The canvas of the viewer: its camera, and its OpenGL context."""
+"""The canvas of the viewer: its camera, the position it shows, and its OpenGL context."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from qtpy.QtCore import QObject
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 
 from .events import while_alive
 
 if TYPE_CHECKING:
-    from napari import Viewer
+    from collections.abc import Sequence
+
     from qtpy.QtWidgets import QWidget
+
+    from equilabel.widget.napari_types import Layer, Viewer
 
 
 def camera(viewer: Viewer) -> Any:
     """Return the camera, which is an attribute of the scene since napari 0.9."""
-    return getattr(viewer, "scene", viewer).camera
+    scene: Any = getattr(viewer, "scene", viewer)
+    return scene.camera
+
+
+def position(viewer: Viewer, layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the position of the viewer in pixels of a layer, and the axes on the screen."""
+    offset = viewer.dims.ndim - layer.ndim
+    world = np.asarray(viewer.dims.point)[offset:]
+    point = tuple(int(at) for at in np.round(layer.world_to_data(world)))
+    return point, tuple(axis - offset for axis in viewer.dims.displayed if axis >= offset)
+
+
+def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int]) -> None:
+    """Show the plane of a box of pixels, and bring the box into view; the zoom stays.
+
+    First and last pixel are equal along axes that are not on the screen. The layer has one level.
+    """
+    offset = viewer.dims.ndim - layer.ndim
+    middle = np.asarray(layer.data_to_world((np.asarray(low) + high) / 2))
+    axes = [axis for axis in viewer.dims.not_displayed if axis >= offset]
+    viewer.dims.set_point(axes, [float(middle[axis - offset]) for axis in axes])
+    shown = [axis - offset for axis in viewer.dims.displayed]
+    first, last = layer.corner_pixels  # on the canvas
+    hidden = (np.asarray(low) < first) | (np.asarray(high) > last)
+    if len(shown) == 2 and hidden[shown].any():
+        eye = camera(viewer)
+        eye.center = (eye.center[0], *(float(middle[axis]) for axis in shown))
 
 
 class CurrentCanvas(QObject):
@@ -25,13 +55,6 @@ class CurrentCanvas(QObject):
     When a layer is removed, napari 0.9 sends pending commands to OpenGL, whichever context is
     current. Outside of drawing there is none: buffers of other layers are lost, and drawing them
     ends the process. It happens when two layers are removed at once and then one is added.
-
-    Parameters
-    ----------
-    viewer : napari.Viewer
-        The viewer.
-    form : QWidget
-        A widget in its window.
     """
 
     def __init__(self, viewer: Viewer, form: QWidget) -> None:

@@ -19,9 +19,8 @@ def connect_layers(viewer: Viewer, changed: Callable[..., Any]) -> None:
 
     napari holds methods weakly: it is disconnected with its object.
     """
-    events = viewer.layers.events
-    for event in (events.inserted, events.removed, events.reordered, events.renamed):
-        event.connect(changed)
+    for name in ("inserted", "removed", "reordered", "renamed"):
+        getattr(viewer.layers.events, name).connect(changed)
 
 
 def is_removal(form: Any, event: Event) -> bool:

@@ -9,23 +9,17 @@ from napari.layers import Image, Labels
 from napari.utils.colormaps import DirectLabelColormap, label_colormap
 
 from equilabel.widget.logic.features import merge_measurements, own_columns
-from equilabel.widget.logic.runs import KEY
+from equilabel.widget.logic.runs import KEY, Outcome
 from equilabel.widget.logic.sources import Source, placement
 
 if TYPE_CHECKING:
-    from napari import Viewer
-
-    from equilabel.widget.logic.runs import Outcome
-    from equilabel.widget.napari_types import Event, LabelColors, Layer
+    from equilabel.widget.napari_types import Event, LabelColors, Layer, Viewer
 
 
 def images(viewer: Viewer) -> list[Layer]:
     """List the image layers, without our preview."""
-    return [
-        layer
-        for layer in _all(viewer)
-        if isinstance(layer, Image) and layer.metadata.get(KEY, {}).get("kind") != "preview"
-    ]
+    found = (layer for layer in _all(viewer) if isinstance(layer, Image))
+    return [layer for layer in found if made_by(layer).get("kind") != "preview"]
 
 
 def labels(viewer: Viewer) -> list[Layer]:
@@ -38,10 +32,15 @@ def _all(viewer: Viewer) -> list[Layer]:
     return [getattr(layer, "__wrapped__", layer) for layer in viewer.layers]
 
 
+def made_by(layer: Layer) -> dict[str, Any]:
+    """Return our metadata of a layer, which say how it was made; empty without a layer of ours."""
+    return {} if layer is None else dict(layer.metadata.get(KEY, {}))
+
+
 def find_result(viewer: Viewer, name: str) -> Layer | None:
     """Find the labels layer that an earlier run made of an image."""
     for layer in reversed(labels(viewer)):
-        made = layer.metadata.get(KEY, {})
+        made = made_by(layer)
         if made.get("kind") == "segment" and made.get("image") == name:
             return layer
     return None
@@ -52,23 +51,9 @@ def show_labels(
 ) -> Layer:
     """Show the labels of a run in the layer of an earlier run on the image, or in a new layer.
 
-    Parameters
-    ----------
-    viewer : napari.Viewer
-    outcome : Outcome
-        Of `segment_source`.
-    new_layer : bool
-        Whether to add a new layer in any case.
-    replace : layer, optional
-        A layer that was changed by hand and is replaced all the same; others are kept.
-
-    Returns
-    -------
-    napari.layers.Labels
-        The layer.
+    A layer that was changed by hand is kept, unless it is the one to `replace`.
     """
-    image = outcome.metadata["image"]
-    layer = None if new_layer else find_result(viewer, image)
+    layer = None if new_layer else find_result(viewer, outcome.metadata["image"])
     if layer is not None and layer is not replace and describe_changes(layer):
         layer = None
     alike = layer is not None and layer.ndim == outcome.labels.ndim
@@ -94,14 +79,8 @@ def in_memory(layer: Layer) -> bool:
 
 
 def describe_changes(layer: Layer) -> str:
-    """Say what a person did to a layer since its labels were found; empty if nothing.
-
-    Parameters
-    ----------
-    layer : napari.layers.Labels
-        Made by `show_labels`.
-    """
-    made = layer.metadata.get(KEY, {})
+    """Say what a person did to a layer since its labels were found; empty if nothing."""
+    made = made_by(layer)
     own = own_columns(layer.features, made)
     said = ["it was painted"] if made.get("painted") else []
     said += [f"its table has columns of your own ({', '.join(own)})"] if own else []
@@ -109,8 +88,7 @@ def describe_changes(layer: Layer) -> str:
 
 
 def _note_painting(event: Event) -> None:
-    layer = event.source
-    made = layer.metadata.get(KEY, {})
+    layer, made = event.source, made_by(event.source)
     if not made.get("painted"):
         layer.metadata = {**layer.metadata, KEY: {**made, "painted": True}}
 
@@ -142,24 +120,16 @@ def _update_labels(layer: Layer, outcome: Outcome) -> None:
 
 def show_measurements(layer: Layer, outcome: Outcome) -> None:
     """Add what was measured to the features of a labels layer; columns of others are kept."""
-    made = layer.metadata.get(KEY, {})
-    features, measured = merge_measurements(layer.features, made, outcome)
-    layer.features = features
+    made = made_by(layer)
+    layer.features, measured = merge_measurements(layer.features, made, outcome)
     layer.metadata = {**layer.metadata, KEY: {**made, "measured": measured}}
 
 
 def make_colormap(colors: LabelColors, dtype: Any) -> DirectLabelColormap:
-    """Make a colormap of labels and prepare it for use.
+    """Make a colormap of labels of a type and prepare it for use.
 
     What napari prepares when a colormap is first used takes a second for 100,000 labels. It is
     done here, so that it can run in a thread.
-
-    Parameters
-    ----------
-    colors : dict
-        Label to an array of red, green, blue and opacity.
-    dtype : numpy.dtype
-        Of the labels.
     """
     colormap = DirectLabelColormap(color_dict={0: colors[0], None: colors[None]})
     colormap.color_dict.update(colors)  # as an argument, each color would be checked

@@ -1,4 +1,4 @@
-"""Notifications of napari: hints, warnings, and errors without a traceback."""
+"""Notifications of napari: hints, warnings, questions, and errors without a traceback."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from qtpy.QtWidgets import QWidget
 
+ROLES = QMessageBox.ButtonRole
 inform, warn = show_info, show_warning
 _shown: set[str] = set()
 
@@ -26,33 +27,19 @@ def warn_once(sentence: str) -> None:
         warn(sentence)
 
 
-def ask_to_replace(form: QWidget, name: str, changes: str) -> str:
-    """Ask what becomes of labels that a person changed.
+def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, Any]) -> str:
+    """Ask a question above a form, with buttons and their roles; return the one that is pressed.
 
-    Parameters
-    ----------
-    form : QWidget
-        The dialog opens above it.
-    name : str
-        Of the labels layer.
-    changes : str
-        What was changed.
-
-    Returns
-    -------
-    {"replace", "keep", "cancel"}
+    The first button is pressed by the key Enter.
     """
     box = QMessageBox(form)
-    box.setWindowTitle("Replace labels")
-    box.setText(f"Replace {name!r}? Since its objects were found, {changes}.")
-    box.setInformativeText("If you keep it, the new labels get a layer of their own.")
-    keep = box.addButton("Keep it", QMessageBox.ButtonRole.AcceptRole)
-    replace = box.addButton("Replace", QMessageBox.ButtonRole.DestructiveRole)
-    box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
-    box.setDefaultButton(keep)
+    box.setWindowTitle(title)
+    box.setText(text)
+    box.setInformativeText(more)
+    made = {words: box.addButton(words, role) for words, role in buttons.items()}
+    box.setDefaultButton(next(iter(made.values())))
     box.exec()
-    pressed = box.clickedButton()
-    return "replace" if pressed is replace else "keep" if pressed is keep else "cancel"
+    return next((words for words, each in made.items() if each is box.clickedButton()), "")
 
 
 def guarded(slot: Callable[..., Any]) -> Callable[..., None]:

@@ -21,17 +21,9 @@ if TYPE_CHECKING:
 
 
 class Overlay:
-    """A layer of outlines, which forms do not offer as an image.
+    """A layer of outlines: the viewer gets it with the first, and forms do not offer it.
 
-    Parameters
-    ----------
-    viewer : napari.Viewer
-        The viewer that gets the layer with the first outlines.
-    name : str
-    colors : sequence of (float, float, float, float)
-        Of what is outside of objects, inside, and of their edges.
-    blending : str
-        As for the layer.
+    Its colors are those of what is outside of objects, inside, and of their edges.
     """
 
     def __init__(self, viewer: Viewer, name: str, colors: Any, blending: str) -> None:
@@ -41,6 +33,10 @@ class Overlay:
             "name": name,
             "colormap": Colormap(colors, name=f"equilabel {name}", interpolation="zero"),
             "blending": blending,
+            "rgb": False,
+            "multiscale": False,
+            "contrast_limits": (0, 2),
+            "metadata": {KEY: {"kind": "preview"}},
         }
 
     @property
@@ -54,15 +50,7 @@ class Overlay:
         if layer is None:
             selection = self._viewer.layers.selection
             before, active = set(selection), selection.active
-            self._layer = Image(
-                data,
-                rgb=False,
-                multiscale=False,
-                contrast_limits=(0, 2),
-                metadata={KEY: {"kind": "preview"}},
-                **self._options,
-                **transform,
-            )
+            self._layer = Image(data, **self._options, **transform)
             self._viewer.add_layer(self._layer)
             self._viewer.layers.selection = before
             self._viewer.layers.selection.active = active
@@ -83,6 +71,11 @@ class Overlay:
         self._layer = None
 
 
+def line_width(drawn: float, widest: int) -> int:
+    """Return the width of a line in pixels, of which so many points of the screen are drawn."""
+    return min(widest, max(1, math.ceil(1 / drawn if drawn > 0 else 1)))
+
+
 class SelectedObjects(Overlay):
     """Outlines objects of a labels layer, on whichever plane is on the screen."""
 
@@ -95,12 +88,7 @@ class SelectedObjects(Overlay):
         if not len(chosen):
             self.remove()
             return
-        source = Source.of(labels)
-        pixel = min(abs(float(step)) for step in labels.scale)
-        data = Outlines(source.data, chosen, lambda: self._width(pixel))
+        source, viewer = Source.of(labels), self._viewer
+        half = min(abs(float(step)) for step in labels.scale) / 2  # for two points of the screen
+        data = Outlines(source.data, chosen, lambda: line_width(camera(viewer).zoom * half, 5))
         self.put(data, placement(source.transform))
-
-    def _width(self, pixel: float) -> int:
-        """Return the width of an outline of about two points of the screen."""
-        drawn = camera(self._viewer).zoom * pixel
-        return min(5, max(1, math.ceil(2 / drawn if drawn > 0 else 1)))

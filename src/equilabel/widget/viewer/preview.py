@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,18 +16,17 @@ from equilabel.widget.logic.planes import (
 )
 from equilabel.widget.logic.sources import Source, placement
 
-from .canvas import camera
-from .outlines import Overlay
-from .selection import position
+from .canvas import camera, position
+from .outlines import Overlay, line_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from napari import Viewer
-
     from equilabel.array_types import Array
     from equilabel.widget.logic.choices import Choices
-    from equilabel.widget.napari_types import Layer
+    from equilabel.widget.napari_types import Layer, Viewer
+
+    Planes = dict[tuple[object, ...], tuple[Array, int]]
 
 WIDEST = 3  # width of the outline in pixels
 
@@ -36,18 +34,7 @@ WIDEST = 3  # width of the outline in pixels
 class Drawing(NamedTuple):
     """The outline of the objects of a plane, where it lies, and what a person should know of it.
 
-    Attributes
-    ----------
-    code : (M, N) array of uint8
-        As `outline` returns it.
-    point, displayed : tuple of int
-        Position along each axis of the layer, and the axes on the screen.
-    step : int
-        The plane holds every step-th pixel.
-    objects : int
-        How many there are on the plane.
-    remark : str
-        How the preview differs from what a run finds; empty if it does not.
+    The plane holds every step-th pixel. `remark` says how it differs from what a run finds.
     """
 
     code: Array
@@ -75,21 +62,8 @@ class Preview(Overlay):
     ) -> Callable[[], Drawing] | None:
         """Return a function that finds the objects on the visible plane, in any thread.
 
-        Parameters
-        ----------
-        layer : napari.layers.Image
-            The image layer.
-        source : Source
-            Its pixels.
-        choices : Choices
-            The values of the form; of these the threshold is not used.
-        threshold : float, (float, float) or None
-            None for a local threshold.
-
-        Returns
-        -------
-        callable or None
-            None if the viewer does not show a plane.
+        The threshold of the choices is not used, but this one, which is None if it is local. None
+        is returned if the viewer does not show a plane.
         """
         point, displayed = position(self._viewer, layer)
         if len(displayed) != 2:
@@ -100,18 +74,15 @@ class Preview(Overlay):
         def find() -> Drawing:
             plane, step = _keep(planes, source, choices, point, displayed)
             found = find_objects(plane, source, choices, threshold, displayed, step)
-            drawn = zoom * step  # points of the screen per pixel
-            width = min(WIDEST, max(1, math.ceil(1 / drawn if drawn > 0 else 1)))
+            code = outline(found, line_width(zoom * step, WIDEST))
             remark = describe_plane(source, choices, displayed, step, plane.size)
-            return Drawing(
-                outline(found, width), point, displayed, step, int(found.max(initial=0)), remark
-            )
+            return Drawing(code, point, displayed, step, int(found.max(initial=0)), remark)
 
         return find
 
     def clear_cache(self) -> None:
         """Drop the plane that is kept: pixels have changed."""
-        self._planes: dict[tuple[object, ...], tuple[Array, int]] = {}
+        self._planes: Planes = {}
 
     def remove(self) -> None:
         """Remove the layer, and drop the plane that is kept."""
@@ -133,7 +104,7 @@ class Preview(Overlay):
 
 
 def _keep(
-    planes: dict[tuple[object, ...], tuple[Array, int]],
+    planes: Planes,
     source: Source,
     choices: Choices,
     point: tuple[int, ...],

@@ -17,8 +17,6 @@ from equilabel.widget.logic.messages import CancelledError, explain
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Report = Callable[..., None]
-
 BAR_DELAY = 150  # milliseconds until napari shows a progress bar
 WORDS = {
     "read": "reading the image",
@@ -38,6 +36,30 @@ WORDS = {
 }
 
 
+def _make_worker(title: str, work: Callable[[Callable[[], None]], Any], stop: Event) -> Any:
+    """Make a worker that returns `stop`, how the work ended, and its result or error message.
+
+    The work gets a function that raises CancelledError once `stop` is set, as do its kernels.
+    """
+
+    def check() -> None:
+        if stop.is_set() or worker.abort_requested:
+            raise CancelledError
+
+    def attempt() -> tuple[Event, str, Any]:
+        try:
+            with interruptible(check):
+                return stop, "done", work(check)
+        except CancelledError:
+            return stop, "cancelled", None
+        except Exception as error:  # whatever it is
+            return stop, "failed", explain(error)
+
+    attempt.__qualname__ = title  # napari shows it if it is closed during the task
+    worker = create_worker(attempt)
+    return worker
+
+
 class _Steps(QObject):
     """Emits what a task does from its thread, for as long as the thread runs."""
 
@@ -46,19 +68,10 @@ class _Steps(QObject):
 
 
 class Task(QObject):
-    """A function that runs in a thread.
+    """A function that runs in a thread, which ends at its next piece of work if it is cancelled.
 
-    Parameters
-    ----------
-    title : str
-        Title of its progress bar.
-    work : callable
-        Called in the thread. It gets a function that it calls with the name of each step, and, if
-        it works block by block, with how many blocks of how many are done.
-    steps : sequence of str
-        Names of the steps expected, in order.
-    parent : QObject, optional
-        The task is deleted with it; the thread then ends at its next piece of work.
+    It gets a function that it calls with the name of each of the steps expected, and, if it works
+    block by block, with how many blocks of how many are done.
 
     Attributes
     ----------
@@ -66,12 +79,8 @@ class Task(QObject):
         A step begins, or a block of it is done: a description, and how many steps are done.
     compiling : Signal(str)
         Functions are being compiled: a description; empty when they are not any more.
-    done : Signal(object)
-        The result of the work.
-    failed : Signal(str)
-        The error message.
-    cancelled : Signal()
-        The task was cancelled, and its result is not used.
+    done, failed, cancelled : Signal
+        With the result, with the error message, and without; the result is not used then.
     """
 
     stepped = Signal(str, float)
@@ -81,44 +90,30 @@ class Task(QObject):
     cancelled = Signal()
 
     def __init__(
-        self,
-        title: str,
-        work: Callable[[Report], Any],
-        steps: Sequence[str],
-        parent: QObject | None = None,
+        self, title: str, work: Callable[..., Any], steps: Sequence[str], parent: QObject
     ) -> None:
         super().__init__(parent)
         self.steps = list(steps)
         self.running = False
         self._title = title
-        self._stop = stop = Event()
+        self._stop = Event()
         self._reporter = reporter = _Steps()
         reporter.begun.connect(self._step)
         reporter.compiling.connect(self._compile)
 
-        def check() -> None:
-            if stop.is_set() or self._worker.abort_requested:
-                raise CancelledError
-
-        def report(step: str, done: int = 0, total: int = 0) -> None:
-            check()
-            reporter.begun.emit(step, done, total)
-
         def tell(number: int, busy: bool) -> None:
             reporter.compiling.emit(compiling.describe(number) if busy else "")
 
-        def attempt() -> tuple[str, Any]:
-            warnings.filterwarnings("ignore", module="skimage")  # on objects too small to measure
-            try:
-                with compiling.listening(tell), interruptible(check):
-                    return "done", work(report)
-            except CancelledError:
-                return "cancelled", None
-            except Exception as error:  # whatever it is
-                return "failed", explain(error)
+        def attempt(check: Callable[[], None]) -> Any:
+            def report(step: str, done: int = 0, total: int = 0) -> None:
+                check()
+                reporter.begun.emit(step, done, total)
 
-        attempt.__qualname__ = title  # napari shows it if it is closed during the task
-        self._worker = create_worker(attempt)
+            warnings.filterwarnings("ignore", module="skimage")  # on objects too small to measure
+            with compiling.listening(tell):
+                return work(report)
+
+        self._worker = _make_worker(title, attempt, self._stop)
         self._worker.returned.connect(self._end)
         self._worker.finished.connect(self._close)
         self._bar: Any = None
@@ -144,11 +139,11 @@ class Task(QObject):
             self._set_bar(progress(total=len(self.steps), desc=self._title, gui=True))
 
     def _set_bar(self, bar: Any) -> None:
+        self._bar = bar
         if self.running:
-            self._bar = bar
             self._move_bar()
         else:  # napari handles events while it makes a bar: the task may have ended
-            bar.close()
+            self._close()
 
     def _move_bar(self) -> None:
         bar = self._bar
@@ -178,17 +173,15 @@ class Task(QObject):
         if self.running:
             self.compiling.emit(words)
 
-    def _end(self, outcome: tuple[str, Any]) -> None:
+    def _end(self, answer: tuple[Event, str, Any]) -> None:
         if not self.running:
             return
-        how, result = outcome
+        _, how, result = answer
         self._close()
-        if how == "done":
-            self.done.emit(result)
-        elif how == "failed":
-            self.failed.emit(result)
-        else:
+        if how == "cancelled":
             self.cancelled.emit()
+        else:
+            (self.done if how == "done" else self.failed).emit(result)
 
     def _close(self) -> None:
         self.running = False
@@ -198,16 +191,9 @@ class Task(QObject):
 
 
 class LatestResult(QObject):
-    """Runs functions in threads, and keeps the result of the last one only.
+    """Runs functions in threads, and emits the result or error message of the last one only.
 
-    Attributes
-    ----------
-    returned : Signal(object)
-        The result.
-    failed : Signal(str)
-        The error message.
-    waiting : bool
-        Whether a result is still to come.
+    `waiting` says whether one is still to come.
     """
 
     returned = Signal(object)
@@ -215,42 +201,26 @@ class LatestResult(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._number = 0
         self._stop = Event()
         self.waiting = False
 
     def submit(self, work: Callable[[], Any]) -> None:
         """Run a function in a thread; results of earlier ones are dropped."""
         self.cancel()
-        self._stop = stop = Event()
+        self._stop = Event()
         self.waiting = True
-        number = self._number
-
-        def check() -> None:
-            if stop.is_set() or worker.abort_requested:
-                raise CancelledError
-
-        def attempt() -> tuple[int, bool, Any]:
-            try:
-                with interruptible(check):
-                    return number, True, work()
-            except Exception as error:  # whatever it is
-                return number, False, explain(error)
-
-        attempt.__qualname__ = "computing the histogram"
-        worker = create_worker(attempt)
+        worker = _make_worker("computing the histogram", lambda _: work(), self._stop)
         worker.returned.connect(self._receive)
         worker.start()
 
     def cancel(self) -> None:
         """Drop the result that is still to come; its thread ends at its next piece of work."""
         self._stop.set()
-        self._number += 1
         self.waiting = False
 
-    def _receive(self, answer: tuple[int, bool, Any]) -> None:
-        number, good, result = answer
-        if number != self._number:
-            return
-        self.waiting = False
-        (self.returned if good else self.failed).emit(result)
+    def _receive(self, answer: tuple[Event, str, Any]) -> None:
+        stop, how, result = answer
+        if not stop.is_set():
+            self.waiting = False
+            if how != "cancelled":
+                (self.returned if how == "done" else self.failed).emit(result)

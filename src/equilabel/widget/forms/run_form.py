@@ -1,0 +1,177 @@
+"""What both forms have: a tab with fields, buttons and progress of a run, and one with results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QTabWidget, QWidget
+
+from equilabel.widget.logic.axes import check_roles
+from equilabel.widget.logic.sources import Source
+from equilabel.widget.viewer.events import is_removal
+from equilabel.widget.viewer.notifications import warn, warn_once
+from equilabel.widget.viewer.tasks import LatestResult, Task
+
+from .layout import fill_column
+from .results import ResultsPanel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from equilabel.widget.logic.axes import Role
+    from equilabel.widget.napari_types import Event, Layer, Viewer
+
+FINE = 100  # parts of a step that the progress bar shows
+
+
+class RunForm(QWidget):
+    """A form whose button starts a run on a layer, and whose second tab shows the results."""
+
+    def __init__(self, viewer: Viewer, title: str) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self._layer: Layer = None
+        self._warm_up = LatestResult(self)
+        self._warm_up.returned.connect(warn_once)
+        self._warm: Any = None  # the kind of layer that it is for
+        self.bar = RunBar(title, self)
+        self.run_button, self.cancel_button = self.bar.run_button, self.bar.cancel_button
+        self.results = ResultsPanel(viewer)
+        self.tabs = QTabWidget()
+
+    def _add_tabs(self, title: str, fields: QWidget) -> None:
+        self.tabs.addTab(fields, title)
+        self.tabs.addTab(self.results, "Results")
+
+    def _warm_up_for(self, kind: Any, work: Callable[[], str]) -> None:
+        """Compile what the first run on a layer of this kind needs, in the background."""
+        if kind != self._warm:
+            self._warm = kind
+            self._warm_up.submit(work)
+
+    def _check(self, name: str, missing: str, remedy: str, roles: tuple[Role, ...]) -> str:
+        """Return why a run cannot start, and what would help; empty if it can."""
+        if self._layer is None or self._layer not in self._viewer.layers:
+            return missing
+        shape = Source.of(self._layer).shape
+        if 0 in shape:
+            return (
+                f"{name} must have at least one pixel; got shape {shape} for "
+                f"{self._layer.name!r}. {remedy}."
+            )
+        return check_roles(roles)
+
+    def changeEvent(self, event: Event) -> None:
+        """End all work once the dock is closed: napari takes the form out of it."""
+        if is_removal(self, event):
+            self.end()
+        super().changeEvent(event)
+
+    def end(self) -> None:
+        """End all work."""
+        self.bar.cancel()
+        self._warm_up.cancel()
+
+
+class RunBar(QWidget):
+    """Buttons to run and cancel a task, and its progress.
+
+    Attributes
+    ----------
+    wanted : Signal()
+        The button was pressed.
+    done : Signal()
+        The task is done; its result is in `result`.
+    ended : Signal()
+        The task is done, failed or cancelled.
+    """
+
+    wanted = Signal()
+    done = Signal()
+    ended = Signal()
+
+    def __init__(self, title: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.result: Any = None
+        self.task: Task | None = None
+        self._words = ""  # for the step under way
+        self.run_button, self.cancel_button = QPushButton(title), QPushButton("Cancel")
+        self.run_button.setStyleSheet("font-weight: bold; padding: 7px;")
+        self.cancel_button.setEnabled(False)
+        self.progress = QProgressBar()
+        self.progress.setTextVisible(False)
+        self.progress.setMaximumHeight(6)
+        self.message = QLabel()
+        self.message.setWordWrap(True)
+        row = QHBoxLayout()
+        row.addWidget(self.run_button, 3)
+        row.addWidget(self.cancel_button, 1)
+        layout = fill_column(self, self.progress, self.message)
+        layout.insertLayout(0, row)
+        layout.setContentsMargins(0, 4, 0, 0)
+        self.run_button.clicked.connect(self.wanted)
+        self.cancel_button.clicked.connect(self.cancel)
+
+    @property
+    def running(self) -> bool:
+        """Whether a task is under way."""
+        return self.task is not None and self.task.running
+
+    def begin(self, title: str, work: Callable[..., Any], steps: Sequence[str]) -> None:
+        """Start a task, unless one is running."""
+        if self.running:
+            return
+        self.task = task = Task(title, work, steps, self)
+        task.stepped.connect(self._step)
+        task.compiling.connect(self._compile)
+        task.done.connect(self._finish)
+        task.failed.connect(self._fail)
+        task.cancelled.connect(self._stop)
+        self._switch(running=True)
+        self.progress.setRange(0, FINE * len(steps))
+        task.start()
+
+    def cancel(self) -> None:
+        """Cancel the task."""
+        if self.task is not None:
+            self.task.cancel()
+
+    def show_message(self, text: str) -> None:
+        """Show a line of text below the buttons."""
+        self.message.setText(text)
+
+    def _step(self, text: str, count: float) -> None:
+        self.progress.setValue(int(FINE * count))
+        self._words = _begun(text)
+        self.show_message(self._words)
+
+    def _compile(self, text: str) -> None:
+        """Say that functions are being compiled, and afterwards the step again."""
+        self.show_message(_begun(text) if text else self._words)
+
+    def _finish(self, result: Any) -> None:
+        self._switch(running=False)
+        self.result = result
+        self.done.emit()
+        self.ended.emit()
+
+    def _fail(self, message: str) -> None:
+        self._switch(running=False)
+        self.show_message("")
+        warn(message)
+        self.ended.emit()
+
+    def _stop(self) -> None:
+        self._switch(running=False)
+        self.show_message("Cancelled. The layers have not changed.")
+        self.ended.emit()
+
+    def _switch(self, *, running: bool) -> None:
+        self.run_button.setEnabled(not running)
+        self.cancel_button.setEnabled(running)
+        self.progress.setValue(0)
+
+
+def _begun(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]} ..."
