@@ -6,17 +6,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from equilabel.outlines import outline
 from equilabel.widget.logic.axes import Arrangement, explain_guess, guess_roles, name_axes
-from equilabel.widget.logic.choices import connectivities
+from equilabel.widget.logic.choices import (
+    connectivities,
+    decimals_for,
+    describe_pixels,
+    length_unit,
+    odd,
+    pixel_of,
+)
 from equilabel.widget.logic.colors import color_indices, limits
 from equilabel.widget.logic.features import as_features, as_table, own_columns, whole
 from equilabel.widget.logic.filters import Range, find_kept
 from equilabel.widget.logic.histogram import _cut, compute_histogram, sample
-from equilabel.widget.logic.lengths import decimals_for, describe_pixels, length_unit, odd, pixel_of
 from equilabel.widget.logic.messages import explain
 from equilabel.widget.logic.objects import count_objects, format_number, show_objects
 from equilabel.widget.logic.outlines import Outlines, find_box
-from equilabel.widget.logic.planes import outline
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.scripts import with_filter
 from equilabel.widget.logic.sources import Source, slabs

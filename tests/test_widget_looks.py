@@ -5,6 +5,7 @@ import pytest
 
 import equilabel
 from equilabel import DeviceUnavailableError, binarize
+from equilabel.outlines import outline
 from equilabel.samples import nuclei_2d, nuclei_3d
 from equilabel.widget.logic.choices import Choices
 from equilabel.widget.logic.colors import (
@@ -16,7 +17,7 @@ from equilabel.widget.logic.colors import (
 )
 from equilabel.widget.logic.histogram import compute_histogram, estimate_threshold, sample
 from equilabel.widget.logic.messages import explain
-from equilabel.widget.logic.planes import find_objects, outline, prepare_plane, take_plane
+from equilabel.widget.logic.planes import find_objects, prepare_plane, take_plane
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.sources import Source
 

@@ -27,15 +27,9 @@ ROWS = 3  # ranges that can be set
 
 
 class FilterForm(Grid):
-    """The form that keeps objects within ranges of their measurements.
+    """The form that keeps objects within ranges of their measurements."""
 
-    Attributes
-    ----------
-    previewed : Signal(object)
-        Labels of the objects that would be kept; none if no range is set.
-    """
-
-    previewed = Signal(object)
+    previewed = Signal(object)  # labels of the objects that would be kept; none without a range
 
     def __init__(self, viewer: Viewer) -> None:
         tip = "Column whose values have to lie within the range below it."

@@ -24,15 +24,9 @@ SIDES = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight)
 
 
 class HistogramView(QWidget):
-    """A histogram; the threshold is a line that can be dragged.
+    """A histogram; the threshold is a line that can be dragged."""
 
-    Attributes
-    ----------
-    dragged : Signal(int, float)
-        The index of a line that was dragged, and its gray value.
-    """
-
-    dragged = Signal(int, float)
+    dragged = Signal(int, float)  # the index of a line, and its gray value
 
     def __init__(self) -> None:
         super().__init__()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from magicgui.widgets import ComboBox, FloatSpinBox
 from qtpy.QtCore import QObject, Signal
 from qtpy.QtWidgets import QAbstractSpinBox, QHBoxLayout, QLabel, QWidget
 
-from equilabel.widget.logic.lengths import decimals_for, describe_pixels, odd, pixel_of
+from equilabel.widget.logic.choices import decimals_for, describe_pixels, odd, pixel_of
 from equilabel.widget.viewer.notifications import guarded
+
+from .fields import field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,6 +25,11 @@ WHOLE: dict[str, Callable[[float], int]] = {"size": int, "block": odd}  # pixels
 MEASURED = 86  # width of what stands behind a number with a unit
 MEASURED_BESIDE = 76  # where another field follows; both have room for a number alone
 NARROW = "min-width: 50px; padding: 1px 4px"
+
+
+def length(kind: str, label: str, tooltip: str, **options: float) -> Any:
+    """Declare a field for a length or size of a kind."""
+    return field(LengthField, label, tooltip, kind=kind, **options)
 
 
 class LengthField:
@@ -135,15 +142,9 @@ class LengthField:
 
 
 class LengthFields(QObject):
-    """Fields for lengths and sizes, and the unit that they share.
+    """Fields for lengths and sizes, and the unit that they share."""
 
-    Attributes
-    ----------
-    changed : Signal()
-        The unit was changed: all are the same, in another unit.
-    """
-
-    changed = Signal()
+    changed = Signal()  # the unit: all lengths are the same, in another unit
 
     def __init__(self, *fields: LengthField) -> None:
         super().__init__()
@@ -169,8 +170,8 @@ class LengthFields(QObject):
 
     def _show(self) -> None:
         unit = self.unit.value
-        for field in self._fields:
-            field.show_unit("" if unit == PIXELS else unit, self._spacing)
+        for each in self._fields:
+            each.show_unit("" if unit == PIXELS else unit, self._spacing)
 
     @guarded
     def _change(self) -> None:

@@ -9,8 +9,7 @@ from qtpy.QtCore import QObject, QTimer
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate, estimate_threshold
 from equilabel.widget.logic.objects import count_objects
-from equilabel.widget.viewer.canvas import camera, position
-from equilabel.widget.viewer.events import while_alive
+from equilabel.widget.viewer.canvas import camera, position, while_alive
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.preview import Drawing, Preview
 from equilabel.widget.viewer.tasks import LatestResult

@@ -13,14 +13,13 @@ from equilabel.widget.logic.runs import Outcome, measure_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.logic.warming import warm_up_measuring
-from equilabel.widget.viewer.events import while_alive
+from equilabel.widget.viewer.canvas import while_alive
 from equilabel.widget.viewer.layers import images, labels, made_by, show_measurements
 from equilabel.widget.viewer.notifications import guarded, warn
 
-from .fields import AxesField, color_field, layer_field, offer_layers
+from .fields import AxesField, StatisticsField, color_field, layer_field, offer_layers
 from .layout import Form, Grid, fill_column, fold
 from .run_form import RunForm
-from .statistics import StatisticsField
 
 if TYPE_CHECKING:
     from equilabel.widget.napari_types import Viewer
@@ -128,7 +127,7 @@ class MeasureForm(RunForm):
     @guarded
     def _show_outcome(self) -> None:
         outcome: Outcome = self.bar.result
-        layer, made = self._measured, outcome.metadata
+        layer = self._measured
         if layer not in self._viewer.layers:
             warn(
                 f"labels must stay open while they are measured; got {layer.name!r} removed. "
@@ -137,6 +136,7 @@ class MeasureForm(RunForm):
             self.bar.show_message("")
             return
         show_measurements(layer, outcome)
+        made = outcome.metadata
         self.results.show_layer(layer)
         self.bar.show_message(f"{count_objects(made['objects'])}, {made['seconds']:.2f} s.")
         for note in outcome.notes:

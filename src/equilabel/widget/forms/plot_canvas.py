@@ -19,15 +19,9 @@ MOST_BINS = 60
 
 
 class PlotCanvas(FigureCanvasQTAgg):
-    """A histogram or a scatter plot of objects, in the colors of napari.
+    """A histogram or a scatter plot of objects, in the colors of napari."""
 
-    Attributes
-    ----------
-    selected : Signal(object)
-        Labels of the objects at a click; none if there are none.
-    """
-
-    selected = Signal(object)
+    selected = Signal(object)  # labels of the objects at a click
 
     def __init__(self, viewer: Viewer) -> None:
         super().__init__(Figure(layout="constrained"))

@@ -20,18 +20,10 @@ HISTOGRAM, SCATTER = "histogram", "scatter plot"
 
 
 class PlotForm(Grid):
-    """The form that plots columns.
+    """The form that plots columns."""
 
-    Attributes
-    ----------
-    wanted : Signal()
-        The plot is to be shown; it is in `canvas`.
-    selected : Signal(object)
-        Labels of the objects whose bar or point was clicked.
-    """
-
-    wanted = Signal()
-    selected = Signal(object)
+    wanted = Signal()  # the plot is to be shown; it is in `canvas`
+    selected = Signal(object)  # labels of the objects whose bar or point was clicked
 
     kind = field(
         ComboBox,

@@ -37,14 +37,9 @@ class RangeField(QObject):
     """Fields for a column and a range of its values; `none` stands for no column.
 
     If it is `inner`, the range is at first that of most values, in place of all.
-
-    Attributes
-    ----------
-    changed : Signal()
-        A person chose a column or a range.
     """
 
-    changed = Signal()
+    changed = Signal()  # a person chose a column or a range
 
     def __init__(
         self, none: str, tooltip: str, labels: tuple[str, str], *, inner: bool = False

@@ -12,20 +12,25 @@ from equilabel.storage.table import write_table
 from equilabel.widget.logic.features import as_table
 from equilabel.widget.logic.objects import ObjectTable, count_objects, show_objects, summarize
 from equilabel.widget.logic.outlines import find_box
-from equilabel.widget.viewer.canvas import CurrentCanvas, go_to, position
-from equilabel.widget.viewer.events import connect_layers, while_alive
+from equilabel.widget.viewer.canvas import (
+    CurrentCanvas,
+    connect_layers,
+    go_to,
+    position,
+    while_alive,
+)
 from equilabel.widget.viewer.layers import labels, made_by
 from equilabel.widget.viewer.notifications import guarded, inform
 from equilabel.widget.viewer.outlines import SelectedObjects
 from equilabel.widget.viewer.tasks import LatestResult
 
-from .below import Below
 from .colors import ColorForm
 from .fields import layer_field, offer_layers
 from .filters import FilterForm
 from .layout import Form, Grid, button, column, fill_column, fold, scrolled, side_by_side
 from .plots import PlotForm
 from .repeat import copy_run
+from .table import Below
 
 if TYPE_CHECKING:
     from equilabel.widget.napari_types import Event, Layer, Viewer

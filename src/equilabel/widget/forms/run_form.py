@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QTabW
 
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.sources import Source
-from equilabel.widget.viewer.events import is_removal
+from equilabel.widget.viewer.canvas import is_removal
 from equilabel.widget.viewer.notifications import warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult, Task
 
@@ -75,21 +75,11 @@ class RunForm(QWidget):
 
 
 class RunBar(QWidget):
-    """Buttons to run and cancel a task, and its progress.
+    """Buttons to run and cancel a task, and its progress."""
 
-    Attributes
-    ----------
-    wanted : Signal()
-        The button was pressed.
-    done : Signal()
-        The task is done; its result is in `result`.
-    ended : Signal()
-        The task is done, failed or cancelled.
-    """
-
-    wanted = Signal()
-    done = Signal()
-    ended = Signal()
+    wanted = Signal()  # the button was pressed
+    done = Signal()  # the task is done; its result is in `result`
+    ended = Signal()  # the task is done, failed or cancelled
 
     def __init__(self, title: str, parent: QWidget) -> None:
         super().__init__(parent)

@@ -13,7 +13,7 @@ from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.runs import Outcome, segment_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import warm_up_segmenting
-from equilabel.widget.viewer.events import connect_layers, while_alive
+from equilabel.widget.viewer.canvas import connect_layers, while_alive
 from equilabel.widget.viewer.layers import (
     describe_changes,
     find_result,

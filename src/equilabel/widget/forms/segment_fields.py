@@ -9,15 +9,27 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from equilabel.widget.logic.axes import check_roles
-from equilabel.widget.logic.choices import DEPTH, Choices, connectivities, question_smoothing
-from equilabel.widget.logic.lengths import length_unit
+from equilabel.widget.logic.choices import (
+    DEPTH,
+    Choices,
+    connectivities,
+    length_unit,
+    question_smoothing,
+)
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.viewer.notifications import guarded
 
-from .fields import AxesField, color_field, device_field, field, layer_field, method_field
+from .fields import (
+    AxesField,
+    StatisticsField,
+    color_field,
+    device_field,
+    field,
+    layer_field,
+    method_field,
+)
 from .layout import Form, Grid, align, column, fill_column, fold, scrolled
-from .lengths import LengthField, LengthFields
-from .statistics import StatisticsField
+from .lengths import LengthFields, length
 from .threshold import ThresholdField
 
 if TYPE_CHECKING:
@@ -27,131 +39,65 @@ NO_IMAGE = "Open an image, or a sample: File > Open Sample > equilabel."
 BACKGROUNDS = [("Box (top-hat)", "top_hat"), ("Rolling ball", "rolling_ball")]
 
 
+TIPS = {
+    "channel": "Channel to find objects in. All channels are measured.",
+    "sigma": "Standard deviation of a Gaussian that smooths the image before the threshold. "
+    "Intensities are measured in the original image.",
+    "fill_holes": "Fill holes inside objects.",
+    "split": "Part objects where they have a neck, before they are dropped by size and measured.",
+    "depth": "Objects are parted where the radius of the smaller one exceeds that of the neck by "
+    "more. Lower it to part more objects.",
+    "min_size": "Smaller objects are dropped.",
+    "border": "Drop objects that touch the border of the image, where they are cut off.",
+    "track": "Add columns to the table: which object of a frame is which of the next, and where "
+    "objects divide or merge. Those that overlap are taken for the same.",
+    "background": "Subtract an uneven background first: all that is wider than a box that reaches "
+    "this far to either side, or what a ball of this radius reaches. Choose it larger than the "
+    "radius of the largest object.",
+    "background_method": "A box: the background is all that is wider. A rolling ball: the "
+    "background is what a ball of this radius reaches from below, as in ImageJ; it takes longer "
+    "the larger it is.",
+    "closing": "Fill gaps, cracks and bays into which no ball of this radius fits.",
+    "opening": "Remove specks, spurs and bridges into which no ball of this radius fits.",
+    "connectivity": "Which pixels are neighbors, and so belong to the same object: those that "
+    "share a side, or also those that share a corner only (in 3D a face, an edge, a corner).",
+    "method": "Labeling algorithm: all give the same labels. 'auto' is the fastest.",
+    "device": "Device that computes. 'auto' is the fastest that can be used.",
+    "new_layer": "Keep the labels of earlier runs. Otherwise a run replaces them.",
+    "preview": "Show the outline of the objects on the visible plane, and count them.",
+}
+
+
 class SegmentFields(Form):
-    """The fields of the form that segments an image.
+    """The fields of the form that segments an image."""
 
-    Attributes
-    ----------
-    image_changed : Signal()
-        Another image layer was chosen.
-    histogram_changed : Signal()
-        A value has changed on which the histogram or the threshold depends.
-    outline_changed : Signal()
-        A value has changed on which the preview alone depends.
-    remark : QLabel
-        Questions and hints, below the fields, so that they move nothing.
-    """
-
-    image_changed = Signal()
-    histogram_changed = Signal()
-    outline_changed = Signal()
+    image_changed = Signal()  # another image layer was chosen
+    histogram_changed = Signal()  # a value on which the histogram or the threshold depends
+    outline_changed = Signal()  # a value on which the preview alone depends
 
     image = layer_field("Image", "Image layer to find objects in.")
     color = color_field()
-    channel = field(
-        SpinBox,
-        "Channel",
-        "Channel to find objects in. All channels are measured.",
-        min=0,
-        max=0,
-    )
-    sigma = field(
-        LengthField,
-        "Smoothing",
-        "Standard deviation of a Gaussian that smooths the image before the threshold. "
-        "Intensities are measured in the original image.",
-        kind="radius",
-    )
-    fill_holes = field(CheckBox, "Fill holes", "Fill holes inside objects.")
-    split = field(
-        CheckBox,
-        "Split objects that touch",
-        "Part objects where they have a neck, before they are dropped by size and measured.",
-    )
-    depth = field(
-        LengthField,
-        "Neck depth",
-        "Objects are parted where the radius of the smaller one exceeds that of the neck by "
-        "more. Lower it to part more objects.",
-        kind="depth",
-        value=DEPTH,
-        least=0.1,
-        step=0.1,
-    )
-    min_size = field(
-        LengthField,
-        "Minimum size",
-        "Smaller objects are dropped.",
-        kind="size",
-        step=10.0,
-        decimals=0,
-    )
-    exclude_border = field(
-        CheckBox,
-        "Drop objects at the border",
-        "Drop objects that touch the border of the image, where they are cut off.",
-    )
-    track = field(
-        CheckBox,
-        "Follow objects over time",
-        "Add columns to the table: which object of a frame is which of the next, and where "
-        "objects divide or merge. Those that overlap are taken for the same.",
-    )
-    background = field(
-        LengthField,
-        "Background",
-        "Subtract an uneven background first: all that is wider than a box that reaches this "
-        "far to either side, or what a ball of this radius reaches. Choose it larger than the "
-        "radius of the largest object.",
-        kind="radius",
-        step=10.0,
-        decimals=0,
-    )
+    channel = field(SpinBox, "Channel", TIPS["channel"], min=0, max=0)
+    sigma = length("radius", "Smoothing", TIPS["sigma"])
+    fill_holes = field(CheckBox, "Fill holes", TIPS["fill_holes"])
+    split = field(CheckBox, "Split objects that touch", TIPS["split"])
+    depth = length("depth", "Neck depth", TIPS["depth"], value=DEPTH, least=0.1, step=0.1)
+    min_size = length("size", "Minimum size", TIPS["min_size"], step=10.0, decimals=0)
+    exclude_border = field(CheckBox, "Drop objects at the border", TIPS["border"])
+    track = field(CheckBox, "Follow objects over time", TIPS["track"])
+    background = length("radius", "Background", TIPS["background"], step=10.0, decimals=0)
     background_method = field(
-        ComboBox,
-        "Found with",
-        "A box: the background is all that is wider. A rolling ball: the background is "
-        "what a ball of this radius reaches from below, as in ImageJ; it takes longer the larger "
-        "it is.",
-        choices=BACKGROUNDS,
+        ComboBox, "Found with", TIPS["background_method"], choices=BACKGROUNDS
     )
-    closing = field(
-        LengthField,
-        "Closing",
-        "Fill gaps, cracks and bays into which no ball of this radius fits.",
-        kind="radius",
-    )
-    opening = field(
-        LengthField,
-        "Opening",
-        "Remove specks, spurs and bridges into which no ball of this radius fits.",
-        kind="radius",
-    )
+    closing = length("radius", "Closing", TIPS["closing"])
+    opening = length("radius", "Opening", TIPS["opening"])
     connectivity = field(
-        ComboBox,
-        "Neighbors",
-        "Which pixels are neighbors, and so belong to the same object: those that "
-        "share a side, or also those that share a corner only (in 3D a face, an edge, a "
-        "corner).",
-        choices=connectivities(2),
-        value=2,
+        ComboBox, "Neighbors", TIPS["connectivity"], choices=connectivities(2), value=2
     )
-    method = field(
-        method_field,
-        "Method",
-        "Labeling algorithm: all give the same labels. 'auto' is the fastest.",
-    )
-    device = field(
-        device_field, "Device", "Device that computes. 'auto' is the fastest that can be used."
-    )
-    new_layer = field(
-        CheckBox,
-        "New layer for each run",
-        "Keep the labels of earlier runs. Otherwise a run replaces them.",
-    )
-    show_preview = field(
-        CheckBox, "Preview", "Show the outline of the objects on the visible plane, and count them."
-    )
+    method = field(method_field, "Method", TIPS["method"])
+    device = field(device_field, "Device", TIPS["device"])
+    new_layer = field(CheckBox, "New layer for each run", TIPS["new_layer"])
+    show_preview = field(CheckBox, "Preview", TIPS["preview"])
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,7 +111,7 @@ class SegmentFields(Form):
         self.unit = self.lengths.unit
         self.axes = AxesField(self.update_axes)
         self.statistics = StatisticsField()
-        self.remark, self.count = QLabel(), QLabel()
+        self.remark, self.count = QLabel(), QLabel()  # below the fields, so that they move nothing
         self.remark.setWordWrap(True)
         self._arrange()
         self._connect()

@@ -1,18 +1,28 @@
-"""The table of objects: sorted by a click on a header, selected by a click on a row."""
+"""The table of objects, and the dock below the canvas in which it lies beside the plot."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from qtpy.QtCore import QAbstractTableModel, QItemSelection, QItemSelectionModel, Qt, Signal
-from qtpy.QtWidgets import QAbstractItemView, QTableView
+from qtpy.QtWidgets import QAbstractItemView, QSplitter, QTableView, QWidget
 
 from equilabel.widget.logic.objects import ObjectTable
+
+if TYPE_CHECKING:
+    from equilabel.widget.napari_types import Viewer
 
 MOST_ROWS = 5000  # that are selected: Qt is slow with more
 ALIGNED = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 ROLES, ASCENDING = Qt.ItemDataRole, Qt.SortOrder.AscendingOrder
+
+DOCK = "Table and plot (equilabel)"
+HEIGHT = 0.3  # of the window
+CORNERS = (  # belong to the docks at the sides, which keep their height
+    (Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea),
+    (Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea),
+)
 
 
 class ObjectModel(QAbstractTableModel):
@@ -64,15 +74,9 @@ class ObjectModel(QAbstractTableModel):
 
 
 class TableView(QTableView):
-    """The table of a labels layer.
+    """The table of a labels layer: sorted by a click on a header, selected by one on a row."""
 
-    Attributes
-    ----------
-    selected : Signal(object)
-        Labels of the objects whose rows a person selected.
-    """
-
-    selected = Signal(object)
+    selected = Signal(object)  # labels of the objects whose rows a person selected
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,3 +121,37 @@ class TableView(QTableView):
         rows = [index.row() for index in self.selectionModel().selectedRows()]
         self._marked = self.objects.labels[rows]
         self.selected.emit(self._marked)
+
+
+class Below(QSplitter):
+    """Table and plot, side by side; docked while one of them is open."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self.table = TableView()
+        self.table.hide()
+        self.addWidget(self.table)
+
+    def open(self, part: QWidget) -> None:
+        """Show the table or a plot."""
+        if self.parent() is None:  # as at first, and once a person has closed the dock
+            for number in range(self.count()):
+                self.widget(number).hide()
+            self._viewer.window.add_dock_widget(self, name=DOCK, area="bottom")
+            dock = self.parent()  # the viewer of a plugin returns a proxy of it
+            window = dock.window()
+            for corner, side in CORNERS:
+                window.setCorner(corner, side)
+            height = int(window.height() * HEIGHT)
+            window.resizeDocks([dock], [height], Qt.Orientation.Vertical)
+        if part.parent() is not self:
+            self.addWidget(part)
+        self.parent().show()
+        part.show()
+        self.setSizes([1] * self.count())
+
+    def leave(self) -> None:
+        """Close the dock."""
+        if self.parent() is not None:
+            self._viewer.window.remove_dock_widget(self.parent())

@@ -38,24 +38,11 @@ LARGEST, SMALLEST = 2.0**31 - 1, 1e-9  # gray value and step that a slider can s
 
 
 class ThresholdField(QObject):
-    """The threshold: a method that finds it, or a number.
-
-    Attributes
-    ----------
-    method_changed : Signal()
-        Another method was chosen.
-    moved : Signal()
-        The threshold has changed.
-    remarked : Signal(str)
-        What a person should know of the threshold that a method finds; empty if nothing.
-    rows : tuple
-        Histogram and fields. Of those for levels, a single one is visible, so that no field below
-        moves.
-    """
+    """The threshold: a method that finds it, or a number."""
 
     method_changed = Signal()
-    moved = Signal()
-    remarked = Signal(str)
+    moved = Signal()  # the threshold has changed
+    remarked = Signal(str)  # what a person should know of the threshold; empty if nothing
 
     method = field(
         ComboBox,
@@ -109,6 +96,7 @@ class ThresholdField(QObject):
         levels = (self.slider, self.range, self.block_size)
         for each in levels:
             each.native.setFixedHeight(HEIGHT)
+        # Of the fields for levels, a single one is visible, so that no field below moves.
         self.rows = (self.histogram, self.method, *levels, self.dark)
         self.method.changed.connect(self._change_method)
         for each in (*levels, self.offset):

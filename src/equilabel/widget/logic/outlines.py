@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.outlines import EDGE, outline
 from equilabel.threads import check
-
-from .planes import EDGE, outline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The visible plane of a layer: its objects, as a run would find them, and their outline."""
+"""The visible plane of a layer, and its objects as a run would find them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 LARGEST = 2**24  # pixels of a plane; of larger ones every n-th pixel is shown
 LARGEST_SPLIT = 2**22  # pixels of a plane whose objects are split while a person looks on
-EDGE = 2  # in an outline; 0 is outside, 1 inside
 
 
 def take_plane(
@@ -130,16 +129,3 @@ def describe_plane(
     }
     said = " and ".join(remark for remark, holds in remarks.items() if holds)
     return f"The preview shows {said}." if said else ""
-
-
-def outline(labels: HostArray, width: int = 1) -> HostArray:
-    """Return for each pixel of a plane 0 outside of objects, 1 inside, `EDGE` at an edge.
-
-    The edge is of so many pixels; the border of the image is none.
-    """
-    from equilabel.kernels.cpu.outlines import draw_outlines
-
-    kind = np.int32 if labels.dtype.itemsize <= 4 else np.int64  # differ where labels do
-    code = np.empty(labels.shape, np.uint8)
-    draw_outlines(np.ascontiguousarray(labels, kind), width, code)
-    return code

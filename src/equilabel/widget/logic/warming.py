@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import equilabel
+from equilabel.outlines import outline
 
-from .planes import find_objects, outline, prepare_plane, take_plane
+from .planes import find_objects, prepare_plane, take_plane
 from .runs import measure_source, segment_source
 
 if TYPE_CHECKING:

@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from napari.utils.transforms import Affine
 
-from equilabel.widget.logic.planes import (
-    describe_plane,
-    find_objects,
-    outline,
-    prepare_plane,
-    take_plane,
-)
+from equilabel.outlines import outline
+from equilabel.widget.logic.planes import describe_plane, find_objects, prepare_plane, take_plane
 from equilabel.widget.logic.sources import Source, placement
 
 from .canvas import camera, position

@@ -72,21 +72,12 @@ class Task(QObject):
 
     It gets a function that it calls with the name of each of the steps expected, and, if it works
     block by block, with how many blocks of how many are done.
-
-    Attributes
-    ----------
-    stepped : Signal(str, float)
-        A step begins, or a block of it is done: a description, and how many steps are done.
-    compiling : Signal(str)
-        Functions are being compiled: a description; empty when they are not any more.
-    done, failed, cancelled : Signal
-        With the result, with the error message, and without; the result is not used then.
     """
 
-    stepped = Signal(str, float)
-    compiling = Signal(str)
-    done = Signal(object)
-    failed = Signal(str)
+    stepped = Signal(str, float)  # what it does now, and how many steps are done
+    compiling = Signal(str)  # what is being compiled; empty when it is not any more
+    done = Signal(object)  # the result
+    failed = Signal(str)  # the error message
     cancelled = Signal()
 
     def __init__(
