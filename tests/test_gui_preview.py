@@ -13,7 +13,7 @@ from equilabel.samples import nuclei_2d, nuclei_3d
 from equilabel.widget.forms.layout import Grid
 from equilabel.widget.forms.threshold import ThresholdField
 from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
-from equilabel.widget.viewer import preview
+from equilabel.widget.logic.planes import Plane
 from gui import LONG, canvas, colors_on, open_form, run, settle
 
 pytestmark = pytest.mark.gui
@@ -286,9 +286,9 @@ def test_a_preview_at_a_distance_has_a_wider_outline(viewer, qtbot):
 
 
 def test_a_first_preview_says_that_it_is_on_its_way(viewer, qtbot, form, monkeypatch):
-    release, work = threading.Event(), preview.find_objects
+    release, work = threading.Event(), Plane.find_objects
     monkeypatch.setattr(
-        preview, "find_objects", lambda *given: release.wait(LONG / 1000) and work(*given)
+        Plane, "find_objects", lambda *given: release.wait(LONG / 1000) and work(*given)
     )
     form.fields.show_preview.value = True
     qtbot.waitUntil(lambda: form.fields.count.text() == "finding objects ...", timeout=LONG)

@@ -17,7 +17,7 @@ from equilabel.widget.logic.colors import (
 )
 from equilabel.widget.logic.histogram import compute_histogram, estimate_threshold, sample
 from equilabel.widget.logic.messages import explain
-from equilabel.widget.logic.planes import find_objects, prepare_plane, take_plane
+from equilabel.widget.logic.planes import Plane
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.sources import Source
 
@@ -64,7 +64,7 @@ def test_a_sample_is_spread_over_the_image():
 def test_the_threshold_found_before_is_that_of_the_run(method):
     source, choices = source_of(nuclei_2d((96, 100)), scale=(0.5, 0.5), units=("um", "um"))
     choices = Choices(source.guess(), threshold=method, sigma="0.7um")
-    _, found = estimate_threshold(source, choices, (0, 0), (0, 1))
+    _, found = estimate_threshold(Plane(source, choices, (0, 0), (0, 1)))
     run = equilabel.segment(source.data, threshold=method, sigma=1.4)
     assert found.exact
     assert found.threshold == run.threshold
@@ -73,19 +73,16 @@ def test_the_threshold_found_before_is_that_of_the_run(method):
 def test_the_threshold_is_that_of_the_chosen_channel():
     pixels = np.stack([nuclei_2d((64, 64)), nuclei_2d((64, 64)) * 3])
     source = Source.of(layers.Image(pixels, axis_labels=("c", "y", "x")))
-    levels = [
-        estimate_threshold(source, Choices(source.guess(), channel=k), (0, 0, 0), (1, 2))[
-            1
-        ].threshold
-        for k in (0, 1)
-    ]
+    chosen = [Choices(source.guess(), channel=k) for k in (0, 1)]
+    planes = [Plane(source, choices, (0, 0, 0), (1, 2)) for choices in chosen]
+    levels = [estimate_threshold(plane)[1].threshold for plane in planes]
     assert levels[1] > 2 * levels[0]
 
 
 def test_a_large_image_is_sampled_and_says_so(monkeypatch):
     monkeypatch.setattr("equilabel.widget.logic.histogram.EXACT", 100)
     source, choices = source_of(nuclei_2d((96, 100)))
-    seen, found = estimate_threshold(source, choices, (0, 0), (0, 1))
+    seen, found = estimate_threshold(Plane(source, choices, (0, 0), (0, 1)))
     assert not found.exact
     assert found.threshold == pytest.approx(binarize(source.data, return_threshold=True)[1])
     assert seen.counts.sum() == source.data.size
@@ -101,7 +98,7 @@ def test_the_threshold_of_a_large_image_is_that_of_its_smoothed_pixels(monkeypat
     pixels = objects + np.random.default_rng(0).normal(0, 40, shape)
     source = Source.of(layers.Image(pixels, axis_labels=labels))
     choices = Choices(source.guess(), sigma=3.0, threshold="triangle")
-    _, found = estimate_threshold(source, choices, (0,) * len(shape), (0, 1))
+    _, found = estimate_threshold(Plane(source, choices, (0,) * len(shape), (0, 1)))
     run = equilabel.segment(pixels, **choices.arguments(source)).threshold
     plain = equilabel.segment(pixels, threshold="triangle", stacked=labels[0] == "t").threshold
     assert not found.exact
@@ -120,7 +117,7 @@ def test_of_an_image_on_disk_only_the_visible_plane_is_read():
     lazy = dask.from_array(pixels, chunks=(1, 64, 64)).map_blocks(plane, dtype="u1")
     source, choices = source_of(lazy, contrast_limits=(0, 255))
     read.clear()
-    seen, found = estimate_threshold(source, choices, (3, 0, 0), (1, 2))
+    seen, found = estimate_threshold(Plane(source, choices, (3, 0, 0), (1, 2)))
     assert set(read) == {3}
     assert seen.high == pixels[3].max()
     assert not found.exact
@@ -129,7 +126,7 @@ def test_of_an_image_on_disk_only_the_visible_plane_is_read():
 def test_why_a_method_finds_no_threshold_is_told():
     source, _ = source_of(np.arange(64.0).reshape(8, 8))
     choices = Choices(source.guess(), threshold="minimum")
-    _, found = estimate_threshold(source, choices, (0, 0), (0, 1))
+    _, found = estimate_threshold(Plane(source, choices, (0, 0), (0, 1)))
     assert found.threshold is None
     assert "two" in found.problem
 
@@ -141,23 +138,24 @@ def test_why_a_method_finds_no_threshold_is_told():
 def test_the_plane_is_the_one_on_the_screen(displayed, index):
     pixels = np.arange(4 * 5 * 6).reshape(4, 5, 6)
     source, choices = source_of(pixels, axis_labels=("z", "y", "x"))
-    plane, step = take_plane(source, choices, (1, 2, 3), displayed)
-    np.testing.assert_array_equal(plane, pixels.take((1, 2, 3)[index], index))
-    assert step == 1
+    plane = Plane(source, choices, (1, 2, 3), displayed)
+    np.testing.assert_array_equal(plane.read(), pixels.take((1, 2, 3)[index], index))
+    assert plane.step == 1
 
 
 def test_beside_the_image_the_nearest_plane_is_taken():
     pixels = np.arange(24).reshape(4, 2, 3)
     source, choices = source_of(pixels, axis_labels=("z", "y", "x"))
-    np.testing.assert_array_equal(take_plane(source, choices, (99, 0, 0), (1, 2))[0], pixels[3])
+    plane = Plane(source, choices, (99, 0, 0), (1, 2))
+    np.testing.assert_array_equal(plane.read(), pixels[3])
 
 
 def test_a_very_large_plane_is_thinned(monkeypatch):
     monkeypatch.setattr("equilabel.widget.logic.planes.LARGEST", 100)
     source, choices = source_of(np.arange(900).reshape(30, 30))
-    plane, step = take_plane(source, choices, (0, 0), (0, 1))
-    assert step == 3
-    np.testing.assert_array_equal(plane, source.data[::3, ::3])
+    plane = Plane(source, choices, (0, 0), (0, 1))
+    assert plane.step == 3
+    np.testing.assert_array_equal(plane.read(), source.data[::3, ::3])
 
 
 EVERY_STEP = {
@@ -179,10 +177,9 @@ def test_on_a_single_plane_the_preview_shows_what_the_run_finds(threshold, dark)
         offset=5.0,
         **EVERY_STEP,
     )
-    plane, step = take_plane(source, choices, (0, 0), (0, 1))
+    plane = Plane(source, choices, (0, 0), (0, 1))
     level = None if threshold == "local" else threshold
-    plane = prepare_plane(plane, source, choices, (0, 1), step)
-    shown = find_objects(plane, source, choices, level, (0, 1), step)
+    shown = plane.find_objects(plane.prepare(plane.read()), level)
     found = equilabel.segment(source.data, **choices.arguments(source))
     np.testing.assert_array_equal(shown, found.labels)
 
@@ -191,21 +188,24 @@ def test_nothing_is_smoothed_along_time():
     pixels = np.random.default_rng(0).random((6, 5, 7))
     source, _ = source_of(pixels, axis_labels=("t", "y", "x"))
     choices = Choices(source.guess(), sigma=1.0)
-    plane = prepare_plane(pixels[:, 2], source, choices, (0, 2))
-    np.testing.assert_allclose(plane[3], equilabel.smooth(pixels[3, 2], 1.0))
+    plane = Plane(source, choices, (0, 2, 0), (0, 2))
+    np.testing.assert_allclose(plane.prepare(plane.read())[3], equilabel.smooth(pixels[3, 2], 1.0))
 
 
-def test_a_plane_is_smoothed_by_the_same_length_as_the_run():
+def test_a_plane_is_smoothed_by_the_same_length_as_the_run(monkeypatch):
+    monkeypatch.setattr("equilabel.widget.logic.planes.LARGEST", 600)
     pixels = np.random.default_rng(0).random((40, 60))
     source, _ = source_of(pixels, scale=(1.0, 0.5), units=("um", "um"))
     choices = Choices(source.guess(), sigma="1000nm")
-    plane = prepare_plane(pixels[::2, ::2], source, choices, (0, 1), step=2)
-    np.testing.assert_allclose(plane, equilabel.smooth(pixels[::2, ::2], (0.5, 1.0)))
+    plane = Plane(source, choices, (0, 0), (0, 1))
+    assert plane.step == 2
+    smooth = plane.prepare(plane.read())
+    np.testing.assert_allclose(smooth, equilabel.smooth(pixels[::2, ::2], (0.5, 1.0)))
 
 
 def test_an_unknown_threshold_finds_nothing():
     source, choices = source_of(np.ones((3, 4)))
-    assert not find_objects(source.data, source, choices, None, (0, 1)).any()
+    assert not Plane(source, choices, (0, 0), (0, 1)).find_objects(source.data, None).any()
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])

@@ -9,6 +9,7 @@ from qtpy.QtCore import QObject, QTimer
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate, estimate_threshold
 from equilabel.widget.logic.objects import count_objects
+from equilabel.widget.logic.planes import Plane
 from equilabel.widget.viewer.canvas import camera, position, while_alive
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.preview import Drawing, Preview
@@ -89,9 +90,9 @@ class LivePreview(QObject):
         if 0 in source.shape:
             self._fields.threshold.show_histogram(None)
             return
-        choices = self._fields.choices()
         point, displayed = position(self._viewer, self._layer)
-        self._histogram.submit(lambda: estimate_threshold(source, choices, point, displayed[-2:]))
+        plane = Plane(source, self._fields.choices(), point, displayed[-2:])
+        self._histogram.submit(lambda: estimate_threshold(plane))
 
     def _show_histogram(self, result: tuple[Histogram, ThresholdEstimate]) -> None:
         self._fields.threshold.show_histogram(result[0])
@@ -117,13 +118,13 @@ class LivePreview(QObject):
         self._stale = self._drawing.waiting
         if self._stale:
             return
-        work = self._outline.plan(self._layer, source, fields.choices(), fields.threshold.level)
-        if work is None:
+        plane = Plane(source, fields.choices(), *position(self._viewer, self._layer))
+        if len(plane.displayed) != 2:
             self._remove("The preview needs the 2D view.")
             return
         if not fields.count.text():  # the first time, when much is compiled
             fields.show_count("finding objects ...", "")
-        self._drawing.submit(work)
+        self._drawing.submit(self._outline.plan(self._layer, plane, fields.threshold.level))
 
     def _remove(self, remark: str) -> None:
         self._outline.remove()
@@ -132,7 +133,7 @@ class LivePreview(QObject):
     def _show_outline(self, drawing: Drawing) -> None:
         if self._fields.show_preview.value and self._layer is not None:
             self._outline.show(self._layer, drawing)
-            self._fields.show_count(count_objects(drawing.objects), drawing.remark)
+            self._fields.show_count(count_objects(drawing.objects), drawing.plane.describe())
         self._draw_again()
 
     def _explain(self, message: str) -> None:

@@ -10,15 +10,13 @@ import numpy as np
 import equilabel
 from equilabel.quantities import without_questions
 
-from .planes import prepare_plane, take_plane
 from .sources import Source, gray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from equilabel.array_types import HostArray
 
     from .choices import Choices
+    from .planes import Plane
 
 BINS = 128
 SAMPLE = 2**21  # most pixels that a histogram is computed of
@@ -81,16 +79,15 @@ def sample(pixels: HostArray, most: int = SAMPLE) -> HostArray:
     return pixels[(slice(None, None, step),) * pixels.ndim]
 
 
-def estimate_threshold(
-    source: Source, choices: Choices, point: Sequence[int], displayed: Sequence[int]
-) -> tuple[Histogram, ThresholdEstimate]:
-    """Compute the histogram of the chosen channel or color of a layer and its threshold.
+def estimate_threshold(plane: Plane) -> tuple[Histogram, ThresholdEstimate]:
+    """Compute the histogram of the layer that a plane is of, and its threshold.
 
-    If it is not in memory, only the plane is read that is `displayed` at a `point`.
+    If it is not in memory, only the plane is read.
     """
+    source, choices = plane.source, plane.choices
     size = int(np.prod(source.shape, dtype=np.int64))
     exact = not source.lazy and size <= EXACT
-    shown = _take_pixels(source, choices, point, displayed, exact)
+    shown = _take_pixels(plane, exact)
     method: Any = choices.threshold
     arguments = choices.arguments(source) if exact else {}
     units = ("spacing", "unit", "stacked")  # these say what lengths are in pixels
@@ -102,7 +99,8 @@ def estimate_threshold(
             how = {**choices.background_options, **options}
             shown = pixels = equilabel.subtract_background(shown, choices.background, **how)
         elif not exact and (choices.sigma or choices.background):
-            pixels = _prepare_part(source, choices, shown, displayed)
+            whole = not source.lazy  # blocks of all of it are looked at
+            pixels = _prepared_sample(source, choices) if whole else plane.prepare(shown)
             shown = pixels if choices.background else shown
         if isinstance(choices.threshold, str) and method != "local":
             options |= {"sigma": choices.sigma} if exact else {}
@@ -114,16 +112,15 @@ def estimate_threshold(
     return compute_histogram(shown), ThresholdEstimate(found if known else None, exact)
 
 
-def _take_pixels(
-    source: Source, choices: Choices, point: Sequence[int], displayed: Sequence[int], exact: bool
-) -> HostArray:
+def _take_pixels(plane: Plane, exact: bool) -> HostArray:
     """Return the gray values a threshold is found in: all of them, a plane, or a sample."""
+    source, choices = plane.source, plane.choices
     has_channels = "channel" in choices.roles
     if exact:
         pixels = source.arrangement(choices.roles).arrange(source.read(choices.color))
         return pixels[..., choices.channel] if has_channels else pixels
     if source.lazy:
-        return take_plane(source, choices, point, displayed)[0]
+        return plane.read()
     pixels = source.data[..., :3] if source.rgb else source.data
     if has_channels:
         pixels = pixels.take(choices.channel, choices.roles.index("channel"))
@@ -131,16 +128,6 @@ def _take_pixels(
         return sample(pixels)
     colors = np.stack([sample(pixels[..., part]) for part in range(3)], axis=-1)
     return np.asarray(gray(colors, choices.color))
-
-
-def _prepare_part(
-    source: Source, choices: Choices, pixels: HostArray, displayed: Sequence[int]
-) -> HostArray:
-    """Return prepared pixels of an image of which not all are looked at."""
-    if not source.lazy:
-        return _prepared_sample(source, choices)
-    step = -(-source.shape[min(displayed)] // pixels.shape[0])
-    return prepare_plane(pixels, source, choices, displayed, step)
 
 
 def _prepared_sample(source: Source, choices: Choices) -> HostArray:

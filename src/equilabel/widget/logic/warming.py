@@ -10,7 +10,7 @@ import numpy as np
 import equilabel
 from equilabel.outlines import outline
 
-from .planes import find_objects, prepare_plane, take_plane
+from .planes import Plane
 from .runs import measure_source, segment_source
 
 if TYPE_CHECKING:
@@ -73,11 +73,9 @@ def _picture(shape: tuple[int, ...], dtype: Any, *, dark: bool = False) -> HostA
 def _preview(source: Source, choices: Choices) -> None:
     """Find the objects of a plane, as the preview does."""
     rank = len(source.shape)
-    displayed = (rank - 2, rank - 1)
-    plane, step = take_plane(source, choices, (0,) * rank, displayed)
+    plane = Plane(source, choices, (0,) * rank, (rank - 2, rank - 1))
     level = None if choices.threshold == "local" else 1.0
-    prepared = prepare_plane(plane, source, choices, displayed, step)
-    outline(find_objects(prepared, source, choices, level, displayed, step))
+    outline(plane.find_objects(plane.prepare(plane.read()), level))
 
 
 def _obstacle() -> str:
