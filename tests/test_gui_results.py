@@ -11,9 +11,9 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog
 
 from equilabel import label, segment
+from equilabel.outlines import EDGE
 from equilabel.samples import nuclei_2d
 from equilabel.storage.table import read_table
-from equilabel.widget.logic.planes import EDGE
 from equilabel.widget.logic.scripts import batch_command, python_line
 from gui import LONG, MEASURE, canvas, colored, keep_within, open_form, run
 

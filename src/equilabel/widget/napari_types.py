@@ -10,9 +10,3 @@ Layer: TypeAlias = Any
 
 Event: TypeAlias = Any
 """An event of napari or of Qt."""
-
-Transform: TypeAlias = dict[str, Any]
-"""Scale, translation and so on of a layer, as `Viewer.add_labels` takes them."""
-
-LabelColors: TypeAlias = dict[int | None, Any]
-"""A color for each label, and one for the others under None."""

@@ -60,15 +60,15 @@ class HistogramView(QWidget):
         shown = self.shown
         if shown is None or shown.flat:
             return MARGIN
-        share = (float(value) - shown.low) / (shown.high - shown.low)
-        return MARGIN + min(max(share, 0.0), 1.0) * float(self.width() - 2 * MARGIN)
+        ends = (MARGIN, self.width() - MARGIN)
+        return float(np.interp(value, (shown.low, shown.high), ends))
 
     def value(self, position: float) -> float:
         """Return the gray value at a position along the widget."""
         if self.shown is None:
             return 0.0
-        share = (position - MARGIN) / max(1.0, float(self.width() - 2 * MARGIN))
-        return self.shown.low + min(max(share, 0.0), 1.0) * (self.shown.high - self.shown.low)
+        ends = (MARGIN, max(self.width() - MARGIN, MARGIN + 1))
+        return float(np.interp(position, ends, (self.shown.low, self.shown.high)))
 
     def paintEvent(self, _: object) -> None:
         """Draw the histogram and its lines."""
@@ -97,17 +97,14 @@ class HistogramView(QWidget):
     def _paint_bars(self, painter: QPainter, base: float, shown: Histogram) -> None:
         heights = np.sqrt(shown.counts / max(1, shown.counts.max())) * (base - 4)
         width = (self.width() - 2 * MARGIN) / len(heights)
+        lines = sorted(self.position(line) for line in self.lines)
         painter.setPen(Qt.PenStyle.NoPen)
         for number, height in enumerate(heights.tolist()):
             left = MARGIN + number * width
-            painter.setBrush(FOREGROUND if self._is_foreground(left + width / 2) else BAR)
+            middle = left + width / 2
+            found = lines and (middle < lines[-1] if self.dark else middle > lines[0])
+            painter.setBrush(FOREGROUND if found else BAR)
             painter.drawRect(QRectF(left, base - height, max(width, 1.0), height))
-
-    def _is_foreground(self, position: float) -> bool:
-        if not self.lines:
-            return False
-        line = self.position(self.lines[-1] if self.dark else self.lines[0])
-        return position < line if self.dark else position > line
 
     def mousePressEvent(self, event: Event) -> None:
         """Start to drag the nearest line."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from qtpy.QtCore import Signal
+from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QTabWidget, QWidget
 
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.sources import Source
-from equilabel.widget.viewer.canvas import is_removal
 from equilabel.widget.viewer.notifications import warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult, Task
 
@@ -64,7 +63,7 @@ class RunForm(QWidget):
 
     def changeEvent(self, event: Event) -> None:
         """End all work once the dock is closed: napari takes the form out of it."""
-        if is_removal(self, event):
+        if event.type() == QEvent.Type.ParentChange and self.parent() is None:
             self.end()
         super().changeEvent(event)
 

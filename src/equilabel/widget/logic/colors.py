@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from equilabel.array_types import HostArray
-    from equilabel.widget.napari_types import LabelColors
 
 STEPS = 254  # colors of a scale; with those for missing values and background, 8 bits hold all
 MISSING = (0.5, 0.5, 0.5, 0.35)
@@ -37,7 +36,7 @@ def color_indices(values: HostArray, low: float, high: float) -> HostArray:
 
 def colors_by_value(
     labels: HostArray, values: HostArray, low: float, high: float, scale: HostArray
-) -> LabelColors:
+) -> dict[int | None, Any]:
     """Give each label the color of its value on a scale from low to high.
 
     Background is transparent; labels without a value or a row are gray.
@@ -45,5 +44,5 @@ def colors_by_value(
     missing = np.array(MISSING)
     palette = [*scale, missing]
     colored = (palette[index] for index in color_indices(values, low, high).tolist())
-    colors: LabelColors = dict(zip(labels.tolist(), colored, strict=True))
+    colors: dict[int | None, Any] = dict(zip(labels.tolist(), colored, strict=True))
     return colors | {0: np.array(CLEAR), None: missing}

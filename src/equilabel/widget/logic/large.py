@@ -20,7 +20,6 @@ from equilabel.storage import memory
 from equilabel.storage.ome_zarr import is_zarr
 
 from . import sources
-from .features import as_features
 from .runs import Outcome, describe_segmentation, explain_no_objects
 
 if TYPE_CHECKING:
@@ -123,14 +122,10 @@ def segment_large(
             f"Its labels are in a temporary folder, {str(folder)!r}, which is removed when their "
             "layer is removed or napari ends."
         )
-    features, _ = as_features(found.table)
-    metadata = {
-        **describe_segmentation(source, choices, found, chunked=True),
-        "columns": list(map(str, features.columns)),
-        "parameters": arguments,
-        "stored": str(out),
-        "seconds": perf_counter() - started,
-    }
+    features, metadata = describe_segmentation(
+        source, choices, found, arguments, started, chunked=True
+    )
+    metadata["stored"] = str(out)
     notes = () if found.num else (explain_no_objects(source.name),)
     transform = sources.labels_transform(source, arrangement)
     return Outcome(levels[0], features, transform, metadata, notes, levels, stored)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from equilabel.array_types import HostArray
-    from equilabel.widget.napari_types import Transform
 
     from .axes import Role
     from .choices import Choices
@@ -40,7 +39,7 @@ class Outcome:
 
     labels: Any
     features: pd.DataFrame
-    transform: Transform
+    transform: dict[str, Any]
     metadata: dict[str, Any]
     notes: tuple[str, ...] = ()
     levels: tuple[Any, ...] = ()
@@ -61,13 +60,7 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
         found = equilabel.segment(
             image, **{**arguments, "properties": choices.columns}, progress=report
         )
-    features, _ = as_features(found.table)
-    metadata = {
-        **describe_segmentation(source, choices, found),
-        "columns": list(map(str, features.columns)),
-        "parameters": arguments,
-        "seconds": perf_counter() - started,
-    }
+    features, metadata = describe_segmentation(source, choices, found, arguments, started)
     shown = image[..., choices.channel] if "channel" in arguments else image
     histogram = compute_histogram(shown)
     trusted = found.num and not histogram.flat
@@ -77,31 +70,55 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
 
 
 def describe_segmentation(
-    source: Source, choices: Choices, found: equilabel.Segmentation, *, chunked: bool = False
-) -> dict[str, Any]:
-    """Return how labels were made, for the metadata of their layer."""
-    spacing, unit = source.spacing(choices.roles)
-    return {
+    source: Source,
+    choices: Choices,
+    found: equilabel.Segmentation,
+    arguments: dict[str, Any],
+    started: float,
+    *,
+    chunked: bool = False,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the features of the labels that a run found, and how they were made."""
+    features, _, common = _describe(source, choices.roles, found.table, started)
+    return features, {
+        **common,
         "kind": "segment",
-        "version": equilabel.__version__,
         "image": source.name,
         "path": source.path,
-        "axes": choices.roles,
         "color": choices.color if source.rgb else "",
         "threshold": found.threshold,
-        "objects": found.num,
         "connectivity": found.connectivity,
-        "spacing": spacing,
-        "unit": unit,
         "in_pixels": found.in_pixels,
         "method": found.method,
         "device": found.device,
-        "whole": whole(found.table),
+        "parameters": arguments,
         "python": python_line(source, choices, chunked=chunked),
         "batch": batch_command(source, choices, chunked=chunked),
         "no_batch": why_no_command(source, choices),
         "from_file": has_file(source),
     }
+
+
+def _describe(
+    source: Source, roles: tuple[Role, ...], table: pd.DataFrame, started: float
+) -> tuple[pd.DataFrame, bool, dict[str, Any]]:
+    """Return a table as features, whether row i is label i, and what is said of all runs."""
+    features, dense = as_features(table)
+    spacing, unit = source.spacing(roles)
+    return (
+        features,
+        dense,
+        {
+            "version": equilabel.__version__,
+            "axes": roles,
+            "spacing": spacing,
+            "unit": unit,
+            "objects": len(table),
+            "whole": whole(table),
+            "columns": list(map(str, features.columns)),
+            "seconds": perf_counter() - started,
+        },
+    )
 
 
 def explain_no_objects(name: str, histogram: Histogram | None = None) -> str:
@@ -145,29 +162,17 @@ def measure_source(
     report("measure")
     arrangement = labels.arrangement(roles)
     arranged: HostArray = arrangement.arrange(pixels)
-    spacing, unit = labels.spacing(roles)
     columns = equilabel.regionprops_table(
         arranged if arrangement.channel is None else arranged[..., 0],
         None if values is None else arrangement.arrange(values),
         ("label", *properties),
-        spacing=spacing,
+        spacing=labels.spacing(roles)[0],
         stacked=bool(arrangement.times),
     )
     table = pd.DataFrame(columns)
-    features, dense = as_features(table)
-    metadata = {
-        "kind": "measure",
-        "version": equilabel.__version__,
-        "intensity": "" if image is None else image.name,
-        "axes": roles,
-        "properties": properties,
-        "objects": len(table),
-        "spacing": spacing,
-        "unit": unit,
-        "whole": whole(table),
-        "columns": list(map(str, features.columns)),
-        "seconds": perf_counter() - started,
-    }
+    features, dense, common = _describe(labels, roles, table, started)
+    intensity = "" if image is None else image.name
+    metadata = {**common, "kind": "measure", "intensity": intensity, "properties": properties}
     notes = () if dense else (_explain_gaps(int(table["label"].iloc[-1]), len(table)),)
     return Outcome(pixels, features, {}, metadata, notes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from equilabel.array_types import Array, HostArray
-    from equilabel.widget.napari_types import Layer, Transform
+    from equilabel.widget.napari_types import Layer
 
 COLORS = ("luminance", "red", "green", "blue")
 LUMINANCE = (0.2125, 0.7154, 0.0721)  # of red, green and blue, as scikit-image weighs them
@@ -29,7 +29,7 @@ class Source:
     name: str
     data: Array
     rgb: bool
-    transform: Transform
+    transform: dict[str, Any]
     path: str = ""
     multiscale: bool = False
 
@@ -172,23 +172,23 @@ def forecast(source: Source) -> int:
 # ------------------------------------------------------------- where labels are shown
 
 
-def labels_transform(source: Source, arrangement: Arrangement) -> Transform:
+def labels_transform(source: Source, arrangement: Arrangement) -> dict[str, Any]:
     """Return the transform of labels: that of the image, without an axis that labels lack."""
     if not arrangement.drops_channel:
         return placement(source.transform)
     return placement(without_first_axis(source.transform))
 
 
-def placement(transform: Transform) -> Transform:
+def placement(transform: dict[str, Any]) -> dict[str, Any]:
     """Return the transform of a layer as arrays and words, which another layer takes."""
     affine = np.array(getattr(transform["affine"], "affine_matrix", transform["affine"]))
     return {**transform, "units": tuple(map(str, transform["units"])), "affine": affine}
 
 
-def without_first_axis(transform: Transform) -> Transform:
+def without_first_axis(transform: dict[str, Any]) -> dict[str, Any]:
     """Return a transform without its first axis."""
     names = ("scale", "translate", "units", "axis_labels")
-    less: Transform = {name: transform[name][1:] for name in names}
+    less: dict[str, Any] = {name: transform[name][1:] for name in names}
     rotate, shear, affine = (transform[name] for name in ("rotate", "shear", "affine"))
     less["rotate"] = rotate[1:, 1:] if getattr(rotate, "ndim", 0) == 2 else rotate
     less["affine"] = getattr(affine, "affine_matrix", affine)[1:, 1:]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from qtpy.compat import isalive
-from qtpy.QtCore import QEvent, QObject
+from qtpy.QtCore import QObject
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from qtpy.QtWidgets import QWidget
 
-    from equilabel.widget.napari_types import Event, Layer, Viewer
+    from equilabel.widget.napari_types import Layer, Viewer
 
 
 def connect_layers(viewer: Viewer, changed: Callable[..., Any]) -> None:
@@ -25,11 +25,6 @@ def connect_layers(viewer: Viewer, changed: Callable[..., Any]) -> None:
     """
     for name in ("inserted", "removed", "reordered", "renamed"):
         getattr(viewer.layers.events, name).connect(changed)
-
-
-def is_removal(form: Any, event: Event) -> bool:
-    """Return whether an event says that a form was taken out of its dock, which is closed."""
-    return event.type() == QEvent.Type.ParentChange and form.parent() is None
 
 
 def while_alive(method: Callable[..., None]) -> Callable[..., None]:

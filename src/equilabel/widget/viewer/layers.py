@@ -13,7 +13,7 @@ from equilabel.widget.logic.runs import KEY, Outcome
 from equilabel.widget.logic.sources import Source, placement
 
 if TYPE_CHECKING:
-    from equilabel.widget.napari_types import Event, LabelColors, Layer, Viewer
+    from equilabel.widget.napari_types import Event, Layer, Viewer
 
 
 def images(viewer: Viewer) -> list[Layer]:
@@ -56,8 +56,9 @@ def show_labels(
     layer = None if new_layer else find_result(viewer, outcome.metadata["image"])
     if layer is not None and layer is not replace and describe_changes(layer):
         layer = None
+    in_file = layer is not None and not isinstance(layer.data, np.ndarray)
     alike = layer is not None and layer.ndim == outcome.labels.ndim
-    if layer is not None and not (alike and in_memory(layer) and not outcome.levels):
+    if layer is not None and (in_file or outcome.levels or not alike):
         viewer.layers.remove(layer)
         layer = None
     if layer is None:
@@ -71,11 +72,6 @@ def show_labels(
         layer.mode = mode
     layer.events.paint.connect(_note_painting)
     return layer
-
-
-def in_memory(layer: Layer) -> bool:
-    """Return whether the labels of a layer are an array in memory, not in a file."""
-    return isinstance(layer.data, np.ndarray)
 
 
 def describe_changes(layer: Layer) -> str:
@@ -125,7 +121,7 @@ def show_measurements(layer: Layer, outcome: Outcome) -> None:
     layer.metadata = {**layer.metadata, KEY: {**made, "measured": measured}}
 
 
-def make_colormap(colors: LabelColors, dtype: Any) -> DirectLabelColormap:
+def make_colormap(colors: dict[int | None, Any], dtype: Any) -> DirectLabelColormap:
     """Make a colormap of labels of a type and prepare it for use.
 
     What napari prepares when a colormap is first used takes a second for 100,000 labels. It is

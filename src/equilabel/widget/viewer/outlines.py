@@ -17,7 +17,7 @@ from .canvas import camera
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
-    from equilabel.widget.napari_types import Layer, Transform, Viewer
+    from equilabel.widget.napari_types import Layer, Viewer
 
 
 class Overlay:
@@ -44,7 +44,7 @@ class Overlay:
         """The layer with the outlines, or None if there is none."""
         return self._layer if self._layer in self._viewer.layers else None
 
-    def put(self, data: Array, transform: Transform) -> None:
+    def put(self, data: Array, transform: dict[str, Any]) -> None:
         """Show outlines; the selection of layers stays as it is."""
         layer = self.layer
         if layer is None:
