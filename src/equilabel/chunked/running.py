@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .sources import Readable
 
 TOGETHER = 32  # blocks that are compared in one task
-TASKS = 64  # or fewer, to have so many
 
 
 class Progress(NamedTuple):
@@ -92,8 +91,7 @@ def _compare(
     total = job.blocks.number
     if total == 1 and not any(job.periodic):
         return
-    size = max(1, min(TOGETHER, total // TASKS))
-    groups = [range(start, min(start + size, total)) for start in range(0, total, size)]
+    groups = [range(start, min(start + TOGETHER, total)) for start in range(0, total, TOGETHER)]
     ticks = progress.begin("merge", 0, len(groups))
     next(ticks)
     for some in run(compare_blocks, ((job, group) for group in groups)):
