@@ -46,9 +46,7 @@ class ColorForm(Grid):
         super().__init__(*self.range.rows, self.colormap, self.reset_button)
         self._viewer = viewer
         self._layer: Layer = None
-        self._work = LatestResult(self)
-        self._work.returned.connect(self._put_colormap)
-        self._work.failed.connect(warn)
+        self._work = LatestResult(self, self._put_colormap, warn)
         self.range.changed.connect(self._color)
         self.colormap.changed.connect(self._color)
         self.reset_button.clicked.connect(self._reset)

@@ -12,7 +12,7 @@ from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.planes import Plane
 from equilabel.widget.viewer.canvas import camera, position, while_alive
 from equilabel.widget.viewer.notifications import guarded, warn
-from equilabel.widget.viewer.preview import Drawing, Preview
+from equilabel.widget.viewer.outlines import Drawing, Preview
 from equilabel.widget.viewer.tasks import LatestResult
 
 if TYPE_CHECKING:
@@ -33,11 +33,8 @@ class LivePreview(QObject):
         self._outline = Preview(viewer)
         self._layer: Layer = None
         self._source: Source | None = None
-        self._histogram, self._drawing = LatestResult(self), LatestResult(self)
-        self._histogram.returned.connect(self._show_histogram)
-        self._histogram.failed.connect(warn)
-        self._drawing.returned.connect(self._show_outline)
-        self._drawing.failed.connect(self._explain)
+        self._histogram = LatestResult(self, self._show_histogram, warn)
+        self._drawing = LatestResult(self, self._show_outline, self._explain)
         self._stale = False  # whether something has changed since the outline was begun
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)

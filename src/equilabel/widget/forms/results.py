@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QTimer
+from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QFileDialog, QLabel, QMainWindow, QWidget
 
 from equilabel.storage.table import write_table
 from equilabel.widget.logic.features import as_table
 from equilabel.widget.logic.objects import ObjectTable, count_objects, show_objects, summarize
 from equilabel.widget.logic.outlines import find_box
+from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.viewer.canvas import (
     CurrentCanvas,
     connect_layers,
@@ -20,7 +22,7 @@ from equilabel.widget.viewer.canvas import (
     while_alive,
 )
 from equilabel.widget.viewer.layers import labels, made_by
-from equilabel.widget.viewer.notifications import guarded, inform
+from equilabel.widget.viewer.notifications import guarded, inform, warn
 from equilabel.widget.viewer.outlines import SelectedObjects
 from equilabel.widget.viewer.tasks import LatestResult
 
@@ -29,7 +31,6 @@ from .fields import layer_field, offer_layers
 from .filters import FilterForm
 from .layout import Form, Grid, button, column, fill_column, fold, scrolled, side_by_side
 from .plots import PlotForm
-from .repeat import copy_run
 from .table import Below
 
 if TYPE_CHECKING:
@@ -50,16 +51,11 @@ class ResultsPanel(Form):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._update)
-        self._place = LatestResult(self)
-        self._place.returned.connect(self._go)
+        self._place = LatestResult(self, self._go)
         self.below = Below(viewer)
         self.table = self.below.table
         self._build()
         self.layer_field.changed.connect(self._set_layer)
-        self.table_button.clicked.connect(self._open_table)
-        self.save_button.clicked.connect(self._save)
-        self.python_button.clicked.connect(self._copy_python)
-        self.batch_button.clicked.connect(self._copy_batch)
         self.plot.wanted.connect(self._open_plot)
         self.plot.selected.connect(self.select)
         self.table.selected.connect(self.select)
@@ -82,6 +78,10 @@ class ResultsPanel(Form):
             "Copy as command",
             "Copy a command for a terminal that repeats the run on this file, or on folders.",
         )
+        slots = (self._open_table, self._save, self._copy_python, self._copy_batch)
+        buttons = (self.table_button, self.save_button, self.python_button, self.batch_button)
+        for each, slot in zip(buttons, slots, strict=True):
+            each.clicked.connect(slot)
         self.colors = ColorForm(self._viewer)
         self.filter = FilterForm(self._viewer)
         self.plot = PlotForm(self._viewer)
@@ -96,8 +96,8 @@ class ResultsPanel(Form):
         contents = column(
             Grid(self.layer_field),
             self.summary,
-            side_by_side(self.table_button, self.save_button),
-            side_by_side(self.python_button, self.batch_button),
+            side_by_side(*buttons[:2]),
+            side_by_side(*buttons[2:]),
             *folds,
             margins=True,
         )
@@ -186,11 +186,18 @@ class ResultsPanel(Form):
 
     @guarded
     def _copy_python(self) -> None:
-        copy_run(self._require_layer(), "python")
+        self._copy("python")
 
     @guarded
     def _copy_batch(self) -> None:
-        copy_run(self._require_layer(), "batch")
+        self._copy("batch")
+
+    def _copy(self, language: str) -> None:
+        layer = self._require_layer()
+        script, said = script_of(layer.name, made_by(layer), language)
+        if script:
+            QGuiApplication.clipboard().setText(script)
+        (inform if script else warn)(said)
 
     def _require_layer(self) -> Layer:
         layer = self.layer

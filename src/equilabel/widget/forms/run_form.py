@@ -31,8 +31,7 @@ class RunForm(QWidget):
         super().__init__()
         self._viewer = viewer
         self._layer: Layer = None
-        self._warm_up = LatestResult(self)
-        self._warm_up.returned.connect(warn_once)
+        self._warm_up = LatestResult(self, warn_once)
         self._warm: Any = None  # the kind of layer that it is for
         self.bar = RunBar(title, self)
         self.run_button, self.cancel_button = self.bar.run_button, self.bar.cancel_button

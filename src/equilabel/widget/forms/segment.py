@@ -21,7 +21,7 @@ from equilabel.widget.viewer.layers import (
     labels,
     show_labels,
 )
-from equilabel.widget.viewer.notifications import ROLES, ask, guarded, inform, warn
+from equilabel.widget.viewer.notifications import ask, guarded, inform, warn
 
 from .fields import offer_layers
 from .layout import column, fill_column
@@ -169,11 +169,7 @@ class SegmentForm(RunForm):
             "Replace labels",
             f"Replace {earlier.name!r}? Since its objects were found, {changes}.",
             "If you keep it, the new labels get a layer of their own.",
-            {
-                "Keep it": ROLES.AcceptRole,
-                "Replace": ROLES.DestructiveRole,
-                "Cancel": ROLES.RejectRole,
-            },
+            {"Keep it": "Accept", "Replace": "Destructive", "Cancel": "Reject"},
         )
         if answer == "Replace":
             self._replaced = earlier
@@ -187,11 +183,7 @@ class SegmentForm(RunForm):
             f"{large.explain_size(source)}. It is segmented block by block.",
             "Its labels are stored as an OME-Zarr. A temporary folder is removed when their layer "
             "is removed or napari ends.",
-            {
-                "Save as ...": ROLES.AcceptRole,
-                "Temporary folder": ROLES.AcceptRole,
-                "Cancel": ROLES.RejectRole,
-            },
+            {"Save as ...": "Accept", "Temporary folder": "Accept", "Cancel": "Reject"},
         )
         if answer != "Save as ...":
             return answer == "Temporary folder", None

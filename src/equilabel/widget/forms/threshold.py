@@ -31,6 +31,18 @@ CHOICES = [
     ("Manual", "number"),
     ("Hysteresis (low, high)", "hysteresis"),
 ]
+TIPS = {
+    "method": "Method that finds the threshold. Or set it with the slider, or by dragging the line "
+    "in the histogram.",
+    "level": "Objects are pixels above the level; if they are dark, below.",
+    "levels": "Objects are pixels above low that are connected to a pixel above high.",
+    "block": "Each pixel is compared with the average of a block of this side around it, less the "
+    "offset. Choose it larger than the objects.",
+    "offset": "Subtracted from the average of the block. With a negative offset, objects need more "
+    "contrast.",
+    "dark": "Find objects that are darker than the background.",
+}
+BLOCK: dict[str, Any] = {"value": 51, "least": 3, "most": 6001, "step": 2, "decimals": 0}
 MANUAL = ("number", "hysteresis")
 SAMPLED = "The level was found in a sample of the image. A run uses all pixels."
 STEPS = 1000  # of a slider over the range of an image
@@ -44,37 +56,11 @@ class ThresholdField(QObject):
     moved = Signal()  # the threshold has changed
     remarked = Signal(str)  # what a person should know of the threshold; empty if nothing
 
-    method = field(
-        ComboBox,
-        "Threshold",
-        "Method that finds the threshold. Or set it with the slider, or by dragging the line in "
-        "the histogram.",
-        choices=CHOICES,
-        value="otsu",
-    )
-    slider = field(
-        FloatSlider,
-        "Level",
-        "Objects are pixels above the level; if they are dark, below.",
-        min=0,
-        max=1,
-        step=0.001,
-    )
-    range = field(
-        range_slider,
-        "Low, high",
-        "Objects are pixels above low that are connected to a pixel above high.",
-    )
-    offset = field(
-        FloatSpinBox,
-        "",
-        "Subtracted from the average of the block. With a negative offset, objects need more "
-        "contrast.",
-        min=-1e9,
-        max=1e9,
-        step=1.0,
-    )
-    dark = field(CheckBox, "Objects are dark", "Find objects that are darker than the background.")
+    method = field(ComboBox, "Threshold", TIPS["method"], choices=CHOICES, value="otsu")
+    slider = field(FloatSlider, "Level", TIPS["level"], min=0, max=1, step=0.001)
+    range = field(range_slider, "Low, high", TIPS["levels"])
+    offset = field(FloatSpinBox, "", TIPS["offset"], min=-1e9, max=1e9, step=1.0)
+    dark = field(CheckBox, "Objects are dark", TIPS["dark"])
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,16 +68,7 @@ class ThresholdField(QObject):
         self._known = float("nan")  # the last estimate that was a number
         self.histogram = HistogramView()
         self.block_size = LengthField(
-            "Block, offset",
-            "Each pixel is compared with the average of a block of this side around it, less the "
-            "offset. Choose it larger than the objects.",
-            kind="block",
-            value=51,
-            least=3,
-            most=6001,
-            step=2,
-            decimals=0,
-            beside=self.offset,
+            "Block, offset", TIPS["block"], kind="block", beside=self.offset, **BLOCK
         )
         levels = (self.slider, self.range, self.block_size)
         for each in levels:
@@ -234,6 +211,5 @@ def _set_range(field: Any, low: float, high: float, step: float, *, keep: bool) 
 
 
 def _clip(value: Any, low: float, high: float) -> Any:
-    if isinstance(value, tuple):
-        return tuple(min(max(each, low), high) for each in value)
-    return min(max(value, low), high)
+    clipped = np.clip(value, low, high).tolist()
+    return tuple(clipped) if isinstance(value, tuple) else clipped

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from equilabel.storage.images import SUFFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .choices import Choices
     from .sources import Source
@@ -84,6 +84,30 @@ def with_filter(line: str, ranges: Sequence[tuple[str, float, float]]) -> str:
     """Add to a line of Python that objects are kept by ranges of their measurements."""
     words = ", ".join(f"{name!r}: ({_end(low)}, {_end(high)})" for name, low, high in ranges)
     return f"{line}; from equilabel.widget import keep; found = keep(found, {{{words}}})"
+
+
+def script_of(name: str, made: Mapping[str, Any], language: str) -> tuple[str, str]:
+    """Return the run that made a labels layer as "python" or "batch", and what to say of it.
+
+    The script is empty if there is none.
+    """
+    if "python" not in made:
+        return "", (
+            f"Only labels found by 'Label components' can be repeated, not {name!r}: "
+            "run it on the image first."
+        )
+    script = made[language]
+    if not script:
+        reason = made["no_batch"]
+        return "", f"A command cannot repeat a run with {reason}: use 'Copy as Python'."
+    if language == "python":
+        return script, "Copied a line of Python: paste it into the console of napari."
+    if made.get("from_file", True):
+        return script, "Copied a command: paste it into a terminal."
+    return script, (
+        f"Copied a command for {WITHOUT_FILE!r}: save {made['image']!r} under that name, or put "
+        "the name of its file into the command."
+    )
 
 
 def _end(limit: float) -> str:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from qtpy.QtWidgets import QWidget
 
-ROLES = QMessageBox.ButtonRole
 inform, warn = show_info, show_warning
 _shown: set[str] = set()
 
@@ -27,7 +26,7 @@ def warn_once(sentence: str) -> None:
         warn(sentence)
 
 
-def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, Any]) -> str:
+def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, str]) -> str:
     """Ask a question above a form, with buttons and their roles; return the one that is pressed.
 
     The first button is pressed by the key Enter.
@@ -36,7 +35,10 @@ def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, Any]
     box.setWindowTitle(title)
     box.setText(text)
     box.setInformativeText(more)
-    made = {words: box.addButton(words, role) for words, role in buttons.items()}
+    roles = {
+        words: getattr(QMessageBox.ButtonRole, f"{role}Role") for words, role in buttons.items()
+    }
+    made = {words: box.addButton(words, role) for words, role in roles.items()}
     box.setDefaultButton(next(iter(made.values())))
     box.exec()
     return next((words for words, each in made.items() if each is box.clickedButton()), "")

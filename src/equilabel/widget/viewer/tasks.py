@@ -182,7 +182,7 @@ class Task(QObject):
 
 
 class LatestResult(QObject):
-    """Runs functions in threads, and emits the result or error message of the last one only.
+    """Runs functions in threads, and gives the result of the last one to a method, or its error.
 
     `waiting` says whether one is still to come.
     """
@@ -190,10 +190,15 @@ class LatestResult(QObject):
     returned = Signal(object)
     failed = Signal(str)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(
+        self, parent: QObject, use: Callable[..., None], say: Callable[..., None] | None = None
+    ) -> None:
         super().__init__(parent)
         self._stop = Event()
         self.waiting = False
+        self.returned.connect(use)
+        if say is not None:
+            self.failed.connect(say)
 
     def submit(self, work: Callable[[], Any]) -> None:
         """Run a function in a thread; results of earlier ones are dropped."""
