@@ -27,10 +27,10 @@ NAME = Qt.ItemDataRole.UserRole
 STATES = (Qt.CheckState.Unchecked, Qt.CheckState.Checked)
 
 
-def field(made: Callable[..., Any], label: str, tooltip: str, **options: Any) -> Any:
+def field(kind: Callable[..., Any], label: str, tooltip: str, /, **options: Any) -> Any:
     """Declare a field of a form, which is made once the form uses it."""
-    words = "text" if made is CheckBox else "label"
-    return cached_property(lambda _: made(**{words: label}, tooltip=tooltip, **options))
+    words = "text" if kind is CheckBox else "label"
+    return cached_property(lambda _: kind(**{words: label}, tooltip=tooltip, **options))
 
 
 def layer_field(label: str, tooltip: str) -> Any:
