@@ -112,6 +112,7 @@ def test_files_of_the_package_that_a_page_names_exist(name):
 LISTED = [
     *("labeling", "methods", "measuring", "kernels/cpu", "kernels/cuda", "devices"),
     *("pipeline", "cli", "storage", "simulation"),
+    *("widget/logic", "widget/viewer", "widget/forms"),
 ]
 
 
