@@ -17,6 +17,7 @@ from equilabel import (
     PottsSimulation,
     binarize,
     label,
+    label_chunked,
     label_graph,
     measure,
     regionprops_table,
@@ -154,6 +155,18 @@ def test_labels_that_touch_where_two_blocks_meet_are_listed(hops, valued):
             assert expected - found <= {pair for pair in expected if pair[0] in ends}
         if not hops:
             assert found == expected
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (2, 130, 1), (3, 1, 70)], ids=str)
+def test_blocks_are_joined_by_their_runs(shape):
+    for kind, make in KINDS.items():
+        image = make(shape) if kind == "values" else make(shape) > 0
+        for connectivity in (1, len(shape)):
+            expected = expected_labels(image, None, connectivity)
+            asked = {"connectivity": connectivity, "scheduler": "synchronous"}
+            for chunks in (65, 2, [*(-1,) * (len(shape) - 1), 1]):
+                found = label_chunked(image, chunks=chunks, **asked)
+                np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.usefixtures("threads")

@@ -9,6 +9,7 @@ import numpy as np
 from equilabel import neighborhood
 from equilabel.devices import fetch, passes
 
+from .block_runs import BlockRuns
 from .blocks import steps_forward
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ NONE = np.empty((0, 2), np.int64)
 
 
 def cut_faces(
-    labels: HostArray,
+    labels: HostArray | BlockRuns,
     blocks: Blocks,
     block: int,
     periodic: tuple[bool, ...],
@@ -36,7 +37,7 @@ def cut_faces(
 
     Parameters
     ----------
-    labels : array of int
+    labels : array of int, or BlockRuns
         Of the block alone.
     blocks, block, periodic, stacked
         Where nothing follows beyond an end, nothing is copied.
@@ -45,19 +46,21 @@ def cut_faces(
     """
     lows: list[HostArray] = []
     highs: list[HostArray] = []
-    for axis in range(labels.ndim):
+    for axis in range(len(labels.shape)):
         for ends, move in ((lows, -1), (highs, 1)):
-            step = [0] * labels.ndim
+            step = [0] * len(labels.shape)
             step[axis] = move
             followed = blocks.neighbor(block, step, periodic) is not None
             if not followed or (stacked and axis == 0):
                 ends.append(np.empty(0, labels.dtype))
                 continue
-            layers = (
-                slice(0, depth) if move < 0 else slice(max(labels.shape[axis] - depth, 0), None)
-            )
-            part = (slice(None),) * axis + (layers,)
-            ends.append(fetch(labels[part].copy()))
+            side = labels.shape[axis]
+            span = (0, min(depth, side)) if move < 0 else (max(side - depth, 0), side)
+            if isinstance(labels, BlockRuns):
+                ends.append(labels.layers(axis, *span))
+            else:
+                part = (slice(None),) * axis + (slice(*span),)
+                ends.append(fetch(labels[part].copy()))
     return tuple(lows), tuple(highs)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from equilabel.thresholding.foreground import comparable
 from equilabel.thresholding.smoothing import NARROWEST, gaussian
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from equilabel.array_types import HostArray
 
-    from .sources import Source
+    from .sources import Load, Source
 
     Slices = tuple[slice, ...]
 
@@ -166,7 +166,7 @@ def expand(part: Slices, reach: Sequence[int], shape: Sequence[int]) -> tuple[Sl
 class GrayPart:
     """A block of an image, to be read in any process."""
 
-    load: Callable[[], HostArray]
+    load: Load
     source: GraySource
     inner: Slices
 
@@ -183,7 +183,7 @@ class GrayPart:
     def _channels(self) -> tuple[HostArray, HostArray]:
         """Return the channel to be binarized, and all channels, which come last."""
         picks, channel_axis = self.source.picks, self.source.channel_axis
-        raw = self.load()
+        raw = cast("HostArray", self.load())  # that of a source of one value for each pixel
         raw = raw.astype(raw.dtype.newbyteorder("="), copy=False)
         dropped = [
             0 if pick is not None and axis != channel_axis else slice(None)

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
     from equilabel.labeling.problem import Problem
 
+    from .block_runs import Kept
     from .blocks import Blocks
     from .checkpoints import Faces, Saved
-    from .outputs import ArrayOutput
 
 
 class Rule(Protocol):
@@ -83,8 +83,8 @@ class Job:
         What is known of the blocks that are done.
     counted : Counting, or None
         What is measured.
-    kept : ArrayOutput, or None
-        Where the labels of blocks stay from the first look at them to the second.
+    kept : Kept, or None
+        Where labels of blocks, or their runs, stay from the first look at them to the second.
     marked : Filter, or None
         Tells the pixels that are counted, in place of all, to select components by their number.
     painted : callable, or None
@@ -103,7 +103,7 @@ class Job:
     depth: int
     saved: Saved
     counted: Counting | None = None
-    kept: ArrayOutput | None = None
+    kept: Kept | None = None
     marked: Filter | None = None
     painted: Callable[[HostArray, HostArray], HostArray] | None = None
     told: Mapping[str, Any] = field(default_factory=dict)

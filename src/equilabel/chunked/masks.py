@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .histograms import Level
     from .job import Filter
     from .outputs import Output
+    from .sources import GrayLoad, Load
 
     Slices = tuple[slice, ...]
 
@@ -129,7 +130,7 @@ class FilteredMask:
 class FilteredPart:
     """A block of a mask, to be made in any process."""
 
-    load: Callable[[], Any]
+    load: Load
     filter: Filter
     first: int
     inner: Slices
@@ -190,7 +191,7 @@ class MaskedPart:
     """A block of a mask and of an image, to be read in any process."""
 
     load: Callable[[], HostArray]
-    image: Any
+    image: GrayLoad
 
     def __call__(self) -> Gray:
         """Make the mask; the image is left unread."""
@@ -198,8 +199,7 @@ class MaskedPart:
 
     def values(self) -> HostArray:
         """Read the image."""
-        values: HostArray = self.image.values()
-        return values
+        return self.image.values()
 
 
 @dataclass(frozen=True)

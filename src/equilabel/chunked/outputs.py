@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-
-from equilabel import neighborhood
-from equilabel.devices import passes
 
 from .zarr_parts import read_part, write_part
 
@@ -55,16 +52,6 @@ class ArrayOutput:
     def read(self, part: tuple[slice, ...]) -> HostArray:
         """Read them again."""
         return self.array[part]
-
-    def renumber(self, part: tuple[slice, ...], numbers: HostArray) -> None:
-        """Replace the labels of a block, 0 to N, by these numbers."""
-        offsets = [
-            np.arange(one.start, one.stop) * step
-            for one, step in zip(part, neighborhood.strides(self.array.shape), strict=True)
-        ]
-        starts = reduce(np.add.outer, offsets[:-1], offsets[-1][:1]).reshape(-1)
-        flat, width = self.array.reshape(-1), len(offsets[-1])
-        passes("renumbering", "cpu").renumber(flat, starts, width, numbers)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import numpy as np
 
 from equilabel.storage.table import read_table, write_table
 
+from .block_runs import Kept
 from .checkpoints import Checkpoints
 from .in_memory import MemoryCheckpoints
 from .ome_labels import OmeLabels, register, shrink, write_description
@@ -155,19 +156,19 @@ def label_whole(
 def _in_memory(steps: Steps, source: Source, engine: Engine, progress: Progress) -> Whole:
     """Label all blocks of an array in memory.
 
-    Labels of blocks are kept where labels will be, and renumbered there: no block is labeled twice.
+    Blocks are kept as runs, and their labels are written once they are final: no block is labeled
+    twice.
     """
-    output = ArrayOutput(np.empty(source.shape, np.int32))
+    kept = Kept(source.shape)
     with engine.started() as run:
         job, pixels = steps.make_job(MemoryCheckpoints(), run, progress)
-        job = replace(job, kept=output)
+        job = replace(job, kept=kept)
         numbers = number_blocks(job, pixels, run, progress, steps.select)
         if numbers.count > LARGEST:
-            output = ArrayOutput(output.array.astype(np.int64))
-            job = replace(job, kept=output)
-        write_blocks(job, pixels, output, run, progress, fresh=True)
+            kept.widen()
+        write_blocks(job, pixels, ArrayOutput(kept.array), run, progress, fresh=True)
         found = Found() if steps.finish is None else steps.finish(job)
-    return Whole(output.array, numbers.count, found)
+    return Whole(kept.array, numbers.count, found)
 
 
 def describe(source: Source, target: Target) -> dict[str, Any]:

@@ -14,17 +14,33 @@ from .dask_source import DaskSource
 from .zarr_source import Opened, PathOpener, TiffOpener, ZarrSource, folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from equilabel.array_types import HostArray
 
+    from .gray_source import Gray
+
     Slices = tuple[slice, ...]
+
+
+class Load(Protocol):
+    """Reads a part of an image or of a mask, in any process."""
+
+    def __call__(self) -> HostArray | Gray:
+        """Return pixels, or gray values with those that are measured."""
+        ...
+
+
+class GrayLoad(Load, Protocol):
+    """That of an image whose intensities are measured."""
+
+    def values(self) -> HostArray:
+        """Return the values that are measured alone."""
+        ...
 
 
 class Readable(Protocol):
     """What is read in parts: gray values, or a mask."""
 
-    def loader(self, part: Slices) -> Callable[[], Any]:
+    def loader(self, part: Slices) -> Load:
         """Return a function that reads a part; it can be sent to another process."""
         ...
 
@@ -62,7 +78,7 @@ class Source(Protocol):
         """What a caller passed."""
         ...
 
-    def loader(self, part: Slices) -> Callable[[], Any]:
+    def loader(self, part: Slices) -> Load:
         """Return a function that reads a part; it can be sent to another process."""
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from equilabel.measuring import Request
 from equilabel.measuring.plan import make_plan
 
 from .arrayfiles import checksum
+from .block_runs import BlockRuns
 from .checkpoints import Faces, Part
 from .faces import cut_faces, pairs_across
 from .in_memory import MemoryCheckpoints
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from .gray_source import Gray
     from .job import Job
     from .outputs import Output
-
-    Load = Any  # returns pixels when it is called, or `Gray`
+    from .sources import GrayLoad, Load
 
 CACHED = 2**26  # bytes of faces that a process keeps at hand
 
@@ -60,7 +60,8 @@ def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
             values = fetch(problem.image.reshape(-1)[np.asarray(flat, like=problem.image)])
         ends = cut_faces(labels, job.blocks, block, job.periodic, job.stacked, job.depth)
         if job.kept is not None:
-            job.kept.write(job.blocks.slices(block), fetch(labels))
+            here = labels if isinstance(labels, BlockRuns) else fetch(labels)
+            job.kept.keep(block, job.blocks.slices(block), here)
     job.saved.save_part(block, Part(known, firsts, values, sizes), Faces(*ends, values))
     return block, len(firsts)
 
@@ -78,31 +79,36 @@ def _problem(job: Job, pixels: HostArray) -> Problem:
 
 def _components(
     job: Job, problem: Problem, pixels: HostArray, origin: NDArray[np.int64]
-) -> tuple[HostArray, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[HostArray | BlockRuns, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Label a block by itself.
 
     Returns
     -------
-    labels : array of int
+    labels : array of int, or BlockRuns where these are kept
     firsts, flat : (N,) arrays of int64
         The first element of each component, in the whole image and in the block.
     sizes : array of int64
         As in `Part`.
     """
-    axes = problem.image.ndim
+    shape, axes = problem.image.shape, problem.image.ndim
     none = np.empty((0, 0), np.int64)
+    painted = job.kept is None or job.marked is not None
     if job.turned:
         labels = fetch(solve(problem).labels)
         return labels, *_turned_firsts(job, labels, origin), none
     if not (job.sized or problem.numbered_by_columns or is_on_cuda(problem.image)):
-        labels, count, *_ = solve(problem, counted=True)
+        labels, count, *_, runs = solve(problem, counted=True, painted=painted)
+        if runs is not None:
+            kept = BlockRuns.of(runs, shape, count)
+            flat = kept.firsts()
+            return kept, _in_image(flat, shape, origin, job.blocks.shape), flat, none
         flat = np.empty(count, np.int64)
         passes("renumbering", "cpu").list_firsts(labels.reshape(-1), flat)
-        return labels, _in_image(flat, labels.shape, origin, job.blocks.shape), flat, none
+        return labels, _in_image(flat, shape, origin, job.blocks.shape), flat, none
     plan = make_plan(("num_pixels",), (), axes, job.stacked, True, first=True)
     found = solve(problem, Request(plan, None, (1.0,) * (axes - job.stacked)), counted=True)
     labels, counts = found.labels, found.counts
-    firsts = _in_image(counts.first_pixels, labels.shape, origin, job.blocks.shape)
+    firsts = _in_image(counts.first_pixels, shape, origin, job.blocks.shape)
     if not job.sized:
         return labels, firsts, counts.first_pixels, none
     numbers = counts.pixels
@@ -159,8 +165,10 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
     numbers = job.saved.numbers(block)
     numbers = np.append(numbers.dtype.type(0), numbers)
     if job.kept is not None:
-        counts = _count(job, block, job.kept.read(part), None, load)
-        job.kept.renumber(part, numbers)
+        counts: Sequence[HostArray] = ()
+        if job.counted is not None:
+            counts = _count(job, block, job.kept.labels(block, part), None, load)
+        job.kept.finish(block, part, numbers)
         job.saved.save_done(block, (np.zeros(1), *counts))
         return block
     pixels, values = _parted(load())
@@ -188,7 +196,7 @@ def _count(
     if job.counted is None:
         return ()
     if values is None and job.counted.uses_values(labels.ndim):
-        values = load.values()
+        values = cast("GrayLoad", load).values()
     return job.counted.count(job, block, fetch(labels), values, FACES.reader(job.saved))
 
 

@@ -99,7 +99,7 @@ def split_touching(
     given = None if spacing is None else check_spacing(spacing, rank)
     depth = tolerance_in_pixels("tolerance", tolerance, given, unit)
     request = make_request(shape_properties(rank), None, shape, spacing, stacked=stacked)
-    labels, _, _, counts, _ = solve(problem, request, counted=True)
+    labels, _, _, counts, *_ = solve(problem, request, counted=True)
     found = split_components(labels, counts, depth, given or (1.0,) * rank, connectivity or rank)
     answer: HostArray = labels if found is None else found[0]
     return answer

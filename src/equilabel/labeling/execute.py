@@ -40,6 +40,8 @@ class Solution(NamedTuple):
         Of the components, where a request asked for them.
     calls : dict of str to int, or None
         How often each pass was called, where the problem asks for it.
+    runs : RunTable or None
+        The runs of the image, where they were asked for in place of labels.
     """
 
     labels: Array
@@ -47,6 +49,7 @@ class Solution(NamedTuple):
     rounds: int = 1
     counts: Any = None
     calls: dict[str, int] | None = None
+    runs: Any = None
 
 
 def solve(
@@ -55,6 +58,7 @@ def solve(
     *,
     counted: bool = False,
     table_only: bool = False,
+    painted: bool = True,
 ) -> Solution:
     """Label the image of a problem, and count what is asked of its components.
 
@@ -67,8 +71,12 @@ def solve(
         Whether the number of labels is to be an int, which may have to be waited for.
     table_only : bool
         Whether labels are made only if the request needs them.
+    painted : bool
+        Whether labels are made in any case; False returns runs in place of labels, where a method
+        on the CPU finds these.
     """
-    if request is None and problem.out is None and not (problem.periodic or problem.reported):
+    special = problem.out is not None or problem.periodic or problem.reported
+    if request is None and painted and not special:
         found = _solve_at_once(problem)
         if found is not None:
             return with_number(found) if counted else found
@@ -79,7 +87,7 @@ def solve(
         if problem.numbered_by_columns:
             found = _solve_by_columns(problem, request)
         else:
-            found = _solve_there(problem, request, table_only)
+            found = _solve_there(problem, request, table_only, painted)
         return found._replace(count=int(found.count)) if counted else found
 
 
@@ -131,7 +139,7 @@ def _solve_by_columns(problem: Problem, request: Request | None) -> Solution:
         out=None if out is None else out.swapaxes(-3, -2),
         periodic=_swapped(problem.periodic),
     )
-    found = _solve_there(turned, None, False)
+    found = _solve_there(turned, None, False, True)
     labels = found.labels.swapaxes(-3, -2).copy(order="C") if out is None else out
     counts = None
     if request is not None:
@@ -144,13 +152,15 @@ def _swapped(periodic: tuple[bool, ...]) -> tuple[bool, ...]:
     return (*periodic[:-3], *periodic[-2:-4:-1], *periodic[-1:])
 
 
-def _solve_there(problem: Problem, request: Request | None, table_only: bool) -> Solution:
+def _solve_there(
+    problem: Problem, request: Request | None, table_only: bool, painted: bool
+) -> Solution:
     """Label an image where that is asked for, and bring the labels to where the image is."""
     image, out, device = problem.image, problem.out, problem.device
     if is_on_cuda(image) == (device != "cpu"):
-        return _solve_here(problem, request, table_only)
+        return _solve_here(problem, request, table_only, painted)
     moved = problem._replace(image=place(image, device), out=None)
-    found = _solve_here(moved, request, table_only)
+    found = _solve_here(moved, request, table_only, True)
     if found.labels is None:
         return found
     if out is None:
@@ -164,14 +174,16 @@ def _solve_there(problem: Problem, request: Request | None, table_only: bool) ->
     return found._replace(labels=out)
 
 
-def _solve_here(problem: Problem, request: Request | None, table_only: bool) -> Solution:
+def _solve_here(
+    problem: Problem, request: Request | None, table_only: bool, painted: bool
+) -> Solution:
     """Label an image on the device that holds it."""
     output = Output(problem.image, problem.out)
     if problem.image.size == 0:
         output.room(0)
         found = Solution(output.finish(0), 0)
     elif problem.method.answer == "runs":
-        found = _solve_by_runs(problem, output, request, table_only)
+        found = _solve_by_runs(problem, output, request, table_only, painted)
     else:
         found = _solve_by_roots(problem, output, request)
     if request is None or found.counts is not None:
@@ -180,7 +192,11 @@ def _solve_here(problem: Problem, request: Request | None, table_only: bool) -> 
 
 
 def _solve_by_runs(
-    problem: Problem, output: Output, request: Request | None, table_only: bool
+    problem: Problem,
+    output: Output,
+    request: Request | None,
+    table_only: bool,
+    painted: bool,
 ) -> Solution:
     """Label by a method that finds runs: these are numbered, counted and painted."""
     if problem.device != "cpu" and problem.image.size > MOST:
@@ -207,6 +223,8 @@ def _solve_by_runs(
             counts = count_runs(table, shape, values, plan, problem.device, full=full)
         if counts is not None and table_only and not request.plan.needs_labels:
             return Solution(None, count, counts=counts, calls=calls_of(kernels))
+    if not painted and problem.device == "cpu" and (request is None or counts is not None):
+        return Solution(None, count, counts=counts, runs=table)
     kernels.paint(table, *output.room(int(count) if room is None else 0))
     return Solution(output.finish(count), count, counts=counts, calls=calls_of(kernels))
 

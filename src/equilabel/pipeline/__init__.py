@@ -193,7 +193,7 @@ def segment(
         wanted = counted_for(names, rank, depth, exclude_border=exclude_border)
         shape, hops = problem.image.shape, connectivity or rank
         request = make_request(wanted, channels, shape, spacing, stacked=problem.stacked)
-        labels, count, _, counts, _ = solve(problem, request, counted=True)
+        labels, count, _, counts, *_ = solve(problem, request, counted=True)
         labels, count, counts = split_objects(labels, counts, request, depth, hops, report)
         count, counts = drop(
             labels, count, counts, report, limits=sizes, exclude_border=exclude_border

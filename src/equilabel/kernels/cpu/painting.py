@@ -4,7 +4,7 @@ import numpy as np
 
 from .bits import NONE, ONE, popcount
 from .caching import inlined, njit
-from .run_table import AXES, locate
+from .run_table import AXES, block_of, locate
 from .vector_paint import blend, paint, spread
 
 FEW = 4  # runs in a word up to which painting one after the other is quicker
@@ -41,6 +41,34 @@ def paint_rows(runs, columns, first_row, last_row, blank, out):
             y += 1
 
 
+@njit(nogil=True, cache=True)
+def paint_lines(runs, columns, rows, starts, blank, out):
+    """Write the labels of chosen rows, each to a place of its own.
+
+    Parameters
+    ----------
+    runs : Runs
+        Whose `parents` are labels by now; there is one, at least.
+    rows, starts : (L,) arrays of int64
+        Rows of the image, and where their first pixels are in `out`.
+    blank : bool
+        As for `paint_rows`.
+    out : (P,) array of int
+        Overwritten, `columns` pixels from each start.
+    """
+    whole, rest = columns >> 6, columns & 63
+    word = np.empty(64, out.dtype)
+    for line in range(rows.size):
+        row, start = rows[line], starts[line]
+        block = block_of(runs, row)
+        for place in range(whole):
+            paint_word(runs, row, block, place, start + 64 * place, blank, out)
+        if rest and not (blank and runs.bits[row, whole] == NONE):
+            paint_word(runs, row, block, whole, 0, False, word)
+            end = start + columns
+            out[end - rest : end] = word[:rest]
+
+
 @inlined
 def paint_row(runs, columns, row, block, limit, blank, out):
     """Write the labels of one row.
@@ -50,25 +78,37 @@ def paint_row(runs, columns, row, block, limit, blank, out):
     limit : int
         Where to end: up to there words may be written as a whole.
     """
-    zero = out.dtype.type(0)
     for word in range(runs.bits.shape[1]):
-        pixels = runs.bits[row, word]
         begin = row * columns + 64 * word
-        if pixels == NONE and blank:
-            continue
-        whole = begin + 64 <= limit
-        if pixels == NONE and whole:
-            paint(out, begin, NONE, zero)
-            continue
-        begins = runs.starts[block, word]
-        run = runs.first[block, word] - 1
-        if whole and popcount(begins) <= FEW:
-            paint_few(out, begin, pixels, begins, run, runs.parents)
-        elif whole:
-            paint_many(out, begin, pixels, begins, run, runs.parents)
-        else:
+        if begin + 64 <= limit:
+            paint_word(runs, row, block, word, begin, blank, out)
+        elif runs.bits[row, word] != NONE or not blank:
+            begins = runs.starts[block, word]
+            run = runs.first[block, word] - 1
             width = min(64, columns - 64 * word)
-            paint_part(out, begin, width, pixels, begins, run, runs.parents)
+            paint_part(out, begin, width, runs.bits[row, word], begins, run, runs.parents)
+
+
+@inlined
+def paint_word(runs, row, block, word, begin, blank, out):
+    """Write the labels of the 64 pixels of a word.
+
+    Parameters
+    ----------
+    begin : int
+        Where its first pixel is in `out`.
+    """
+    pixels = runs.bits[row, word]
+    if pixels == NONE:
+        if not blank:
+            paint(out, begin, NONE, out.dtype.type(0))
+        return
+    begins = runs.starts[block, word]
+    run = runs.first[block, word] - 1
+    if popcount(begins) <= FEW:
+        paint_few(out, begin, pixels, begins, run, runs.parents)
+    else:
+        paint_many(out, begin, pixels, begins, run, runs.parents)
 
 
 @njit(nogil=True, cache=True)

@@ -1,0 +1,179 @@
+"""A block of an image in memory as runs: its labels are written once, when they are final."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel import neighborhood
+from equilabel.devices import passes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
+
+
+@dataclass(frozen=True, eq=False)
+class BlockRuns:
+    """The runs of a block, numbered.
+
+    Attributes
+    ----------
+    runs : Runs
+        Of a `RunTable`: each has its label.
+    used : int
+        Number of the last run + 1.
+    columns : int
+        Pixels in a row.
+    shape : tuple of int
+        Of the block, axes of length 1 included.
+    count : int
+        Number of labels.
+    """
+
+    runs: Any
+    used: int
+    columns: int
+    shape: tuple[int, ...]
+    count: int
+
+    @classmethod
+    def of(cls, table: Any, shape: tuple[int, ...], count: int) -> BlockRuns:
+        """Keep what is needed of a `RunTable`, and none of its pixels."""
+        return cls(table.runs, int(table.counts[-1]), table.columns, shape, count)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the labels."""
+        kind: np.dtype[Any] = self.runs.parents.dtype
+        return kind
+
+    def labels(self) -> HostArray:
+        """Return the labels of the block."""
+        return self._painted(np.arange(len(self.runs.bits) - 1), self.shape)
+
+    def firsts(self) -> NDArray[np.int64]:
+        """Return the first element of each component, as a flat index in the block."""
+        firsts = np.empty(self.count, np.int64)
+        passes("run_ends", "cpu").list_firsts(self.runs, self.columns, firsts)
+        return firsts
+
+    def layers(self, axis: int, first: int, last: int) -> HostArray:
+        """Return the labels of some layers along an axis, in memory of their own."""
+        rows = len(self.runs.bits) - 1
+        shape = (*self.shape[:axis], last - first, *self.shape[axis + 1 :])
+        along = self._row_axis
+        if not self.count:
+            return np.zeros(shape, self.dtype)
+        if axis == along:
+            found = np.empty((rows, last - first), self.dtype)
+            passes("run_ends", "cpu").paint_columns(self.runs, first, last, found)
+            return found.reshape(shape)
+        sides = (*self.shape[:along], 1, *self.shape[along + 1 :])
+        some = np.arange(rows).reshape(sides)[(*(slice(None),) * axis, slice(first, last))]
+        return self._painted(np.ascontiguousarray(some).reshape(-1), shape)
+
+    def write(self, numbers: HostArray, part: tuple[slice, ...], out: HostArray) -> None:
+        """Write final labels in place of those of the block; its own are gone then.
+
+        Parameters
+        ----------
+        numbers : (N + 1,) array of int
+            In place of labels 0 to N.
+        part : tuple of slice
+            Where the block is in `out`.
+        out : array of int
+            Of the whole image, in C order. It holds zeros there.
+        """
+        if not self.count:
+            return
+        runs = self.runs
+        if runs.parents.itemsize < numbers.itemsize:
+            runs = runs._replace(parents=runs.parents.astype(numbers.dtype))
+        passes("renumbering", "cpu").renumber(
+            runs.parents, np.zeros(1, np.int64), self.used, numbers
+        )
+        along = self._row_axis
+        strides = neighborhood.strides(out.shape).tolist()
+        if strides[along] > 1:  # what is a row here is none of the image
+            out[part] = replace(self, runs=runs).labels()
+            return
+        first = slice(part[along].start, part[along].start + 1)
+        lines = (*part[:along], first, *part[along + 1 :])
+        each = [
+            np.arange(one.start, one.stop) * step for one, step in zip(lines, strides, strict=True)
+        ]
+        starts = reduce(np.add.outer, each).reshape(-1)
+        rows = np.arange(len(starts))
+        flat = out.reshape(-1)
+        passes("painting", "cpu").paint_lines(runs, self.columns, rows, starts, True, flat)
+
+    @property
+    def _row_axis(self) -> int:
+        """Axis along which rows lie: the last one that is longer than 1, mostly."""
+        shape, rows = self.shape, len(self.runs.bits) - 1
+        axes = range(len(shape) - 1, -1, -1)
+        return next(one for one in axes if shape[one] == self.columns and prod(shape[:one]) == rows)
+
+    def _painted(self, rows: NDArray[np.int64], shape: tuple[int, ...]) -> HostArray:
+        """Return the labels of some rows."""
+        found = np.zeros(prod(shape), self.dtype)
+        if self.count:
+            starts = np.arange(len(rows)) * self.columns
+            paint = passes("painting", "cpu").paint_lines
+            paint(self.runs, self.columns, rows, starts, True, found)
+        return found.reshape(shape)
+
+
+class Kept:
+    """Labels of blocks of an array in memory, from the first look at them to the second.
+
+    They stay as runs where a method finds these, else in the array that final labels go to.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the image.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.array: HostArray = np.zeros(shape, np.int32)  # no memory is taken before it is used
+        self._runs: dict[int, BlockRuns] = {}
+        self._in_array = False
+
+    def keep(self, block: int, part: tuple[slice, ...], labels: HostArray | BlockRuns) -> None:
+        """Keep the labels of a block."""
+        if isinstance(labels, BlockRuns):
+            self._runs[block] = labels
+        else:
+            self.array[part] = labels
+            self._in_array = True
+
+    def labels(self, block: int, part: tuple[slice, ...]) -> HostArray:
+        """Return the labels of a block."""
+        runs = self._runs.get(block)
+        return self.array[part] if runs is None else runs.labels()
+
+    def widen(self) -> None:
+        """Make room for labels of 64 bits."""
+        blank = np.zeros(self.array.shape, np.int64)
+        self.array = self.array.astype(np.int64) if self._in_array else blank
+
+    def finish(self, block: int, part: tuple[slice, ...], numbers: HostArray) -> None:
+        """Replace the labels of a block, 0 to N, by these numbers; forget its runs."""
+        runs = self._runs.pop(block, None)
+        if runs is not None:
+            runs.write(numbers, part, self.array)
+            return
+        strides = neighborhood.strides(self.array.shape)
+        offsets = [
+            np.arange(one.start, one.stop) * step for one, step in zip(part, strides, strict=True)
+        ]
+        starts = reduce(np.add.outer, offsets[:-1], offsets[-1][:1]).reshape(-1)
+        flat, width = self.array.reshape(-1), len(offsets[-1])
+        passes("renumbering", "cpu").renumber(flat, starts, width, numbers)
