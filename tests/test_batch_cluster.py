@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from batches import picture, posix, record, summary, tiff
-from equilabel.cli import clustered, detached, main, one
+from clusters import cluster
+from equilabel.cli import clustered, detached, main, one, running
 from equilabel.cli.options import Options, RefusedError
 from equilabel.cli.provenance import Provenance, provenance
 
@@ -120,6 +121,50 @@ def test_a_run_that_is_stopped_drops_what_is_not_done(folder, address):
         return len(asked) > 1
 
     assert len(label(folder, address, *[Path("in/1.tif")] * 9, stop=stop)) < 9
+
+
+def test_a_lost_scheduler_loses_no_image(folder, monkeypatch, capsys, caplog):
+    import dask
+    from distributed import Client
+
+    assert main(["batch", "in", "--out", "here"]) == 1
+    kept, keep = [], running.Run.keep
+    monkeypatch.setattr("equilabel.chunked.cluster.SOON", 2)
+    words = ["batch", "in", "--out", "there"]
+    soon = dask.config.set({"distributed.comm.timeouts.connect": "1s"})  # 30 s by default
+    with cluster(folder, 2) as (address, (scheduler, *_)), soon:
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(2)
+
+        def kill(self, job, record):
+            kept.append(record)
+            if len(kept) == 2:
+                scheduler.kill()
+                scheduler.wait()
+            return keep(self, job, record)
+
+        monkeypatch.setattr(running.Run, "keep", kill)
+        assert main([*words, "--scheduler", address]) == 1
+    assert 2 <= len(kept) < 6
+    assert not [one for one in caplog.records if one.name.startswith("distributed")]
+    said = capsys.readouterr()
+    message = " ".join(said.err.split())
+    assert f"--scheduler must stay reachable until all is done; got none at {address!r}" in message
+    assert "Start it again, and run again with --resume" in message
+    assert "Traceback" not in message
+    assert record("there")["status"] == "failed"
+    finished = {entry["file"] for entry in record("there")["files"] if entry["status"] == "done"}
+    assert finished == {one.file for one in kept if one.status == "done"}
+    before = files("there")
+    del before[Path("objects.csv")]  # of those that are done
+    assert before.items() <= files("here").items()
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    assert main([*words, "--resume"]) == 1  # one is torn
+    statuses = {entry["file"]: entry["status"] for entry in record("there")["files"]}
+    assert {file for file, status in statuses.items() if status == "skipped"} == finished
+    assert files("there") == files("here")
+    assert not Path("there/.unfinished").exists()
 
 
 def test_options_that_suit_no_image_are_refused(folder, address):

@@ -1,46 +1,17 @@
 """A Dask cluster that loses a worker, and one that loses its scheduler."""
 
-import json
-import subprocess
-import sys
-import time
-from contextlib import contextmanager
-
 import dask
 import numpy as np
 import pytest
 import zarr
 
 from batches import posix
+from clusters import cluster
 from equilabel import label, label_chunked
 
 pytestmark = [pytest.mark.slow, posix]
 
 NOISE = np.random.default_rng(7).random((20, 24, 28)) < 0.3
-COMMAND = [sys.executable, "-m"]
-
-
-@contextmanager
-def cluster(folder, workers):
-    """Start the scheduler and the workers of a cluster, as processes that can be killed."""
-    file = folder / "scheduler.json"
-    words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file]
-    quiet = {"stderr": subprocess.DEVNULL, "cwd": folder}
-    scheduler = ["distributed.cli.dask_scheduler", *map(str, words)]
-    processes = [subprocess.Popen([*COMMAND, *scheduler], **quiet)]
-    try:
-        while not file.exists():  # ended by the time limit of all tests
-            assert processes[0].poll() is None
-            time.sleep(0.02)
-        address = json.loads(file.read_text())["address"]
-        words = [address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
-        worker = ["distributed.cli.dask_worker", *words]
-        processes += [subprocess.Popen([*COMMAND, *worker], **quiet) for _ in range(workers)]
-        yield address, processes
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 def files(folder):

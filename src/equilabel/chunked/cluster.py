@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from asyncio import CancelledError
 from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .engine import RETRIES, LostSchedulerError
+from .engine import RETRIES
+from .engine import LostSchedulerError as LostSchedulerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -103,10 +105,14 @@ def connected(address: str) -> Iterator[Cluster]:
     from distributed import Client
 
     client = Client(address, set_as_default=False, timeout=SOON)
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)  # it would print how it lost its scheduler, call by call
     try:
         yield Cluster(client)
     finally:
         client.close()
+        log.setLevel(level)
 
 
 def _result(future: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -11,29 +11,17 @@ from equilabel.thresholding import subtract_background
 from equilabel.thresholding.foreground import comparable
 from equilabel.thresholding.smoothing import NARROWEST, gaussian
 
+from .loading import Gray
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from equilabel.array_types import HostArray
 
-    from .sources import Load, Source
+    from .loading import Load
+    from .sources import Source
 
     Slices = tuple[slice, ...]
-
-
-class Gray(NamedTuple):
-    """Pixels of a block.
-
-    Attributes
-    ----------
-    pixels : array
-        Gray values to be compared with a threshold.
-    values : array, or None
-        Intensities to be measured, channels last if there are any; None if they were not read.
-    """
-
-    pixels: HostArray
-    values: HostArray | None
 
 
 @dataclass(frozen=True)

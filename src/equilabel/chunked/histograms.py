@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
     from .engine import Run
-    from .gray_source import Gray, GraySource
+    from .gray_source import GraySource
+    from .loading import Gray
     from .running import Progress
 
 

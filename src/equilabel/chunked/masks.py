@@ -12,7 +12,8 @@ from equilabel.labeling import problem_of
 from equilabel.thresholding import close_mask, from_mask, open_mask
 from equilabel.thresholding.foreground import compare_locally, compare_with
 
-from .gray_source import Gray, expand
+from .gray_source import expand
+from .loading import Gray
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from .gray_source import GraySource
     from .histograms import Level
     from .job import Filter
+    from .loading import GrayLoad, Load
     from .outputs import Output
-    from .sources import GrayLoad, Load
 
     Slices = tuple[slice, ...]
 

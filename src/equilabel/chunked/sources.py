@@ -16,25 +16,9 @@ from .zarr_source import Opened, PathOpener, TiffOpener, ZarrSource, folder_of
 if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
-    from .gray_source import Gray
+    from .loading import Load
 
     Slices = tuple[slice, ...]
-
-
-class Load(Protocol):
-    """Reads a part of an image or of a mask, in any process."""
-
-    def __call__(self) -> HostArray | Gray:
-        """Return pixels, or gray values with those that are measured."""
-        ...
-
-
-class GrayLoad(Load, Protocol):
-    """That of an image whose intensities are measured."""
-
-    def values(self) -> HostArray:
-        """Return the values that are measured alone."""
-        ...
 
 
 class Readable(Protocol):

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
     from .checkpoints import Saved
-    from .gray_source import Gray
     from .job import Job
+    from .loading import Gray, GrayLoad, Load
     from .outputs import Output
-    from .sources import GrayLoad, Load
 
 CACHED = 2**26  # bytes of faces that a process keeps at hand
 

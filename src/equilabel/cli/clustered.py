@@ -75,8 +75,10 @@ def label_on_cluster(
     ------
     RefusedError
         If there is no cluster, its workers do not see the files, or the options cannot be used.
+    LostSchedulerError
+        If the scheduler cannot be reached any more. Images that were yielded are done.
     """
-    from equilabel.chunked.cluster import connected
+    from equilabel.chunked.cluster import LostSchedulerError, connected
 
     if not jobs:
         begin()
@@ -102,6 +104,12 @@ def label_on_cluster(
         for job, record in _attempt(cluster, again, run, stop, None, tell, most=1):
             yield job, tried_twice(job, record)
         cluster.everywhere(release, run)
+    except LostSchedulerError as error:
+        message = (
+            f"--scheduler must stay reachable until all is done; got none at {address!r} any more. "
+            "Start it again, and run again with --resume: images that are done are kept."
+        )
+        raise LostSchedulerError(message) from error
     finally:
         connection.__exit__(None, None, None)
 
