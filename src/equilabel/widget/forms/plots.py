@@ -32,7 +32,9 @@ class PlotForm(Grid):
         choices=[HISTOGRAM, SCATTER],
     )
     x = field(ComboBox, "x axis", "Column along the x axis.", choices=[])
-    y = field(ComboBox, "y axis", "Column along the y axis of a scatter plot.", choices=[])
+    y = field(
+        ComboBox, "y axis", "Column along the y axis of a scatter plot.", choices=[], enabled=False
+    )
 
     def __init__(self, viewer: Viewer) -> None:
         self.button = button(
