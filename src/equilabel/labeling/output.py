@@ -12,10 +12,11 @@ from equilabel.devices import is_on_cuda, library, shares_memory
 from .checks import check_count
 
 if TYPE_CHECKING:
-    from equilabel.array_types import Array
+    from equilabel.array_types import Array, HostArray
 
 LARGEST = np.iinfo(np.int32).max
 FRESH = 2**25  # bytes from which memory comes fresh from the system, as zeros, page by page
+PAGE = 2**21  # bytes of the large pages of the usual systems
 
 
 class Output:
@@ -62,9 +63,11 @@ class Output:
             self._flat = library(self._image).empty(shape, dtype)
         else:
             size = prod(shape)
-            blank = most == 0 or size * np.dtype(dtype).itemsize >= FRESH
-            self._flat = (np.zeros if blank else np.empty)(size, dtype)
-            return self._flat, blank
+            if size * np.dtype(dtype).itemsize >= FRESH:
+                self._flat = _fresh(size, np.dtype(dtype))
+                return self._flat, True
+            self._flat = (np.zeros if most == 0 else np.empty)(size, dtype)
+            return self._flat, most == 0
         return self._flat, False
 
     def finish(self, count: Any) -> Array:
@@ -94,3 +97,14 @@ class Output:
             return bool(out.flags.c_contiguous and out.dtype.isnative)
         wide = out.itemsize in (4, 8) and most <= np.iinfo(out.dtype).max
         return bool(wide and out.flags.c_contiguous and not shares_memory(out, self._image))
+
+
+def _fresh(size: int, dtype: np.dtype[Any]) -> HostArray:
+    """Make an array of zeros in fresh memory that begins with a large page.
+
+    What lies before the first and after the last large page of an array comes in small pages, up
+    to 512 of them, each of which is waited for. What is not used here is never touched.
+    """
+    memory = np.zeros(size * dtype.itemsize + PAGE, np.uint8)
+    begin = -memory.ctypes.data % PAGE
+    return memory[begin : begin + size * dtype.itemsize].view(dtype)

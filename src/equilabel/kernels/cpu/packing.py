@@ -47,11 +47,11 @@ def pack(pixels, columns, background, bounded, binary, bits):
             valid = ALL >> np.uint64(64 - width)
             if start + 64 <= pixels.size:
                 foreground = (differs(pixels, start, background) if bounded else ALL) & valid
-                if foreground != NONE and not binary:
+                if foreground != NONE:
                     if found == NOTHING:
                         found = ONE_VALUE
                         value = pixels[start + lowest(foreground)]
-                    if (differs(pixels, start, value) & foreground) != NONE:
+                    if not binary and (differs(pixels, start, value) & foreground) != NONE:
                         return SEVERAL, value
             else:
                 foreground = NONE

@@ -99,7 +99,6 @@ class RunTable:
     @classmethod
     def of_blocks(
         cls,
-        bits: NDArray[np.uint64],
         shape: NDArray[np.int64],
         block: tuple[int, int],
         columns: int,
@@ -109,10 +108,16 @@ class RunTable:
         deep, tall = block
         grid = shape.copy()
         grid[3:] = -(-shape[3] // deep), -(-shape[4] // tall)
-        starts = np.empty((prod(grid.tolist()), bits.shape[1]), np.uint64)
-        counts = np.empty(len(starts) + 1, np.int64)
+        rows, blocks, words = prod(shape.tolist()), prod(grid.tolist()), -(-columns // 64)
+        # In one piece: freed one by one, they would go back to the system, and come as new pages.
+        room = np.empty((rows + 1 + blocks + -(-blocks // 2), words), np.uint64)
+        bits, starts = room[: rows + 1], room[rows + 1 : rows + 1 + blocks]
+        bits[rows] = 0
+        rest = room[rows + 1 + blocks :].reshape(-1).view("i4")
+        first = rest[: blocks * words].reshape(blocks, words)
+        counts = np.empty(blocks + 1, np.int64)
         none = np.empty(0, np.int32)
-        runs = Runs(bits, starts, none.reshape(0, 0), none, shape, grid, deep, tall)
+        runs = Runs(bits, starts, first, none, shape, grid, deep, tall)
         return cls(runs, counts, columns, edges)
 
     @property
@@ -136,6 +141,14 @@ class RunTable:
         """Whether runs have to be told apart by their values."""
         return self.pixels is not None
 
+    def first_row(self, block: int) -> int:
+        """Return the first row of a block that begins a slab."""
+        runs = self.runs
+        line, along = divmod(block, int(runs.grid[4]))
+        outer, z = divmod(line, int(runs.grid[3]))
+        row = (outer * int(runs.shape[3]) + z * runs.deep) * int(runs.shape[4])
+        return row + along * runs.tall
+
     @property
     def slab(self) -> int:
         """Number of blocks that share the raster range of their rows: one, or a line of them."""
@@ -153,7 +166,9 @@ class RunTable:
         index = np.int32 if counts[-1] <= np.iinfo(np.int32).max else np.int64
         parents = np.empty(int(counts[-1]) + SLACK, index)
         parents[0] = 0
-        first = np.empty(self.runs.starts.shape, index)
+        first = self.runs.first
+        if first.size != self.runs.starts.size or first.dtype != index:
+            first = np.empty(self.runs.starts.shape, index)
         self.runs = self.runs._replace(first=first, parents=parents)
 
 

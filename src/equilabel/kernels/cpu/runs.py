@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .caching import Kernel
 
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
+LARGE = 2**25  # bytes of labels that no cache holds
 COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
 
 
@@ -52,20 +53,20 @@ def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
     if compare not in COMPARES:
         image, level = _unsigned(image, level)
     leading = np.array((1,) * (AXES + 1 - image.ndim) + image.shape[:-1], np.int64)
-    rows, columns = prod(image.shape[:-1]), image.shape[-1]
-    bits = np.empty((rows + 1, -(-columns // 64)), np.uint64)
-    bits[rows] = 0
+    columns = image.shape[-1]
+    table = RunTable.of_blocks(leading, grid.block, columns, grid.edges(grid.block))
+    table.domain = grid if grid.periodic else None
     if compare in COMPARES:
-        _pack_ranges(image, bits, packing.pack_compared, level, COMPARES[compare])
-        return _runs_of_blocks(grid, leading, columns, bits)
+        _find(table, image, packing.pack_compared, level, COMPARES[compare])
+        return table
     bounded = compare != "all"
     value = level if bounded else image.dtype.type(0)
-    found = _pack_ranges(image, bits, packing.pack, value, bounded, not values)
+    found = _find(table, image, packing.pack, value, bounded, not values)
     met = {value for kind, value in found if kind}
     if values and (len(met) > 1 or any(kind == packing.SEVERAL for kind, _ in found)):
         pixels = np.ascontiguousarray(image).reshape(-1)
-        return _runs_of_values(grid, leading, pixels, value, bounded, bits)
-    table = _runs_of_blocks(grid, leading, columns, bits)
+        table = RunTable.of_blocks(leading, (1, 1), columns, grid.edges((1, 1)))
+        return _runs_of_values(grid, table, pixels, value, bounded)
     table.whole = not values or all(is_whole(value) for value in met)
     return table
 
@@ -103,25 +104,30 @@ def unite(table: RunTable) -> None:
         return
     if table.counts[-1] == 1:
         return
-    runs, pieces = table.runs, table.pieces()
-    threads.each(numbering.index, [(runs, table.counts, a, b) for a, b in pieces])
-    reach = _reach(runs.grid, table.edges)
-    inside = [(a, b, a, b) for a, b in pieces]
-    between = [(a, min(b, a + reach), 0, a) for a, b in pieces[1:]]
-    edges = table.edges
-    if table.pixels is not None:
-        before = (table.pixels, table.columns, runs, edges)
-        threads.each(value_unions.link_values, [(*before, span) for span in inside])
-        for span in between:
+    pieces, reach = table.pieces(), _reach(table.runs.grid, table.edges)
+    threads.each(_unite_inside, [(table, span) for span in pieces])
+    for a, b in pieces[1:]:
+        span = a, min(b, a + reach), 0, a
+        if table.pixels is not None:
+            before = (table.pixels, table.columns, table.runs, table.edges)
             value_unions.link_values(*before, span)
-    elif len(edges):
-        threads.each(run_unions.link_first_edge, [(runs, edges, span) for span in inside])
-        if len(edges) > 1:
-            threads.each(run_unions.link, [(runs, edges, 1, span) for span in inside])
-        for span in between:
-            run_unions.link(runs, edges, 0, span)
+        elif len(table.edges):
+            run_unions.link(table.runs, table.edges, 0, span)
     if table.domain is not None:
         boundaries.join_runs(table, table.domain)
+
+
+def _unite_inside(table: RunTable, span: tuple[int, int]) -> None:
+    """Make every run of a range of blocks its own root, and unite those that touch."""
+    runs, edges = table.runs, table.edges
+    numbering.index(runs, table.counts, *span)
+    within = span + span
+    if table.pixels is not None:
+        value_unions.link_values(table.pixels, table.columns, runs, edges, within)
+    elif len(edges):
+        run_unions.link_first_edge(runs, edges, within)
+        if len(edges) > 1:
+            run_unions.link(runs, edges, 1, within)
 
 
 def number(table: RunTable) -> int:
@@ -161,14 +167,17 @@ def paint(table: RunTable, out: HostArray, blank: bool) -> None:
     blank : bool
         Whether it holds zeros.
     """
+    spans = threads.ranges(table.rows, out.size)
+    if not blank and _pays_streaming(table, out):
+        streamed = [(table.runs, table.columns, a, b, out) for a, b in spans]
+        threads.each(painting.stream_rows, streamed)
+        return
     if table.counts[-1] == 1:  # no runs: nothing but `bits` was filled in
         if not blank:
             out[:] = 0
         return
-    spans = threads.ranges(table.rows, out.size)
-    threads.each(
-        painting.paint_rows, [(table.runs, table.columns, a, b, blank, out) for a, b in spans]
-    )
+    painted = [(table.runs, table.columns, a, b, blank, out) for a, b in spans]
+    threads.each(painting.paint_rows, painted)
 
 
 def _unsigned(pixels: HostArray, level: Any) -> tuple[HostArray, Any]:
@@ -179,19 +188,37 @@ def _unsigned(pixels: HostArray, level: Any) -> tuple[HostArray, Any]:
     return pixels.view(kind), None if level is None else level.view(kind)
 
 
-def _pack_ranges(
-    image: HostArray, bits: NDArray[np.uint64], kernel: Kernel, *arguments: Any
-) -> list[Any]:
-    """Call a kernel that fills `bits` with the rows of an image, range by range in threads."""
-    columns = image.shape[-1]
+def _pays_streaming(table: RunTable, out: HostArray) -> bool:
+    """Return whether labels are written faster past the caches.
+
+    They have to be more than the caches hold, in rows that begin at multiples of 16 bytes, and
+    of one run in 64 pixels or fewer.
+    """
+    aligned = out.ctypes.data % 16 == 0 and table.columns * out.itemsize % 16 == 0
+    return aligned and out.nbytes >= LARGE and int(table.counts[-1]) <= table.runs.bits.size
+
+
+def _find(table: RunTable, image: HostArray, kernel: Kernel, *arguments: Any) -> list[Any]:
+    """Fill `bits` by a kernel and find the runs of foreground, part by part in threads."""
+    columns, runs, counts = table.columns, table.runs, table.counts
     contiguous = image.flags.c_contiguous
     flat = image.reshape(-1) if contiguous else image
 
-    def pack_range(begin: int, end: int) -> Any:
-        part = flat[begin * columns : end * columns] if contiguous else _rows(image, begin, end)
-        return kernel(part, columns, *arguments, bits[begin:end])
+    def find(begin: int, end: int) -> Any:
+        first, last = table.first_row(begin), table.first_row(end)
+        part = flat[first * columns : last * columns] if contiguous else _rows(image, first, last)
+        found = kernel(part, columns, *arguments, runs.bits[first:last])
+        if found is not None and found[0] == packing.NOTHING:
+            runs.starts[begin:end] = 0
+            counts[begin + 1 : end + 1] = 0
+        elif found is None or found[0] != packing.SEVERAL:
+            packing.begin(runs, begin, end, counts)
+        return found
 
-    return threads.each(pack_range, threads.ranges(len(bits) - 1, image.size))
+    found = threads.each(find, table.pieces())
+    if not any(each is not None and each[0] == packing.SEVERAL for each in found):
+        table.number_runs()
+    return found
 
 
 def _rows(image: HostArray, begin: int, end: int) -> HostArray:
@@ -207,31 +234,12 @@ def _rows(image: HostArray, begin: int, end: int) -> HostArray:
     return planes[skip : skip + end - begin].reshape(-1)
 
 
-def _runs_of_blocks(
-    grid: Grid, leading: NDArray[np.int64], columns: int, bits: NDArray[np.uint64]
-) -> RunTable:
-    """Find the runs of foreground of one value, in blocks of rows."""
-    table = RunTable.of_blocks(bits, leading, grid.block, columns, grid.edges(grid.block))
-    table.domain = grid if grid.periodic else None
-    ranges = threads.ranges(table.blocks, (len(bits) - 1) * columns, table.slab)
-    threads.each(packing.begin, [(table.runs, a, b, table.counts) for a, b in ranges])
-    table.number_runs()
-    return table
-
-
 def _runs_of_values(
-    grid: Grid,
-    leading: NDArray[np.int64],
-    pixels: HostArray,
-    value: Any,
-    bounded: bool,
-    bits: NDArray[np.uint64],
+    grid: Grid, table: RunTable, pixels: HostArray, value: Any, bounded: bool
 ) -> RunTable:
     """Find the runs of equal value, row by row."""
-    columns = pixels.size // (len(bits) - 1)
-    table = RunTable.of_blocks(bits, leading, (1, 1), columns, grid.edges((1, 1)))
     table.pixels, table.domain = pixels, grid if grid.periodic else None
-    before = (pixels, columns, value, bounded, table.runs)
+    before = (pixels, table.columns, value, bounded, table.runs)
     ranges = threads.ranges(table.rows, pixels.size)
     table.whole = all(
         threads.each(packing.pack_values, [(*before, a, b, table.counts) for a, b in ranges])
