@@ -27,6 +27,14 @@ def write(labels, start, word, label):
     vector_paint.paint(labels, start, word, label)
 
 
+def write_past_caches(labels, start, word, label):
+    line = np.empty(64, labels.dtype)
+    vector_paint.paint(line, 0, word, label)
+    vector_paint.stream(line, labels, start)
+    vector_paint.stream_one(labels, start + 64, word, label)
+    vector_paint.fence()
+
+
 def write_over(labels, start, word, label):
     vector_paint.blend(labels, start, word, label)
 
@@ -39,7 +47,8 @@ def count(word):
     return bits.popcount(word), bits.lowest(word)
 
 
-PLAIN = {f: f for f in (compare, compare_part, write, write_over, write_eight, count)}
+KERNELS = compare, compare_part, write, write_over, write_past_caches, write_eight, count
+PLAIN = {f: f for f in KERNELS}
 COMPILED = {f: njit(f) for f in PLAIN}
 
 
@@ -135,6 +144,19 @@ def test_painting_writes_the_label_and_zeros_to_64_pixels_alone(way, dtype):
         expected = np.full(80, 7, dtype)
         expected[9:73] = np.where(flags_of(word), label, 0)
         np.testing.assert_array_equal(labels, expected)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_streaming_writes_what_painting_writes(way, dtype):
+    label = np.iinfo(dtype).max
+    memory = np.full(200, 7, dtype)
+    begin = -memory.ctypes.data % 16 // memory.itemsize + 16
+    for word in random_words(4):
+        memory[:] = 7
+        way[write_past_caches](memory, begin, np.uint64(word), memory.dtype.type(label))
+        expected = np.full(200, 7, dtype)
+        expected[begin : begin + 128] = np.where(np.tile(flags_of(word), 2), label, 0)
+        np.testing.assert_array_equal(memory, expected)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

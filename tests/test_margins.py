@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from equilabel import label
+from equilabel.kernels.cpu import runs
 from equilabel.kernels.cpu.neighbor_bits import compare
 from equilabel.kernels.layout import steps_to
+from equilabel.labeling import output
 from equilabel.measuring import count_part
 
 GUARD = 0xA5
@@ -28,9 +30,11 @@ def guarded(shape, dtype, offset):
     return memory, memory[begin : begin + size].view(dtype).reshape(shape), (begin, begin + size)
 
 
+@pytest.mark.parametrize("large", [runs.LARGE, 0], ids=["", "past the caches"])
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8"])
 @pytest.mark.parametrize("kind", IMAGES)
-def test_labels_stay_inside_out_wherever_it_begins_and_whatever_its_width(kind, dtype):
+def test_labels_stay_inside_out_wherever_it_begins(kind, dtype, large, monkeypatch):
+    monkeypatch.setattr(runs, "LARGE", large)
     rng = np.random.default_rng(7)
     step = np.dtype(dtype).itemsize
     for number, width in enumerate(WIDTHS):
@@ -53,9 +57,29 @@ def test_an_image_without_foreground_clears_out(dtype):
             assert not out.any()
 
 
-def test_memory_that_nobody_filled_is_not_read(monkeypatch):
-    from equilabel.kernels.cpu import runs
+@pytest.mark.parametrize("shape", [(6, 64), (7, 132), (3, 5, 72), (5, 4)], ids=str)
+@pytest.mark.parametrize("kind", IMAGES)
+def test_labels_written_past_the_caches_are_the_same(kind, shape, monkeypatch):
+    image = IMAGES[kind](shape, np.random.default_rng(5))
+    image[-1, 1:] = 0  # rows of no pixels beside rows of some
+    monkeypatch.setattr(runs, "LARGE", 0)
+    for connectivity in (1, len(shape)):
+        out = np.full(shape, -1, np.int64)
+        label(image, connectivity=connectivity, out=out)
+        np.testing.assert_array_equal(out, label(image, connectivity=connectivity))
 
+
+def test_large_arrays_of_labels_begin_with_a_large_page(monkeypatch):
+    monkeypatch.setattr(output, "FRESH", 100)
+    image = np.random.default_rng(6).integers(0, 2, (33, 70), np.uint8)
+    labels, _ = label(image, report=True)
+    assert labels.ctypes.data % output.PAGE == 0
+    assert labels.flags.c_contiguous
+    assert labels.flags.writeable
+    np.testing.assert_array_equal(labels, label(image))
+
+
+def test_memory_that_nobody_filled_is_not_read(monkeypatch):
     def poisoned(shape, dtype=float):
         return np.full(shape, 0x7F7F7F7F, dtype)
 

@@ -16,6 +16,7 @@ from . import (
     packing,
     painting,
     run_unions,
+    streaming,
     value_unions,
 )
 from .run_table import AXES, RunTable
@@ -170,7 +171,7 @@ def paint(table: RunTable, out: HostArray, blank: bool) -> None:
     spans = threads.ranges(table.rows, out.size)
     if not blank and _pays_streaming(table, out):
         streamed = [(table.runs, table.columns, a, b, out) for a, b in spans]
-        threads.each(painting.stream_rows, streamed)
+        threads.each(streaming.stream_rows, streamed)
         return
     if table.counts[-1] == 1:  # no runs: nothing but `bits` was filled in
         if not blank:

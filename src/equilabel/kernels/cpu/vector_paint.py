@@ -45,7 +45,77 @@ def spread(labels, start, word, begins, run, table):
         labels[start + k] = table[run] if (int(word) >> k) & 1 else 0
 
 
+def stream(line, labels, start):
+    """Copy 64 labels past the caches; `start` lies at a multiple of 16 bytes."""
+    labels[start : start + 64] = line[:64]
+
+
+def stream_one(labels, start, word, label):
+    """Do as `paint`, past the caches; `start` lies at a multiple of 16 bytes."""
+    paint(labels, start, word, label)
+
+
+def fence():
+    """Let other threads see what was streamed."""
+
+
 # -------------------------------------------------------------- compiled twins
+
+
+def _store_past_caches(context, builder, array_type, array, start, value):
+    """Store a vector from an element on that lies at a multiple of 16 bytes."""
+    address = address_of(context, builder, array_type, array, start)
+    stored = builder.store(value, builder.bitcast(address, value.type.as_pointer()), align=16)
+    stored.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+
+
+@intrinsic
+def _stream(typingctx, line, labels, start):
+    def code(context, builder, signature, arguments):
+        source, array, index = arguments
+        painted = load(context, builder, signature.args[0], source, ir.IntType(64)(0))
+        _store_past_caches(context, builder, signature.args[1], array, index, painted)
+        return context.get_dummy_value()
+
+    return types.void(line, labels, types.intp), code
+
+
+@intrinsic
+def _stream_one(typingctx, labels, start, word, label):
+    def code(context, builder, signature, arguments):
+        array, index, bits, scalar = arguments
+        vector = vector_of(signature.args[0])
+        painted = builder.select(
+            lanes_of(builder, bits), splat(builder, scalar, vector), ir.Constant(vector, None)
+        )
+        _store_past_caches(context, builder, signature.args[0], array, index, painted)
+        return context.get_dummy_value()
+
+    return types.void(labels, types.intp, types.uint64, labels.dtype), code
+
+
+@intrinsic
+def _fence(typingctx):
+    def code(context, builder, signature, arguments):
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), code
+
+
+@overload(stream)
+def _compiled_stream(line, labels, start):
+    return lambda line, labels, start: _stream(line, labels, start)
+
+
+@overload(stream_one)
+def _compiled_stream_one(labels, start, word, label):
+    return lambda labels, start, word, label: _stream_one(labels, start, word, label)
+
+
+@overload(fence)
+def _compiled_fence():
+    return lambda: _fence()
 
 
 @intrinsic
