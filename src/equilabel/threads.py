@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = "EQUILABEL_NUM_THREADS"
 _limits = local()  # of the threads that may be used, for each thread; and its `check`
+FEW = 16  # pieces from which on each thread has a single one
 WEIGHT = 2**20  # pixels below which a thread is not worth waking
 
 
@@ -98,6 +99,9 @@ def _known() -> int:
 def ranges(size: int, weight: int, grain: int = 1) -> list[tuple[int, int]]:
     """Cut ``range(size)`` into pieces, one or a few for each thread.
 
+    Several for each even out what pieces take. But threads take turns in beginning and ending them,
+    and where threads are many, that takes longer than the pieces.
+
     Parameters
     ----------
     size : int
@@ -110,7 +114,7 @@ def ranges(size: int, weight: int, grain: int = 1) -> list[tuple[int, int]]:
     pieces = min(weight // WEIGHT, size // grain)
     if pieces > 1:
         threads = available()
-        pieces = 1 if threads == 1 else min(4 * threads, pieces)
+        pieces = 1 if threads == 1 else min(max(min(4 * threads, FEW), threads), pieces)
     if pieces <= 1:
         return [(0, size)] if size else []
     ends = [size * piece // pieces // grain * grain for piece in range(pieces)] + [size]
