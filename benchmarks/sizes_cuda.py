@@ -2,14 +2,16 @@
 
 Two times of each: of a call from Python in a row of many, the last of them waited for, and of the
 device alone, by events. The limit is the null kernel of `label_cuda.py`. Labels are compared with
-those of the CPU first. Images are made in other processes, ahead. Run as ``python
-benchmarks/sizes_cuda.py [--only WORD] [--most SIDE] [--no-peers]``; results go to
-``benchmarks/results/sizes_cuda.json``.
+those of the CPU first. All images are made before the first is timed. Run as ``python
+benchmarks/sizes_cuda.py [--only WORD ...] [--least SIDE] [--most SIDE] [--merge] [--no-peers]``.
+Results of all images go to ``benchmarks/results/sizes_cuda.json``; those of some take the places
+of earlier ones there if told to ``--merge``, each with its commit.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -21,7 +23,7 @@ import numpy as np
 
 from equilabel import label
 from equilabel.threads import available
-from harness import store
+from harness import RESULTS, describe, store
 from label_cuda import SOURCE, device_times, null_time
 from patterns import in_3d, patterns, usual
 from peers_cuda import peers, versions
@@ -33,6 +35,7 @@ SIDES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 DEPTHS = (32, 64, 128, 256, 512)
 NEIGHBORS = {(2, 1): 4, (2, 2): 8, (3, 1): 6, (3, 3): 26}
 ROW = 0.02  # seconds of calls in a row
+ABOUT = ("card", "driver", "versions")  # of the first row
 
 
 def make(where: str, name: str, side: int) -> Any:
@@ -41,11 +44,12 @@ def make(where: str, name: str, side: int) -> Any:
     return makers[name]() > 0
 
 
-def makers(most: int, word: str) -> list[tuple[str, str, int]]:
+def makers(least: int, most: int, words: list[str]) -> list[tuple[str, str, int]]:
     """List the images to be made, the largest ones last."""
     flat = [("2D", name, side) for side in SIDES for name in usual(2) | patterns(2)]
     deep = [("3D", name, side) for side in DEPTHS for name in in_3d(2)]
-    return [each for each in flat + deep if each[2] <= most and word in each[1]]
+    chosen = [each for each in flat + deep if least <= each[2] <= most]
+    return [each for each in chosen if any(word in each[1] for word in words)]
 
 
 def in_a_row(run: Callable[[], Any]) -> float:
@@ -99,11 +103,29 @@ def line(row: dict[str, Any]) -> str:
     return f"{head}  device {there:8.1f}, {there / row['null us']:5.2f} x null  {others}"
 
 
+def merged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put rows in the places of earlier results of the same images, with the commit of each."""
+    before = json.loads((RESULTS / "sizes_cuda.json").read_text(encoding="utf-8"))
+    commit = describe()["commit"]
+
+    def key(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["image"], tuple(row["shape"]), row["neighbors"]
+
+    found = {key(row): {"commit": before["machine"]["commit"]} | row for row in before["rows"]}
+    for row in rows:
+        earlier = found.get(key(row), {})
+        found[key(row)] = {name: earlier[name] for name in ABOUT if name in earlier} | row
+        found[key(row)]["commit"] = commit
+    return list(found.values())
+
+
 def main() -> None:
     """Measure everything that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="only images whose name contains this word")
+    parser.add_argument("--only", nargs="*", default=[""], help="words in the names of images")
+    parser.add_argument("--least", type=int, default=0, help="shortest side")
     parser.add_argument("--most", type=int, default=SIDES[-1], help="longest side")
+    parser.add_argument("--merge", action="store_true", help="keep the results of other images")
     parser.add_argument("--no-peers", action="store_true")
     options = parser.parse_args()
     module = cupy.RawModule(code=SOURCE, options=("-std=c++17",))
@@ -113,18 +135,18 @@ def main() -> None:
         "driver": runtime.driverGetVersion(),
         "versions": versions(),
     }
-    rows: list[dict[str, Any]] = []
-    # Some cores are left to this process, whose calls are timed.
-    with ProcessPoolExecutor(max(1, available() // 2), get_context("spawn")) as pool:
-        wanted = makers(options.most, options.only)
+    wanted = makers(options.least, options.most, options.only)
+    with ProcessPoolExecutor(max(1, available() - 1), get_context("spawn")) as pool:
         coming = [(each, pool.submit(make, *each)) for each in wanted]
-        while coming:
-            (_, name, _), image = coming.pop(0)
-            for row in rows_of(name, image.result(), module, not options.no_peers):
-                rows.append(row if rows else about | row)
-                print(line(row), flush=True)
-            del image
-    if not options.only:
+        images = [(each, image.result()) for each, image in coming]
+    rows: list[dict[str, Any]] = []
+    for (_, name, _), image in images:
+        for row in rows_of(name, image, module, not options.no_peers):
+            rows.append(row if rows else about | row)
+            print(line(row), flush=True)
+    if options.merge:
+        print(store("sizes_cuda", merged(rows)))
+    elif len(wanted) == len(makers(0, SIDES[-1], [""])):
         print(store("sizes_cuda", rows))
 
 
