@@ -321,18 +321,64 @@ def large_cuda() -> str:
         [
             " x ".join(f"{side:,}" for side in row["shape"]),
             row["image"],
-            f"{row['components']:,}",
-            f"{row['null s'] * 1e3:.2f}",
-            f"{row['label s'] * 1e3:.2f}",
-            f"{row['label s'] / row['null s']:.1f}",
-            f"{row['label s'] / row['pixels'] * 1e12:.1f}",
+            f"{row['components']:,}" if "components" in row else "refused: does not fit",
+            checked(row),
+            f"{row['null s'] * 1e3:.2f}" if "null s" in row else "",
+            f"{row['label s'] * 1e3:.2f}" if "label s" in row else "",
+            f"{row['label s'] / row['null s']:.1f}" if "label s" in row else "",
+            f"{row['label s'] / row['pixels'] * 1e12:.1f}" if "label s" in row else "",
             f"{row['measure s'] * 1e3:.1f}" if "measure s" in row else "does not fit",
         ]
         for row in results["rows"]
-        if "components" in row
+        if "pixels" in row
     ]
-    head = ["shape", "image", "components", "null, ms", "label, ms", "x null", "ps a pixel"]
-    return card(results) + "\n\n" + table([*head, "table alone, ms"], rows)
+    head = ["shape", "image", "components", "checked", "null, ms", "label, ms", "x null"]
+    return card(results) + "\n\n" + table([*head, "ps a pixel", "table alone, ms"], rows)
+
+
+def checked(row: dict[str, Any]) -> str:
+    """Say how the labels of a large image were checked."""
+    if "right" in row:
+        return "all labels" if row["right"] else "WRONG"
+    if "foretold" in row:
+        return "their number" if row["foretold"] == row["components"] else "WRONG"
+    return ""
+
+
+def scale_cuda(name: str = "scale_cuda") -> str:
+    """Tabulate images in chunks on GPUs, beside what bounds them."""
+    results = load(name)
+    kinds = {"zarr": "Zarr", "raw": "Zarr, not compressed", "numpy": "NumPy, to NumPy"}
+    rows = []
+    for row in results["rows"][1:]:
+        took = ", ".join(f"{row[f'{step}_seconds']:.3f}" for step in ("label", "merge", "write"))
+        pixels = row["side"] ** 3
+        gpus = max(1, row["gpus"])
+        alone, bus, busy = "", "", ""
+        if "read_alone_seconds" in row:
+            alone = f"{row['read_alone_seconds']:.3f} + {row['write_alone_seconds']:.3f}"
+        if "up_gb_s" in row:
+            up, down = sum(row["up_gb_s"]), sum(row["down_gb_s"])
+            bus = f"{pixels / up / 1e9:.3f} + {4 * pixels / down / 1e9:.3f}"
+        if "busy_seconds" in row:
+            parts = [
+                sum(row["busy_seconds"][k].values()) / gpus for k in ("copies", "kernels", "both")
+            ]
+            share = parts[2] / row["watched_seconds"]
+            busy = f"{parts[0]:.3f}, {parts[1]:.3f}: {share:.0%}"
+        who = f"{row['gpus']} GPU" + "s" * (row["gpus"] > 1) if row["gpus"] else "CPU"
+        who += f", {row['workers']} threads"
+        what = f"{row['side']:,}^3, {kinds[row['image']]}, blocks of {row['block']}^3"
+        rows.append([what, who, f"{row['seconds']:.3f}: {took}", alone, bus, busy])
+    head = ["voxels", "on", "seconds: label, merge, write", "the store alone: read + write, s"]
+    head += ["the bus alone: up + down, s", "copies, kernels at work, s: share of the time"]
+    host = f"{results['machine']['cores']} cores"
+    return card(results).replace("on one ", f"on {host} and one ") + "\n\n" + table(head, rows)
+
+
+def scale_cuda_2() -> str:
+    """Tabulate the same on a host with two GPUs."""
+    return scale_cuda("scale_cuda_2").replace("and one NVIDIA", "and two NVIDIA")
 
 
 def methods(device: str) -> str:
@@ -383,6 +429,7 @@ TABLES = {
         measure_cuda: "measure_cuda",
         large_cuda: "large_cuda",
     },
+    "scale.md": {scale_cuda: "scale_cuda", scale_cuda_2: "scale_cuda_2"},
     "statistics.md": {properties: ""},
     "methods.md": {
         make: make.__name__

@@ -22,10 +22,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from equilabel import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +39,8 @@ TILE = 256
 BATCH = 10**5  # edges of a group of blocks
 
 
-def make_image(path: Path, side: int, chunk: int) -> None:
-    """Write blobs, 20 % of the voxels, and noise, 0.2 %, as a Zarr of uint8."""
+def make_image(path: Path, side: int, chunk: int, **form: Any) -> None:
+    """Write blobs, 20 % of the voxels, and noise, 0.2 %, as a Zarr of uint8 and of some form."""
     import zarr
     from scipy.ndimage import gaussian_filter
 
@@ -45,13 +48,18 @@ def make_image(path: Path, side: int, chunk: int) -> None:
     width = min(TILE, side)
     tile = gaussian_filter(rng.random((width,) * 3, dtype=np.float32), 2, mode="wrap")
     tile = tile > np.quantile(tile, 0.8)
-    image = zarr.create_array(path, shape=(side,) * 3, chunks=(chunk,) * 3, dtype="u1")
+    sides = {"shape": (side,) * 3, "chunks": (chunk,) * 3}
+    image = zarr.create_array(path, dtype="u1", **sides, **form)
     piece = max(chunk, width)
-    for number, corner in enumerate(np.ndindex(*(side // piece,) * 3)):
+
+    def fill(number: int, corner: tuple[int, ...]) -> None:
         each = np.random.default_rng(number)
         part = np.tile(np.roll(tile, each.integers(0, width, 3), (0, 1, 2)), (piece // width,) * 3)
         part |= each.random(part.shape, dtype=np.float32) < 0.002
         image[tuple(slice(piece * one, piece * (one + 1)) for one in corner)] = part
+
+    with ThreadPoolExecutor(threads.available()) as pool:
+        list(pool.map(fill, *zip(*enumerate(np.ndindex(*(side // piece,) * 3)), strict=True)))
 
 
 def bytes_of(folder: Path) -> int:
@@ -67,7 +75,7 @@ def peak() -> float:
 def run_chunked(image: str, out: str, chunk: int | None, scheduler: str) -> dict[str, float]:
     """Label a Zarr in chunks; return seconds, CPU seconds, peak memory and bytes."""
     from equilabel import label_chunked
-    from equilabel.chunked import tasks
+    from equilabel.chunked import face_cache
 
     label_chunked(np.eye(64, dtype="u1"), chunks=32)  # compiles or loads
     before = peak()
@@ -97,7 +105,7 @@ def run_chunked(image: str, out: str, chunk: int | None, scheduler: str) -> dict
         "faces_bytes": stored,
         "image_bytes": bytes_of(Path(image)),
         "labels_bytes": bytes_of(Path(out)),
-        "cached_faces_bytes": tasks.CACHED,
+        "cached_faces_bytes": face_cache.CACHED,
     }
 
 

@@ -1,11 +1,14 @@
-"""Time `label_chunked` on GPUs: one, and all of a host, beside its CPU cores.
+"""Time `label_chunked` on GPUs: one, and all of a host, beside its CPU cores and what bounds them.
 
-    python benchmarks/scale_cuda.py [--side 1024] [--blocks 256 512] [--folder /dev/shm]
+    python benchmarks/scale_cuda.py [--side 1024] [--blocks 256] [--folder /dev/shm]
 
-The Zarr lies in `--folder`: name one in memory. Each run is a process of its own that sees as many
-GPUs as it is to use, and labels twice; the second time counts. How busy GPUs are is asked of NVML
-every 10 ms: the share of time in which kernels ran. Labels of all runs are compared by checksums.
-Results go to ``benchmarks/results/scale_cuda.json``.
+The image lies in `--folder` as a Zarr: name one in memory. Each run is a process of its own that
+sees as many GPUs as it is to use, and labels several times: the first does not count. The last is
+watched by PyTorch's profiler, if it is installed: how long copies and kernels were at work on each
+GPU. In the same process the limits are measured: the bus (pinned memory, both ways), and the same
+threads when they read the image and write its labels, and do nothing else. Labels of all runs are
+compared by checksums. Results go to ``benchmarks/results/scale_cuda.json``, those of a host with
+two GPUs to ``scale_cuda_2.json``.
 """
 
 from __future__ import annotations
@@ -18,62 +21,190 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from importlib import import_module
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from harness import store
 from scale import make_image, peak
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
-def watch(stop: threading.Event, found: list[list[int]]) -> None:
-    """Ask how busy the GPUs are, until told to stop."""
-    nvml = import_module("pynvml")
-    nvml.nvmlInit()
-    cards = [nvml.nvmlDeviceGetHandleByIndex(k) for k in range(nvml.nvmlDeviceGetCount())]
-    while not stop.wait(0.01):
-        found.append([nvml.nvmlDeviceGetUtilizationRates(card).gpu for card in cards])
+TURNS = 3  # the first does not count
+PIECE = 1 << 26  # bytes of a copy, as many as the labels of 256^3 voxels
+COPIES = 32
 
 
-def run(image: str, out: str, block: int, device: str) -> dict[str, Any]:
-    """Label a Zarr twice; return what the second time took."""
+def seconds(call: Callable[[], object]) -> float:
+    """Time a call."""
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
+
+
+def digest_of(labels: Any) -> str:
+    """Return a checksum of labels: of an array, or of the files of a Zarr."""
+    found = hashlib.sha256()
+    if isinstance(labels, np.ndarray):
+        found.update(labels)
+        return found.hexdigest()
+    for file in sorted(one for one in Path(labels).rglob("*") if one.is_file()):
+        found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def run(
+    image: str, out: str, block: int, device: str, workers: int, limits: bool
+) -> dict[str, Any]:
+    """Label an image several times; return what the fastest took. `out` may be "" for memory."""
     from equilabel import label_chunked
 
-    for turn in range(2):
+    where: Any = image if out else np.load(image)
+    turns = []
+
+    def once() -> Any:
         begun: dict[str, float] = {}
-        stop, busy = threading.Event(), list[list[int]]()
-        watcher = threading.Thread(target=watch, args=(stop, busy))
-        if device == "cuda":
-            watcher.start()
         start = time.perf_counter()
-        _, count = label_chunked(
-            image,
-            out=out,
+        labels, count = label_chunked(
+            where,
+            out=out or None,
             chunks=block,
             device=device,
+            workers=workers,
             return_num=True,
             progress=lambda step, *_, b=begun: b.setdefault(step, time.perf_counter()),
         )
-        end = time.perf_counter()
-        stop.set()
-        if device == "cuda":
-            watcher.join()
-        digest = hashlib.sha256()
-        for file in sorted(one for one in Path(out).rglob("*") if one.is_file()):
-            digest.update(file.read_bytes())
-        if turn == 0:
+        times = [*begun.values(), time.perf_counter()]
+        steps = {f"{k}_seconds": b - a for k, a, b in zip(begun, times, times[1:], strict=False)}
+        turns.append({"seconds": times[-1] - start, **steps, "labels": count})
+        return labels
+
+    for turn in range(TURNS):
+        labels = once()
+        digest = digest_of(labels) if turn == TURNS - 1 else ""
+        if out:
             shutil.rmtree(out)
-    times = [*begun.values(), end]
-    return {
-        "seconds": end - start,
-        **{f"{step}_seconds": b - a for step, a, b in zip(begun, times, times[1:], strict=False)},
-        "busy": [sum(column) / len(column) / 100 for column in zip(*busy, strict=True)],
-        "peak_mb": peak(),
-        "labels": count,
-        "sha256": digest.hexdigest(),
+        del labels
+    best = min(turns[1:], key=lambda row: row["seconds"])
+    row = best | {"first_seconds": turns[0]["seconds"], "peak_mb": peak(), "sha256": digest}
+    if device == "cuda":
+        row |= watched(once)
+        if out:
+            shutil.rmtree(out)
+        row["device_mb"] = device_memory()
+    if limits:
+        row |= stored(image, out, block, workers) if out else {}
+        row |= buses() if device == "cuda" else {}
+    return row
+
+
+def device_memory() -> float:
+    """Return the memory that CuPy has taken of all GPUs, in MB."""
+    cupy = import_module("cupy")
+    found = 0
+    for gpu in range(cupy.cuda.runtime.getDeviceCount()):
+        with cupy.cuda.Device(gpu):
+            found += cupy.get_default_memory_pool().total_bytes()
+    return found / 1e6
+
+
+def watched(call: Callable[[], object]) -> dict[str, Any]:
+    """Return how long copies and kernels were at work on each GPU during a call."""
+    try:
+        profiler = import_module("torch.profiler")
+    except ImportError:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder, "trace.json")
+        with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as found:
+            took = seconds(call)
+        found.export_chrome_trace(str(trace))
+        events = json.loads(trace.read_text())["traceEvents"]
+    spans: dict[str, dict[int, list[tuple[float, float]]]] = {}
+    for event in events:
+        kind = {"kernel": "kernels", "gpu_memcpy": "copies", "gpu_memset": "kernels"}.get(
+            event.get("cat", "")
+        )
+        if kind is not None:
+            gpu = int(event["args"]["device"])
+            span = (event["ts"], event["ts"] + event["dur"])
+            for name in (kind, "both"):
+                spans.setdefault(name, {}).setdefault(gpu, []).append(span)
+    busy = {name: {k: covered(s) / 1e6 for k, s in each.items()} for name, each in spans.items()}
+    return {"watched_seconds": took, "busy_seconds": busy}
+
+
+def covered(spans: list[tuple[float, float]]) -> float:
+    """Return the length of what any of some spans covers."""
+    found, reached = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        found += max(0.0, end - max(begin, reached))
+        reached = max(reached, end)
+    return found
+
+
+def parts_of(shape: tuple[int, ...], block: int) -> Iterator[tuple[slice, ...]]:
+    """Yield the part of each block."""
+    for corner in np.ndindex(*(-(-side // block) for side in shape)):
+        yield tuple(slice(block * k, block * (k + 1)) for k in corner)
+
+
+def stored(image: str, out: str, block: int, workers: int) -> dict[str, float]:
+    """Time the same threads that read the image, or write labels, and do nothing else."""
+    import zarr
+
+    from equilabel import label
+    from equilabel.chunked.outputs import ZarrOutput, create_zarr
+    from equilabel.chunked.zarr_parts import read_part
+
+    array = zarr.open_array(image, mode="r")
+    parts = list(parts_of(array.shape, block))
+    row: dict[str, float] = {}
+    labels = label(read_part(array, parts[0])).astype(np.int32)
+    create_zarr(Path(out), array.shape, (block,) * array.ndim, np.dtype(np.int32))
+    target = ZarrOutput(out, "int32", "limit")
+    calls = {
+        "read": lambda part: read_part(array, part).size,
+        "read_by_zarr": lambda part: array[part].size,
+        "write": lambda part: target.write(part, labels),
     }
+    with ThreadPoolExecutor(workers) as pool:
+        for name, call in calls.items():
+            times = [seconds(lambda c=call: list(pool.map(c, parts))) for _ in range(3)]
+            row[f"{name}_alone_seconds"] = min(times[1:])
+    shutil.rmtree(out)
+    return row
+
+
+def buses() -> dict[str, Any]:
+    """Measure copies between pinned memory and all GPUs at once, in GB/s, one way and the other."""
+    cupy = import_module("cupy")
+    runtime = cupy.cuda.runtime
+    found: dict[str, list[float]] = {"up_gb_s": [], "down_gb_s": []}
+
+    def rate(gpu: int, name: str) -> float:
+        with cupy.cuda.Device(gpu), cupy.cuda.Stream(non_blocking=True) as stream:
+            there, here = cupy.empty(PIECE, np.uint8), cupy.cuda.alloc_pinned_memory(PIECE)
+            kind = runtime.memcpyHostToDevice if "up" in name else runtime.memcpyDeviceToHost
+            ends = (there.data.ptr, here.ptr) if "up" in name else (here.ptr, there.data.ptr)
+            for _ in range(2):
+                begin = time.perf_counter()
+                for _ in range(COPIES):
+                    runtime.memcpyAsync(*ends, PIECE, kind, stream.ptr)
+                stream.synchronize()
+            return COPIES * PIECE / (time.perf_counter() - begin) / 1e9
+
+    count = runtime.getDeviceCount()
+    with ThreadPoolExecutor(count) as pool:
+        for name, each in found.items():
+            each += pool.map(rate, range(count), [name] * count)
+    return found
 
 
 def fresh(gpus: int, *arguments: object) -> dict[str, Any]:
@@ -96,27 +227,55 @@ def main() -> None:
     """Measure, print and store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--side", type=int, default=1024)
-    parser.add_argument("--blocks", type=int, nargs="+", default=[256, 512])
-    parser.add_argument("--folder", help="where the Zarr is made, and its labels")
+    parser.add_argument("--blocks", type=int, nargs="+", default=[256])
+    parser.add_argument("--folder", help="where the image is made, and its labels")
+    parser.add_argument("--images", nargs="+", default=["zarr", "raw", "numpy"])
+    parser.add_argument("--gpus", type=int, nargs="+", help="how many; 0 for the CPU")
+    parser.add_argument("--workers", type=int, help="threads; by default the cores")
+    parser.add_argument("--unlimited", action="store_true", help="limits are not measured")
     options = parser.parse_args()
     runtime = import_module("cupy").cuda.runtime
     count = runtime.getDeviceCount()
     card = runtime.getDeviceProperties(0)["name"].decode()
-    rows = []
+    workers = options.workers or len(os.sched_getaffinity(0))
+    rows: list[dict[str, Any]] = [{"card": card, "gpus": count, "versions": versions()}]
     with tempfile.TemporaryDirectory(prefix="equilabel-", dir=options.folder) as folder:
-        image, out = Path(folder, "image.zarr"), Path(folder, "labels.zarr")
-        make_image(image, options.side, min(options.blocks))
-        for block in options.blocks:
-            for gpus in range(count + 1):
-                found = fresh(gpus, str(image), str(out), block, "cuda" if gpus else "cpu")
-                shutil.rmtree(out)
-                row = {"side": options.side, "block": block, "gpus": gpus}
-                rows.append(row | {"cores": os.cpu_count(), "card": card} | found)
-                print(json.dumps(rows[-1]), flush=True)
-            if len({row["sha256"] for row in rows if row["block"] == block}) != 1:
-                message = "labels differ between devices"
-                raise ValueError(message)
-    print(store("scale_cuda", rows))
+        for kind in options.images:
+            image = Path(folder, kind + (".npy" if kind == "numpy" else ".zarr"))
+            make(image, options.side, min(options.blocks), kind)
+            out = "" if kind == "numpy" else str(Path(folder, "labels.zarr"))
+            for block in options.blocks:
+                found = []
+                for gpus in options.gpus or range(count + 1):
+                    device = "cuda" if gpus else "cpu"
+                    asked = (str(image), out, block, device, workers, not options.unlimited)
+                    row = {"image": kind, "side": options.side, "block": block, "gpus": gpus}
+                    found.append(row | {"workers": workers, "card": card} | fresh(gpus, *asked))
+                    print(json.dumps(found[-1]), flush=True)
+                if len({row["sha256"] for row in found}) != 1:
+                    message = "labels differ between devices"
+                    raise ValueError(message)
+                rows += found
+    print(store("scale_cuda" if count == 1 else f"scale_cuda_{count}", rows))
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what has a part in it."""
+    found = {}
+    for name in ("cupy-cuda13x", "zarr", "numcodecs"):
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def make(path: Path, side: int, chunk: int, kind: str) -> None:
+    """Write an image: a Zarr, compressed or not, or a file of NumPy."""
+    if kind != "numpy":
+        make_image(path, side, chunk, **({"compressors": None} if kind == "raw" else {}))
+        return
+    with suppress(FileNotFoundError), tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        make_image(Path(folder, "image.zarr"), side, chunk)
+        np.save(path, import_module("zarr").open_array(Path(folder, "image.zarr"))[...])
 
 
 if __name__ == "__main__":

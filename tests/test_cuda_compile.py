@@ -61,6 +61,7 @@ TILES = sorted(
 INSTANCES = {
     "Id": ["u4", "u8"],
     "Label": ["u4", "u8"],
+    "Small": ["u2", "u4", "u8"],
     "Offset": ["i4", "i8"],
     "Node": ["i4", "i8"],
     "Root": ["i4", "i8"],

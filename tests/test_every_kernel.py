@@ -23,6 +23,7 @@ from equilabel import (
     regionprops_table,
     segment,
 )
+from equilabel.chunked.arrayfiles import checksum
 from equilabel.chunked.faces import touching
 from equilabel.devices import passes
 from equilabel.kernels.cpu import potts
@@ -127,6 +128,37 @@ def test_edges_that_come_in_any_order_give_the_labels_of_their_graph(kind, dtype
     numbers[np.argsort(numbers)] = np.arange(1, len(numbers) + 1)
     kernels.number_elements(parents, numbers)
     np.testing.assert_array_equal(parents, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"", 0xEF46DB3751D8E999),
+        (b"a", 0xD24EC4F1A98C6E5B),
+        (b"abc", 0x44BC2CF5AD770999),
+        (b"Nobody inspects the spammish repetition", 0xFBCEA83C8A378BF1),
+    ],
+)
+def test_hashes_are_those_of_the_specification(text, expected):
+    with np.errstate(over="ignore"):
+        assert checksum(np.frombuffer(text, np.uint8)) == expected
+
+
+def test_hashes_depend_on_every_bit_and_not_on_where_an_array_lies():
+    rng = np.random.default_rng(0)
+    some = rng.integers(0, 256, 107).astype(np.uint8)
+    found = set()
+    with np.errstate(over="ignore"):
+        for length in range(107):
+            found.add(checksum(some[:length]))
+        for bit in range(8 * some.size):
+            some[bit // 8] ^= 1 << bit % 8
+            found.add(checksum(some))
+            some[bit // 8] ^= 1 << bit % 8
+        assert len(found) == 9 * 107
+        moved = np.append(np.uint8(0), some)[1:]
+        assert checksum(moved) == checksum(some) == checksum(np.repeat(some, 2)[::2])
+        assert checksum(some[:96].view(">i2")) == checksum(some[:96].reshape(8, 12))
 
 
 @pytest.mark.parametrize("valued", [False, True])

@@ -48,7 +48,7 @@ class Faces:
 
     Attributes
     ----------
-    lows, highs : tuple of array of int32 or int64
+    lows, highs : tuple of array of uint16, int32 or int64
         The first and the last layers along each axis, one or more.
     values : (N,) array, or (0,)
         As those of `Part`.

@@ -44,6 +44,11 @@ class Engine:
         """Whether tasks can write to an array of this process."""
         return self._scheduler in ("threads", "synchronous")
 
+    @property
+    def workers(self) -> int:
+        """Number of threads or processes."""
+        return 1 if self._scheduler == "synchronous" else self._workers
+
     @contextmanager
     def started(self) -> Iterator[Run]:
         """Start workers, and stop them at the end; those of a client stay."""

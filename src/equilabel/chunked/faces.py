@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel import neighborhood
-from equilabel.devices import fetch, passes
+from equilabel.devices import fetch_together, library, passes
 
 from .block_runs import BlockRuns
 from .blocks import steps_forward
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .blocks import Blocks
     from .checkpoints import Faces
 
-NONE = np.empty((0, 2), np.int64)
-
 
 def cut_faces(
     labels: HostArray | BlockRuns,
@@ -32,6 +30,7 @@ def cut_faces(
     periodic: tuple[bool, ...],
     stacked: bool,
     depth: int,
+    count: int,
 ) -> tuple[tuple[HostArray, ...], tuple[HostArray, ...]]:
     """Copy the first and last layers of the labels of a block along each axis.
 
@@ -43,7 +42,10 @@ def cut_faces(
         Where nothing follows beyond an end, nothing is copied.
     depth : int
         Number of layers.
+    count : int
+        Number of labels: up to 65,535 of them are copied as 16 bits.
     """
+    dtype = np.dtype(np.uint16) if count < 2**16 else labels.dtype
     lows: list[HostArray] = []
     highs: list[HostArray] = []
     for axis in range(len(labels.shape)):
@@ -52,16 +54,17 @@ def cut_faces(
             step[axis] = move
             followed = blocks.neighbor(block, step, periodic) is not None
             if not followed or (stacked and axis == 0):
-                ends.append(np.empty(0, labels.dtype))
+                ends.append(library(labels).empty(0, dtype))
                 continue
             side = labels.shape[axis]
             span = (0, min(depth, side)) if move < 0 else (max(side - depth, 0), side)
             if isinstance(labels, BlockRuns):
-                ends.append(labels.layers(axis, *span))
+                layers = labels.layers(axis, *span)
             else:
-                part = (slice(None),) * axis + (slice(*span),)
-                ends.append(fetch(labels[part].copy()))
-    return tuple(lows), tuple(highs)
+                layers = labels[(slice(None),) * axis + (slice(*span),)]
+            ends.append(layers.astype(dtype))
+    found = fetch_together([*lows, *highs])
+    return tuple(found[: len(lows)]), tuple(found[len(lows) :])
 
 
 def pairs_across(
@@ -129,34 +132,49 @@ def touching(
         Steps to the side that a neighbor may be away, beside the one across.
     stacked : bool
         Whether no step goes along the first axis.
+
+    Returns
+    -------
+    (K, 2) array of int64
+        Some of them repeated.
     """
-    mine, theirs = np.atleast_1d(mine), np.atleast_1d(theirs)
-    if not (mine.any() and theirs.any()):
-        return NONE
-    around = np.pad(theirs, 1)
-    strides = neighborhood.strides(around.shape)
     axes = mine.ndim
-    steps = np.empty((0, axes), np.int64)
-    if hops:
-        steps = neighborhood.offsets(axes, min(hops, axes), stacked=stacked)
-    starts = np.array([0])
-    for length, stride in zip(mine.shape[:-1], strides, strict=False):
-        starts = np.add.outer(starts, np.arange(1, length + 1) * stride).reshape(-1)
+    if axes < 2:
+        along = 0 if stacked else hops
+        return _paired(mine.reshape(1, -1), theirs.reshape(1, -1), values, along, False)
+    if axes == 2:
+        return _paired(mine, theirs, values, hops, not stacked)
+    found = []
+    for step in product((-1, 0, 1), repeat=axes - 2):
+        away = sum(map(abs, step))
+        if away > hops or (stacked and step[0]):
+            continue
+        for place in np.ndindex(mine.shape[:-2]):
+            there = tuple(k + move for k, move in zip(place, step, strict=True))
+            if all(0 <= k < length for k, length in zip(there, mine.shape, strict=False)):
+                found.append(_paired(mine[place], theirs[there], values, hops - away, True))
+    return np.concatenate(found)
+
+
+def _paired(
+    mine: HostArray,
+    theirs: HostArray,
+    values: tuple[HostArray, HostArray],
+    hops: int,
+    across: bool,
+) -> NDArray[np.int64]:
+    """Pair the labels of two layers of two axes; `across` says whether rows touch each other."""
+    dtype = np.int64 if 8 in (mine.itemsize, theirs.itemsize) else np.int32
+    layers = [
+        np.array(one, dtype, order="C") for one in (mine, theirs)
+    ]  # what was stored is read-only
     same = [one.astype(np.int64) for one in values]
-    rows = np.array(mine.reshape(-1, mine.shape[-1]))  # labels that were stored are read-only
-    arguments = (rows, around.reshape(-1), starts + 1, steps @ strides, *same)
+    ways = (hops > 0 and across, hops > 0, hops > 1)
     list_pairs = passes("face_pairs", "cpu").list_pairs
-    pairs = np.empty((list_pairs(*arguments, np.empty((0, 2), np.int64)), 2), np.int64)
-    list_pairs(*arguments, pairs)
-    return _distinct(pairs)
-
-
-def _distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Drop pairs that are repeated."""
-    if len(pairs) < 2:
-        return pairs
-    width = int(pairs[:, 1].max()) + 1
-    keys = pairs[:, 0] * width + pairs[:, 1]
-    new = np.append(True, keys[1:] != keys[:-1])
-    keys = np.unique(keys[new])
-    return np.stack([keys // width, keys % width], axis=1)
+    room = mine.size // 4 + 16
+    while True:
+        pairs = np.empty((room, 2), np.int64)
+        count = list_pairs(*layers, *ways, *same, pairs)
+        if count <= room:
+            return pairs[:count].copy()
+        room = count

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .block_runs import Kept
     from .blocks import Blocks
     from .checkpoints import Faces, Saved
+    from .held import HeldLabels
 
 
 class Rule(Protocol):
@@ -85,6 +86,8 @@ class Job:
         What is measured.
     kept : Kept, or None
         Where labels of blocks, or their runs, stay from the first look at them to the second.
+    held : HeldLabels, or None
+        Where they stay on GPUs, as far as there is room.
     marked : Filter, or None
         Tells the pixels that are counted, in place of all, to select components by their number.
     painted : callable, or None
@@ -104,6 +107,7 @@ class Job:
     saved: Saved
     counted: Counting | None = None
     kept: Kept | None = None
+    held: HeldLabels | None = None
     marked: Filter | None = None
     painted: Callable[[HostArray, HostArray], HostArray] | None = None
     told: Mapping[str, Any] = field(default_factory=dict)

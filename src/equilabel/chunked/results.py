@@ -19,6 +19,7 @@ from equilabel.storage.table import read_table, write_table
 
 from .block_runs import Kept
 from .checkpoints import Checkpoints
+from .held import HeldLabels
 from .in_memory import MemoryCheckpoints
 from .ome_labels import OmeLabels, register, shrink, write_description
 from .outputs import ArrayOutput, ZarrOutput, create_zarr, open_output
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from .job import Job
     from .sources import Readable, Source
 
-FORMAT = 1  # of checkpoints
+FORMAT = 2  # of checkpoints
 KEY = "equilabel"  # of the attributes of labels
 TABLE = "table.csv"  # in the folder of labels
 LARGEST = np.iinfo(np.int32).max
@@ -135,6 +136,7 @@ def label_whole(
     with _folder(out, manifest, resume=resume) as folder, engine.started() as run:
         saved = Checkpoints(str(folder), new_token())
         job, pixels = steps.make_job(saved, run, progress)
+        job = _held_on_gpus(job, engine)
         numbers = number_blocks(job, pixels, run, progress, steps.select)
         output = _output(folder, source, target, numbers.count, saved.token)
         write_blocks(job, pixels, output, run, progress, fresh=not resume)
@@ -162,13 +164,21 @@ def _in_memory(steps: Steps, source: Source, engine: Engine, progress: Progress)
     kept = Kept(source.shape)
     with engine.started() as run:
         job, pixels = steps.make_job(MemoryCheckpoints(), run, progress)
-        job = replace(job, kept=kept)
+        job = _held_on_gpus(replace(job, kept=kept), engine)
         numbers = number_blocks(job, pixels, run, progress, steps.select)
         if numbers.count > LARGEST:
             kept.widen()
         write_blocks(job, pixels, ArrayOutput(kept.array), run, progress, fresh=True)
         found = Found() if steps.finish is None else steps.finish(job)
     return Whole(kept.array, numbers.count, found)
+
+
+def _held_on_gpus(job: Job, engine: Engine) -> Job:
+    """Return a job whose blocks stay on GPUs, if it is for these and its workers are threads."""
+    device = job.rule.device
+    if not (device.startswith("cuda") and engine.shares_memory):
+        return job
+    return replace(job, held=HeldLabels(device, job.blocks, engine.workers))
 
 
 def describe(source: Source, target: Target) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .face_cache import FACES
 from .merging import Numbers, number_components
-from .tasks import FACES, compare_blocks, is_written, label_block, write_block, write_mask
+from .tasks import compare_blocks, is_written, label_block, write_block, write_mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

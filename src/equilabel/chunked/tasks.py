@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from equilabel import neighborhood
-from equilabel.devices import fetch, is_on_cuda, own_gpu, passes, place, resolve
+from equilabel.devices import fetch, fetch_block, is_on_cuda, own_gpu, passes, send_block
 from equilabel.labeling import solve
 from equilabel.measuring import Request
 from equilabel.measuring.plan import make_plan
@@ -17,8 +15,8 @@ from equilabel.measuring.plan import make_plan
 from .arrayfiles import checksum
 from .block_runs import BlockRuns
 from .checkpoints import Faces, Part
+from .face_cache import FACES
 from .faces import cut_faces, pairs_across
-from .in_memory import MemoryCheckpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
     from .job import Job
     from .loading import Gray, GrayLoad, Load
     from .outputs import Output
-
-CACHED = 2**26  # bytes of faces that a process keeps at hand
 
 
 class ChangedInputError(RuntimeError):
@@ -56,13 +52,24 @@ def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
         problem = _problem(job, pixels)
         labels, firsts, flat, sizes = _components(job, problem, pixels, origin)
         if problem.foreground.values:
-            values = fetch(problem.image.reshape(-1)[np.asarray(flat, like=problem.image)])
-        ends = cut_faces(labels, job.blocks, block, job.periodic, job.stacked, job.depth)
-        if job.kept is not None:
-            here = labels if isinstance(labels, BlockRuns) else fetch(labels)
+            values = _values(problem.image, flat)
+        layers = (job.periodic, job.stacked, job.depth, len(firsts))
+        ends = cut_faces(labels, job.blocks, block, *layers)
+        stays = job.held is not None and job.held.keep(block, labels, len(firsts))
+        if job.kept is not None and not stays:
+            here = labels if isinstance(labels, BlockRuns) else fetch_block(labels)
             job.kept.keep(block, job.blocks.slices(block), here)
-    job.saved.save_part(block, Part(known, firsts, values, sizes), Faces(*ends, values))
+    faces = Faces(*ends, values)
+    job.saved.save_part(block, Part(known, firsts, values, sizes), faces)
+    FACES.add(job.saved, block, faces)
     return block, len(firsts)
+
+
+def _values(image: Array, flat: NDArray[np.int64]) -> HostArray:
+    """Return the value of some elements."""
+    there = send_block(flat) if is_on_cuda(image) else flat
+    found: HostArray = fetch_block(image.reshape(-1)[there])
+    return found.copy()
 
 
 def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
@@ -72,8 +79,7 @@ def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
 
 def _problem(job: Job, pixels: HostArray) -> Problem:
     """Return what `solve` labels, on the GPU of this worker if the job is for GPUs."""
-    device = job.rule.device
-    return job.rule.problem(place(pixels, resolve(device)) if device.startswith("cuda") else pixels)
+    return job.rule.problem(send_block(pixels) if job.rule.device.startswith("cuda") else pixels)
 
 
 def _components(
@@ -95,14 +101,13 @@ def _components(
     if job.turned:
         labels = fetch(solve(problem).labels)
         return labels, *_turned_firsts(job, labels, origin), none
-    if not (job.sized or problem.numbered_by_columns or is_on_cuda(problem.image)):
+    if not (job.sized or problem.numbered_by_columns):
         labels, count, *_, runs = solve(problem, counted=True, painted=painted)
         if runs is not None:
             kept = BlockRuns.of(runs, shape, count)
             flat = kept.firsts()
             return kept, _in_image(flat, shape, origin, job.blocks.shape), flat, none
-        flat = np.empty(count, np.int64)
-        passes("renumbering", "cpu").list_firsts(labels.reshape(-1), flat)
+        flat = _list_firsts(labels, count)
         return labels, _in_image(flat, shape, origin, job.blocks.shape), flat, none
     plan = make_plan(("num_pixels",), (), axes, job.stacked, True, first=True)
     found = solve(problem, Request(plan, None, (1.0,) * (axes - job.stacked)), counted=True)
@@ -116,6 +121,16 @@ def _components(
         numbers = fetch(np.bincount(inside, minlength=len(numbers) + 1))[1:]
     spans = (numbers[:, None], counts.begins + origin, counts.ends + origin)
     return labels, firsts, counts.first_pixels, np.concatenate(spans, axis=1)
+
+
+def _list_firsts(labels: Array, count: int) -> NDArray[np.int64]:
+    """Return the first element of each label, in labels of 1 to `count` in their order."""
+    if is_on_cuda(labels):
+        found = fetch_block(passes("block_labels", "cuda").list_firsts(labels, count))
+        return found.copy()  # it is in memory that is used again
+    flat = np.empty(count, np.int64)
+    passes("renumbering", "cpu").list_firsts(labels.reshape(-1), flat)
+    return flat
 
 
 def _in_image(
@@ -163,8 +178,14 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
     part = job.blocks.slices(block)
     numbers = job.saved.numbers(block)
     numbers = np.append(numbers.dtype.type(0), numbers)
+    counts: Sequence[HostArray] = ()
+    held = None if job.held is None else job.held.take(block)
+    if held is not None:
+        with own_gpu(job.rule.device, held):
+            counts = _count(job, block, held, None, load)
+            final = _renumbered(held, numbers, output.dtype)
+        return _store(job, block, output, final, counts)
     if job.kept is not None:
-        counts: Sequence[HostArray] = ()
         if job.counted is not None:
             counts = _count(job, block, job.kept.labels(block, part), None, load)
         job.kept.finish(block, part, numbers)
@@ -181,10 +202,20 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
         labels = solve(_problem(job, pixels)).labels
         counts = _count(job, block, labels, values, load)
         final = _renumbered(labels, numbers, output.dtype)
-    # A type without a sign is seen as what it holds.
-    final = final.view(output.dtype) if job.painted is None else job.painted(pixels, final)
-    output.write(part, final)
-    job.saved.save_done(block, (np.array([checksum(final)]), *counts))
+    if job.painted is not None:
+        final = job.painted(pixels, final)
+    return _store(job, block, output, final, counts)
+
+
+def _store(
+    job: Job, block: int, output: Output, final: HostArray, counts: Sequence[HostArray]
+) -> int:
+    """Write the final labels of a block, and note that this is done."""
+    if final.dtype != output.dtype:
+        final = final.view(output.dtype)  # a type without a sign is seen as what it holds
+    output.write(job.blocks.slices(block), final)
+    known = checksum(final) if job.kept is None else 0
+    job.saved.save_done(block, (np.array([known]), *counts))
     return block
 
 
@@ -196,15 +227,18 @@ def _count(
         return ()
     if values is None and job.counted.uses_values(labels.ndim):
         values = cast("GrayLoad", load).values()
-    return job.counted.count(job, block, fetch(labels), values, FACES.reader(job.saved))
+    labels = fetch(labels)
+    if labels.itemsize < 4:
+        labels = labels.astype(np.int32)
+    return job.counted.count(job, block, labels, values, FACES.reader(job.saved))
 
 
 def _renumbered(labels: Array, numbers: HostArray, dtype: np.dtype[Any]) -> HostArray:
     """Return final labels, on the host and with a sign; those of the host are overwritten."""
     signed = np.int64 if dtype.itemsize == 8 else np.int32
     if is_on_cuda(labels):
-        there: Array = np.asarray(numbers.astype(signed), like=labels)
-        moved: HostArray = fetch(there[labels])
+        there = send_block(numbers.astype(signed, copy=False))
+        moved: HostArray = fetch_block(passes("block_labels", "cuda").renumber_block(labels, there))
         return moved
     final: HostArray = np.ascontiguousarray(labels, signed)
     one_row = (np.zeros(1, np.int64), final.size)
@@ -232,42 +266,3 @@ def is_written(saved: Saved, blocks: Blocks, block: int, output: Output) -> bool
         return bool(checksum(output.read(blocks.slices(block))) == int(known[0]))
     except Exception:
         return False
-
-
-class FaceCache:
-    """Faces of blocks that were read last, of a few megabytes in all."""
-
-    def __init__(self, most: int = CACHED) -> None:
-        self._most, self._size, self._lock = most, 0, threading.Lock()
-        self._held: OrderedDict[tuple[Saved, int], Faces] = OrderedDict()
-
-    def reader(self, saved: Saved) -> Callable[[int], Faces]:
-        """Return a function that reads the faces of a block."""
-        if isinstance(saved, MemoryCheckpoints):
-            return saved.faces
-
-        def read(block: int) -> Faces:
-            key = (saved, block)
-            with self._lock:
-                if key in self._held:
-                    self._held.move_to_end(key)
-                    return self._held[key]
-            faces = saved.faces(block)
-            with self._lock:
-                if key not in self._held:
-                    self._held[key] = faces
-                    self._size += faces.nbytes
-                while self._size > self._most and len(self._held) > 1:
-                    self._size -= self._held.popitem(last=False)[1].nbytes
-            return faces
-
-        return read
-
-    def clear(self) -> None:
-        """Forget all faces."""
-        with self._lock:
-            self._held.clear()
-            self._size = 0
-
-
-FACES = FaceCache()

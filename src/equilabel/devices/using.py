@@ -79,11 +79,11 @@ def check_memory(device: str, needed: int) -> None:
     needed : int
         Bytes.
     """
-    if needed > _free_memory():
+    if needed > free_memory():
         raise DeviceMemoryError(_memory_message(device, needed))
 
 
-def _free_memory() -> int:
+def free_memory() -> int:
     """Return how many bytes CuPy can get on the current device."""
     cupy = import_module("cupy")
     pool = cupy.get_default_memory_pool()
@@ -93,7 +93,7 @@ def _free_memory() -> int:
 
 
 def _memory_message(device: str, needed: int) -> str:
-    free = _free_memory()
+    free = free_memory()
     asked = f"{needed / 2**20:,.0f} MiB of memory" if needed else "more memory"
     return (
         f"device {device!r} must have {asked} for this; got {free / 2**20:,.0f} MiB free. "

@@ -1,4 +1,4 @@
-"""GPUs for workers that label parts of one image: one each, in turn."""
+"""GPUs for workers that label parts of one image: one each, in turn, and copies of its own."""
 
 from __future__ import annotations
 
@@ -8,18 +8,45 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .arrays import index_of, is_on_cuda
 from .reports import count_gpus
+from .using import free_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from equilabel.array_types import Array, HostArray
+
+
+_idle: dict[int, list[tuple[Any, Any]]] = {}  # what threads that have ended had on each GPU
+
+
+class _Lane:
+    """A stream on a GPU, and pinned memory for its copies; the next thread takes them over.
+
+    CuPy keeps memory that was freed for the stream that had it.
+    """
+
+    def __init__(self, gpu: int) -> None:
+        self._gpu = gpu
+        try:
+            self.stream, self.staging = _idle.setdefault(gpu, []).pop()
+        except IndexError:
+            self.stream = import_module("cupy").cuda.Stream(non_blocking=True)
+            self.staging = import_module("equilabel.kernels.cuda.staging").Staging()
+
+    def __del__(self) -> None:
+        if "staging" in self.__dict__:
+            _idle[self._gpu].append((self.stream, self.staging))
+
 
 class _Worker(threading.local):
-    """What belongs to a thread: its number, and a stream on each GPU."""
+    """What belongs to a thread: its number, a lane on each GPU, and the one it is on."""
 
     def __init__(self) -> None:
         self.number = 0
-        self.streams: dict[int, Any] = {}
+        self.lanes: dict[int, _Lane] = {}
+        self.lane: _Lane | None = None
 
 
 _worker = _Worker()
@@ -31,7 +58,7 @@ def set_worker(number: int) -> None:
 
 
 @contextmanager
-def own_gpu(device: str) -> Iterator[None]:
+def own_gpu(device: str, held: Array = None) -> Iterator[None]:
     """Make the GPU of this worker current, with a stream of its own.
 
     So copies of one worker overlap the kernels of others.
@@ -41,15 +68,68 @@ def own_gpu(device: str) -> Iterator[None]:
     device : str
         Any device that `resolve` takes. "cuda" is any GPU: the worker's number chooses. Nothing is
         done for "cpu" and "auto".
+    held : cupy.ndarray, optional
+        What the work is about: the GPU that holds it is taken.
     """
     if not device.startswith("cuda"):
         yield
         return
     cupy = sys.modules.get("cupy") or import_module("cupy")
-    _, _, index = device.partition(":")
-    gpu = int(index) if index else _worker.number % count_gpus()
+    gpu = index_of(held) if held is not None else _own_index(device)
     with cupy.cuda.Device(gpu):
-        if gpu not in _worker.streams:
-            _worker.streams[gpu] = cupy.cuda.Stream(non_blocking=True)
-        with _worker.streams[gpu]:
-            yield
+        before = _worker.lane
+        lane = _worker.lane = _worker.lanes.get(gpu) or _worker.lanes.setdefault(gpu, _Lane(gpu))
+        try:
+            with lane.stream:
+                yield
+        finally:
+            _worker.lane = before
+
+
+def _own_index(device: str) -> int:
+    """Return the number of the GPU of this worker."""
+    _, _, index = device.partition(":")
+    return int(index) if index else _worker.number % count_gpus()
+
+
+def send_block(pixels: HostArray) -> Array:
+    """Copy a block to the GPU that `own_gpu` made current, on its stream."""
+    return _staging().upload(pixels)
+
+
+def fetch_block(labels: Array) -> HostArray:
+    """Copy a block from the GPU that `own_gpu` made current; the next call overwrites it."""
+    host: HostArray = _staging().download(labels) if is_on_cuda(labels) else labels
+    return host
+
+
+def fetch_together(arrays: list[Array]) -> list[HostArray]:
+    """Bring arrays of one type to the host, in one copy if they are of a GPU."""
+    if not arrays or not is_on_cuda(arrays[0]):
+        return arrays
+    joined = sys.modules["cupy"].concatenate([array.reshape(-1) for array in arrays])
+    flat: HostArray = _staging().download(joined).copy()
+    found, begin = [], 0
+    for array in arrays:
+        found.append(flat[begin : begin + array.size].reshape(array.shape))
+        begin += array.size
+    return found
+
+
+def room_on_gpus(device: str) -> dict[int, int]:
+    """Return how many bytes are free on each GPU that workers may use."""
+    cuda = import_module("cupy").cuda
+    _, _, index = device.partition(":")
+    found = {}
+    for gpu in [int(index)] if index else range(count_gpus()):
+        with cuda.Device(gpu):
+            found[gpu] = free_memory()
+    return found
+
+
+def _staging() -> Any:
+    """Return the pinned memory of the lane that this worker is on."""
+    if _worker.lane is None:
+        message = "blocks are copied within own_gpu; got a call outside of it. Enter it first."
+        raise RuntimeError(message)
+    return _worker.lane.staging

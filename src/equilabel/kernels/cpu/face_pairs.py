@@ -1,22 +1,22 @@
-"""Labels that touch where two blocks meet, as pairs; those found twice in a row are listed once."""
+"""Labels that touch where two blocks meet, as pairs; one that comes again soon is listed once."""
+
+import numpy as np
 
 from .caching import njit
 
+SEEN = 1024  # pairs that were listed last, by a hash of them
+
 
 @njit(nogil=True, cache=True)
-def list_pairs(labels, around, starts, steps, values, others, pairs):
+def list_pairs(labels, opposite, rows, columns, corners, values, others, pairs):
     """Pair the labels of one layer with those opposite, or around these where they do not match.
 
     Parameters
     ----------
-    labels : (R, W) array of int
-        Of one layer; 0 is background.
-    around : (Q,) array of int
-        Of the other layer, with background around it.
-    starts : (R,) array of int64
-        Index in `around` of what is opposite the first element of each row.
-    steps : (K,) array of int64
-        From what is opposite an element to others that touch it. Not checked.
+    labels, opposite : (R, W) arrays of int
+        Of the one layer and of the other; 0 is background.
+    rows, columns, corners : bool
+        Whether an element touches what is beside the opposite one, along each axis and both.
     values, others : (N,), (M,) arrays of int64, or (0,)
         Value of each label of either layer, where only equal ones belong together.
     pairs : (P, 2) array of int64
@@ -25,27 +25,37 @@ def list_pairs(labels, around, starts, steps, values, others, pairs):
     Returns
     -------
     int
-        Number of pairs.
+        Number of pairs, which may be more than there is room for.
     """
     found = 0
-    last, last_other = 0, 0
+    seen = np.zeros((SEEN, 2), np.int64)
     some = values.size > 0
-    for row in range(labels.shape[0]):
-        for column in range(labels.shape[1]):
-            label = labels[row, column]
+    height, width = labels.shape
+    for row in range(height):
+        above, below = max(row - rows, 0), min(row + rows, height - 1)
+        for column in range(width):
+            label = np.int64(labels[row, column])
             if label <= 0:
                 continue
-            place = starts[row] + column
-            for k in range(-1, steps.size):
-                other = around[place] if k < 0 else around[place + steps[k]]
-                if other <= 0 or (some and values[label - 1] != others[other - 1]):
-                    continue
-                if label != last or other != last_other:
+            left, right = max(column - columns, 0), min(column + columns, width - 1)
+            straight = np.int64(opposite[row, column])
+            matches = straight > 0 and not (some and values[label - 1] != others[straight - 1])
+            if matches:
+                above_here, below_here, left, right = row, row, column, column
+            else:
+                above_here, below_here = above, below
+            for r in range(above_here, below_here + 1):
+                for c in range(left, right + 1):
+                    if r != row and c != column and not corners:
+                        continue
+                    other = np.int64(opposite[r, c])
+                    if other <= 0 or (some and values[label - 1] != others[other - 1]):
+                        continue
+                    slot = (label * 31 + other) & (SEEN - 1)
+                    if seen[slot, 0] == label and seen[slot, 1] == other:
+                        continue
+                    seen[slot, 0], seen[slot, 1] = label, other
                     if found < pairs.shape[0]:
-                        pairs[found, 0] = label
-                        pairs[found, 1] = other
+                        pairs[found, 0], pairs[found, 1] = label, other
                     found += 1
-                    last, last_other = label, other
-                if k < 0:
-                    break
     return found

@@ -1,0 +1,58 @@
+"""Labels of blocks that stay on GPUs from the first step to the third, as far as they fit there."""
+
+from __future__ import annotations
+
+import threading
+from math import prod
+from typing import TYPE_CHECKING
+
+from equilabel.devices import index_of, is_on_cuda, room_on_gpus
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
+
+    from .blocks import Blocks
+
+AT_WORK = 24  # bytes that an element of a block takes at most while it is worked on
+SHARE = 0.9  # of the memory that is left beside blocks at work
+
+
+class HeldLabels:
+    """Labels of blocks on GPUs, for workers that are threads of one process.
+
+    What is held leaves as much memory as blocks take that are worked on. The memory that is free
+    is what CuPy may still get: `cupy.get_default_memory_pool().set_limit` bounds it.
+
+    Parameters
+    ----------
+    device : str
+        "cuda", for all GPUs, or "cuda:<index>".
+    blocks : Blocks
+    workers : int
+        Blocks that are worked on at once.
+    """
+
+    def __init__(self, device: str, blocks: Blocks, workers: int) -> None:
+        free = room_on_gpus(device)
+        each = -(-workers // len(free)) * AT_WORK * prod(blocks.sides)
+        self._room = {gpu: int(SHARE * max(0, some - each)) for gpu, some in free.items()}
+        self._held: dict[int, Array] = {}
+        self._lock = threading.Lock()
+
+    def keep(self, block: int, labels: Array, count: int) -> bool:
+        """Hold the labels of a block, 0 to `count`, if they are on a GPU that has room for them."""
+        if not is_on_cuda(labels):
+            return False
+        narrow = labels.astype("u2") if count < 2**16 else labels
+        gpu = index_of(labels)
+        with self._lock:
+            if narrow.nbytes > self._room[gpu]:
+                return False
+            self._room[gpu] -= narrow.nbytes
+            self._held[block] = narrow
+        return True
+
+    def take(self, block: int) -> Array:
+        """Return the labels of a block, and let go of them; None if they are not held."""
+        with self._lock:
+            return self._held.pop(block, None)
