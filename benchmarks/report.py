@@ -429,7 +429,11 @@ TABLES = {
         measure_cuda: "measure_cuda",
         large_cuda: "large_cuda",
     },
-    "scale.md": {scale_cuda: "scale_cuda", scale_cuda_2: "scale_cuda_2"},
+    "scale.md": {
+        make: make.__name__
+        for make in (scale_cuda, scale_cuda_2)
+        if (RESULTS / f"{make.__name__}.json").exists()
+    },
     "statistics.md": {properties: ""},
     "methods.md": {
         make: make.__name__
