@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ def column_units(columns: Iterable[Hashable], rank: int, unit: str) -> dict[str,
     return {name: word for name, word in units if word}
 
 
+@cache
 def _unit(column: str, rank: int, unit: str) -> str:
     name, *numbers = column.split("-")
     kind = PROPERTIES[name].unit if name in PROPERTIES else ""
@@ -69,11 +71,14 @@ def summarize(table: pd.DataFrame) -> dict[str, float | None]:
     """
     found: dict[str, float | None] = {}
     for name in table:
+        total = name in TOTALED
+        if not (total or re.fullmatch(r"intensity_mean(-\d+)?", str(name))):
+            continue
         values = table[name].to_numpy()
-        if name in TOTALED:
+        if total:
             found[f"{name}_mean"] = _mean(values)
             found[f"{name}_total"] = _finite(values.sum())
-        elif re.fullmatch(r"intensity_mean(-\d+)?", str(name)):
+        else:
             found[str(name)] = _mean(values)
     return found
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .pages import Page, Pages
 
 MOST_ZEROS = 2**20  # bytes of a gap that are looked through
+SMALL = 2**22  # bytes for which nobody asks how much memory is free
 JPEG_XR = (22610, 34934)
 MICROSCOPES = ("lsm", "mmstack")
 
@@ -79,6 +80,8 @@ def check_memory(image: Array, limit: int | None) -> None:
     workers = min(tifffile.TIFF.MAXWORKERS, len(page.dataoffsets))
     parts = 0 if page.is_contiguous else workers * math.prod(page.chunks)  # decoded at once
     size = max(image.size, parts) * image.dtype.itemsize
+    if limit is None and size <= SMALL:
+        return
     allowed = half_of_free() if limit is None else limit
     if size > allowed:
         rule = f"decode to {readable(allowed)} at most"

@@ -209,7 +209,8 @@ def _frame(table: Mapping[str, Any] | pd.DataFrame) -> pd.DataFrame:
         lengths = {name: len(column) for name, column in table.items()}
         message = f"table must have columns of one length; got {lengths}."
         raise ValueError(message) from error
-    frame.columns = pd.Index([str(name) for name in frame.columns])
+    if not all(isinstance(name, str) for name in frame.columns):
+        frame.columns = pd.Index([str(name) for name in frame.columns])
     if not frame.columns.is_unique:
         message = f"table must have columns of different names; got {list(frame.columns)}."
         raise ValueError(message)
