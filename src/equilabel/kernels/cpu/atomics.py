@@ -7,8 +7,8 @@ instruction that numba puts in its place.
 from threading import Lock
 
 from numba import types
-from numba.extending import intrinsic, overload
 
+from .twins import twin
 from .vectors import address_of
 
 LOCK = Lock()
@@ -26,18 +26,12 @@ def compare_and_swap(array, index, expected, value):
 # -------------------------------------------------------------- compiled twin
 
 
-@intrinsic
-def _compare_and_swap(typingctx, array, index, expected, value):
-    element = array.dtype
-
-    def code(context, builder, signature, arguments):
-        address = address_of(context, builder, signature.args[0], *arguments[:2])
-        pair = builder.cmpxchg(address, arguments[2], arguments[3], "acq_rel", "acquire")
-        return builder.extract_value(pair, 0)
-
-    return element(array, types.intp, element, element), code
+def _typed(array, index, expected, value):
+    return array.dtype(array, types.intp, array.dtype, array.dtype)
 
 
-@overload(compare_and_swap)
-def _compiled_compare_and_swap(array, index, expected, value):
-    return lambda array, index, expected, value: _compare_and_swap(array, index, expected, value)
+@twin(compare_and_swap, _typed)
+def _compare_and_swap(context, builder, signature, arguments):
+    address = address_of(context, builder, signature.args[0], *arguments[:2])
+    pair = builder.cmpxchg(address, arguments[2], arguments[3], "acq_rel", "acquire")
+    return builder.extract_value(pair, 0)

@@ -3,10 +3,10 @@
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
 
 from .bits import ALL, NONE, ONE
 from .caching import njit
+from .twins import twin
 from .vectors import load, splat, word_of
 
 
@@ -31,18 +31,10 @@ def holds_within(sites, start, mask, width):
     return word
 
 
-@intrinsic
-def _holds(typingctx, sites, start, mask):
-    def code(context, builder, signature, arguments):
-        array, index, scalar = arguments
-        vector = load(context, builder, signature.args[0], array, index)
-        found = builder.and_(vector, splat(builder, scalar, vector.type))
-        none = ir.Constant(vector.type, [0] * 64)
-        return word_of(builder, builder.icmp_unsigned("!=", found, none))
-
-    return types.uint64(sites, types.intp, sites.dtype), code
-
-
-@overload(holds)
-def _compiled_holds(sites, start, mask):
-    return lambda sites, start, mask: _holds(sites, start, mask)
+@twin(holds, lambda sites, start, mask: types.uint64(sites, types.intp, sites.dtype))
+def _holds(context, builder, signature, arguments):
+    array, index, scalar = arguments
+    vector = load(context, builder, signature.args[0], array, index)
+    found = builder.and_(vector, splat(builder, scalar, vector.type))
+    none = ir.Constant(vector.type, [0] * 64)
+    return word_of(builder, builder.icmp_unsigned("!=", found, none))

@@ -26,6 +26,7 @@ from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
 from . import cache_folders, compile_events  # noqa: F401 - hears what is compiled
+from .compiler import KernelCompiler, PartCompiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,8 @@ Kernel: TypeAlias = Any
 
 TOLD: set[str] = set()  # problems that this process has told
 BORROWING = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
-BARE = {"no_cfunc_wrapper": True}  # C calls none of them: a tenth less to compile
+# C calls none of them: a tenth less to compile.
+BARE = {"no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
 # Settings of numba's that change what is compiled.
 SETTINGS = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
 
@@ -82,8 +84,22 @@ def inlined(function: Callable[..., Any]) -> Kernel:
     a tuple are borrowed: without counting references, which are locked additions, tuples of arrays
     cost what the arrays cost one by one.
     """
-    options = {**BARE, **BORROWING, "no_cpython_wrapper": True}
-    dispatcher = _general(numba.njit(nogil=True, forceinline=True, **options)(function))
+    return _for_kernels(function, forceinline=True)
+
+
+def inlined_part(function: Callable[..., Any]) -> Kernel:
+    """Do so with what runs outside of inner loops: optimized less, it is compiled sooner."""
+    return _for_kernels(function, forceinline=True, pipeline_class=PartCompiler)
+
+
+def called(function: Callable[..., Any]) -> Kernel:
+    """Compile a function for kernels alone, into a place of its own; see `inlined`."""
+    return _for_kernels(function)
+
+
+def _for_kernels(function: Callable[..., Any], **options: Any) -> Kernel:
+    options = {**BARE, **BORROWING, "no_cpython_wrapper": True, **options}
+    dispatcher = _general(numba.njit(nogil=True, **options)(function))
     if not config.DISABLE_JIT:
         dispatcher._insert = lambda *_: None  # Python would find an entry without code
         dispatcher._compile_for_args = lambda *_, **__: function

@@ -3,12 +3,13 @@
 import numpy as np
 
 from .bits import LAST, NONE, ONE, popcount
-from .caching import njit
-from .run_table import AXES, advance, locate, row_of
+from .caching import BORROWING, njit
+from .positions import new_position
+from .run_table import advance, locate, row_of
 from .vector_compare import exceeds
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, **BORROWING)
 def index(runs, counts, first_block, last_block):
     """Count up the runs that begin in each word, and make each run its own root.
 
@@ -28,7 +29,7 @@ def index(runs, counts, first_block, last_block):
         runs.parents[run] = run
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, **BORROWING)
 def number(counts, parents, ends):
     """Replace each run's parent by the number of its component, in order of first runs.
 
@@ -61,7 +62,7 @@ def number(counts, parents, ends):
     return components
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, **BORROWING)
 def reorder(runs, first_slab, last_slab, ends, order):
     """Order the components that begin in each slab by their first pixel instead of first run.
 
@@ -79,7 +80,7 @@ def reorder(runs, first_slab, last_slab, ends, order):
     """
     bits, labels = runs.bits, runs.parents
     line = runs.grid[4] if runs.deep > 1 else 1
-    position = np.empty(AXES, np.int64)
+    position = new_position()
     for slab in range(first_slab, last_slab):
         before = ends[slab]
         given = before
@@ -118,7 +119,7 @@ def reorder(runs, first_slab, last_slab, ends, order):
                 advance(runs.grid, position)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, **BORROWING)
 def relabel(labels, begin, end, order):
     """Replace each label by that of another order."""
     for run in range(begin, end):

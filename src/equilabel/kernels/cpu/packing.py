@@ -3,8 +3,9 @@
 import numpy as np
 
 from .bits import ALL, LAST, NONE, ONE, lowest, popcount
-from .caching import inlined, njit
-from .run_table import AXES, locate, row_of
+from .caching import BORROWING, inlined, njit
+from .positions import new_position
+from .run_table import locate, row_of
 from .vector_compare import (
     agrees_within,
     compares_within,
@@ -16,7 +17,7 @@ from .vector_compare import (
 NOTHING, ONE_VALUE, SEVERAL = range(3)  # what `pack` found
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, **BORROWING)
 def pack(pixels, columns, background, bounded, binary, bits):
     """Set a bit for every pixel that is not background, as long as these share one value.
 
@@ -68,7 +69,7 @@ def pack(pixels, columns, background, bounded, binary, bits):
     return found, value
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, **BORROWING)
 def pack_compared(pixels, columns, level, compare, bits):
     """Set a bit for every pixel that compares with a level, see `bits.compares_within`.
 
@@ -86,7 +87,7 @@ def pack_compared(pixels, columns, level, compare, bits):
             bits[row, word] = compares_within(pixels, start, level, compare, width)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, **BORROWING)
 def pack_values(pixels, columns, background, bounded, runs, first_row, last_row, counts):
     """Set bits where pixels are foreground and where a run of equal value begins.
 
@@ -124,7 +125,7 @@ def pack_values(pixels, columns, background, bounded, runs, first_row, last_row,
     return fractions == NONE
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, **BORROWING)
 def begin(runs, first_block, last_block, counts):
     """Set a bit where a run begins in the union of the rows of each block.
 
@@ -136,7 +137,7 @@ def begin(runs, first_block, last_block, counts):
         ``counts[block + 1]`` is set to the runs of a block.
     """
     grid, tall, empty = runs.grid, runs.tall, runs.bits.shape[0] - 1
-    position = np.empty(AXES, np.int64)
+    position = new_position()
     block = first_block
     while block < last_block:
         locate(block, grid, position)

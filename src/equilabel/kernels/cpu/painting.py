@@ -3,15 +3,16 @@
 import numpy as np
 
 from .bits import NONE, ONE, popcount
-from .caching import inlined, njit
-from .run_table import AXES, block_of, locate
+from .caching import BORROWING, called, inlined, njit
+from .positions import new_position
+from .run_table import block_of, locate
 from .vector_paint import blend, paint, spread
 
 FEW = 4  # runs in a word up to which painting one after the other is quicker
 BYTE = np.uint64(255)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, **BORROWING)
 def paint_rows(runs, columns, first_row, last_row, blank, out):
     """Write the label of its run to every pixel of some rows.
 
@@ -26,7 +27,7 @@ def paint_rows(runs, columns, first_row, last_row, blank, out):
     """
     shape, grid = runs.shape, runs.grid
     limit = last_row * columns
-    position = np.empty(AXES, np.int64)
+    position = new_position()
     row = first_row
     while row < last_row:
         locate(row, shape, position)
@@ -111,7 +112,7 @@ def paint_word(runs, row, block, word, begin, blank, out):
         paint_many(out, begin, pixels, begins, run, runs.parents)
 
 
-@njit(nogil=True, cache=True)
+@called
 def paint_few(out, begin, pixels, begins, run, labels):
     """Paint a word of few runs, one after the other."""
     covered = pixels
@@ -136,7 +137,7 @@ def paint_few(out, begin, pixels, begins, run, labels):
                 painted = True
 
 
-@njit(nogil=True, cache=True)
+@called
 def paint_many(out, begin, pixels, begins, run, labels):
     """Paint a word of many runs, eight pixels at a time."""
     for k in range(0, 64, 8):
@@ -146,7 +147,7 @@ def paint_many(out, begin, pixels, begins, run, labels):
         run += popcount(some)
 
 
-@njit(nogil=True, cache=True)
+@called
 def paint_part(out, begin, width, pixels, begins, run, labels):
     """Paint a part of a word pixel by pixel."""
     for k in range(width):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .caching import inlined
+from .caching import inlined_part
 from .run_table import AXES
 
 
@@ -49,7 +49,7 @@ class Detour(NamedTuple):
     w1: int
 
 
-@inlined
+@inlined_part
 def line_beside(grid, position, edge):
     """Return the line of blocks that an edge leads to, or -1 outside the image."""
     line = np.int64(0)
@@ -61,7 +61,7 @@ def line_beside(grid, position, edge):
     return line
 
 
-@inlined
+@inlined_part
 def lines_of(runs, edge, position):
     """Return the lines of rows that an edge compares, and those of their detours.
 
@@ -97,7 +97,7 @@ def lines_of(runs, edge, position):
     )
 
 
-@inlined
+@inlined_part
 def rows_along(runs, lines, along):
     """Return the rows that an edge compares for a block of a line."""
     size, empty = runs.shape[4], runs.bits.shape[0] - 1
@@ -114,7 +114,7 @@ def rows_along(runs, lines, along):
     )
 
 
-@inlined
+@inlined_part
 def detour_along(runs, lines, along):
     """Return the rows that may connect them."""
     size, empty = runs.shape[4], runs.bits.shape[0] - 1
@@ -124,7 +124,7 @@ def detour_along(runs, lines, along):
     return Detour(lines.way, w0, w1)
 
 
-@inlined
+@inlined_part
 def line_of_rows(runs, position, edge, steps, down):
     """Return the first row of a line of rows along the second axis from the end, or -1 outside.
 
@@ -146,7 +146,7 @@ def line_of_rows(runs, position, edge, steps, down):
     return (line * shape[3] + z) * shape[4]
 
 
-@inlined
+@inlined_part
 def row_at(line, y, size, empty):
     """Return a row of a line of rows, or the empty row outside."""
     if line < 0 or y < 0 or y >= size:

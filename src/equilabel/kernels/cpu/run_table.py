@@ -21,7 +21,7 @@ import numpy as np
 from equilabel import threads
 
 from .bits import ONE, popcount
-from .caching import inlined
+from .caching import inlined, inlined_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -175,7 +175,7 @@ class RunTable:
 # -------------------------------------------------------------------- for kernels
 
 
-@inlined
+@inlined_part
 def locate(index, shape, position):
     """Write the coordinates of a flat index into `position`."""
     for axis in range(AXES - 1, -1, -1):
@@ -183,7 +183,7 @@ def locate(index, shape, position):
         index //= shape[axis]
 
 
-@inlined
+@inlined_part
 def advance(shape, position):
     """Move `position` to the next element in raster order."""
     for axis in range(AXES - 1, -1, -1):
@@ -193,7 +193,7 @@ def advance(shape, position):
         position[axis] = 0
 
 
-@inlined
+@inlined_part
 def row_of(runs, position, z, y):
     """Return a row of a block, or the empty last row if it is outside the image.
 

@@ -7,13 +7,14 @@ follows from four shifts and a few ands; only where something new begins a pair 
 import numpy as np
 
 from .bits import LAST, NONE, ONE, popcount
-from .caching import inlined, njit
+from .caching import BORROWING, inlined, njit
+from .positions import new_position
 from .run_contacts import first_contacts, unite_contacts
 from .run_edges import detour_along, line_beside, lines_of, rows_along
 from .run_table import AXES, locate
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, **BORROWING)
 def link_first_edge(runs, edges, span):
     """Unite the runs of some blocks, all of them their own roots, along the first of all edges.
 
@@ -27,7 +28,7 @@ def link_first_edge(runs, edges, span):
     """
     first_block, last_block, low, high = span
     grid, edge = runs.grid, edges[0]
-    position = np.empty(AXES, np.int64)
+    position = new_position()
     block = first_block
     while block < last_block:
         locate(block, grid, position)

@@ -10,10 +10,10 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
 
 from .bits import ALL, NONE, ONE
 from .caching import njit
+from .twins import twin
 from .vectors import load, splat, word_of
 
 ABOVE, UP_TO, BELOW = range(3)
@@ -149,93 +149,51 @@ def _compare(builder, dtype, sign, left, right):
     return builder.icmp_unsigned(sign, left, right)
 
 
-@intrinsic
-def _differs(typingctx, pixels, start, value):
+def _comparing(function, sign):
+    """Make the twin that compares 64 pixels with a value."""
+
+    @twin(function, lambda pixels, start, value: types.uint64(pixels, types.intp, pixels.dtype))
     def code(context, builder, signature, arguments):
         array, index, scalar = arguments
         vector = load(context, builder, signature.args[0], array, index)
         other = splat(builder, scalar, vector.type)
-        return word_of(builder, _compare(builder, signature.args[0].dtype, "!=", vector, other))
-
-    return types.uint64(pixels, types.intp, pixels.dtype), code
+        return word_of(builder, _compare(builder, signature.args[0].dtype, sign, vector, other))
 
 
-def _comparing(sign):
-    """Make the intrinsic that compares 64 pixels with a level."""
-
-    @intrinsic
-    def compare(typingctx, pixels, start, level):
-        def code(context, builder, signature, arguments):
-            array, index, scalar = arguments
-            vector = load(context, builder, signature.args[0], array, index)
-            other = splat(builder, scalar, vector.type)
-            return word_of(builder, _compare(builder, signature.args[0].dtype, sign, vector, other))
-
-        return types.uint64(pixels, types.intp, pixels.dtype), code
-
-    return compare
+_comparing(differs, "!=")
+_comparing(exceeds, ">")
+_comparing(precedes, "<")
 
 
-_exceeds, _precedes = _comparing(">"), _comparing("<")
+@twin(agrees, lambda pixels, start, other: types.uint64(pixels, types.intp, types.intp))
+def _agrees(context, builder, signature, arguments):
+    array, index, second = arguments
+    left = load(context, builder, signature.args[0], array, index)
+    right = load(context, builder, signature.args[0], array, second)
+    return word_of(builder, _compare(builder, signature.args[0].dtype, "==", left, right))
 
 
-@intrinsic
-def _fractional(typingctx, pixels, start):
-    def code(context, builder, signature, arguments):
-        array, index = arguments
-        vector = load(context, builder, signature.args[0], array, index)
-        name = f"llvm.trunc.v64f{signature.args[0].dtype.bitwidth}"
-        truncate = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(vector.type, [vector.type]), name
-        )
-        whole = builder.call(truncate, [vector])
-        zero = builder.fsub(vector, vector)  # NaN for what is infinite
-        torn = builder.fcmp_unordered("!=", whole, vector)
-        return word_of(builder, builder.or_(torn, builder.fcmp_unordered("uno", zero, zero)))
-
-    return types.uint64(pixels, types.intp), code
+@twin(is_whole, lambda value: types.boolean(value))
+def _is_whole(context, builder, signature, arguments):
+    if not isinstance(signature.args[0], types.Float):
+        return cgutils.true_bit
+    return _whole(builder, arguments[0], f"f{signature.args[0].bitwidth}")
 
 
-@intrinsic
-def _agrees(typingctx, pixels, start, other):
-    def code(context, builder, signature, arguments):
-        array, index, second = arguments
-        left = load(context, builder, signature.args[0], array, index)
-        right = load(context, builder, signature.args[0], array, second)
-        return word_of(builder, _compare(builder, signature.args[0].dtype, "==", left, right))
-
-    return types.uint64(pixels, types.intp, types.intp), code
+@twin(fractional, lambda pixels, start: types.uint64(pixels, types.intp))
+def _fractional(context, builder, signature, arguments):
+    kind = signature.args[0].dtype
+    if not isinstance(kind, types.Float):
+        return ir.IntType(64)(0)
+    vector = load(context, builder, signature.args[0], *arguments)
+    return word_of(builder, builder.not_(_whole(builder, vector, f"v64f{kind.bitwidth}")))
 
 
-@overload(differs)
-def _compiled_differs(pixels, start, value):
-    return lambda pixels, start, value: _differs(pixels, start, value)
-
-
-@overload(exceeds)
-def _compiled_exceeds(pixels, start, level):
-    return lambda pixels, start, level: _exceeds(pixels, start, level)
-
-
-@overload(precedes)
-def _compiled_precedes(pixels, start, level):
-    return lambda pixels, start, level: _precedes(pixels, start, level)
-
-
-@overload(fractional)
-def _compiled_fractional(pixels, start):
-    if isinstance(pixels.dtype, types.Float):
-        return lambda pixels, start: _fractional(pixels, start)
-    return lambda pixels, start: NONE
-
-
-@overload(is_whole)
-def _compiled_is_whole(value):
-    if isinstance(value, types.Float):
-        return lambda value: np.isfinite(value) and value == np.trunc(value)
-    return lambda value: True
-
-
-@overload(agrees)
-def _compiled_agrees(pixels, start, other):
-    return lambda pixels, start, other: _agrees(pixels, start, other)
+def _whole(builder, value, kind):
+    """Compare a float, or each of a vector, with itself without its fraction."""
+    truncate = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(value.type, [value.type]), f"llvm.trunc.{kind}"
+    )
+    whole = builder.fcmp_ordered("==", builder.call(truncate, [value]), value)
+    difference = builder.fsub(value, value)  # NaN for what is infinite
+    return builder.and_(whole, builder.fcmp_ordered("ord", difference, difference))
