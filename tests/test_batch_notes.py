@@ -105,6 +105,8 @@ def test_a_wide_blur_is_questioned_on_the_terminal(here, capsys):
     assert main(["batch", "a.tif", "--out", "out", "--sigma", "2um"]) == 0
     question = "--sigma 2µm is 38.8 pixels and blurs the image over 91 pixels, more than"
     assert question in capsys.readouterr().out
+    assert main(["batch", "a.tif", "--out", "pixels", "--sigma", "100px"]) == 0
+    assert "--sigma 100px blurs the image over" in capsys.readouterr().out
 
 
 def test_planes_without_a_name_are_asked_about_until_it_is_said_what_they_are(here, capsys):

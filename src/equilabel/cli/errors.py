@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HANDLES = (errno.EMFILE, errno.ENFILE)
+LENGTHS = ("sigma", "closing", "opening", "background", "block-size")
 SHORT = re.compile(r"(?i)failed to map segment|cannot allocate memory|start new thread|bad_alloc")
 MEMORY = "out of memory"  # how an attempt ended
 
@@ -58,6 +59,8 @@ def name_options(text: str) -> str:
     '--block-size must be left out unless --threshold local; got 5.'
     >>> name_options("property 'frame' is defined for a stack; got stacked=False.")
     "property 'frame' is defined for a stack; got --no-stacked."
+    >>> name_options("sigma=100.0 blurs the image over 236 pixels.")
+    '--sigma 100px blurs the image over 236 pixels.'
     """
     names = "|".join(_parameters())
     long = "|".join(name for name in _parameters() if "_" in name)  # no words of a sentence
@@ -73,6 +76,8 @@ def _as_option(found: re.Match[str]) -> str:
     word, value = found["name"].replace("_", "-"), found.groupdict().get("value")
     if value in (None, "True", "False"):
         return f"--no-{word}" if value == "False" else f"--{word}"
+    if word in LENGTHS and value.replace(".", "", 1).isdecimal():
+        return f"--{word} {float(value):g}px"  # a number of pixels, however it was typed
     return f"--{word} {value.strip(chr(39))}"
 
 
