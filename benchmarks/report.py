@@ -381,6 +381,28 @@ def scale_cuda_2() -> str:
     return scale_cuda("scale_cuda_2").replace("and one NVIDIA", "and two NVIDIA")
 
 
+def cores_cpu() -> str:
+    """Tabulate labeling on many cores: the share of a parallel copy's bandwidth, new and out=."""
+    results = load("cores_cpu")
+    numbers = list(dict.fromkeys(row["threads"] for row in results["rows"]))
+    lines: dict[tuple[str, int], list[str]] = {}
+    for row in results["rows"]:
+        best = {name: value["min"] for name, value in row["seconds"].items()}
+        cells = lines.setdefault((row["image"], row["neighbors"]), [])
+        shares = (best[f"copy{kind}"] / best[f"equilabel{kind}"] for kind in ("", " out="))
+        cells.append(" / ".join(f"{share:.0%}"[:-1] for share in shares))
+        if row["threads"] == numbers[-1]:
+            for name in ("equilabel", "copy"):
+                pair = (best[f"{name}{kind}"] * 1e3 for kind in ("", " out="))
+                cells.append(" / ".join(f"{value:.1f}" for value in pair))
+            ours = best["equilabel"]
+            cells.append(f"{best['opencv'] / ours:.1f}" if "opencv" in best else "-")
+    head = ["image", "neighbors", *(f"{number}, %" for number in numbers)]
+    head += [f"ms with {numbers[-1]}", "copy, ms", "OpenCV"]
+    rows = [[image, str(neighbors), *cells] for (image, neighbors), cells in lines.items()]
+    return machine(results) + "\n\n" + table(head, rows)
+
+
 def methods(device: str) -> str:
     """Tabulate all methods on one device: ms, and the side where that is not the one asked for."""
     results = load(f"methods_{device}")
@@ -420,6 +442,7 @@ def methods_cuda() -> str:
 TABLES = {
     "lab-notes.md": {
         label_cpu: "label_cpu",
+        cores_cpu: "cores_cpu",
         measure: "measure",
         measure_fused: "measure",
         measure_occupation: "measure",
