@@ -62,6 +62,19 @@ def measure_all():
         regionprops_table(labels.astype(np.int64), cupy.asarray(values), names, **uneven)
         label(cupy.asarray(mask), method="kalentev", properties=("num_pixels", "area"))
         label(cupy.asarray(mask.astype(np.uint8)), properties=("bbox", "centroid"))
+    for shape in ((70, 1100), (70, 1023), (9, 30, 132)):  # four labels at once, or one by one
+        labels = label(percolation(shape, 0.6)) % 100
+        values = cupy.asarray(np.random.default_rng(0).integers(0, 200, shape).astype(np.uint8))
+        for dtype in (np.uint8, np.int16, np.int32, np.int64):
+            moved = cupy.asarray(labels.astype(dtype))
+            for names in (("label", "area"), ("label", "bbox", "centroid", "inertia_tensor")):
+                expected = regionprops_table(labels, properties=names)
+                for _ in range(2):  # prepared, and from memory that was left clean
+                    found = regionprops_table(moved, properties=names)
+                    for name, column in expected.items():
+                        np.testing.assert_allclose(found[name].get(), column, err_msg=name)
+            for _ in range(2):
+                regionprops_table(moved, values, ("area", "euler_number", "intensity_std"))
     few = cupy.arange(70_000, dtype=np.int32).reshape(70, 1000)  # more labels than are expected
     for place in ("host", "device"):
         found = regionprops_table(few, properties=("label", "bbox"), columns=place)

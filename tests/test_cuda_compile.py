@@ -28,6 +28,7 @@ from equilabel.kernels.cuda import (  # noqa: E402
     bond_jobs,
     boundaries,
     columns,
+    image_layout,
     lattice,
     potts,
     run_jobs,
@@ -70,6 +71,8 @@ INSTANCES = {
     "Count": ["u4", "u8"],
     "Value": ["u1", "i2", "u4", "i8", "f4", "f8"],
     "Gray": ["u1", "u2"],
+    "What": ["0", "1", "2"],
+    "Under": ["Nothing", "u1", "u2"],
     "ABREAST": ["8", "32"],
     "Steps": ["0", "1", "2"],
     "Euler": ["0", "1", "2", "3"],
@@ -211,22 +214,24 @@ def test_every_kernel_compiles(file, architecture, architectures):
 
 
 SIZES = [  # a file that has the structure, its name, and what launchers pass
-    ("accumulate_runs", "ImageLayout", sources.IMAGE_LAYOUT.itemsize),
+    ("accumulate_runs", "ImageLayout", image_layout.IMAGE_LAYOUT.itemsize),
     ("accumulate_runs", "Job", tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size),
+    ("accumulate_runs", "Grays<u1>", sources.GRAYS.itemsize),
+    ("accumulate_runs", "Grays<Nothing>", sources.NOTHING.itemsize),
     ("columns", "Formulas", columns.FORMULAS.itemsize),
     ("bond_tiles", "Lattice", bond_jobs.LATTICE.itemsize),
     ("boundaries", "Boundary", boundaries.BOUNDARY.itemsize),
     ("weigel_tiles", "Lattice", lattice.LATTICE.itemsize),
 ]
 FIELDS = [
-    ("image_layout.cuh", "ImageLayout", sources.IMAGE_LAYOUT),
+    ("image_layout.cuh", "ImageLayout", image_layout.IMAGE_LAYOUT),
     ("lattice.cuh", "Lattice", lattice.LATTICE),
     ("potts.cu", "Lattice", potts.LATTICE),
     ("tiling.cuh", "Plan", tiling.PLAN),
 ]
 WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
 COUNTS = {
-    "SIDES": sources.AXES,
+    "SIDES": image_layout.AXES,
     "AXES": tiling.AXES,
     "INNER": tiling.INNER,
     "3": 3,

@@ -33,7 +33,7 @@ from equilabel.methods import load_recipe  # noqa: E402
 from references import grid_of  # noqa: E402
 from test_cuda_compile import SIZES, signatures  # noqa: E402
 
-STRUCTURES = {name: size for _, name, size in SIZES}
+STRUCTURES = {name: size for _, name, size in SIZES} | {"Grays<u2>": sources.GRAYS.itemsize}
 
 TYPES = {"Index": "i8", "unsigned long long": "u8", "double": "f8", "int": "i4", "bool": "?"}
 
@@ -123,7 +123,8 @@ def signature(file, name):
     for argument in arguments:
         words = re.sub(r"const|__restrict__|__grid_constant__|\w+$", "", argument)
         kind = words.replace("*", "").strip()
-        kinds.append((given.get(kind, TYPES.get(kind, kind)), "*" in words))
+        kind = re.sub(r"\w+", lambda word: given.get(word[0], word[0]), kind)
+        kinds.append((TYPES.get(kind, kind), "*" in words))
     return kinds
 
 
@@ -177,7 +178,8 @@ def test_labels_are_counted_and_values_summed(started, kind, dtype):
         accumulator.powers(centers)
         accumulator.weighted(on_device(np.ones((size, 1), "f8")), 0, centers)
     check(started)
-    expected = {"count_labels", "value_labels", "add_values", "add_squares"}
+    count = "count_quads" if kind == "places" else "count_labels"
+    expected = {count, "value_labels", "add_values", "add_squares"}
     if layout.rank in (2, 3):
         expected.add("add_powers")
     if layout.first:

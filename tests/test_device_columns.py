@@ -21,7 +21,7 @@ from equilabel.samples import blobs, nuclei_mask, percolation
 pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from equilabel.kernels.cuda import columns
-from equilabel.kernels.cuda.sources import describe
+from equilabel.kernels.cuda.image_layout import describe
 from test_cuda_compile import FOLDER, comments_removed
 
 HOST = """

@@ -156,9 +156,8 @@ def regionprops_table(
     >>> {name: column.tolist() for name, column in table.items()}
     {'bbox-0': [4], 'bbox-1': [7], 'centroid-0': [0.0]}
     """
-    plain = intensity_image is None and extra_properties is None and spacing is None
-    if plain and periodic is False:
-        found = table_at_once(label_image, properties, stacked, separator, columns)
+    if extra_properties is None and spacing is None and periodic is False:
+        found = table_at_once(label_image, intensity_image, properties, stacked, separator, columns)
         if found is not None:
             return found
     labels = check_labels(label_image)

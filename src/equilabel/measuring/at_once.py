@@ -1,11 +1,12 @@
 """Tables that are asked for again and again of labels on a GPU: checked once, computed in one call.
 
 Checking, and choosing kernels, takes as long as measuring 4096 x 4096 labels. What the checks say
-follows from the arguments and from the shape and type of the labels alone.
+follows from the arguments and from the shapes and types of the images alone.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equilabel.devices import is_on_cuda, passes, resolve
@@ -15,11 +16,13 @@ from .device_table import is_fused, room_for, steps_of
 from .request import make_request
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from equilabel.array_types import Array
-    from equilabel.kernels.layout import Layout
 
 LISTS = (tuple, list)
-MOST = 512  # kinds of tables that are remembered
+ALIGNED = 16  # bytes that are read at once
+MOST = 512  # kinds of tables that a thread remembers
 
 
 class _Prepared(NamedTuple):
@@ -27,33 +30,31 @@ class _Prepared(NamedTuple):
 
     Attributes
     ----------
-    layout : Layout
-        What is counted.
-    formulas : Formulas
-        Of `equilabel.kernels.cuda.columns`.
+    measure : callable, or None
+        Computes columns of labels, and of values where they are needed; None if another device is
+        the current one just now.
     names : tuple of str
         Of the columns.
-    kind : hashable
-        Of the labels.
-    room : int
-        Labels that a table has room for at most.
-    on_host : bool
-        Where columns are to be.
+    needs_values : bool
     """
 
-    layout: Layout
-    formulas: Any
+    measure: Callable[[Array, Array], Sequence[Array] | None] | None
     names: tuple[str, ...]
-    kind: Any
-    room: int
-    on_host: bool
+    needs_values: bool
 
 
-_known: dict[Any, _Prepared | None] = {}
+class _Memory(threading.local):
+    """What a thread remembers: kernels are told addresses in memory that is its own."""
+
+    def __init__(self) -> None:
+        self.tables: dict[Any, _Prepared | None] = {}
+
+
+_memory = _Memory()
 
 
 def table_at_once(
-    labels: Array, properties: Any, stacked: Any, separator: Any, columns: Any
+    labels: Array, values: Array, properties: Any, stacked: Any, separator: Any, columns: Any
 ) -> dict[str, Array] | None:
     """Measure labels on a GPU; the arguments are those of `regionprops_table`.
 
@@ -67,26 +68,40 @@ def table_at_once(
     """
     if not is_on_cuda(labels) or type(stacked) is not bool or type(properties) not in LISTS:
         return None
+    if values is None:
+        kind = None
+    elif is_on_cuda(values):
+        kind = values.shape, values.dtype
+    else:
+        return None
+    known, data, wanted = _memory.tables, labels.data, tuple(properties)
+    place = data.device_id, data.ptr % ALIGNED
+    key = labels.shape, labels.dtype, place, kind, wanted, stacked, separator, columns
     try:
-        wanted = tuple(properties)
-        key = labels.shape, labels.dtype, labels.data.device_id, wanted, stacked, separator, columns
-        found = _known.get(key)
+        found = known[key]
     except TypeError:  # what cannot be looked up is refused elsewhere
         return None
-    if found is None:
-        if key not in _known:
-            if len(_known) >= MOST:
-                _known.clear()
-            _known[key] = _prepare(labels, wanted, stacked, separator, columns)
+    except KeyError:
+        if len(known) >= MOST:
+            known.clear()
+        found = _prepare(labels, values, wanted, stacked, separator, columns)
+        if found is None or found.measure is not None:
+            known[key] = found
+    if found is None or found.measure is None:
         return None
-    if not labels.flags.c_contiguous:
-        return None
-    own = passes("columns", "cuda").columns_of(labels, *found[:2], *found[3:])
+    if not found.needs_values:
+        values = None
+    own = found.measure(labels, values)
     return None if own is None else dict(zip(found.names, own, strict=True))
 
 
 def _prepare(
-    labels: Array, wanted: tuple[Any, ...], stacked: bool, separator: Any, columns: Any
+    labels: Array,
+    values: Array,
+    wanted: tuple[Any, ...],
+    stacked: bool,
+    separator: Any,
+    columns: Any,
 ) -> _Prepared | None:
     """Check what is asked, and prepare what such tables have in common; None if that is nothing."""
     shape, device = labels.shape, resolve("auto", labels)
@@ -94,7 +109,7 @@ def _prepare(
         return None
     place = check_columns(columns, device, device)
     request = make_request(
-        wanted, None, shape, None, stacked=stacked, separator=separator, columns_on=place
+        wanted, values, shape, None, stacked=stacked, separator=separator, columns_on=place
     )
     found = steps_of(request, device) if is_fused(request, shape, device) else None
     if found is None:
@@ -104,4 +119,18 @@ def _prepare(
     if len(set(flat)) < len(flat):  # a separator may make two names one
         return None
     kind, room = room_for(labels, device)
-    return _Prepared(request.plan.layout, formulas, flat, kind, room, place == "host")
+    plan = request.plan
+    gray = values.dtype if plan.needs_pixels else None
+    prepare = passes("table_at_once", "cuda").tabler_for
+    measure = prepare(labels, plan.layout, formulas, gray, kind, room, place == "host")
+    return _Prepared(measure, flat, gray is not None)
+
+
+def remembered() -> int:
+    """Count the kinds of tables that this thread can make in one call."""
+    return sum(found is not None for found in _memory.tables.values())
+
+
+def forget() -> None:
+    """Forget all that this thread remembers."""
+    _memory.tables.clear()

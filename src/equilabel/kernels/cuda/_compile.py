@@ -84,6 +84,41 @@ def start(function: Kernel, blocks: int, threads: int, *arguments: Any) -> None:
     cupy.cuda.driver.launchKernel(handle(function), blocks, 1, 1, threads, 1, 1, 0, stream, base, 0)
 
 
+class Call:
+    """A launch whose arguments stay where they are, but for some numbers.
+
+    Parameters
+    ----------
+    function : Kernel
+    threads : int
+        Of a block.
+    *arguments : int, bool, None or () numpy.ndarray
+        Numbers, structures, and None for what `start` is told.
+    """
+
+    def __init__(self, function: Any, threads: int, *arguments: Any) -> None:
+        count = len(arguments)
+        self._function, self._threads, self._kept = handle(function), threads, arguments
+        self._words = (ctypes.c_uint64 * (2 * count))()
+        self._address = ctypes.addressof(self._words)
+        self._open = [count + k for k, argument in enumerate(arguments) if argument is None]
+        for k, argument in enumerate(arguments):
+            if isinstance(argument, np.ndarray):
+                self._words[k] = argument.__array_interface__["data"][0]
+            else:
+                self._words[k] = self._address + 8 * (count + k)
+                self._words[count + k] = int(argument or 0) & MASK
+
+    def start(self, blocks: int, stream: int, *numbers: int) -> None:
+        """Start it with numbers in the places that were left open."""
+        words = self._words
+        for k, number in zip(self._open, numbers, strict=True):
+            words[k] = number
+        cupy.cuda.driver.launchKernel(
+            self._function, blocks, 1, 1, self._threads, 1, 1, 0, stream, self._address, 0
+        )
+
+
 @cache
 def _words(count: int) -> Any:
     """Return the type of so many numbers of 64 bits, one after the other."""

@@ -3,21 +3,6 @@
 // Labels from 0 to `most`, the last row of the table, are counted. Of others, which are there if the size of
 // the table was guessed or if another stream changes labels meanwhile, the table tells the greatest.
 #include "counts.cuh"
-#include "small_values.cuh"
-
-// What a block_table holds labels as.
-template <bool Short>
-struct KeyOf {
-    typedef u4 Type;
-};
-
-template <>
-struct KeyOf<false> {
-    typedef u8 Type;
-};
-
-template <typename Label>
-using Key = typename KeyOf<sizeof(Label) <= 4>::Type;
 
 // The words of a strip: foreground, and which pixels have the label of each of their earlier neighbors; of
 // the one to the left alone, if no others are compared.
@@ -186,11 +171,12 @@ struct Labels {
 };
 
 // One block per strip.
-template <typename Label, int ABREAST, int Rank, int Steps, int Euler, int Outline, bool Seconds>
-__global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds>>)
-    count_labels(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most, u8* table)
+template <typename Label, int ABREAST, int Rank, int Steps, int Euler, int Outline, bool Seconds, typename Under>
+__global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds, Under>>)
+    count_labels(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most, u8* table,
+                 const __grid_constant__ Grays<Under> grays)
 {
-    typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
+    typedef Kinds<Rank, Steps, Euler, Outline, Seconds, Under> Asked;
     typedef Compared<ABREAST, Asked> Words;
     __shared__ BlockTable<Key<Label>, typename At<Asked>::Entry> block_table;
     __shared__ Origin origin;
@@ -200,14 +186,20 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
     if (threadIdx.x == 0) origin.find(strip, layout);
     words.read(labels, layout, strip);
     const auto write = [&](Key<Label> label, const typename At<Asked>::Entry& entry) {
-        if (has_row(label, most, table))
-            write_counts<Asked>(entry, origin, layout, table + static_cast<u8>(label) * layout.width);
+        if (!has_row(label, most, table)) return;
+        write_counts<Asked>(entry, origin, layout, table + static_cast<u8>(label) * layout.width);
+        write_numbers<Asked>(entry, grays, static_cast<Index>(label));
     };
-    walk<Words::Words, false>(
+    walk<Words::Words>(
         strip, layout.tall * Words::Words / MEASURERS,
         Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]},
         block_table,
-        [&](int row, int word, unsigned own) { return words.look(row, word, own); },
+        [&](int row, int word, unsigned own) {
+            return read_numbers(grays, strip, row, word, own, layout.sides[5]);
+        },
+        [&](int row, int word, unsigned own, const Numbers<Under>& numbers) {
+            return Seen<Asked>{words.look(row, word, own), numbers};
+        },
         count_stretch<Asked>, write);
     __syncthreads();
     block_table.close(write);
@@ -228,13 +220,14 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     const auto write = [&](Key<Label> label, const Values& entry) {
         if (label <= most) write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<u8>(label));
     };
-    walk<Words::Words, true>(
+    walk<Words::Words>(
         strip, layout.tall * Words::Words / MEASURERS,
         Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]},
         block_table,
         [&](int row, int word, unsigned own) {
             return read_numbers(values, strip, row, word, own, layout.sides[5], aligned);
         },
+        [](int, int, unsigned, const Numbers<Gray>& numbers) { return numbers; },
         count_values<Gray>, write);
     __syncthreads();
     block_table.close(write);

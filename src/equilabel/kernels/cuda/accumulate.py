@@ -13,7 +13,8 @@ from equilabel.array_types import Array
 from equilabel.kernels.layout import Layout
 
 from ._compile import Kernel, kernel, launch
-from .sources import LabelSource, RunSource, columns_of_warps, describe, is_gray
+from .image_layout import columns_of_warps, describe
+from .sources import LabelSource, RunSource, is_gray
 from .tables import Slots
 
 __all__ = ["Accumulator", "LabelSource", "RunSource"]

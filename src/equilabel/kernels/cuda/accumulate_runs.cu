@@ -4,7 +4,6 @@
 // always, across edges and corners where these connect.
 #include "bits.cuh"
 #include "counts.cuh"
-#include "small_values.cuh"
 
 template <int Words, int Rows, int Halo>
 __device__ inline void read_bits(Plane<Words, Rows, Halo>& plane, const Job& job, const Strip& strip,
@@ -175,12 +174,12 @@ struct Runs {
 };
 
 // One block per strip. `layout.tall` is a multiple of the rows that a block walks through at once.
-template <typename Id, typename Tile, int Rank, int Steps, int Euler, int Outline, bool Seconds>
-__global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds>>)
+template <typename Id, typename Tile, int Rank, int Steps, int Euler, int Outline, bool Seconds, typename Under>
+__global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds, Under>>)
     tally_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout, u8 most,
-               u8* table)
+               u8* table, const __grid_constant__ Grays<Under> grays)
 {
-    typedef Kinds<Rank, Steps, Euler, Outline, Seconds> Asked;
+    typedef Kinds<Rank, Steps, Euler, Outline, Seconds, Under> Asked;
     typedef Planes<Tile::Words, Asked> Words;
     __shared__ BlockTable<Id, typename At<Asked>::Entry> block_table;
     __shared__ Origin origin;
@@ -195,12 +194,18 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
     runs.look_up_rows(each);
     planes.read(job, layout, strip);
     const auto write = [&](Id label, const typename At<Asked>::Entry& entry) {
-        if (has_row(label, most, table))
-            write_counts<Asked>(entry, origin, layout, table + static_cast<Index>(label) * layout.width);
+        if (!has_row(label, most, table)) return;
+        write_counts<Asked>(entry, origin, layout, table + static_cast<Index>(label) * layout.width);
+        write_numbers<Asked>(entry, grays, static_cast<Index>(label));
     };
-    walk<Tile::Words, false>(
+    walk<Tile::Words>(
         strip, each, runs, block_table,
-        [&](int row, int word, unsigned own) { return planes.look(row, word, own); },
+        [&](int row, int word, unsigned own) {
+            return read_numbers(grays, strip, row, word, own, layout.sides[5]);
+        },
+        [&](int row, int word, unsigned own, const Numbers<Under>& numbers) {
+            return Seen<Asked>{planes.look(row, word, own), numbers};
+        },
         count_stretch<Asked>, write);
     __syncthreads();
     block_table.close(write);
@@ -226,11 +231,12 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     const auto write = [&](Id label, const Values& entry) {
         if (label <= most) write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<Index>(label));
     };
-    walk<Tile::Words, true>(
+    walk<Tile::Words>(
         strip, each, runs, block_table,
         [&](int row, int word, unsigned own) {
             return read_numbers(values, strip, row, word, own, layout.sides[5], aligned);
         },
+        [](int, int, unsigned, const Numbers<Gray>& numbers) { return numbers; },
         count_values<Gray>, write);
     __syncthreads();
     block_table.close(write);

@@ -6,6 +6,20 @@
 #pragma once
 #include "warp.cuh"
 
+// What a block table holds labels as.
+template <bool Short>
+struct KeyOf {
+    typedef u4 Type;
+};
+
+template <>
+struct KeyOf<false> {
+    typedef u8 Type;
+};
+
+template <typename Label>
+using Key = typename KeyOf<sizeof(Label) <= 4>::Type;
+
 // Columns counted of one label: N of 32 bits, which add up, or of which the greatest holds where a bit
 // of GREATEST is set; and WIDE of 64 bits, which add up. Zeros say nothing.
 template <int COUNT, int WIDE, unsigned GREATEST>

@@ -6,12 +6,12 @@ constexpr int ROWS = 256;  // of the table, that a block takes
 constexpr u8 PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
 
 // What the host is told: rows; a label that the table has no row for; whether one is torn; whether one of
-// those before a label does not occur.
-enum { FOUND, BEYOND, TORN, GAPS };
+// those before a label does not occur; last, that all has been written.
+enum { FOUND, BEYOND, TORN, GAPS, DONE };
 
 // Rows of labels that occur in all blocks before this one, by looking back at their states, 32 at once. A
-// warp calls this. Each block that is waited for drew a smaller number, so that it runs or has run, and it
-// tells its part before it waits.
+// warp calls this. Each block that is waited for drew a smaller number, so that it runs or has run, or a GPU
+// has room for all of them while they wait; and it tells its part before it waits.
 __device__ inline u8 rows_before(const volatile u8* states, Index block)
 {
     const int lane = threadIdx.x % 32;
@@ -31,58 +31,101 @@ __device__ inline u8 rows_before(const volatile u8* states, Index block)
     return sum;
 }
 
+// A warp calls this for its block: rows of labels that occur in it, and in those before it.
+__device__ inline u8 count_before(const unsigned (&counts)[ROWS / 32], Index block, u8* states, u8* told)
+{
+    u8 total = 0;
+#pragma unroll
+    for (int k = 0; k < ROWS / 32; ++k) total += counts[k];
+    const bool first = threadIdx.x % 32 == 0;
+    if (first) __stcg(states + block, PART | total);
+    const u8 sum = rows_before(states, block);
+    if (first) {
+        __stcg(states + block, WHOLE | (sum + total));
+        if (block == gridDim.x - 1) told[FOUND] = sum + total;
+    }
+    return sum;
+}
+
+// All threads of a block call this when they have written what they had to: the last block tells the host.
+__device__ inline void tell_end(u8* states, u8* told, bool clean)
+{
+    __syncthreads();
+    if (threadIdx.x) return;
+    __threadfence();
+    if (atomicAdd(states + gridDim.x + 1, 1ull) + 1 < gridDim.x) return;
+    if (clean)
+        for (unsigned k = 0; k < gridDim.x + 2; ++k) states[k] = 0;
+    __threadfence_system();
+    *static_cast<volatile u8*>(told + DONE) = 1;
+}
+
+// All threads of a block call this: fill so many rows of a table with zeros.
+__device__ inline void clear_rows(u8* table, Index first, Index rows, int width)
+{
+    for (Index k = threadIdx.x; k < rows * width; k += ROWS) table[first * width + k] = 0;
+}
+
 // One thread for each row of the table of counts. Row 0 is that of no label; its first column is the
 // greatest label that the table has no row for, or 0. `states` holds zeros: one for each block, one to draw
-// numbers. `out` has room for `stride` rows of 64 bits in every column, `told` for four numbers that are 0;
-// both may be memory of the host.
+// numbers, one to count those that have ended. `out` has room for `stride` rows of 64 bits in every column,
+// `told` for five numbers that are 0; both may be memory of the host. Blocks `draw` numbers unless the GPU has
+// room for all of them at once. To `clean` is to leave zeros in both tables and `states`, unless a label has
+// no row.
 __global__ void __launch_bounds__(ROWS)
-    fill_columns(const u8* __restrict__ table, const u8* __restrict__ values, Index rows,
-                 const __grid_constant__ ImageLayout layout, const __grid_constant__ Formulas formulas,
-                 u8* states, u8* told, u8* out, Index stride)
+    fill_columns(u8* table, u8* values, Index rows, const __grid_constant__ ImageLayout layout,
+                 const __grid_constant__ Formulas formulas, u8* states, u8* told, u8* out, Index stride, bool draw,
+                 bool clean)
 {
     __shared__ Index drawn;
     __shared__ u8 before;
     __shared__ unsigned counts[ROWS / 32];
-    if (table[0] != 0) {
-        if (blockIdx.x == 0 && threadIdx.x == 0) told[BEYOND] = table[0];
-        return;
+    Index block = blockIdx.x;
+    if (draw) {
+        if (threadIdx.x == 0) drawn = atomicAdd(states + gridDim.x, 1ull);
+        __syncthreads();
+        block = drawn;
     }
-    if (threadIdx.x == 0) drawn = atomicAdd(states + gridDim.x, 1ull);
-    __syncthreads();
-    const Index block = drawn, label = 1 + block * ROWS + threadIdx.x;
+    const Index label = 1 + block * ROWS + threadIdx.x;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u8* const own = table + (label < rows ? label : 0) * layout.width;
-    const bool occurs = label < rows && own[0] != 0;
+    const u8 beyond = table[0], pixels = own[0];
+    if (beyond != 0) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) told[BEYOND] = beyond;
+        tell_end(states, told, false);
+        return;
+    }
+    const bool occurs = label < rows && pixels != 0;
     const unsigned set = __ballot_sync(ALL, occurs);
     if (lane == 0) counts[warp] = __popc(set);
     __syncthreads();
     if (warp == 0) {
-        u8 total = 0;
-#pragma unroll
-        for (int k = 0; k < ROWS / 32; ++k) total += counts[k];
-        if (lane == 0) __stcg(states + block, PART | total);
-        const u8 sum = rows_before(states, block);
-        if (lane == 0) {
-            __stcg(states + block, WHOLE | (sum + total));
-            before = sum;
-            if (block == gridDim.x - 1) told[FOUND] = sum + total;
-        }
+        const u8 sum = count_before(counts, block, states, told);
+        if (lane == 0) before = sum;
     }
     __syncthreads();
-    if (!occurs) return;
-    Index to = before + __popc(set & ((1u << lane) - 1));
-    for (int k = 0; k < warp; ++k) to += counts[k];
-    if (to + 1 != label && (set >> lane) == 1) told[GAPS] = 1;
-    const Row row = {own,    values ? values + 4 * label : nullptr, layout, formulas, label,
-                     static_cast<i8>(own[0])};
-    const int frame = SIDES - layout.axes;
-    if (formulas.torn && row.last(frame) - row.first(frame) > 1) told[TORN] = 1;
-    for (int k = 0; k < formulas.count; ++k) {
-        const u8 result = compute(row, formulas.steps[k]);
-        u8* const column = out + k * stride;
-        if (formulas.steps[k].formula == TOUCHES)
-            reinterpret_cast<u1*>(column)[to] = static_cast<u1>(result);
-        else
-            column[to] = result;
+    if (occurs) {
+        Index to = before + __popc(set & ((1u << lane) - 1));
+        for (int k = 0; k < warp; ++k) to += counts[k];
+        if (to + 1 != label && (set >> lane) == 1) told[GAPS] = 1;
+        const Row row = {own,    values ? values + 4 * label : nullptr, layout, formulas, label,
+                         static_cast<i8>(pixels)};
+        const int frame = SIDES - layout.axes;
+        if (formulas.torn && row.last(frame) - row.first(frame) > 1) told[TORN] = 1;
+        for (int k = 0; k < formulas.count; ++k) {
+            const u8 result = compute(row, formulas.steps[k]);
+            u8* const column = out + k * stride;
+            if (formulas.steps[k].formula == TOUCHES)
+                reinterpret_cast<u1*>(column)[to] = static_cast<u1>(result);
+            else
+                column[to] = result;
+        }
     }
+    if (clean) {
+        __syncthreads();  // all have read
+        const Index first = 1 + block * ROWS, count = min(static_cast<Index>(ROWS), rows - first);
+        clear_rows(table, first, count, layout.width);
+        if (values) clear_rows(values, first, count, 4);
+    }
+    tell_end(states, told, clean);
 }

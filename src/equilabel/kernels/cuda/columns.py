@@ -6,7 +6,7 @@ is counted once more.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cupy
@@ -17,13 +17,13 @@ from equilabel.kernels.formulas import WHOLE, Formula, Step
 from equilabel.kernels.layout import Layout
 
 from ._compile import kernel, start
-from .sources import AXES, LabelSource, describe
+from .image_layout import AXES, describe
 from .transfers import Pinned
 
 STEPS, WEIGHTS = 64, 128  # as columns.cuh has them
 ROWS = 256  # of a block, as columns.cu has them
 FIRST_GUESS = (1 << 16,)  # labels
-TOLD = 4  # numbers that the host is told
+TOLD, DONE = 5, 4  # numbers that the host is told; the one that is told last
 SPARE = 1 << 20  # bytes of the device that a table may hold and not use
 FORMULAS = np.dtype(
     [
@@ -46,10 +46,13 @@ class Formulas(NamedTuple):
     packed : () array of bytes
     dtypes : tuple of numpy.dtype
         Of the columns.
+    sizes : bool
+        Whether they need numbers of pixels alone.
     """
 
     packed: Array
     dtypes: tuple[np.dtype, ...]
+    sizes: bool
 
 
 @lru_cache(256)
@@ -78,7 +81,17 @@ def pack(
         )
         for step in steps
     )
-    return Formulas(told.view(f"V{FORMULAS.itemsize}"), dtypes)
+    sizes = not stacked and all(map(_needs_size_alone, steps))
+    return Formulas(told.view(f"V{FORMULAS.itemsize}"), dtypes, sizes)
+
+
+def _needs_size_alone(step: Step) -> bool:
+    """Return whether a step looks at no count but that of pixels, the first of a table."""
+    if step.formula == Formula.WEIGHED:
+        return step.one == 0 and step.other == 1
+    return step.formula in (Formula.LABEL, Formula.DIAMETER) or (
+        step.formula == Formula.COUNT and step.one == 0
+    )
 
 
 class Columns:
@@ -117,7 +130,7 @@ class Columns:
         self._source, self._layout, self._formulas = source, layout, formulas
         self._values, self._kind, self._most = values, kind, most
         self._on_host, self._lasts = on_host, lasts
-        self._start(min(max(_expected.get(kind, FIRST_GUESS)), most))
+        self._start(min(expected(kind), most))
 
     def _start(self, labels: int) -> None:
         """Count so many labels, and compute the columns of those that occur."""
@@ -125,14 +138,12 @@ class Columns:
         rows, blocks = labels + 1, -(-labels // ROWS) or 1
         table = 8 * rows * layout.width
         sums = 0 if self._values is None else 32 * rows
-        size = table + sums + 8 * (blocks + 1)
+        size = table + sums + 8 * (blocks + 2)
         memory = cupy.cuda.alloc(size)
         begin: int = memory.ptr
         cupy.cuda.runtime.memsetAsync(begin, 0, size, cupy.cuda.get_current_stream().ptr)
         source = self._source(rows)
-        source.count(layout, begin)
-        if self._values is not None:
-            source.add_gray(layout, self._values, begin + table)
+        source.count(layout, begin, self._values, begin + table)
         told = Pinned(TOLD + (steps * labels if self._on_host else 0))
         told.clear(TOLD)
         self._out: Array = None
@@ -144,7 +155,7 @@ class Columns:
         start(
             kernel("columns", "fill_columns"), blocks, ROWS,
             begin, sums and begin + table, rows, image, self._formulas.packed,
-            begin + table + sums, told.address, out, labels,
+            begin + table + sums, told.address, out, labels, True, False,
         )  # fmt: skip
         done = cupy.cuda.Event(disable_timing=True)
         done.record()
@@ -167,46 +178,33 @@ class Columns:
         self._done.synchronize()
         del self._done
         labels, told = self._labels, self._told
-        found, beyond, torn, gaps = told.numbers(TOLD)
+        found, beyond, torn, gaps, _ = told.numbers(TOLD)
         if beyond > self._most or torn:
             return None
         if beyond:
-            _expect(self._kind, _roomy(beyond))
+            expect(self._kind, roomy(beyond))
             if not self._lasts:
                 return None
-            self._start(min(_roomy(beyond), self._most))
+            self._start(min(roomy(beyond), self._most))
             return self.finish()
-        _expect(self._kind, labels if gaps else _roomy(found))
+        expect(self._kind, labels if gaps else roomy(found))
         dtypes = self._formulas.dtypes
         if self._out is not None:
-            return _on_device(self._out, labels, found, dtypes)
-        whole = told.view()[TOLD:].reshape(len(dtypes), labels)[:, :found]
-        if not told.keep(8 * len(dtypes) * found):
-            whole = whole.copy()
-        return [column.view(dtype)[:found] for column, dtype in zip(whole, dtypes, strict=True)]
+            return columns_of_device(self._out, labels, found, dtypes)
+        return columns_of_host(told, labels, found, dtypes)
 
 
-def columns_of(
-    labels: Array, layout: Layout, formulas: Formulas, kind: Any, most: int, on_host: bool
-) -> Sequence[Array] | None:
-    """Compute columns of C-contiguous labels of the current device, as `Columns` does.
-
-    Nothing is returned if anything fails: the longer way says what is wrong.
-    """
-    try:
-        if labels.data.device_id != cupy.cuda.runtime.getDevice():
-            return None
-        source = partial(LabelSource.guessed, labels)
-        return Columns(source, layout, formulas, None, kind, most, on_host).finish()
-    except (
-        cupy.cuda.memory.OutOfMemoryError,
-        cupy.cuda.runtime.CUDARuntimeError,
-        cupy.cuda.driver.CUDADriverError,
-    ):
-        return None
+def columns_of_host(
+    told: Pinned, stride: int, count: int, dtypes: Sequence[np.dtype]
+) -> list[Array]:
+    """Cut memory of the host, after what is told, into columns."""
+    whole = told.view()[TOLD:].reshape(len(dtypes), stride)[:, :count]
+    if not told.keep(8 * len(dtypes) * count):
+        whole = whole.copy()
+    return [column.view(dtype)[:count] for column, dtype in zip(whole, dtypes, strict=True)]
 
 
-def _on_device(out: Any, stride: int, count: int, dtypes: Sequence[np.dtype]) -> list[Array]:
+def columns_of_device(out: Any, stride: int, count: int, dtypes: Sequence[np.dtype]) -> list[Array]:
     """Cut memory of the device into columns."""
     if 2 * count < stride and 8 * len(dtypes) * stride > SPARE:
         whole = cupy.ndarray((len(dtypes), stride), np.uint64, out)
@@ -214,19 +212,24 @@ def _on_device(out: Any, stride: int, count: int, dtypes: Sequence[np.dtype]) ->
     return [cupy.ndarray((count,), dtype, out + 8 * k * stride) for k, dtype in enumerate(dtypes)]
 
 
-_expected: dict[Any, tuple[int, ...]] = {}
+_recent: dict[Any, tuple[int, ...]] = {}
 KINDS, RECENT = 256, 4  # that are remembered: kinds of images, and images of a kind
 
 
-def _expect(kind: Any, labels: int) -> None:
+def expected(kind: Any) -> int:
+    """Return how many labels to expect in an image of a kind."""
+    return max(_recent.get(kind, FIRST_GUESS))
+
+
+def expect(kind: Any, labels: int) -> None:
     """Expect so many labels in images of a kind, or as many as in some before it."""
-    if len(_expected) >= KINDS and kind not in _expected:
-        _expected.clear()
-    recent = _expected.get(kind, ())
-    _expected[kind] = (*recent[-RECENT + 1 :], labels)
+    if len(_recent) >= KINDS and kind not in _recent:
+        _recent.clear()
+    recent = _recent.get(kind, ())
+    _recent[kind] = (*recent[-RECENT + 1 :], labels)
 
 
-def _roomy(labels: int) -> int:
+def roomy(labels: int) -> int:
     """Add some to a number of labels; similar numbers become one, which spares allocations."""
     labels += labels // 8 + 256
     step = 1 << max(8, labels.bit_length() - 4)

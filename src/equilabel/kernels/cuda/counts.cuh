@@ -1,20 +1,24 @@
 // What is counted of the pixels of a stretch, and how it goes to the table that kernels/layout.py lays out.
 #pragma once
-#include "neighbor_bits.cuh"
-#include "walk.cuh"
+#include "small_values.cuh"
 
-// Where the counts of an entry lie; the coordinates are taken from the first pixel of a strip.
+// Where the counts of an entry lie; the coordinates are taken from the first pixel of a strip. Values come
+// last.
 enum { PIXELS, X, Y, LOW_X, LOW_Y, HIGH_X, HIGH_Y, PAIRS };
 
 template <class Kinds>
 struct At {
     static constexpr int Full = PAIRS + Kinds::Pairs, Face = Full + (Kinds::Euler & 1);
-    static constexpr int Outline = Face + (Kinds::Euler >> 1), All = Outline + Kinds::Outline;
-    typedef ::Entry<All, Kinds::Seconds ? 3 : 0, 1u << LOW_X | 1u << LOW_Y | 1u << HIGH_X | 1u << HIGH_Y> Entry;
+    static constexpr int Outline = Face + (Kinds::Euler >> 1), Value = Outline + Kinds::Outline;
+    static constexpr bool Gray = sizeof(Numbers<typename Kinds::Gray>) > 1;
+    static constexpr int All = Value + (Gray ? 3 : 0), Squares = Kinds::Seconds ? 3 : 0;
+    static constexpr unsigned Extremes = 1u << LOW_X | 1u << LOW_Y | 1u << HIGH_X | 1u << HIGH_Y |
+                                         (Gray ? 1u << (Value + LOW) | 1u << (Value + HIGH) : 0);
+    typedef ::Entry<All, Squares + Gray, Extremes> Entry;
 };
 
-template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS>
-using EntryOf = typename At<Kinds<RANK, STEPS, EULER, OUTLINE, SECONDS>>::Entry;
+template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS, typename Gray>
+using EntryOf = typename At<Kinds<RANK, STEPS, EULER, OUTLINE, SECONDS, Gray>>::Entry;
 
 // Whether a table whose last row is that of `most` has one for a label. If not, the table tells: the first
 // column of row 0, which is that of no label, keeps the greatest of them.
@@ -102,6 +106,21 @@ __device__ inline void write_counts(const typename At<Kinds>::Entry& entry, cons
             atomicAdd(to + layout.outline + k, static_cast<u8>(entry.of[At::Outline + k]));
 }
 
+// Add the values of an entry to those of a label in their own table.
+template <class Kinds>
+__device__ inline void write_numbers(const typename At<Kinds>::Entry& entry,
+                                     const Grays<typename Kinds::Gray>& grays, Index label)
+{
+    typedef At<Kinds> At;
+    if constexpr (At::Gray) {
+        Values values;
+#pragma unroll
+        for (int k = 0; k < Values::N; ++k) values.of[k] = entry.of[At::Value + k];
+        values.wide[0] = entry.wide[At::Squares];
+        write_values<typename Kinds::Gray>(values, grays.sums + VALUE_COLUMNS * label);
+    }
+}
+
 // What a word of a row looks like.
 template <class Kinds>
 struct NeighborBits {
@@ -124,12 +143,16 @@ struct NeighborBits {
     }
 };
 
+// What is seen of a word: its neighbors, and the values under it.
+template <class Kinds>
+struct Seen : NeighborBits<Kinds>, Numbers<typename Kinds::Gray> {};
+
 // The places of a stretch, in closed form, and its share of what was seen.
 template <class Kinds>
-__device__ inline typename At<Kinds>::Entry count_stretch(const Stretch& stretch,
-                                                          const NeighborBits<Kinds>& near_bits)
+__device__ inline typename At<Kinds>::Entry count_stretch(const Stretch& stretch, const Seen<Kinds>& seen)
 {
     typedef At<Kinds> At;
+    const NeighborBits<Kinds>& near_bits = seen;
     typename At::Entry entry = {};
     const unsigned first = 32 * stretch.word + stretch.bit, n = stretch.length, row = stretch.row;
     const unsigned along = n * (n - 1) / 2;  // of 0 to n - 1
@@ -159,5 +182,11 @@ __device__ inline typename At<Kinds>::Entry count_stretch(const Stretch& stretch
             entry.of[kind ? At::Face : At::Full] = sum;
         }
     if (Kinds::Outline) count_outline<Kinds>(near_bits.outline, near_bits.near, mask, entry.of + At::Outline);
+    if constexpr (At::Gray) {
+        const Values values = count_values<typename Kinds::Gray>(stretch, seen);
+#pragma unroll
+        for (int k = 0; k < Values::N; ++k) entry.of[At::Value + k] = values.of[k];
+        entry.wide[At::Squares] = values.wide[0];
+    }
     return entry;
 }

@@ -5,9 +5,12 @@
 
 // Which columns are counted: pairs of each pixel with earlier neighbors (none, those across faces, all);
 // Euler numbers (bit 0: corners connect, bit 1: faces only); border pixels by what they add to the
-// perimeter (0, or 2 or 3 columns); products of coordinates.
-template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS>
+// perimeter (0, or 2 or 3 columns); products of coordinates; values of a type (`Nothing` if none).
+struct Nothing {};
+
+template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS, typename GRAY = Nothing>
 struct Kinds {
+    typedef GRAY Gray;
     static constexpr int Rank = RANK, Steps = STEPS, Euler = EULER, Outline = OUTLINE;
     static constexpr bool Seconds = SECONDS;
     static constexpr int Neighbors = RANK == 2 ? 4 : 13;

@@ -1,6 +1,7 @@
 // Values of one or two bytes under the pixels of a stretch: a thread takes those of a word at once.
 // intensity.cu has all other types.
 #pragma once
+#include "neighbor_bits.cuh"
 #include "walk.cuh"
 
 enum { SUM, LOW, HIGH };
@@ -48,8 +49,43 @@ __device__ inline Numbers<Gray> read_numbers(const Gray* values, const Strip& st
     return numbers;
 }
 
+// The values of an image, and where they go: a table with a row for each label.
+template <typename Gray>
+struct Grays {
+    const Gray* values;
+    u8* sums;
+    bool aligned;  // whether all rows begin at multiples of 16 bytes
+};
+
+template <typename Gray>
+__device__ inline Numbers<Gray> read_numbers(const Grays<Gray>& grays, const Strip& strip, int row, int word,
+                                             unsigned own, Index columns)
+{
+    return read_numbers(grays.values, strip, row, word, own, columns, grays.aligned);
+}
+
+// No values: nothing is read.
+template <>
+struct Numbers<Nothing> {};
+
+template <>
+struct Grays<Nothing> {};
+
+__device__ inline Numbers<Nothing> read_numbers(const Grays<Nothing>&, const Strip&, int, int, unsigned, Index)
+{
+    return {};
+}
+
 // Values as pairs of 16 bits, of which the greater are kept.
 __device__ inline void keep_greater(unsigned& pair, unsigned other) { pair = __vmaxu2(pair, other); }
+
+// A byte of ones for each of four bits: each is brought to the head of its byte, which is then repeated.
+__device__ inline unsigned bytes_of(unsigned bits)
+{
+    unsigned all;
+    asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(all) : "r"(bits * 0x10204080u));
+    return all;
+}
 
 __device__ inline Values count_bytes(unsigned mask, const unsigned (&numbers)[8])
 {
@@ -57,8 +93,8 @@ __device__ inline Values count_bytes(unsigned mask, const unsigned (&numbers)[8]
     unsigned squares = 0, low[2] = {}, high[2] = {};  // of the higher byte of each pair, and of the lower
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
-        const unsigned ones = (mask >> 4 * k & 15) * 0x00204081u & 0x01010101u;
-        const unsigned four = numbers[k] & ones * 255, rest = four ^ ones * 255;
+        const unsigned all = bytes_of(mask >> 4 * k & 15);
+        const unsigned four = numbers[k] & all, rest = four ^ all;
         entry.of[SUM] = __dp4a(four, 0x01010101u, entry.of[SUM]);
         squares = __dp4a(four, four, squares);
         // The other byte of a pair decides between equals only.

@@ -1,9 +1,5 @@
 """Images as measuring goes through them: rows of labels, or of runs that have their labels."""
 
-from functools import lru_cache
-from math import prod
-from typing import TypeAlias
-
 import cupy
 import numpy as np
 
@@ -11,26 +7,27 @@ from equilabel.array_types import Array
 from equilabel.kernels.layout import Layout
 
 from ._compile import Kernel, kernel, launch, start
+from .image_layout import (
+    BLOCKS,
+    MEASURERS,
+    STRIP,
+    Described,
+    count_strips,
+    describe,
+    describe_quads,
+    has_fours,
+    kinds_of,
+    quad_types,
+    take_quads,
+    warps_beside,
+    words_of,
+)
 from .runs import RunTable
 from .transfers import download
 
-AXES = 6
-WARPS = 1 << 14  # that keep a card busy
-BLOCKS = 264  # likewise
-TALLEST = 256
-MEASURERS = 256  # threads of a block, as walk.cuh has them
+GRAYS = np.dtype([("values", "u8"), ("sums", "u8"), ("aligned", "?")], align=True)
+NOTHING = np.zeros((), "V1")
 ROOM = 4  # rows of a table that each pixel may cost before labels are looked up instead
-STRIP = 32  # rows of labels that a block takes
-Described: TypeAlias = tuple[np.ndarray, int]  # an image, and how many strips it has
-IMAGE_LAYOUT = np.dtype(
-    [
-        ("sides", "i8", AXES),
-        *((name, "i4") for name in ("axes", "rank", "tall", "segments", "strips", "width")),
-        *((name, "i4") for name in ("sums", "lows", "highs", "seconds", "pairs")),
-        *((name, "i4") for name in ("euler_face", "euler_full", "outline")),
-    ],
-    align=True,
-)
 
 
 def is_gray(values: Array) -> bool:
@@ -73,23 +70,50 @@ class LabelSource:
         found.flat, found.kind = labels, f"u{labels.itemsize}"  # addresses are looked at alone
         return found
 
-    def count(self, layout: Layout, table: Array = None) -> Array:
-        """Return a table of counts, on the device; `table` may be zeros, or where they are."""
+    def count(
+        self, layout: Layout, table: Array = None, values: Array = None, sums: int = 0
+    ) -> Array:
+        """Return a table of counts, on the device; `table` may be zeros, or where they are.
+
+        `values`, as `add_gray` takes them, are added to a table at the address `sums`.
+        """
         if table is None:
             table = cupy.zeros((self.slots, layout.width), np.uint64)
         if self.flat.size and self.slots:
-            kinds, deep = _kinds(layout)
-            words = 8 if deep else self._words
-            _measure(
-                kernel("accumulate", f"count_labels<{self.kind}, {words}, {kinds}>"),
-                describe(self.sides, layout, STRIP, 32 * words),
-                self.flat,
-                self.slots - 1,
-                table,
-            )
+            if values is None and take_quads(self.sides, layout):
+                self._count_quads(layout, table)
+            else:
+                self._compare(layout, table, values, sums)
             if layout.first:
                 self._keep_first(layout, table)
         return table
+
+    def _count_quads(self, layout: Layout, table: Array) -> None:
+        """Count what needs no neighbors, four pixels of a row at once."""
+        fours = has_fours(self.sides[-1], self.flat.data.ptr, self.flat.itemsize)
+        types = quad_types(self.kind, layout, fours=fours)
+        _measure(
+            kernel("accumulate_quads", f"count_quads<{types}>"),
+            describe_quads(self.sides, layout),
+            self.flat,
+            warps_beside(self.sides[-1]),
+            self.slots - 1,
+            table,
+        )
+
+    def _compare(self, layout: Layout, table: Array, values: Array, sums: int) -> None:
+        """Count with pixels as words of bits, of neighbors that have one label and values, too."""
+        kinds, deep = kinds_of(layout)
+        words = 8 if deep else words_of(self.sides)
+        name, grays = tell_grays(values, self.sides, sums)
+        _measure(
+            kernel("accumulate", f"count_labels<{self.kind}, {words}, {kinds}, {name}>"),
+            describe(self.sides, layout, STRIP, 32 * words),
+            self.flat,
+            self.slots - 1,
+            table,
+            grays,
+        )
 
     def _keep_first(self, layout: Layout, table: Array) -> None:
         """Keep the smallest flat index of each label."""
@@ -111,21 +135,16 @@ class LabelSource:
         It has four columns.
         """
         if self.flat.size:
-            types = f"{self.kind}, {self._words}, {_name(values)}"
+            types = f"{self.kind}, {words_of(self.sides)}, {_name(values)}"
             _measure(
                 kernel("accumulate", f"value_labels<{types}>"),
-                describe(self.sides, layout, STRIP, 32 * self._words),
+                describe(self.sides, layout, STRIP, 32 * words_of(self.sides)),
                 self.flat,
                 self.slots - 1,
                 values,
                 _aligned(values, self.sides),
                 table,
             )
-
-    @property
-    def _words(self) -> int:
-        """Words of a row that a block takes."""
-        return 32 if self.sides[-1] > 256 else 8
 
 
 class RunSource:
@@ -182,15 +201,21 @@ class RunSource:
             return False
         return values is None or (values.ndim == len(self.sides) and is_gray(values))
 
-    def count(self, layout: Layout, table: Array = None) -> Array:
-        """Return a table of counts, on the device; `table` may be zeros, or where they are."""
+    def count(
+        self, layout: Layout, table: Array = None, values: Array = None, sums: int = 0
+    ) -> Array:
+        """Return a table of counts, on the device; `table` may be zeros, or where they are.
+
+        `values`, as `add_gray` takes them, are added to a table at the address `sums`.
+        """
         if table is None:
             table = cupy.zeros((self.slots, layout.width), np.uint64)
-        kinds, deep = _kinds(layout)
+        kinds, deep = kinds_of(layout)
         words = self.table.tiling.tile[0]
         few = deep or (layout.outline != "none" and words < 16)
-        function = kernel("accumulate_runs", f"tally_runs<{self._types}, {kinds}>")
-        self._measure(function, self._describe(layout, 4 if few else 8), table)
+        name, grays = tell_grays(values, self.sides, sums)
+        function = kernel("accumulate_runs", f"tally_runs<{self._types}, {kinds}, {name}>")
+        self._measure(function, self._describe(layout, 4 if few else 8), table, grays)
         return table
 
     def add_gray(self, layout: Layout, values: Array, table: Array) -> None:
@@ -214,32 +239,9 @@ class RunSource:
         """Describe strips in which a thread takes up to so many rows, fewer where there are few."""
         words = self.table.tiling.tile[0]
         abreast = MEASURERS // words
-        while most > 1 and _strips(self.sides, 32 * words, abreast * most) < BLOCKS:
+        while most > 1 and count_strips(self.sides, 32 * words, abreast * most) < BLOCKS:
             most //= 2
         return describe(self.sides, layout, abreast * most, 32 * words)
-
-
-@lru_cache(64)
-def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int) -> Described:
-    """Describe an image as image_layout.cuh does; return how many strips of a size it has, too."""
-    image = np.zeros((), IMAGE_LAYOUT)
-    image["sides"] = padded = (1,) * (AXES - len(sides)) + tuple(sides)
-    image["axes"], image["rank"], image["width"] = layout.axes, layout.rank, layout.width
-    image["tall"] = tall
-    image["segments"], image["strips"] = -(-padded[5] // wide), -(-padded[4] // tall)
-    for group in ("sums", "lows", "highs", "seconds", "pairs", "euler_face", "euler_full"):
-        image[group] = layout[group].start if layout.widths[group] else -1
-    image["outline"] = layout["outline"].start if layout.widths["outline"] else -1
-    blocks = prod(padded[:4]) * int(image["segments"]) * int(image["strips"])
-    return image.view(f"V{IMAGE_LAYOUT.itemsize}"), blocks  # without names, which are slow to pass
-
-
-def columns_of_warps(sides: tuple[int, ...], wide: int) -> tuple[int, int]:
-    """Return how many rows a warp goes down, of `wide` columns, and how many warps there are."""
-    rows = sides[-2] if len(sides) > 1 else 1
-    beside = -(-sides[-1] // wide) * prod(sides[:-2])
-    tall = min(TALLEST, max(8, -(-rows * beside // WARPS)))
-    return tall, beside * -(-rows // tall)
 
 
 def _place(flat: Array) -> tuple[Array, int, np.ndarray | None]:
@@ -259,26 +261,18 @@ def _place(flat: Array) -> tuple[Array, int, np.ndarray | None]:
     return inverse.astype(np.uint32).reshape(-1), ids.size, download(ids).astype(np.int64)
 
 
-@lru_cache(64)
-def _kinds(layout: Layout) -> tuple[str, bool]:
-    """Name what neighbor_bits.cuh is to count, and whether rows of three axes are compared."""
-    euler = layout.euler_full + 2 * layout.euler_face
-    deep = layout.rank == 3 and layout.compared != "none"
-    steps = ("none", "faces", "all").index(layout.pairs)
-    outline = {"none": 0, "equal": 2, "uneven": 3}[layout.outline]
-    seconds = "true" if layout.seconds else "false"
-    return f"{3 if deep else 2}, {steps}, {euler}, {outline}, {seconds}", deep
-
-
 def _measure(function: Kernel, image: Described, source: Array, *arguments: object) -> None:
     """Start a kernel with a block for each strip."""
     told, blocks = image
     start(function, blocks, MEASURERS, source, told, *arguments)
 
 
-def _strips(sides: tuple[int, ...], wide: int, tall: int) -> int:
-    rows = sides[-2] if len(sides) > 1 else 1
-    return prod(sides[:-2]) * -(-rows // tall) * -(-sides[-1] // wide)
+def tell_grays(values: Array, sides: tuple[int, ...], sums: int) -> tuple[str, np.ndarray]:
+    """Name the type of values that are added beside counts, and tell where they are."""
+    if values is None:
+        return "Nothing", NOTHING
+    told = np.array((values.data.ptr, sums, _aligned(values, sides)), GRAYS)
+    return f"u{values.itemsize}", told.view(f"V{GRAYS.itemsize}")
 
 
 def _aligned(values: Array, sides: tuple[int, ...]) -> bool:

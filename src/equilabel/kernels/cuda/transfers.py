@@ -144,7 +144,9 @@ class Pinned:
         return True
 
     def __del__(self) -> None:
-        Pinned._held -= self.__dict__.get("_kept", 0)
+        kept = self.__dict__.get("_kept", 0)
+        if kept:  # at the end of Python, the class may be gone
+            type(self)._held -= kept
 
 
 def _share_out(size: int, move: Callable[[np.ndarray, int, int, Any], None]) -> None:

@@ -8,7 +8,10 @@ constexpr int MEASURERS = 256;  // threads of a block
 
 // Blocks that a multiprocessor should hold at least: lines of many columns take registers.
 template <class Entry>
-constexpr int HELD = (Entry::N + 2 * Entry::Wide <= 8 ? 1024 : 768) / MEASURERS;
+constexpr int HELD = (Entry::N + 2 * Entry::Wide <= 8    ? 1024
+                      : Entry::N + 2 * Entry::Wide <= 15 ? 768
+                                                         : 512) /
+                     MEASURERS;
 
 // A strip: its first row, counted through all slabs, and where that is.
 struct Strip {
@@ -72,25 +75,27 @@ struct Stretch {
 };
 
 // Go through a strip. `pixels` tells the words of a row, where labels begin in them, and whose they are;
-// `look` is shown a word, with `Ahead` a row early; `count` is shown a stretch and what `look` returned, and
-// returns an entry for the block_table; `write` takes entries that it has no room for.
-template <int Words, bool Ahead, class Pixels, class Label, class Entry, class Look, class Count, class Write>
+// `ask` is shown a word a row early, and `look` in its turn, with what `ask` returned; `count` is shown a
+// stretch and what `look` returned, and returns an entry for the block_table; `write` takes entries that it
+// has no room for.
+template <int Words, class Pixels, class Label, class Entry, class Ask, class Look, class Count, class Write>
 __device__ inline void walk(const Strip& strip, int each, const Pixels& pixels,
-                            BlockTable<Label, Entry>& block_table, const Look& look, const Count& count, const Write& write)
+                            BlockTable<Label, Entry>& block_table, const Ask& ask, const Look& look,
+                            const Count& count, const Write& write)
 {
     const int word = threadIdx.x % Words, first = threadIdx.x / Words * each;
     const int end = min(first + each, strip.rows);
     Held<Label, Entry> held;
     const auto word_of = [&](int row) { return row < end ? pixels.set(row, word) : 0; };
     unsigned following = word_of(first);
-    auto ahead = look(first, word, Ahead ? following : 0);
+    auto ahead = ask(first, word, following);
     for (int row = first; row < first + each; ++row) {
         const unsigned set = following;
-        auto seen = ahead;
+        const auto asked = ahead;
         following = word_of(row + 1);
-        if (Ahead) ahead = look(row + 1, word, following);
+        ahead = ask(row + 1, word, following);
         if (!__any_sync(ALL, set)) continue;
-        if (!Ahead) seen = look(row, word, set);
+        const auto seen = look(row, word, set, asked);
         const auto found = pixels.find(row, word, set);
         Label label = set ? pixels.label(found, row, word, __ffs(set) - 1) : Label(0);
         for (unsigned rest = set; rest;) {

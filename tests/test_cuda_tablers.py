@@ -1,0 +1,190 @@
+"""What a prepared table hands to its kernels, when it asks again, declines; no card is needed."""
+
+import ctypes
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
+
+from equilabel.kernels.cuda import _compile, columns, table_at_once, transfers, zeros  # noqa: E402
+from equilabel.kernels.formulas import Formula, Step  # noqa: E402
+from equilabel.kernels.layout import Layout  # noqa: E402
+from test_cuda_compile import signatures  # noqa: E402
+
+STEPS = (Step(Formula.LABEL), Step(Formula.TOUCHES))
+TOLD = ("found", "beyond", "torn", "gaps", "done")
+
+
+class Memory:
+    """Memory that passes for that of a device."""
+
+    def __init__(self, size):
+        self.bytes = np.zeros(size + 15, np.uint8)
+        self.ptr, self.size, self.device_id = -(-self.bytes.ctypes.data // 16) * 16, size, 0
+        self.mem = self
+
+    def __add__(self, skipped):
+        return SimpleNamespace(ptr=self.ptr + skipped)
+
+
+def array(shape, dtype):
+    """Make what a tabler looks at of an array."""
+    memory = Memory(int(np.prod(shape)) * np.dtype(dtype).itemsize)
+    flags = SimpleNamespace(c_contiguous=True)
+    itemsize = np.dtype(dtype).itemsize
+    return SimpleNamespace(
+        shape=shape, dtype=np.dtype(dtype), itemsize=itemsize, data=memory, flags=flags
+    )
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """Stand in for CuPy; keeps what kernels are given, and tells the host what a test says."""
+    seen = SimpleNamespace(started=[], tables=[], waited=0, device=0, error=None, told=[])
+    handles = {}
+
+    def kernel(file, name):
+        handles[len(handles) + 1] = file, name
+        return SimpleNamespace(ptr=len(handles))
+
+    def launch(function, blocks, *rest):
+        if seen.error:
+            raise seen.error
+        file, name = handles[function]
+        base = name.partition("<")[0]
+        _, parameters = signatures(file)[base]
+        names = [each.replace("*", " ").split()[-1] for each in parameters]
+        given = ctypes.string_at(rest[7], 8 * len(names))
+        words = {
+            key: np.frombuffer(ctypes.string_at(int(at), 8), np.uint64)[0]
+            for key, at in zip(names, np.frombuffer(given, np.uint64), strict=True)
+        }
+        seen.started.append((base, blocks, {key: int(word) for key, word in words.items()}))
+        if base == "fill_columns" and seen.told:
+            numbers = seen.told.pop(0)
+            at = (ctypes.c_uint64 * len(TOLD)).from_address(int(words["told"]))
+            at[:] = [numbers.get(key, key == "done") for key in TOLD]
+
+    def alloc(size):
+        seen.tables.append(Memory(size))
+        return seen.tables[-1]
+
+    def synchronize():
+        seen.waited += 1
+
+    stream = SimpleNamespace(ptr=0, synchronize=synchronize)
+    cuda = SimpleNamespace(
+        runtime=SimpleNamespace(
+            getDevice=lambda: seen.device,
+            memsetAsync=lambda *_: None,
+            deviceGetAttribute=lambda *_: 132,
+        ),
+        driver=SimpleNamespace(launchKernel=launch),
+        alloc=alloc,
+        alloc_pinned_memory=Memory,
+        get_current_stream=lambda: stream,
+    )
+    made = SimpleNamespace(cuda=cuda, ndarray=lambda shape, dtype, at: (shape, str(dtype), at.ptr))
+    for module in (_compile, table_at_once, columns, transfers, zeros):
+        monkeypatch.setattr(module, "cupy", made)
+    monkeypatch.setattr(table_at_once, "kernel", kernel)
+    monkeypatch.setattr(columns, "_recent", {})
+    monkeypatch.setattr(columns, "FIRST_GUESS", (9000,))
+    monkeypatch.setattr(table_at_once, "zeros", zeros.Zeros())
+    return seen
+
+
+def prepare(labels, gray=None, most=10**6, on_host=False, **kinds):
+    formulas = columns.pack(STEPS, (1.0, 1.0), 1.0, False)
+    gray = None if gray is None else np.dtype(gray)
+    layout = Layout(axes=2, **kinds)
+    return table_at_once.tabler_for(labels, layout, formulas, gray, "kind", most, on_host)
+
+
+@pytest.mark.parametrize("kinds", [{}, {"pairs": "all"}])
+@pytest.mark.parametrize("gray", [None, "?", "u2"])
+def test_every_call_tells_the_kernels_where_everything_is(driver, kinds, gray):
+    tabler = prepare(array((40, 256), "i4"), gray, **kinds)
+    for found in (5, 70):
+        labels = array((40, 256), "i4")
+        values = None if gray is None else array((40, 256), gray)
+        driver.started.clear()
+        driver.told = [{"found": found}]
+        got = tabler(labels, values)
+        (count, blocks, given), (fill, fill_blocks, told) = driver.started
+        out, scratch = driver.tables[-1], driver.tables[0]
+        room = given["most"]
+        assert (count, fill) == (
+            "count_quads" if gray is None and not kinds else "count_labels",
+            "fill_columns",
+        )
+        assert blocks == 1 + (count == "count_labels")
+        assert given["labels"] == labels.data.ptr
+        assert given["table"] == told["table"] == scratch.ptr
+        assert told["rows"] == room + 1
+        assert told["stride"] == room
+        assert fill_blocks == -(-room // columns.ROWS)
+        assert told["states"] + 8 * (fill_blocks + 2) <= scratch.ptr + scratch.size
+        assert (told["draw"], told["clean"]) == (0, 1)
+        assert (told["values"] == 0) == (gray is None)
+        if gray is not None:
+            assert given["grays"] == values.data.ptr
+            assert told["values"] + 32 * (room + 1) == told["states"]
+        assert told["out"] == out.ptr
+        assert got == [((found,), "int64", out.ptr), ((found,), "bool", out.ptr + 8 * room)]
+    assert driver.waited == 0
+
+
+def test_more_labels_than_expected_are_counted_again(driver):
+    labels = array((400, 256), "i4")
+    tabler = prepare(labels)
+    driver.told = [{"beyond": 90_000}, {"found": 90_000}]
+    assert tabler(labels)[0][0] == (90_000,)
+    rooms = [given["most"] for name, _, given in driver.started if name == "count_quads"]
+    assert rooms[0] == columns.FIRST_GUESS[0] < 90_000 < rooms[1]
+    driver.told = [{"beyond": 2**31 - 1}]  # there is no room for so many, or it is negative
+    assert prepare(labels, most=1000)(labels) is None
+    driver.told = [{"found": 3, "torn": 1}]
+    assert tabler(labels) is None
+
+
+def test_a_tabler_waits_in_another_way_in_the_end(driver):
+    labels = array((40, 256), "i4")
+    driver.told = [{"found": 3, "done": 0}]
+    assert prepare(labels)(labels)[0][0] == (3,)
+    assert driver.waited == 1
+
+
+def test_columns_of_the_host_lie_after_what_is_told(driver):
+    labels = array((40, 256), "i4")
+    tabler = prepare(labels, on_host=True)
+    driver.told = [{"found": 3}]
+    assert [str(column.dtype) for column in tabler(labels)] == ["int64", "bool"]
+    given = driver.started[-1][2]
+    assert given["out"] == given["told"] + 8 * columns.TOLD
+
+
+def test_a_tabler_declines_what_it_was_not_made_for(driver):
+    labels = array((40, 256), "i4")
+    tabler = prepare(labels)
+    driver.told = [{"found": 1} for _ in range(2)]
+    assert tabler(labels) is not None
+    labels.flags.c_contiguous = False
+    assert tabler(labels) is None
+    labels.flags.c_contiguous = True
+    driver.device = 1
+    assert tabler(labels) is None
+    assert prepare(labels) is None
+    driver.device = 0
+    labels.data.ptr += 4
+    assert tabler(labels) is None
+    labels.data.ptr -= 4
+    values = array((40, 256), "u1")
+    values.flags.c_contiguous = False
+    assert tabler(labels, values) is None
+    driver.error = table_at_once.FAILURES[1](700)
+    assert tabler(labels) is None
+    driver.error = None
+    assert tabler(labels) is not None
