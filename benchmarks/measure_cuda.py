@@ -1,13 +1,16 @@
 """Time measuring on a GPU: fused into labeling, alone, and from images of labels beside cuCIM.
 
 Times of the device are medians by events, as in ``label_cuda.py``; times from Python are those of a
-call and all it waits for, with columns that stay on the device unless told otherwise. Run as
-``python benchmarks/measure_cuda.py``; results go to ``benchmarks/results/measure_cuda.json``.
+call and all it waits for, with columns that stay on the device unless told otherwise. Columns of
+labels are compared with those of the CPU before they are timed, and what of cuCIM's differs is
+named. Run as ``python benchmarks/measure_cuda.py [--only fused labels occupation]``; results go to
+``benchmarks/results/measure_cuda.json``.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -37,6 +40,21 @@ from peers_cuda import versions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+READ = r"""
+extern "C" __global__ void read_kernel(const int4* labels, long long quads, int* out)
+{
+    const long long first = static_cast<long long>(blockIdx.x) * 1024 + threadIdx.x;
+    int bits = 0;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        const long long i = first + 256 * k;
+        if (i >= quads) continue;
+        const int4 four = labels[i];
+        bits |= (four.x ^ four.y) + (four.z ^ four.w);
+    }
+    if (bits == 0x7fffffff) out[0] = bits;
+}
+"""
 PLACES = ("area", "bbox", "centroid")
 OUTLINES = ("perimeter", "perimeter_crofton", "euler_number")
 INTENSITY = ("intensity_mean", "intensity_max")
@@ -62,10 +80,8 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
         known = count_components(pixels, 2, False, out)
 
         def tally(table: Any, layout: Any = places, known: int = known, values: Any = None) -> Any:
-            joined = RunSource(table, flat, known)
-            joined.count(layout)
-            if values is not None:
-                joined.add_gray(layout, values, cupy.zeros((known + 1, 4), np.uint64))
+            sums = None if values is None else cupy.zeros((known + 1, 4), np.uint64)
+            RunSource(table, flat, known).count(layout, None, values, address_of(sums))
             return table
 
         everything = partial(tally, layout=outlines, values=gray)
@@ -87,6 +103,7 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
             "all fused us": whole_time([*before, everything, paint], wait),
             "table only us": whole_time([*before, tally], wait),
             "from labels us": _times_from_labels(labels, gray, known, (places, outlines), wait),
+            "read labels us": read_time(labels),
             "wall label us": wall_time(partial(label, pixels, return_num=True), 10),
             "wall places us": wall_time(partial(label, pixels, properties=PLACES), 10),
             "wall places on the host us": wall_time(
@@ -105,6 +122,11 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
     return rows
 
 
+def address_of(sums: Any) -> int:
+    """Return where a table lies, or 0."""
+    return 0 if sums is None else int(sums.data.ptr)
+
+
 def number(table: Any) -> Any:
     """Give labels to nodes alone, and hand on the table."""
     runs.number(table)
@@ -120,7 +142,17 @@ def _times_from_labels(
     steps: list[Callable[[Any], Any]] = [
         lambda _, layout=layout: rows.count(layout) for layout in layouts
     ]
-    return device_times([*steps, lambda _: rows.add_gray(Layout(axes=2), gray, table)], wait)
+    steps.append(lambda _: rows.add_gray(Layout(axes=2), gray, table))
+    return device_times(steps, wait)
+
+
+def read_time(labels: Any) -> float:
+    """Time a kernel that reads labels alone, in microseconds: less cannot be moved."""
+    module = cupy.RawModule(code=READ)
+    wait = cupy.RawModule(code=SOURCE).get_function("wait_kernel")
+    quads = labels.nbytes // 16
+    launch = ((-(-quads // 1024),), (256,), (labels, quads, cupy.zeros(1, np.int32)))
+    return device_times([lambda _: module.get_function("read_kernel")(*launch)], wait)[-1]
 
 
 def label_rows() -> list[dict[str, Any]]:
@@ -146,14 +178,33 @@ def label_rows() -> list[dict[str, Any]]:
                 partial(regionprops_table, labels, gray, names, columns="host"), 20
             ),
         }
+        if shape[0] == shape[-1] == 4096:
+            row["read us"] = read_time(labels)
+        expected = regionprops_table(labels.get(), gray.get(), names)
+        own = regionprops_table(labels, gray, names)
+        wrong = differing(own, expected)
+        if wrong:
+            message = f"columns of {names} must be those of the CPU; {wrong} are not"
+            raise ValueError(message)
         try:
             theirs = import_module("cucim.skimage.measure").regionprops_table
-            row["cuCIM us"] = wall_time(partial(theirs, labels, gray, properties=names), 3)
         except ImportError as error:
             print(f"cuCIM is left out: {error}")
+        else:
+            row["cuCIM differs in"] = differing(theirs(labels, gray, properties=names), expected)
+            row["cuCIM us"] = wall_time(partial(theirs, labels, gray, properties=names), 3)
         rows.append(row)
         print(row, f"{row.get('cuCIM us', 0) / row['us']:.0f}x", flush=True)
     return rows
+
+
+def differing(found: dict[str, Any], expected: dict[str, Any]) -> list[str]:
+    """Name the columns that are not those expected, but for the last digits of floats."""
+    return [
+        name
+        for name, column in expected.items()
+        if not np.allclose(cupy.asnumpy(found[name]), column, rtol=1e-6, atol=1e-9)
+    ]
 
 
 def occupation_rows(module: Any) -> list[dict[str, Any]]:
@@ -185,13 +236,21 @@ def main() -> None:
     """Measure, print and store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--side", type=int, default=8192)
+    parser.add_argument("--only", nargs="*", default=["fused", "labels", "occupation"])
     chosen = parser.parse_args()
     module = cupy.RawModule(code=SOURCE)
     device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
     rows: list[dict[str, Any]] = [{"card": device["name"].decode(), "versions": versions()}]
-    rows += fused_rows(chosen.side, module)
-    rows += label_rows()
-    rows += occupation_rows(module)
+    parts = {
+        "fused": lambda: fused_rows(chosen.side, module),
+        "labels": label_rows,
+        "occupation": lambda: occupation_rows(module),
+    }
+    for name, part in parts.items():
+        if name in chosen.only:
+            began = time.perf_counter()
+            rows += part()
+            print(f"{name}: {time.perf_counter() - began:.0f} s", flush=True)
     print(store("measure_cuda", rows))
 
 

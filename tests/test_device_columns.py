@@ -101,7 +101,7 @@ def applied(formulas, labels, values, spacing, stacked):
             parts += part_names(name, found[0], "-") if found[0] else (name,)
             steps += found[1]
     size = math.prod(request.spacing)
-    packed, dtypes = columns.pack(tuple(steps), request.spacing, size, stacked)
+    packed, dtypes, _ = columns.pack(tuple(steps), request.spacing, size, stacked)
     table = np.ascontiguousarray(counts.table).view(np.uint64)
     sums = np.zeros((len(table), 4), np.uint64)
     for column, part in enumerate(counts.values[:4]):
