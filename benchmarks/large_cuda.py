@@ -158,7 +158,8 @@ def main() -> None:
             rows.append(row_of(name, tile, image, null))
             del image
             print(rows[-1], flush=True)
-    print(store("large_cuda", rows))
+            path = store("large_cuda", rows)  # what is measured stays if the rest fails
+    print(path)
 
 
 if __name__ == "__main__":

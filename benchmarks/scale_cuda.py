@@ -1,8 +1,8 @@
 """Time `label_chunked` on GPUs: one, and all of a host, beside its CPU cores and what bounds them.
 
-    python benchmarks/scale_cuda.py [--side 1024] [--blocks 256] [--folder /dev/shm]
+    python benchmarks/scale_cuda.py [--side 1024] [--blocks 256] [--images zarr raw numpy]
 
-The image lies in `--folder` as a Zarr: name one in memory. Each run is a process of its own that
+The image lies in `--folder` as a Zarr, by default in memory. Each run is a process of its own that
 sees as many GPUs as it is to use, and labels several times: the first does not count. The last is
 watched by PyTorch's profiler, if it is installed: how long copies and kernels were at work on each
 GPU. In the same process the limits are measured: the bus (pinned memory, both ways), and the same
@@ -228,8 +228,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--side", type=int, default=1024)
     parser.add_argument("--blocks", type=int, nargs="+", default=[256])
-    parser.add_argument("--folder", help="where the image is made, and its labels")
-    parser.add_argument("--images", nargs="+", default=["zarr", "raw", "numpy"])
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    parser.add_argument("--folder", default=memory, help="where the image is made, and its labels")
+    parser.add_argument("--images", nargs="+", default=["zarr", "numpy"], help="also: raw")
     parser.add_argument("--gpus", type=int, nargs="+", help="how many; 0 for the CPU")
     parser.add_argument("--workers", type=int, help="threads; by default the cores")
     parser.add_argument("--unlimited", action="store_true", help="limits are not measured")
@@ -238,6 +239,7 @@ def main() -> None:
     count = runtime.getDeviceCount()
     card = runtime.getDeviceProperties(0)["name"].decode()
     workers = options.workers or len(os.sched_getaffinity(0))
+    name = "scale_cuda" if count == 1 else f"scale_cuda_{count}"
     rows: list[dict[str, Any]] = [{"card": card, "gpus": count, "versions": versions()}]
     with tempfile.TemporaryDirectory(prefix="equilabel-", dir=options.folder) as folder:
         for kind in options.images:
@@ -246,17 +248,18 @@ def main() -> None:
             out = "" if kind == "numpy" else str(Path(folder, "labels.zarr"))
             for block in options.blocks:
                 found = []
-                for gpus in options.gpus or range(count + 1):
+                for gpus in options.gpus or range(count, -1, -1):
                     device = "cuda" if gpus else "cpu"
                     asked = (str(image), out, block, device, workers, not options.unlimited)
                     row = {"image": kind, "side": options.side, "block": block, "gpus": gpus}
                     found.append(row | {"workers": workers, "card": card} | fresh(gpus, *asked))
                     print(json.dumps(found[-1]), flush=True)
+                    path = store(name, rows + found)  # what is measured stays if the rest fails
                 if len({row["sha256"] for row in found}) != 1:
                     message = "labels differ between devices"
                     raise ValueError(message)
                 rows += found
-    print(store("scale_cuda" if count == 1 else f"scale_cuda_{count}", rows))
+    print(path)
 
 
 def versions() -> dict[str, str]:

@@ -14,12 +14,14 @@ from equilabel import (
     PottsSimulation,
     binarize,
     label,
+    label_chunked,
     label_graph,
     lattices,
     measure,
     regionprops_table,
     segment,
 )
+from equilabel.kernels.cuda import block_labels
 from equilabel.labeling.checks import make_problem
 from equilabel.labeling.parts import label_in_parts
 from equilabel.samples import blobs, percolation
@@ -92,6 +94,24 @@ def label_in_parts_of_all_sizes():
             np.testing.assert_array_equal(found.get(), label(image))
 
 
+def label_blocks():
+    """Label blocks that stay on the device, of few labels and of many, by 32 and by 64 bits."""
+    for shape in ((70, 1025), (9, 17, 130)):
+        image = percolation(shape, 0.5).astype(np.uint8)
+        sides = [side // 2 for side in shape]
+        found = label_chunked(image, chunks=sides, device="cuda", scheduler="synchronous")
+        np.testing.assert_array_equal(found, label(image))
+    for size in (1, 4098, 70_001):
+        for dtype in (np.int32, np.int64):
+            labels = cupy.arange(1, size + 1, dtype=dtype)
+            firsts = block_labels.list_firsts(labels, size)
+            np.testing.assert_array_equal(firsts.get(), np.arange(size))
+            numbers = cupy.arange(size, -1, -1, dtype=dtype)
+            for small in {dtype, np.uint16} if size < 2**16 else {dtype}:
+                moved = block_labels.renumber_block(labels.astype(small), numbers)
+                np.testing.assert_array_equal(moved.get(), np.arange(size)[::-1])
+
+
 def label_into_every_place():
     """Label into memory of exactly the right size, from any address: rests of rows and of words."""
     for width in (1, 7, 31, 33, 64, 65, 127, 130):
@@ -139,6 +159,7 @@ def main():
     label_into_every_place()
     measure_all()
     label_in_parts_of_all_sizes()
+    label_blocks()
     for shape in SHAPES:
         mask = percolation(shape, 0.5)
         values = np.random.default_rng(0).integers(0, 3, shape).astype(np.int16)
