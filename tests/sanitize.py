@@ -130,6 +130,17 @@ def label_into_every_place():
                     np.testing.assert_array_equal(out.get(), label(image))
 
 
+def label_in_bands():
+    """Label masks in one launch: one band, those of a cluster, those of a grid, in both ranks."""
+    for shape in ((60, 60), (100, 130), (300, 400), (200, 997), (20, 17, 66), (12, 40, 90)):
+        for share in (0.3, 0.6):
+            mask = percolation(shape, share)
+            for connectivity in range(1, len(shape) + 1):
+                found = label(cupy.asarray(mask), connectivity=connectivity)
+                expected = label(mask, connectivity=connectivity)
+                np.testing.assert_array_equal(found.get(), expected)
+
+
 def label_lattices_and_graphs():
     """Label bonds of both kinds of boundaries, graphs of few and of many neighbors, and spins."""
     for shape in ((37, 70), (7, 9, 40)):
@@ -176,6 +187,7 @@ def main():
                 asked = {"connectivity": connectivity, "method": method, "periodic": True}
                 found = label(cupy.asarray(values), **asked)
                 np.testing.assert_array_equal(found.get(), label(values, **asked))
+    label_in_bands()
     label_lattices_and_graphs()
     label(cupy.asarray(percolation((4, 40, 50), 0.5)), stacked=True)
     gray = cupy.asarray((blobs((60, 90), scale=9.0) * 90 + 20).astype(np.uint8))

@@ -66,6 +66,55 @@ def test_long_components_take_the_same_labels_every_time(cupy, side):
     assert known.remembered() == 1
 
 
+def comb(shape):
+    """Set every second column, and the last row."""
+    image = np.zeros(shape, bool)
+    image[:, ::2] = image[-1] = True
+    return image
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [(32, 132), (64, 132), (96, 132), (256, 8), (1024, 132)],
+    ids=str,
+)
+def test_bands_of_any_size_meet(cupy, monkeypatch, cut):
+    from equilabel.kernels.cuda import at_once, bands
+
+    monkeypatch.setattr(bands, "CUTS", (cut,))
+    at_once.prepare_launch.cache_clear()
+    seen = 0
+    for shape in ((1, 7), (33, 31), (64, 64), (70, 129), (211, 90), (150, 250), (1000, 1030)):
+        seen += bands.cut(shape, 132, 2**17) is not None
+        y, x = np.ogrid[: shape[0], : shape[1]]
+        for image in (
+            percolation(shape, 0.41),
+            percolation(shape, 0.6),
+            comb(shape),
+            comb(shape[::-1]).T.copy(),
+            (x + y) % 2 == 1,
+            (x - y) % 8 < 3,
+            spiral(max(shape))[: shape[0], : shape[1]].copy(),
+            np.ones(shape, bool),
+        ):
+            for connectivity in (1, 2):
+                agree(cupy, image, connectivity=connectivity)
+    assert seen >= 2
+    at_once.prepare_launch.cache_clear()
+
+
+@pytest.mark.parametrize("shape", [(1024, 1024), (1000, 1023), (20, 40, 50), (64, 64, 64)], ids=str)
+def test_one_value_in_two_or_three_axes_takes_bands(cupy, shape):
+    side = max(shape)
+    images = [percolation(shape, p) for p in (0.2, 0.3, 0.5)] + [blobs(shape), np.ones(shape, bool)]
+    if len(shape) == 2:
+        images += [comb(shape), spiral(side)[: shape[0], : shape[1]].copy()]
+    for image in images:
+        for connectivity in range(1, len(shape) + 1):
+            agree(cupy, image, connectivity=connectivity)
+    assert known.remembered() == len(shape)
+
+
 def test_what_is_compared_with_a_level_takes_one_launch_too(cupy):
     gray = np.random.default_rng(0).integers(0, 255, (200, 300)).astype(np.uint8)
     for dtype in ("u1", "i2", "f4"):

@@ -25,6 +25,7 @@ from cupy.cuda import nvrtc  # noqa: E402
 
 from equilabel.kernels.cuda import (  # noqa: E402
     _compile,
+    bands,
     bond_jobs,
     boundaries,
     columns,
@@ -150,6 +151,9 @@ def expressions(file, *, every=False):
         tiles = [tile for tile in INSTANCES["LowTile"] if "false" in tile]
         grays = zip(GRAYS, cycle(tiles), cycle(INSTANCES["Edges"]), strict=False)
         names += [f"label_at_once<Gray<{gray}>, {tile}, {most}>" for gray, tile, most in grays]
+    if file == "bands":
+        grays = zip(GRAYS, cycle(["false", "true"]), strict=False)
+        names += [f"label_bands<Gray<{gray}>, {deep}>" for gray, deep in grays]
     for kernel, parameters in kernels(file).items():
         choices = [INSTANCES.get(name, INSTANCES[kind]) for kind, name in parameters]
         for chosen in product(*choices) if every else instances(choices):
@@ -218,6 +222,7 @@ SIZES = [  # a file that has the structure, its name, and what launchers pass
     ("accumulate_runs", "Job", tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size),
     ("accumulate_runs", "Grays<u1>", sources.GRAYS.itemsize),
     ("accumulate_runs", "Grays<Nothing>", sources.NOTHING.itemsize),
+    ("bands", "Bands", bands.ADDRESSES.size + bands.REST.size),
     ("columns", "Formulas", columns.FORMULAS.itemsize),
     ("bond_tiles", "Lattice", bond_jobs.LATTICE.itemsize),
     ("boundaries", "Boundary", boundaries.BOUNDARY.itemsize),

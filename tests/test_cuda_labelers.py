@@ -9,7 +9,7 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from equilabel.grid import Foreground  # noqa: E402
-from equilabel.kernels.cuda import at_once, run_jobs, tiling  # noqa: E402
+from equilabel.kernels.cuda import at_once, bands, labeler, run_jobs, tiling  # noqa: E402
 
 SHAPE = (100, 200)
 
@@ -47,7 +47,7 @@ def driver(monkeypatch):
         seen.tables.append(Memory(size))
         return seen.tables[-1]
 
-    attributes = {at_once.MULTIPROCESSORS: 132, at_once.COOPERATIVE: 1}
+    attributes = {at_once.MULTIPROCESSORS: 132, at_once.COOPERATIVE: 1, bands.SHARED: 232_448}
     runtime = SimpleNamespace(
         getDevice=lambda: seen.device, deviceGetAttribute=lambda which, _: attributes[which]
     )
@@ -63,12 +63,14 @@ def driver(monkeypatch):
         get_current_stream=lambda: SimpleNamespace(ptr=0),
         Device=lambda _: SimpleNamespace(compute_capability="90"),
     )
-    monkeypatch.setattr(at_once, "cupy", SimpleNamespace(cuda=cuda, ndarray=array))
-    monkeypatch.setattr(at_once, "kernel", lambda *_: SimpleNamespace(ptr=7))
+    for module in (at_once, bands, labeler):
+        monkeypatch.setattr(module, "cupy", SimpleNamespace(cuda=cuda, ndarray=array))
+    for module in (at_once, bands):
+        monkeypatch.setattr(module, "kernel", lambda *_: SimpleNamespace(ptr=7))
     at_once.prepare_launch.cache_clear()
     yield seen
-    at_once.prepare_launch.cache_clear()
-    at_once._compiled.cache_clear()
+    for cached in (at_once.prepare_launch, at_once._compiled, bands._compiled):
+        cached.cache_clear()
 
 
 def prepare(image):
@@ -76,24 +78,22 @@ def prepare(image):
     return at_once.labeler_for(image, foreground, 2, False, image.shape)
 
 
-def addresses(driver):
-    """Read the addresses that the last launch was given, in the order of a Job."""
+def addresses(driver, layout, skipped):
+    """Read the addresses that the last launch was given, in the order of its job."""
     job = np.frombuffer(memory_at(driver.started[-1][2], 16), np.uint64)[0]
-    start = int(job) + tiling.PLAN.itemsize
-    return run_jobs.ADDRESSES.unpack(memory_at(start, run_jobs.ADDRESSES.size))
+    return layout.unpack(memory_at(int(job) + skipped, layout.size))
 
 
 def memory_at(address, size):
     return ctypes.string_at(address, size)
 
 
-@pytest.mark.parametrize("dtype", ["?", "i2"])
-def test_every_call_tells_the_kernel_where_this_image_and_its_tables_are(driver, dtype):
-    image = array(SHAPE, dtype)
-    labeler = prepare(image)
-    for pixels in (image, array(SHAPE, dtype)):
-        labels, _ = labeler(pixels)
-        told = addresses(driver)
+def test_every_call_tells_the_kernel_where_this_image_and_its_tables_are(driver):
+    image = array(SHAPE, "i2")
+    prepared = prepare(image)
+    for pixels in (image, array(SHAPE, "i2")):
+        labels, _ = prepared(pixels)
+        told = addresses(driver, run_jobs.ADDRESSES, tiling.PLAN.itemsize)
         tables = driver.tables[-1]
         inside = sorted(told[k] - tables.ptr for k in (1, 2, 3, 4, 5, 7, 8))
         assert (told[0], told[6]) == (pixels.data.ptr, labels.data.ptr)
@@ -102,29 +102,50 @@ def test_every_call_tells_the_kernel_where_this_image_and_its_tables_are(driver,
         assert all(offset % 16 == 0 for offset in inside)
 
 
-def test_a_labeler_declines_what_it_was_not_made_for(driver):
+def test_every_call_tells_the_kernel_of_bands_where_all_is(driver):
     image = array(SHAPE, "?")
-    labeler = prepare(image)
-    assert labeler(image) is not None
-    image.flags.c_contiguous = False
-    assert labeler(image) is None
-    image.flags.c_contiguous = True
-    driver.device = 1
-    assert labeler(image) is None
-    driver.device = 0
-    image.data.ptr += 1
-    assert labeler(image) is None
-    image.data.ptr -= 1
-    driver.error = at_once.FAILURES[1](700)
-    assert labeler(image) is None
-    driver.error = None
-    assert labeler(image) is not None
-    assert len(driver.started) == 2
+    prepared = prepare(image)
+    cut = bands.cut(SHAPE, 132, 2**18)
+    assert (cut.across, cut.rows * cut.bands >= SHAPE[0]) == (25, True)
+    for pixels in (image, array(SHAPE, "?")):
+        labels, count = prepared(pixels)
+        told = addresses(driver, bands.ADDRESSES, 0)
+        tables = driver.tables[-1]
+        assert told[:2] == (pixels.data.ptr, labels.data.ptr)
+        assert driver.started[-1][1] == cut.bands
+        ends = [begin - tables.ptr for begin in (*told[3:], tables.ptr + tables.size)]
+        sizes = np.subtract(ends, [begin - tables.ptr for begin in told[2:]])
+        tables, nodes = 8 * cut.bands * cut.across, 4 * cut.bands * cut.most
+        assert (sizes >= (tables, nodes, 4 * cut.bands, 8)).all()
+        assert all(begin % 16 == 0 for begin in told)
+        assert (count._memory + count._begin).ptr == told[-1]
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (64, 64), (65, 63), (512, 512), (2**16, 8), (1000, 1024), (64, 63, 60)]
+)
+def test_bands_have_all_rows_and_fit(shape):
+    cut = bands.cut(shape, 132, 231_424)
+    planes, deep = shape[0], cut.rows // cut.lines
+    assert cut.rows == deep * cut.lines
+    assert cut.rows * cut.across <= cut.threads
+    assert (cut.bands - 1) * deep < planes <= cut.bands * deep
+    assert cut.bands <= cut.threads
+    assert cut.shared <= 231_424
+
+
+def test_what_does_not_fit_a_device_has_no_bands():
+    assert bands.cut((512, 512), 132, 2**13) is None  # as little to share as on older devices
+    assert bands.cut((512, 512), 1, 2**18) is None
+    assert bands.cut((4096, 4096), 132, 2**18) is None
+    assert bands.cut((2, 2000, 2000), 132, 2**18) is None
 
 
 def test_images_that_do_not_fit_at_once_have_no_labeler(driver):
-    assert prepare(array((1024, 1024), "?")) is not None  # 128 tiles for 132 multiprocessors
-    assert prepare(array((1024, 1025), "?")) is None
-    assert prepare(array((8, 2**17 - 1), "?")) is not None
+    assert prepare(array((1024, 1024), "u1")) is not None  # 128 tiles for 132 multiprocessors
+    assert prepare(array((1024, 1025), "u1")) is None
+    assert prepare(array((1024, 1024), "?")) is not None
+    assert prepare(array((2048, 2049), "?")) is None
+    assert prepare(array((8, 2**17 - 1), "u1")) is not None
     assert prepare(array((7, 2**15), "u1")) is not None
     assert prepare(array((1, 33 * 32 * 132), "u1")) is None  # more tiles

@@ -2,157 +2,25 @@
 
 from __future__ import annotations
 
-from ctypes import addressof, c_char
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import cupy
 import numpy as np
 
 from ._compile import THREADS, handle, kernel
-from .run_jobs import ADDRESSES, ARGUMENTS, JOB, lay_out, pack_rest
+from .bands import CLUSTER, CLUSTERS, prepare_bands
+from .labeler import ALIGNED, FAILURES, Labeler, Launch
+from .run_jobs import ADDRESSES, lay_out, pack_rest, pixel_type
 from .tiling import arrange
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
     from equilabel.grid import Foreground
 
-    from .tiling import Tiling
-
-CLUSTER = 8  # blocks of a cluster, see grid_barrier.cuh
-CLUSTERS = 90  # compute capability that knows clusters
 COOPERATIVE = 95  # cudaDevAttrCooperativeLaunch
 MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
-ALIGNED = 16
 MOST_PIXELS = 2**20  # beyond, dense images take less in a launch for each pass
-FAILURES = (
-    cupy.cuda.memory.OutOfMemoryError,
-    cupy.cuda.runtime.CUDARuntimeError,
-    cupy.cuda.driver.CUDADriverError,
-)
-
-
-class Launch(NamedTuple):
-    """What the images of one shape, type, foreground and neighborhood have in common.
-
-    Attributes
-    ----------
-    function : int
-        Handle of the kernel.
-    blocks : int
-    cluster : bool
-        Whether its blocks are a cluster.
-    device : int
-    alignment : int
-        What is left of the addresses of pixels, divided by 16.
-    begins : tuple of int
-        As `Work` has them; nodes come after all others.
-    job : bytes
-        A Job of tiling.cuh whose addresses are 0.
-    tiling : Tiling
-    """
-
-    function: int
-    blocks: int
-    cluster: bool
-    device: int
-    alignment: int
-    begins: tuple[int, ...]
-    job: bytes
-    tiling: Tiling
-
-
-class Count:
-    """Number of components, in memory of the device: to ask for it as an int is to wait.
-
-    Parameters
-    ----------
-    memory : cupy.cuda.MemoryPointer
-        Of 64 bits.
-    """
-
-    __slots__ = ("_memory",)
-
-    def __init__(self, memory: Any) -> None:
-        self._memory = memory
-
-    def __int__(self) -> int:
-        return int(cupy.ndarray((), np.int64, self._memory))
-
-
-class Labeler:
-    """Label images of one kind in one thread: a call fills in where they are.
-
-    Parameters
-    ----------
-    launch : Launch
-    shape : tuple of int
-        Of the images; their axes of length 1 have no part in `launch`.
-    """
-
-    __slots__ = ("_address", "_begins", "_bytes", "_launch", "_memory", "_shape", "_where")
-
-    def __init__(self, launch: Launch, shape: tuple[int, ...]) -> None:
-        self._launch, self._shape = launch, shape
-        self._memory = bytearray(JOB + len(launch.job))
-        self._address = addressof((c_char * len(self._memory)).from_buffer(self._memory))
-        ARGUMENTS.pack_into(self._memory, 0, self._address + JOB, launch.tiling.address)
-        self._memory[JOB:] = launch.job
-        self._where = JOB + len(launch.tiling.plan)
-        self._begins = launch.begins[1:7]
-        self._bytes = launch.begins[7]
-
-    def __call__(self, image: cupy.ndarray) -> tuple[cupy.ndarray, Count] | None:
-        """Label an image of the right shape and type, or return None if it takes more care.
-
-        Returns
-        -------
-        labels : cupy array of int32
-        count : Count
-        """
-        launch = self._launch
-        data = image.data
-        pixels = data.ptr
-        if (
-            pixels % ALIGNED != launch.alignment
-            or data.device_id != launch.device
-            or not image.flags.c_contiguous
-            or cupy.cuda.runtime.getDevice() != launch.device
-        ):
-            return None
-        try:
-            labels = cupy.ndarray(self._shape, np.int32)
-            tables = cupy.cuda.alloc(self._bytes)
-            out, base = labels.data.ptr, tables.ptr
-            if out % ALIGNED:
-                return None
-            begins, counts, states, entries, found, nodes = self._begins
-            ADDRESSES.pack_into(
-                self._memory,
-                self._where,
-                pixels,
-                base,
-                base + begins,
-                base + counts,
-                base + nodes,
-                base + entries,
-                out,
-                base + states,
-                base + found,
-            )
-            stream = cupy.cuda.get_current_stream().ptr
-            start = cupy.cuda.driver
-            if launch.cluster:
-                start.launchKernel(
-                    launch.function, CLUSTER, 1, 1, THREADS, 1, 1, 0, stream, self._address, 0
-                )
-            else:
-                start.launchCooperativeKernel(
-                    launch.function, launch.blocks, 1, 1, THREADS, 1, 1, 0, stream, self._address
-                )
-        except FAILURES:
-            return None
-        return labels, Count(tables + found)
 
 
 def labeler_for(
@@ -214,34 +82,51 @@ def prepare_launch(
         The current device.
     """
     size = int(np.prod(shape, dtype=np.int64))
-    many = foreground.values
+    kind = dtype, foreground, connectivity
+    clusters = int(cupy.cuda.Device(device).compute_capability) >= CLUSTERS
+    together = bool(cupy.cuda.runtime.deviceGetAttribute(COOPERATIVE, device))
     multiprocessors = cupy.cuda.runtime.deviceGetAttribute(MULTIPROCESSORS, device)
+    if len(shape) == 2 and not (stacked or foreground.values):
+        most = multiprocessors if together else 1
+        launch = prepare_bands(shape, *kind, alignment, device, most, clusters)
+        if launch is not None:
+            return launch
     if size > MOST_PIXELS:
         return None
-    tiling = arrange(shape, connectivity, stacked, many, True)
-    major = int(cupy.cuda.Device(device).compute_capability)
-    cluster = 1 < tiling.tiles <= CLUSTER and major >= CLUSTERS
+    tiling = arrange(shape, connectivity, stacked, foreground.values, True)
+    cluster = 1 < tiling.tiles <= CLUSTER and clusters
     blocks = CLUSTER if cluster else tiling.tiles
-    function = _compiled(
-        dtype.str[1:], foreground.compare, many, tiling.tile, tiling.most, cluster, device
-    )
+    pixel = pixel_type(dtype, foreground)
+    function = _compiled(pixel, foreground.values, tiling.tile, tiling.most, cluster, device)
     if not cluster:
         each = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(function, THREADS, 0)
-        if blocks > each * multiprocessors:
+        if blocks > each * multiprocessors or not together:
             return None
-        if not cupy.cuda.runtime.deviceGetAttribute(COOPERATIVE, device):
-            return None
-    _, begins = lay_out(tiling, size // tiling.columns, many=many, blocks=blocks)
-    begins = (*begins, begins[-1] + 4 * size)
+    _, begins = lay_out(tiling, size // tiling.columns, many=foreground.values, blocks=blocks)
+    bits, starts, counts, states, entries, found, nodes = begins
     rest = pack_rest(tiling, foreground, dtype, blocks, (alignment, 0))
-    job = tiling.plan + bytes(ADDRESSES.size) + rest
-    return Launch(function, blocks, cluster, device, alignment, begins, job, tiling)
+    return Launch(
+        function,
+        blocks,
+        THREADS,
+        0,
+        not cluster,
+        device,
+        alignment,
+        tiling.plan + bytes(ADDRESSES.size) + rest,
+        ADDRESSES,
+        len(tiling.plan),
+        (0, bits, starts, counts, nodes, entries, 0, states, found),
+        6,
+        found,
+        nodes + 4 * size,
+        tiling.edges,
+    )
 
 
 @lru_cache(64)
 def _compiled(
-    dtype: str,
-    compare: str,
+    pixel: str,
     many: bool,
     tile: tuple[int, int, int],
     most: int,
@@ -249,7 +134,6 @@ def _compiled(
     device: int,
 ) -> int:
     """Return the handle of the kernel for such pixels, on the current device."""
-    pixel = f"Gray<{dtype}>" if compare in (">", "<=", "<") else f"u{dtype[1:]}"
     types = f"{pixel}, Tile<{str(many).lower()}, {', '.join(map(str, tile))}>, Edges<{most}>"
     if cluster:
         return handle(kernel("at_once", f"label_in_cluster<{types}>"))

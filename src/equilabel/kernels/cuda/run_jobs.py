@@ -173,7 +173,7 @@ def pack_rest(
         tiling.seam_blocks,
         tiling.seams,
         tiling.groups,
-        0 if foreground.level is None else _bits(foreground.level, dtype),
+        0 if foreground.level is None else level_bits(foreground.level, dtype),
         COMPARES.index(foreground.compare),
         columns % 16 == 0 and alignment[0] == 0,
         columns % 4 == 0 and alignment[1] == 0,
@@ -209,6 +209,12 @@ def _compiled(
     return tuple(map(handle, functions))
 
 
-def _bits(value: Array, dtype: Any) -> int:
+def pixel_type(dtype: Any, foreground: Foreground) -> str:
+    """Name the type of pixels as kernels do: by size, or of what is compared with a level."""
+    name: str = dtype.str[1:]
+    return f"Gray<{name}>" if foreground.compare in (">", "<=", "<") else f"u{name[1:]}"
+
+
+def level_bits(value: Array, dtype: Any) -> int:
     """Return the unsigned integer of the same bits."""
     return int(np.array(value, dtype).view(f"u{dtype.itemsize}")[()])

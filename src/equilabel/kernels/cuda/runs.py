@@ -10,8 +10,9 @@ import numpy as np
 
 from . import boundaries
 from ._compile import THREADS
-from .at_once import FAILURES, Count, labeler_for
+from .at_once import labeler_for
 from .bond_jobs import prepare_bonds
+from .labeler import FAILURES, Count
 from .run_jobs import JOB, NUMBER_THREADS, Work, prepare
 
 if TYPE_CHECKING:
