@@ -86,7 +86,7 @@ def prepare_launch(
     clusters = int(cupy.cuda.Device(device).compute_capability) >= CLUSTERS
     together = bool(cupy.cuda.runtime.deviceGetAttribute(COOPERATIVE, device))
     multiprocessors = cupy.cuda.runtime.deviceGetAttribute(MULTIPROCESSORS, device)
-    if len(shape) == 2 and not (stacked or foreground.values):
+    if len(shape) in (2, 3) and not (stacked or foreground.values):
         most = multiprocessors if together else 1
         launch = prepare_bands(shape, *kind, alignment, device, most, clusters)
         if launch is not None:
