@@ -210,15 +210,15 @@ def test_a_large_picture_in_a_small_strip_is_refused_before_it_is_decoded(file, 
 
 
 def test_an_image_of_more_than_half_the_free_memory_is_refused_with_the_option(file, monkeypatch):
-    tifffile.imwrite(file, np.zeros((100, 100), "uint8"), compression="zlib")
-    monkeypatch.setattr(memory, "free", lambda: 20_000)
+    tifffile.imwrite(file, np.zeros((2500, 2000), "uint8"), compression="zlib")
+    monkeypatch.setattr(memory, "free", lambda: 10_000_000)
     check_tiff(file)
-    monkeypatch.setattr(memory, "free", lambda: 19_998)
+    monkeypatch.setattr(memory, "free", lambda: 9_999_998)
     assert_refused(
         file,
-        r"to 10 kB at most, half of the memory that is free; got 10 kB. Pass a larger memory_limit",
+        r"to 5 MB at most, half of the memory that is free; got 5 MB. Pass a larger memory_limit",
     )
-    read_tiff(file, memory_limit=10_000)
+    read_tiff(file, memory_limit=5_000_000)
 
 
 def test_tiles_far_larger_than_the_image_count_as_what_they_take(file):

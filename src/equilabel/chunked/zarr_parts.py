@@ -6,7 +6,6 @@ after the other, however many threads wait for them.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,6 +40,8 @@ def write_part(array: Any, part: Slices, values: HostArray) -> None:
 
 def _is_ours(array: Any) -> bool:
     """Return whether this thread can do the work, and does not yet do such work further up."""
+    import asyncio
+
     store = type(getattr(array, "store", None)).__name__
     return store in ANY_LOOP and asyncio._get_running_loop() is None
 
@@ -59,18 +60,26 @@ class _Here(ThreadPoolExecutor):
 
 
 class _Loop(threading.local):
-    """An event loop of each thread, closed when the thread ends."""
+    """An event loop of each thread, made when first needed, and closed when the thread ends."""
 
-    def __init__(self) -> None:
-        loop = asyncio.new_event_loop()
-        loop.set_default_executor(_Here(1))
-        self._owner = _Owner()
-        weakref.finalize(self._owner, loop.close)
-        self._loop = loop
+    loop: Any = None
 
     def run(self, work: Any) -> Any:
         """Return what a coroutine returns."""
-        return self._loop.run_until_complete(work)
+        if self.loop is None:
+            self.loop = _make_loop()
+            self.owner = _Owner()
+            weakref.finalize(self.owner, self.loop.close)
+        return self.loop.run_until_complete(work)
+
+
+def _make_loop() -> Any:
+    """Make an event loop that does in its thread what would wait; asyncio opens files for it."""
+    import asyncio
+
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(_Here(1))
+    return loop
 
 
 class _Owner:
