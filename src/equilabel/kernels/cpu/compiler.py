@@ -18,6 +18,10 @@ from numba.core.compiler import Compiler
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+# What looks for closures, for overloads to inline, and for expressions of whole arrays: kernels
+# have none of them.
+NEEDLESS = ("inline_closure_likes", "inline_overloads", "nopython_rewrites")
+
 _lock = Lock()
 _busy = 0  # functions that are being compiled, in all threads
 _paused = False  # whether garbage was collected before the first of them
@@ -66,12 +70,16 @@ class KernelCompiler(Compiler):  # type: ignore[misc]
             return super().compile_extra(func)
 
     def define_pipelines(self) -> Any:
-        """Make room for the code before numba does."""
+        """Make room for the code before numba does, and leave out what finds nothing in kernels."""
         state = self.state
         if state.library is None:
             state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
             state.library.enable_object_caching()
-        return super().define_pipelines()
+        managers = super().define_pipelines()
+        for manager in managers:
+            manager.passes = [each for each in manager.passes if each[0].name() not in NEEDLESS]
+            manager.finalize()
+        return managers
 
 
 class PartCompiler(KernelCompiler):

@@ -6,6 +6,7 @@ from .bits import ALL, LAST, NONE, ONE, lowest, popcount
 from .caching import BORROWING, inlined, njit
 from .positions import new_position
 from .run_table import locate, row_of
+from .smaller import smaller
 from .vector_compare import (
     agrees_within,
     compares_within,
@@ -44,7 +45,7 @@ def pack(pixels, columns, background, bounded, binary, bits):
     for row in range(bits.shape[0]):
         for word in range(bits.shape[1]):
             start = row * columns + 64 * word
-            width = min(64, columns - 64 * word)
+            width = smaller(64, columns - 64 * word)
             valid = ALL >> np.uint64(64 - width)
             if start + 64 <= pixels.size:
                 foreground = (differs(pixels, start, background) if bounded else ALL) & valid
@@ -83,7 +84,7 @@ def pack_compared(pixels, columns, level, compare, bits):
     for row in range(bits.shape[0]):
         for word in range(bits.shape[1]):
             start = row * columns + 64 * word
-            width = min(64, columns - 64 * word)
+            width = smaller(64, columns - 64 * word)
             bits[row, word] = compares_within(pixels, start, level, compare, width)
 
 
@@ -110,7 +111,7 @@ def pack_values(pixels, columns, background, bounded, runs, first_row, last_row,
         total = 0
         for word in range(runs.bits.shape[1]):
             start = row * columns + 64 * word
-            width = min(64, columns - 64 * word)
+            width = smaller(64, columns - 64 * word)
             valid = ALL >> np.uint64(64 - width)
             foreground = differs_within(pixels, start, background, width) if bounded else valid
             equal = agrees_within(pixels, start, start - 1, width)
@@ -142,7 +143,7 @@ def begin(runs, first_block, last_block, counts):
     while block < last_block:
         locate(block, grid, position)
         along = position[4]
-        end = min(along + last_block - block, grid[4])
+        end = smaller(along + last_block - block, grid[4])
         position[4] = 0
         line0 = row_of(runs, position, 0, 0)
         line1 = row_of(runs, position, 1, 0) if runs.deep > 1 else empty

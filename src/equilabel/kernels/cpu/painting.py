@@ -6,6 +6,7 @@ from .bits import NONE, ONE, popcount
 from .caching import BORROWING, called, inlined, njit
 from .positions import new_position
 from .run_table import block_of, locate
+from .smaller import smaller
 from .vector_paint import blend, paint, spread
 
 FEW = 4  # runs in a word up to which painting one after the other is quicker
@@ -34,7 +35,7 @@ def paint_rows(runs, columns, first_row, last_row, blank, out):
         line = (position[0] * grid[1] + position[1]) * grid[2] + position[2]
         line = (line * grid[3] + position[3] // runs.deep) * grid[4]
         y = position[4]
-        end = min(row + shape[4] - y, last_row)
+        end = smaller(row + shape[4] - y, last_row)
         while row < end:
             block = line + (y >> 1 if runs.tall > 1 else y)
             paint_row(runs, columns, row, block, limit, blank, out)
@@ -86,7 +87,7 @@ def paint_row(runs, columns, row, block, limit, blank, out):
         elif runs.bits[row, word] != NONE or not blank:
             begins = runs.starts[block, word]
             run = runs.first[block, word] - 1
-            width = min(64, columns - 64 * word)
+            width = smaller(64, columns - 64 * word)
             paint_part(out, begin, width, runs.bits[row, word], begins, run, runs.parents)
 
 

@@ -6,6 +6,7 @@ the first of these runs.
 
 from .bits import LAST, NONE, ONE, popcount
 from .caching import inlined
+from .smaller import smaller
 from .union_find import unite
 
 
@@ -95,6 +96,6 @@ def unite_contacts(runs, straight, left, right, block, other, word):
     if right != NONE:
         if runs.tall > 1:
             right = first_contacts(right, starts | (other_starts >> ONE) | (ONE << LAST))
-        after = min(word + 1, runs.starts.shape[1] - 1)
+        after = smaller(word + 1, runs.starts.shape[1] - 1)
         beyond = runs.starts[other, after], runs.first[other, after]
         unite_right(parents, right, mine, theirs, beyond)

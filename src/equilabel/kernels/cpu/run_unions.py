@@ -12,6 +12,7 @@ from .positions import new_position
 from .run_contacts import first_contacts, unite_contacts
 from .run_edges import detour_along, line_beside, lines_of, rows_along
 from .run_table import AXES, locate
+from .smaller import larger, smaller
 
 
 @njit(nogil=True, cache=True, **BORROWING)
@@ -32,12 +33,12 @@ def link_first_edge(runs, edges, span):
     block = first_block
     while block < last_block:
         locate(block, grid, position)
-        end = min(position[4] + last_block - block, grid[4])
+        end = smaller(position[4] + last_block - block, grid[4])
         line = line_beside(grid, position, edge)
         if line >= 0:
             lines = lines_of(runs, edge, position)
             begin = position[4]
-            for along in range(max(begin, -edge[4]), min(end, grid[4] - edge[4])):
+            for along in range(larger(begin, -edge[4]), smaller(end, grid[4] - edge[4])):
                 other = line * grid[4] + edge[4] + along
                 if low <= other < high:
                     rows = rows_along(runs, lines, along)
@@ -70,12 +71,12 @@ def link(runs, edges, first_edge, span):
         block = first_block
         while block < last_block:
             locate(block, grid, position)
-            end = min(position[4] + last_block - block, grid[4])
+            end = smaller(position[4] + last_block - block, grid[4])
             line = line_beside(grid, position, edge)
             if line >= 0:
                 lines = lines_of(runs, edge, position)
                 begin = position[4]
-                for along in range(max(begin, -edge[4]), min(end, grid[4] - edge[4])):
+                for along in range(larger(begin, -edge[4]), smaller(end, grid[4] - edge[4])):
                     other = line * grid[4] + edge[4] + along
                     if low <= other < high:
                         rows = rows_along(runs, lines, along)
