@@ -123,6 +123,7 @@ def test_a_run_that_is_stopped_drops_what_is_not_done(folder, address):
     assert len(label(folder, address, *[Path("in/1.tif")] * 9, stop=stop)) < 9
 
 
+@pytest.mark.long
 def test_a_lost_scheduler_loses_no_image(folder, monkeypatch, capsys, caplog):
     import dask
     from distributed import Client
