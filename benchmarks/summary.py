@@ -225,8 +225,8 @@ def copying() -> str:
         f"{max(times_copy[False]):.1f} times as long as copying it with "
         f'`image.astype("int32")` if it shows nuclei or smooth blobs, and up to '
         f"{max(times_copy[True]):.1f} times on noise. "
-        f"On {len(found)} images and connectivities another library is faster in "
-        f"{len(slower)}: {'; '.join(slower)}."
+        f"Another library is faster on {len(slower)} of {len(found)} images and connectivities"
+        f"{': ' * bool(slower)}{'; '.join(slower)}."
     )
 
 
