@@ -72,12 +72,17 @@ def _typed(labels, start, word, label):
     return types.void(labels, types.intp, types.uint64, labels.dtype)
 
 
+def _filled(builder, array_type, bits, scalar):
+    """Return a vector of a label where bits are set, and of zeros."""
+    vector = vector_of(array_type)
+    none = ir.Constant(vector, None)
+    return builder.select(lanes_of(builder, bits), splat(builder, scalar, vector), none)
+
+
 @twin(paint, _typed)
 def _paint(context, builder, signature, arguments):
     array, index, bits, scalar = arguments
-    vector = vector_of(signature.args[0])
-    none = ir.Constant(vector, None)
-    painted = builder.select(lanes_of(builder, bits), splat(builder, scalar, vector), none)
+    painted = _filled(builder, signature.args[0], bits, scalar)
     store(context, builder, signature.args[0], array, index, painted)
     return context.get_dummy_value()
 
@@ -102,9 +107,7 @@ def _stream(context, builder, signature, arguments):
 @twin(stream_one, _typed)
 def _stream_one(context, builder, signature, arguments):
     array, index, bits, scalar = arguments
-    vector = vector_of(signature.args[0])
-    none = ir.Constant(vector, None)
-    painted = builder.select(lanes_of(builder, bits), splat(builder, scalar, vector), none)
+    painted = _filled(builder, signature.args[0], bits, scalar)
     _store_past_caches(context, builder, signature.args[0], array, index, painted)
     return context.get_dummy_value()
 
