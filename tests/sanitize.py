@@ -21,12 +21,14 @@ from equilabel import (
     regionprops_table,
     segment,
 )
-from equilabel.kernels.cuda import block_labels
+from equilabel.devices import passes
+from equilabel.kernels.cuda import block_labels, run_jobs
 from equilabel.labeling.checks import make_problem
 from equilabel.labeling.parts import label_in_parts
+from equilabel.methods import load_recipe
 from equilabel.samples import blobs, percolation
 from graphs import GRAPHS
-from references import ANSWERS, GRID_METHODS
+from references import ANSWERS, GRID_METHODS, grid_of
 
 SMALL = (33, 31)
 SHAPES = [(5000,), SMALL, (70, 1025), (9, 17, 130), (3, 4, 5, 33)]
@@ -82,6 +84,21 @@ def measure_all():
         found = regionprops_table(few, properties=("label", "bbox"), columns=place)
         assert int(found["bbox-3"][-1]) == 1000
     label(few % 999, properties=("label", "bbox"))
+
+
+def label_few_runs():
+    """Label tiles of few runs, one launch for each pass, which begins while the one before ends."""
+    run_jobs.LARGE = 0
+    for shape in ((70, 1100), (40, 90), (5000,), (9, 17, 385)):
+        for image in (percolation(shape, 0.03), np.ones(shape, bool), percolation(shape, 0.97)):
+            for connectivity in (1, len(shape)):
+                grid = grid_of(cupy.asarray(image), 0, connectivity, stacked=False)
+                found = cupy.empty(image.size, np.int32)
+                table = load_recipe("runs")(passes("runs", "cuda"), grid, room=found)
+                passes("runs", "cuda").number(table)
+                passes("runs", "cuda").paint(table, found, blank=False)
+                expected = label(image, connectivity=connectivity)
+                np.testing.assert_array_equal(found.get().reshape(shape), expected)
 
 
 def label_in_parts_of_all_sizes():
@@ -167,6 +184,7 @@ def label_lattices_and_graphs():
 def main():
     """Label, count and compare; whatever is wrong with memory is for the tool to say."""
     cupy.cuda.set_allocator(None)  # every array is an allocation of its own, whose end is seen
+    label_few_runs()
     label_into_every_place()
     measure_all()
     label_in_parts_of_all_sizes()

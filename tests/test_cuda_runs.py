@@ -192,3 +192,40 @@ def test_more_than_2_to_the_31_elements_are_right(cupy):
     assert (labels[-1] == count).all()
     assert not labels[1:-1:2].any()
     assert not labels[:-1:2, 1::2].any()
+
+
+@pytest.mark.parametrize("connectivity", [1, 2])
+def test_passes_that_begin_while_others_end_give_the_same_labels(cupy, monkeypatch, connectivity):
+    run_jobs = pytest.importorskip("equilabel.kernels.cuda.run_jobs")
+    starting = pytest.importorskip("equilabel.kernels.cuda.starting")
+    image = cupy.asarray(percolation((4100, 2100), 0.55))
+    expected = label(image.get(), connectivity=connectivity, device="cpu")
+    if not starting.can_follow(0):
+        pytest.skip("takes compute capability 9.0")
+    started = []
+
+    def start_following(*arguments):
+        started.append(arguments)
+        starting.start_following(*arguments)
+
+    for follows in (True, False):
+        monkeypatch.setattr(run_jobs, "can_follow", lambda _, follows=follows: follows)
+        monkeypatch.setattr(run_jobs, "start_following", start_following)
+        run_jobs.prepare.cache_clear()
+        for _ in range(20):
+            np.testing.assert_array_equal(label(image, connectivity=connectivity).get(), expected)
+    run_jobs.prepare.cache_clear()
+    assert len(started) == 2 * 20
+
+
+@pytest.mark.usefixtures("cupy")
+def test_an_old_driver_knows_no_passes_that_follow(monkeypatch):
+    starting = pytest.importorskip("equilabel.kernels.cuda.starting")
+    monkeypatch.setattr(starting, "DRIVER", "libnone.so")
+    starting._driver.cache_clear()
+    starting.can_follow.cache_clear()
+    try:
+        assert not starting.can_follow(0)
+    finally:
+        starting._driver.cache_clear()
+        starting.can_follow.cache_clear()

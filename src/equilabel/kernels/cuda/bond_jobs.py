@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._compile import THREADS, handle, kernel
-from .run_jobs import ADDRESSES, NUMBER_THREADS, REST, Work, lay_out
+from .run_jobs import ADDRESSES, NUMBER_THREADS, REST, Work, lay_out, plan_launches
 from .tiling import AXES, PLAN, Tiling
 
 MOST_STEPS = 64
@@ -77,9 +77,9 @@ def prepare_bonds(
         (blocks, NUMBER_THREADS),
         (tiling.tiles, tiling.words),
     )
-    launches = tuple((one, *count) for one, count in zip(handles, counts, strict=True))
+    starts, launches = plan_launches(handles, counts, size, device)
     job = tiling.plan + bytes(ADDRESSES.size) + rest
-    return Work(tiling, handles, blocks, node_bytes, begins, job, launches)
+    return Work(tiling, handles, blocks, node_bytes, begins, job, starts, launches)
 
 
 def cut_lattice(shape: tuple[int, ...], steps: Steps, periodic: tuple[bool, ...]) -> Tiling:

@@ -91,7 +91,11 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
     const Lines<Tile> lines(plan, corner);
     Rows<Tile> rows;
     read_rows<Pixel>(job, tile, corner, lines, rows, memory.rows);
-    if (is_empty(job, corner, lines, rows)) return;
+    if constexpr (Tellable<Tile> && Tile::Deep == 1) {  // in layers, fewer unions are left to pairs
+        if (is_empty_or_few<Id>(job, corner, lines, rows, memory.rows)) return;
+    } else {
+        if (is_empty(job, corner, lines, rows)) return;
+    }
     const unsigned(&set)[2] = rows.set, (&start)[2] = rows.start;
     if constexpr (Tile::Deep == 1)  // few runs are found sooner row by row
         if (__syncthreads_count(__popc(start[0]) + __popc(start[1]) >= DENSE) < THREADS / 2) {

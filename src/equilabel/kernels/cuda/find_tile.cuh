@@ -1,5 +1,6 @@
 // A tile: its pixels to bits, and its components by runs, in shared memory.
 #pragma once
+#include "find_few.cuh"
 #include "tile_nodes.cuh"
 #include "tile_unions.cuh"
 #include "values.cuh"
@@ -210,6 +211,27 @@ __device__ inline bool is_empty(const Job& job, const Corner& corner, const Line
     return true;
 }
 
+// Whether runs of a tile can be told by 16 bits, a column and a row.
+template <typename Tile>
+constexpr bool Tellable = !Tile::Many && Tile::Rows <= 64;
+
+// As `is_empty`; where the tile has few runs, find its components too.
+template <typename Id, typename Tile>
+__device__ __forceinline__ bool
+is_empty_or_few(const Job& job, const Corner& corner, const Lines<Tile>& lines, const Rows<Tile>& rows,
+                TileMemory<Tile>& memory)
+{
+    __shared__ unsigned totals[Tile::Rows];
+    const int row = threadIdx.x / Tile::Words * 2;
+    if (threadIdx.x % Tile::Words == 0) {
+        totals[row] = rows.total[0];
+        totals[row + 1] = rows.total[1];
+    }
+    return is_empty(job, corner, lines, rows) ||
+           find_few<Id, Tile>(job, corner, lines, rows.set, rows.start, rows.run, rows.total, totals,
+                              memory.words, memory.firsts, memory.parents);
+}
+
 // One block per tile. Writes `bits` (and `begins` of many-valued images), how many runs and nodes each
 // segment has (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
 // Clears `states` for the pass that numbers.
@@ -221,6 +243,10 @@ find_tile(const Job& job, const unsigned tile, TileMemory<Tile>& memory)
     const Lines<Tile> lines(job.plan, corner);
     Rows<Tile> rows;
     read_rows<Pixel>(job, tile, corner, lines, rows, memory);
-    if (!is_empty(job, corner, lines, rows))
-        find_by_rows<Pixel, Id, Tile, Shorten>(job, corner, lines, rows, memory);
+    if constexpr (Tellable<Tile> && !Shorten) {
+        if (is_empty_or_few<Id>(job, corner, lines, rows, memory)) return;
+    } else {
+        if (is_empty(job, corner, lines, rows)) return;
+    }
+    find_by_rows<Pixel, Id, Tile, Shorten>(job, corner, lines, rows, memory);
 }

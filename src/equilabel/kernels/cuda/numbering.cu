@@ -1,5 +1,6 @@
 // Third pass of `runs`: nodes get labels in raster order of the first pixels, from 1 to N, or from 0 where
 // there is no background.
+#include "launch_order.cuh"
 #include "node_labels.cuh"
 
 constexpr unsigned long long PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
@@ -49,6 +50,8 @@ __global__ void __launch_bounds__(MANY_THREADS)
     __shared__ unsigned roots_of[Segments * WORDS + 1];  // which nodes are roots
     const Plan& plan = job.plan;
     Id* const nodes = static_cast<Id*>(job.nodes);
+    let_next_begin();
+    wait_for_last();
     if (threadIdx.x == 0) drawn = atomicAdd(job.states + job.blocks, 1ull);
     __syncthreads();
     const Index block = drawn;

@@ -1,4 +1,5 @@
 // Last pass of `runs`: every label is written once.
+#include "launch_order.cuh"
 #include "paint_words.cuh"
 
 // One block per tile, with a word a thread. Nodes and tables may lie in what it overwrites, but in nobody
@@ -10,6 +11,7 @@ __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     constexpr int Words = Tile::Words, Beside = 32 / Words, Capacity = Tile::Capacity;
     constexpr bool Many = Tile::Many;
     __shared__ LabelTable<Label, Beside * Capacity> label_of_warp[Tile::Rows / Beside];
+    wait_for_last();
     const Plan& plan = job.plan;
     Id* const nodes = static_cast<Id*>(job.nodes);
     Label* const labels = static_cast<Label*>(job.labels);

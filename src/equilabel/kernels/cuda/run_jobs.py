@@ -5,23 +5,28 @@ from __future__ import annotations
 import struct
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ._compile import THREADS, handle, kernel
+from .starting import can_follow, start_after, start_following
 from .tiling import Tiling, arrange
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from equilabel.array_types import Array
     from equilabel.grid import Foreground
 
 NUMBER_THREADS = 1024
 COMPARES = ("all", "!=", ">", "<=", "<")  # as bits.cuh counts them
+LARGE = 2**23  # pixels of images whose passes follow one another
 JOB = 16  # where the job begins, after the addresses of a pass's arguments
 ARGUMENTS = struct.Struct("2Q")
 ADDRESSES = struct.Struct("9Q")  # of a Job, after its plan
 REST = struct.Struct("5Q5i4x")  # of a Job, after its addresses
+Start: TypeAlias = "Callable[[int, int, int, int, int], None]"
 
 
 class Work(NamedTuple):
@@ -41,8 +46,10 @@ class Work(NamedTuple):
         components begin in the memory for tables, and how many bytes that takes.
     job : bytes
         A Job of tiling.cuh whose addresses are 0.
-    launches : tuple of (int, int, int)
-        Handle, blocks and threads of each pass that has any blocks, in their order.
+    starts : tuple of callables
+        How each pass is started, see starting.py.
+    launches : tuple of (callable, int, int, int)
+        The same, handle, blocks and threads of each pass that has any blocks, in their order.
     """
 
     tiling: Tiling
@@ -51,7 +58,8 @@ class Work(NamedTuple):
     node_bytes: int
     begins: tuple[int, ...]
     job: bytes
-    launches: tuple[tuple[int, int, int], ...]
+    starts: tuple[Start, ...]
+    launches: tuple[tuple[Start, int, int, int], ...]
 
     def tell(
         self, pixels: int, labels: int, tables: int, nodes: int | None = None
@@ -133,11 +141,27 @@ def prepare(
         (blocks, NUMBER_THREADS),
         (tiling.tiles, tiling.words),
     )
-    launches = tuple(
-        (function, *count) for function, count in zip(kernels, counts, strict=True) if count[0]
-    )
+    starts, launches = plan_launches(kernels, counts, size, device)
     job = tiling.plan + bytes(ADDRESSES.size) + rest
-    return Work(tiling, kernels, blocks, node_bytes, begins, job, launches)
+    return Work(tiling, kernels, blocks, node_bytes, begins, job, starts, launches)
+
+
+def plan_launches(
+    kernels: tuple[int, ...], counts: tuple[tuple[int, int], ...], size: int, device: int
+) -> tuple[tuple[Start, ...], tuple[tuple[Start, int, int, int], ...]]:
+    """Return what `Work` has of passes with these handles, blocks and threads.
+
+    The last two, which number and paint, begin while the pass before them ends. To ask for that
+    takes the host longer, so images are left out that take the device no longer than the host.
+    """
+    follows = size >= LARGE and can_follow(device)
+    following = start_following if follows else start_after
+    starts = (start_after, start_after, following, following)
+    return starts, tuple(
+        (start, function, *count)
+        for start, function, count in zip(starts, kernels, counts, strict=True)
+        if count[0]
+    )
 
 
 def lay_out(

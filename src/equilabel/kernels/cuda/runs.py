@@ -80,7 +80,8 @@ class RunTable:
         """Start a pass by its number, if it has any blocks."""
         if blocks:
             function = self.work.kernels[number]
-            _launch(function, blocks, threads, self.stream, self.arguments)
+            begin = self.work.starts[number]
+            begin(function, blocks, threads, self.stream, self.arguments)
 
 
 def label_at_once(
@@ -132,8 +133,8 @@ def label_at_once(
         tables = cupy.cuda.alloc(work.begins[-1])
         arguments, _memory = work.tell(pixels, out, tables.ptr)
         stream = cupy.cuda.get_current_stream().ptr
-        for function, blocks, threads in work.launches:
-            _launch(function, blocks, threads, stream, arguments)
+        for start, function, blocks, threads in work.launches:
+            start(function, blocks, threads, stream, arguments)
     except FAILURES:
         return None
     return labels, Count(tables + work.begins[5])
@@ -221,8 +222,3 @@ def paint(table: RunTable, out: cupy.ndarray, blank: bool) -> None:
         Whether it holds zeros; all of it is written in any case.
     """
     table.start(3, table.tiling.tiles, table.tiling.words)
-
-
-def _launch(function: int, blocks: int, threads: int, stream: int, arguments: int) -> None:
-    """Start a kernel by addresses: a third of the time of a call."""
-    cupy.cuda.driver.launchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0)

@@ -1,10 +1,12 @@
 // Second pass of `runs`: unite nodes where tiles meet.
 #include "join_tiles.cuh"
+#include "launch_order.cuh"
 
 template <typename Pixel, typename Id, typename Tile, typename Edges>
 __global__ void __launch_bounds__(THREADS)
     join_tiles(const Job job, const Edges edges)
 {
     __shared__ JoinMemory memory;
+    let_next_begin();
     join_block<Pixel, Id, Tile>(job, edges, static_cast<Index>(blockIdx.x), memory);
 }

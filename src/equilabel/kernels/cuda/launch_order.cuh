@@ -1,0 +1,21 @@
+// Kernels that begin while the one before them ends, as `start_following` starts them.
+//
+// Only `number_nodes` and `paint` do, and both wait before they read or write anything. So whatever came
+// before the kernel that they follow has ended too: that kernel was started after it, or waited for it.
+#pragma once
+
+// Blocks of the next kernel may take the places that this one leaves, once all of its own have begun.
+__device__ inline void let_next_begin()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+// Wait until the kernel before this one has ended, and what it wrote can be seen.
+__device__ inline void wait_for_last()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
