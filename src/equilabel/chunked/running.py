@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .outputs import Output
     from .sources import Readable
 
-TOGETHER = 32  # blocks that are compared in one task
+TOGETHER = 32  # blocks that are compared in one task at most
+TASKS = 128  # of these, if blocks suffice
 
 
 class Progress(NamedTuple):
@@ -92,11 +93,13 @@ def _compare(
     total = job.blocks.number
     if total == 1 and not any(job.periodic):
         return
-    groups = [range(start, min(start + TOGETHER, total)) for start in range(0, total, TOGETHER)]
+    some_blocks = min(TOGETHER, -(-total // TASKS))
+    starts = range(0, total, some_blocks)
+    groups = [range(start, min(start + some_blocks, total)) for start in starts]
     ticks = progress.begin("merge", 0, len(groups))
     next(ticks)
-    for some in run(compare_blocks, ((job, group) for group in groups)):
-        yield from some
+    for found in run(compare_blocks, ((job, group) for group in groups)):
+        yield from found
         next(ticks)
 
 

@@ -140,8 +140,10 @@ def _in_image(
     shape: tuple[int, ...],
 ) -> NDArray[np.int64]:
     """Return flat indices in the whole image of those in a block."""
-    places = np.stack(np.unravel_index(flat, sides), axis=1) + origin
-    found: NDArray[np.int64] = places @ neighborhood.strides(shape)
+    found = np.empty(len(flat), np.int64)
+    passes("renumbering", "cpu").place_in_image(
+        flat, np.array(sides, np.int64), origin, neighborhood.strides(shape), found
+    )
     return found
 
 

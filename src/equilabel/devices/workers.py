@@ -28,16 +28,16 @@ class _Lane:
     """
 
     def __init__(self, gpu: int) -> None:
-        self._gpu = gpu
+        self._others = _idle.setdefault(gpu, [])  # at the end of Python, the name is gone
         try:
-            self.stream, self.staging = _idle.setdefault(gpu, []).pop()
+            self.stream, self.staging = self._others.pop()
         except IndexError:
             self.stream = import_module("cupy").cuda.Stream(non_blocking=True)
             self.staging = import_module("equilabel.kernels.cuda.staging").Staging()
 
     def __del__(self) -> None:
         if "staging" in self.__dict__:
-            _idle[self._gpu].append((self.stream, self.staging))
+            self._others.append((self.stream, self.staging))
 
 
 class _Worker(threading.local):

@@ -1,5 +1,7 @@
 """Labels replaced by means of a table, and the first element of each."""
 
+import numpy as np
+
 from .caching import njit
 
 
@@ -42,3 +44,30 @@ def list_firsts(labels, firsts):
             found += 1
             if found == firsts.size:
                 return
+
+
+@njit(nogil=True, cache=True)
+def place_in_image(flat, sides, origin, strides, out):
+    """Find where elements of a block are in the whole image.
+
+    Parameters
+    ----------
+    flat : (N,) array of int64
+        Flat indices in the block.
+    sides, origin : (D,) arrays of int64
+        Of the block.
+    strides : (D,) array of int64
+        Elements of the image from one place to the next along each axis.
+    out : (N,) array of int64
+        Overwritten: flat indices in the image.
+    """
+    first = np.int64(0)
+    for axis in range(sides.size):
+        first += origin[axis] * strides[axis]
+    for i in range(flat.size):
+        rest, found = flat[i], first
+        for axis in range(sides.size - 1, 0, -1):
+            above = rest // sides[axis]
+            found += (rest - above * sides[axis]) * strides[axis]
+            rest = above
+        out[i] = found + rest * strides[0]
