@@ -78,7 +78,9 @@ class BlockRuns:
         some = np.arange(rows).reshape(sides)[(*(slice(None),) * axis, slice(first, last))]
         return self._painted(np.ascontiguousarray(some).reshape(-1), shape)
 
-    def write(self, numbers: HostArray, part: tuple[slice, ...], out: HostArray) -> None:
+    def write(
+        self, numbers: HostArray, part: tuple[slice, ...], blank: bool, out: HostArray
+    ) -> None:
         """Write final labels in place of those of the block; its own are gone then.
 
         Parameters
@@ -87,10 +89,14 @@ class BlockRuns:
             In place of labels 0 to N.
         part : tuple of slice
             Where the block is in `out`.
+        blank : bool
+            Whether `out` holds zeros there.
         out : array of int
-            Of the whole image, in C order. It holds zeros there.
+            Of the whole image, in C order.
         """
         if not self.count:
+            if not blank:
+                out[part] = 0
             return
         runs = self.runs
         if runs.parents.itemsize < numbers.itemsize:
@@ -111,7 +117,7 @@ class BlockRuns:
         starts = reduce(np.add.outer, each).reshape(-1)
         rows = np.arange(len(starts))
         flat = out.reshape(-1)
-        passes("painting", "cpu").paint_lines(runs, self.columns, rows, starts, True, flat)
+        passes("painting", "cpu").paint_lines(runs, self.columns, rows, starts, blank, flat)
 
     @property
     def _row_axis(self) -> int:
@@ -139,10 +145,13 @@ class Kept:
     ----------
     shape : tuple of int
         Of the image.
+    out : array of int32 or int64, optional
+        What final labels go to, in C order; what it holds is overwritten.
     """
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.array: HostArray = np.zeros(shape, np.int32)  # no memory is taken before it is used
+    def __init__(self, shape: tuple[int, ...], out: HostArray | None = None) -> None:
+        self._blank = out is None  # no memory is taken before it is used
+        self.array: HostArray = np.zeros(shape, np.int32) if out is None else out
         self._runs: dict[int, BlockRuns] = {}
         self._in_array = False
 
@@ -168,7 +177,7 @@ class Kept:
         """Replace the labels of a block, 0 to N, by these numbers; forget its runs."""
         runs = self._runs.pop(block, None)
         if runs is not None:
-            runs.write(numbers, part, self.array)
+            runs.write(numbers.astype(self.array.dtype), part, self._blank, self.array)
             return
         strides = neighborhood.strides(self.array.shape)
         offsets = [

@@ -67,6 +67,11 @@ class Faces:
 class Saved(Protocol):
     """What is known of the blocks that are done: in files, or in memory."""
 
+    @property
+    def lasting(self) -> bool:
+        """Whether another run can go on with it."""
+        ...
+
     def save_part(self, block: int, part: Part, faces: Faces) -> None:
         """Store what labeling found."""
         ...
@@ -122,6 +127,7 @@ class Checkpoints:
 
     folder: str
     token: str
+    lasting = True
 
     def path(self, kind: str, block: int) -> Path:
         """Return the file of a block: its "part", "faces" or "done"."""

@@ -13,6 +13,7 @@ from equilabel.measuring.checks import resolve_names
 from equilabel.measuring.properties import PROPERTIES
 
 from .blocks import large_sides
+from .sources import MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -118,9 +119,52 @@ def check_out(out: Any, source: Source, *, resume: bool) -> Path | None:
             raise ValueError(message)
         return None
     if not isinstance(out, (str, Path)):
-        message = f"out must be a path; got {type(out).__name__}."
+        message = f"out must be a path; got {type(out).__name__}. Pass the path of a new Zarr."
         raise TypeError(message)
     return Path(out).absolute()
+
+
+def check_array(
+    array: Any, source: Source, sides: tuple[int, ...], *, shared: bool, resume: bool
+) -> None:
+    """Raise TypeError or ValueError if an array cannot take labels.
+
+    Parameters
+    ----------
+    array : array of NumPy or Zarr
+    source, sides
+        The image, and the sides of its blocks.
+    shared : bool
+        Whether workers can write to an array of this process.
+    resume : bool
+    """
+    if not shared or resume:
+        given = "resume=True" if resume else "a scheduler of other processes"
+        message = f"out must be a path to go on with, or for workers elsewhere; got {given}."
+        raise ValueError(message)
+    if tuple(array.shape) != source.shape:
+        message = f"out must have the shape of the image, {source.shape}; got {array.shape}."
+        raise ValueError(message)
+    dtype = np.dtype(array.dtype)
+    if dtype.kind not in "iu" or dtype.itemsize < 4 or not dtype.isnative:
+        message = f"out must be of a type of 32 or 64 bits, such as int32; got {dtype}."
+        raise TypeError(message)
+    if isinstance(array, np.ndarray):
+        if not (array.flags.c_contiguous and array.flags.writeable):
+            message = "out must be in C order and writeable; got an array that is not."
+            raise ValueError(message)
+        if isinstance(source, MemorySource) and source.overlaps(array):
+            message = "out must not overlap label_image; got the same memory. Make it a new array."
+            raise ValueError(message)
+        return
+    chunks = array.shards or array.chunks
+    pairs = zip(sides, chunks, source.shape, strict=True)
+    if any(side % chunk and side != length for side, chunk, length in pairs):
+        message = (
+            f"out must have chunks that blocks of {sides} consist of; got {chunks}. Pass chunks=, "
+            "multiples of its sides."
+        )
+        raise ValueError(message)
 
 
 def pretend(source: Source) -> HostArray:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class MemoryCheckpoints:
     """The same as `Checkpoints`, in the memory of this process; it ends with it."""
 
+    lasting = False
+
     def __init__(self) -> None:
         self._parts: dict[int, Part] = {}
         self._faces: dict[int, Faces] = {}

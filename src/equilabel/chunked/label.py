@@ -9,15 +9,22 @@ from equilabel.labeling.checks import make_problem
 from equilabel.measuring import check_periodic
 
 from .blocks import Blocks
-from .checks import check_chunks, check_out, check_shards, pretend, stored_chunks
+from .checks import (
+    check_array,
+    check_chunks,
+    check_out,
+    check_shards,
+    pretend,
+    stored_chunks,
+)
 from .engine import Engine
 from .job import Job
-from .results import Steps, Target, label_whole
-from .sources import open_source
+from .results import label_whole
+from .sources import is_array, open_source
+from .targets import Steps, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from equilabel.array_types import Array
     from equilabel.devices import Device
@@ -61,7 +68,7 @@ def label_chunked(
     connectivity: int | None = None,
     *,
     chunks: int | Sequence[int] | None = None,
-    out: str | Path | None = None,
+    out: Any = None,
     shards: bool | None = None,
     method: str = "auto",
     device: Device = "auto",
@@ -89,8 +96,10 @@ def label_chunked(
         Sides of the blocks that are labeled at once, for all axes or for each; -1 is all of an
         axis. Default: the chunks of a Dask array; those of a Zarr or a TIFF, of which small ones
         are joined to blocks of about 16 million elements. NumPy needs them.
-    out : path, optional
-        Where to write labels, as a Zarr. Nothing may be there yet; it appears when it is complete.
+    out : path, or array of NumPy or Zarr, optional
+        Where to write labels: the path of a new Zarr, which appears when it is complete; or an
+        array of the shape of the image, of 32 or 64 bits, whose elements are overwritten one after
+        the other. An array of Zarr may be in any store; blocks have to consist of its chunks.
         Needed where the image is a Zarr or a file. Without it, the labels of a Dask array are in a
         temporary folder, which is removed when they are no longer used.
     shards : bool, optional
@@ -113,7 +122,8 @@ def label_chunked(
     Returns
     -------
     labels : array of int32 or int64 of the same kind, or Path
-        A Dask array that reads a Zarr, an array of Zarr or of NumPy, or `out`.
+        A Dask array that reads a Zarr, an array of Zarr or of NumPy, the path `out`, or the array
+        `out`.
     num : int
         Number of labels, only with ``return_num=True``.
 
@@ -149,7 +159,8 @@ def label_chunked(
     rank = len(source.shape)
     around = check_periodic(periodic, rank, whole.stacked) if periodic is not False else ()
     engine = Engine(scheduler, workers)
-    path = check_out(out, source, resume=resume)
+    into = out if is_array(out) else None
+    path = check_out(out, source, resume=resume) if into is None else None
     if 0 in source.shape or not rank:
         message = (
             f"label_image must have an axis and no empty one; got shape {source.shape}. "
@@ -157,6 +168,8 @@ def label_chunked(
         )
         raise ValueError(message)
     sides = check_chunks(chunks, source)
+    if into is not None:
+        check_array(into, source, sides, shared=engine.shares_memory, resume=resume)
     arguments = {
         "background": background,
         "connectivity": whole.connectivity,
@@ -181,6 +194,6 @@ def label_chunked(
         return job, source
 
     pieces = check_shards(shards, source, sides, None)
-    target = Target(path, stored_chunks(source, sides), resume, arguments, shards=pieces)
+    target = Target(path, stored_chunks(source, sides), resume, arguments, shards=pieces, into=into)
     found = label_whole(Steps(make_job), source, target, engine, progress)
     return (found.labels, found.num) if return_num else found.labels

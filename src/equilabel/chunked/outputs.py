@@ -25,6 +25,11 @@ class Output(Protocol):
         """Type of the labels."""
         ...
 
+    @property
+    def keeps(self) -> bool:
+        """Whether what is written may be kept as it is, not copied."""
+        ...
+
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
         """Write the labels of a block."""
         ...
@@ -39,6 +44,7 @@ class ArrayOutput:
     """An array of NumPy in this process, in C order."""
 
     array: HostArray
+    keeps = False
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -70,6 +76,7 @@ class ZarrOutput:
     path: str
     name: str
     token: str
+    keeps = False
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -87,6 +94,38 @@ class ZarrOutput:
     def read(self, part: tuple[slice, ...]) -> HostArray:
         """Read them again."""
         return read_part(_open(self.path, self.token), part)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredOutput:
+    """An array of Zarr of a caller, in any store."""
+
+    array: Any
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the labels."""
+        dtype: np.dtype[Any] = self.array.dtype
+        return dtype
+
+    @property
+    def keeps(self) -> bool:
+        """Whether chunks stay in memory as they are: they are not compressed."""
+        return is_in_memory(self.array) and not self.array.compressors
+
+    def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
+        """Write the labels of a block."""
+        write_part(self.array, part, labels)
+
+    def read(self, part: tuple[slice, ...]) -> HostArray:
+        """Read them again."""
+        return read_part(self.array, part)
+
+
+def is_in_memory(array: Any) -> bool:
+    """Return whether an array is of NumPy, or of Zarr in a memory store."""
+    store = getattr(array, "store", None)
+    return store is None or type(store).__name__ == "MemoryStore"
 
 
 def open_output(output: ZarrOutput) -> Any:

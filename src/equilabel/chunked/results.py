@@ -7,23 +7,24 @@ import shutil
 import tempfile
 import weakref
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equilabel.storage.table import read_table, write_table
 
-from .block_runs import Kept
 from .checkpoints import Checkpoints
-from .held import HeldLabels
-from .in_memory import MemoryCheckpoints
-from .ome_labels import OmeLabels, register, shrink, write_description
-from .outputs import ArrayOutput, ZarrOutput, create_zarr, open_output
+from .into_arrays import held_on_gpus, label_in_memory, label_into
+from .ome_labels import register, shrink, write_description
+from .outputs import (
+    ZarrOutput,
+    create_zarr,
+    open_output,
+)
 from .running import Progress, number_blocks, write_blocks
+from .targets import Found, Steps, Target, Whole
 from .workfolder import check_manifest, new_token, temporary, unfinished
 
 if TYPE_CHECKING:
@@ -33,89 +34,13 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-    from .checkpoints import Saved
     from .engine import Engine, Run
-    from .job import Job
-    from .sources import Readable, Source
+    from .sources import Source
 
 FORMAT = 2  # of checkpoints
 KEY = "equilabel"  # of the attributes of labels
 TABLE = "table.csv"  # in the folder of labels
 LARGEST = np.iinfo(np.int32).max
-
-
-class Target(NamedTuple):
-    """Where labels go, and how.
-
-    Attributes
-    ----------
-    out : Path, or None
-        None: to memory, or to a folder that goes with the result.
-    chunks : tuple of int
-        Sides of the chunks of a Zarr.
-    resume : bool
-    arguments : mapping
-        What labels depend on beside the image, as JSON.
-    ome : OmeLabels, or None
-        What axes mean, if `out` becomes an OME-Zarr.
-    shards : tuple of int, or None
-        Sides of the files of a Zarr that hold several chunks: those of a block.
-    """
-
-    out: Path | None
-    chunks: tuple[int, ...]
-    resume: bool
-    arguments: Mapping[str, Any]
-    ome: OmeLabels | None = None
-    shards: tuple[int, ...] | None = None
-
-
-class Found(NamedTuple):
-    """What was found beside labels.
-
-    Attributes
-    ----------
-    table : DataFrame, or None
-    told : mapping
-        Numbers to be stored with the labels, as JSON.
-    """
-
-    table: Any = None
-    told: Mapping[str, Any] = MappingProxyType({})
-
-
-class Steps(NamedTuple):
-    """What one kind of work does differently from another.
-
-    Attributes
-    ----------
-    make_job : callable
-        Makes the job, and what its pixels are read from, once checkpoints can be stored and
-        tasks be run.
-    select : callable, or None
-        As for `merging.number_components`.
-    finish : callable, or None
-        Makes a table when all blocks are written.
-    """
-
-    make_job: Callable[[Saved, Run, Progress], tuple[Job, Readable]]
-    select: Callable[..., Any] | None = None
-    finish: Callable[[Job], Found] | None = None
-
-
-class Whole(NamedTuple):
-    """What was made.
-
-    Attributes
-    ----------
-    labels : array of NumPy, Dask or Zarr, or Path
-    num : int
-    found : Found
-    """
-
-    labels: Any
-    num: int
-    found: Found
 
 
 def label_whole(
@@ -128,15 +53,17 @@ def label_whole(
     """Label all blocks of an image, and return its labels."""
     out, resume, kind = target.out, target.resume, source.kind
     progress = Progress(report)
+    if target.into is not None:
+        return label_into(steps, target.into, engine, progress)
     manifest = describe(source, target) if out is not None else {}
     if out is not None and out.exists():
         return _earlier(out, manifest, source, target)
     if out is None and kind == "numpy" and engine.shares_memory:
-        return _in_memory(steps, source, engine, progress)
+        return label_in_memory(steps, source, engine, progress)
     with _folder(out, manifest, resume=resume) as folder, engine.started() as run:
         saved = Checkpoints(str(folder), new_token())
         job, pixels = steps.make_job(saved, run, progress)
-        job = _held_on_gpus(job, engine)
+        job = held_on_gpus(job, engine)
         numbers = number_blocks(job, pixels, run, progress, steps.select)
         output = _output(folder, source, target, numbers.count, saved.token)
         write_blocks(job, pixels, output, run, progress, fresh=not resume)
@@ -153,32 +80,6 @@ def label_whole(
     if target.ome is not None:
         register(target.ome, out)
     return Whole(_as(kind, out), numbers.count, found)
-
-
-def _in_memory(steps: Steps, source: Source, engine: Engine, progress: Progress) -> Whole:
-    """Label all blocks of an array in memory.
-
-    Blocks are kept as runs, and their labels are written once they are final: no block is labeled
-    twice.
-    """
-    kept = Kept(source.shape)
-    with engine.started() as run:
-        job, pixels = steps.make_job(MemoryCheckpoints(), run, progress)
-        job = _held_on_gpus(replace(job, kept=kept), engine)
-        numbers = number_blocks(job, pixels, run, progress, steps.select)
-        if numbers.count > LARGEST:
-            kept.widen()
-        write_blocks(job, pixels, ArrayOutput(kept.array), run, progress, fresh=True)
-        found = Found() if steps.finish is None else steps.finish(job)
-    return Whole(kept.array, numbers.count, found)
-
-
-def _held_on_gpus(job: Job, engine: Engine) -> Job:
-    """Return a job whose blocks stay on GPUs, if it is for these and its workers are threads."""
-    device = job.rule.device
-    if not (device.startswith("cuda") and engine.shares_memory):
-        return job
-    return replace(job, held=HeldLabels(device, job.blocks, engine.workers))
 
 
 def describe(source: Source, target: Target) -> dict[str, Any]:

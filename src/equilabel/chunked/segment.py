@@ -29,10 +29,11 @@ from .gray_source import GraySource
 from .histograms import Level
 from .ome_labels import ome_labels
 from .picking import pick_axes
-from .results import Target, label_whole
+from .results import label_whole
 from .segmenting import Cleaning, Segmenting, Thresholding
 from .selecting import Selection
 from .sources import open_source
+from .targets import Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

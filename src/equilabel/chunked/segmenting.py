@@ -15,8 +15,8 @@ from equilabel.thresholding.foreground import compare_with, widths_of_block
 from .histograms import Level, find_constant_images, find_level
 from .job import Job
 from .masks import Compared, ComparedLocally, FilteredMask, Masked, MaskedSource, Rounded
-from .results import Found, Steps
 from .stages import Stages
+from .targets import Found, Steps
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -94,6 +94,10 @@ class MemorySource:
         """Return a view of a part."""
         return MemoryPart(self._array[part])
 
+    def overlaps(self, array: HostArray) -> bool:
+        """Return whether an array may use the same memory."""
+        return bool(np.may_share_memory(self._array, array))
+
     def identity(self) -> dict[str, Any]:
         """Return a checksum of all pixels."""
         from .arrayfiles import checksum
@@ -116,16 +120,22 @@ def open_source(image: Any) -> Source:
     room = type(image).__module__.partition(".")[0]
     if room == "dask" and hasattr(image, "__dask_graph__") and hasattr(image, "chunks"):
         return DaskSource(_known(image))
-    if room == "zarr" and hasattr(image, "chunks"):
-        path = folder_of(image)
-        return ZarrSource(PathOpener(path) if path else Opened(image), "zarr", path)
     if isinstance(image, np.ndarray):
         return MemorySource(image)
+    if is_array(image):
+        path = folder_of(image)
+        return ZarrSource(PathOpener(path) if path else Opened(image), "zarr", path)
     message = (
         "label_image must be an array of NumPy, Dask or Zarr, or the path of a Zarr, OME-Zarr or "
         f"TIFF; got {type(image).__name__}. Convert it, for instance with dask.array.from_array."
     )
     raise TypeError(message)
+
+
+def is_array(some: Any) -> bool:
+    """Return whether something is an array of NumPy or Zarr."""
+    room = type(some).__module__.partition(".")[0]
+    return isinstance(some, np.ndarray) or (room == "zarr" and hasattr(some, "chunks"))
 
 
 def _open_path(path: Path) -> ZarrSource:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -185,7 +185,7 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
     if held is not None:
         with own_gpu(job.rule.device, held):
             counts = _count(job, block, held, None, load)
-            final = _renumbered(held, numbers, output.dtype)
+            final = _renumbered(held, numbers, output)
         return _store(job, block, output, final, counts)
     if job.kept is not None:
         if job.counted is not None:
@@ -203,7 +203,7 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
     with own_gpu(job.rule.device):
         labels = solve(_problem(job, pixels)).labels
         counts = _count(job, block, labels, values, load)
-        final = _renumbered(labels, numbers, output.dtype)
+        final = _renumbered(labels, numbers, output)
     if job.painted is not None:
         final = job.painted(pixels, final)
     return _store(job, block, output, final, counts)
@@ -216,7 +216,7 @@ def _store(
     if final.dtype != output.dtype:
         final = final.view(output.dtype)  # a type without a sign is seen as what it holds
     output.write(job.blocks.slices(block), final)
-    known = checksum(final) if job.kept is None else 0
+    known = checksum(final) if job.saved.lasting else 0
     job.saved.save_done(block, (np.array([known]), *counts))
     return block
 
@@ -235,13 +235,13 @@ def _count(
     return job.counted.count(job, block, labels, values, FACES.reader(job.saved))
 
 
-def _renumbered(labels: Array, numbers: HostArray, dtype: np.dtype[Any]) -> HostArray:
+def _renumbered(labels: Array, numbers: HostArray, output: Output) -> HostArray:
     """Return final labels, on the host and with a sign; those of the host are overwritten."""
-    signed = np.int64 if dtype.itemsize == 8 else np.int32
+    signed = np.int64 if output.dtype.itemsize == 8 else np.int32
     if is_on_cuda(labels):
         there = send_block(numbers.astype(signed, copy=False))
         moved: HostArray = fetch_block(passes("block_labels", "cuda").renumber_block(labels, there))
-        return moved
+        return moved.copy() if output.keeps else moved  # pinned memory is not for keeping
     final: HostArray = np.ascontiguousarray(labels, signed)
     one_row = (np.zeros(1, np.int64), final.size)
     passes("renumbering", "cpu").renumber(final.reshape(-1), *one_row, numbers)

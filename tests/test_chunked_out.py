@@ -1,0 +1,118 @@
+"""`label_chunked` into arrays of a caller: of NumPy, and of Zarr in any store."""
+
+import numpy as np
+import pytest
+
+zarr = pytest.importorskip("zarr")
+
+from equilabel import label, label_chunked  # noqa: E402
+from equilabel.chunked import into_arrays, tasks  # noqa: E402
+from equilabel.chunked.merging import Numbers  # noqa: E402
+
+NOISE = np.random.default_rng(3).random((20, 24, 28)) < 0.3
+NOISE[:8] = False  # blocks without labels
+EXPECTED = label(NOISE)
+
+
+def stored(store, **form):
+    array = zarr.create_array(store, shape=NOISE.shape, chunks=(8,) * 3, dtype="?", **form)
+    array[...] = NOISE
+    return array
+
+
+def images(folder):
+    return {
+        "numpy": NOISE,
+        "disk": stored(folder / "image.zarr"),
+        "memory": stored(zarr.storage.MemoryStore()),
+        "raw": stored(zarr.storage.MemoryStore(), compressors=None),
+    }
+
+
+@pytest.mark.parametrize("method", ["auto", "komura"])
+@pytest.mark.parametrize("kind", ["numpy", "disk", "memory", "raw"])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64])
+def test_an_array_of_numpy_is_overwritten(dtype, kind, method, tmp_path):
+    image = images(tmp_path)[kind]
+    out = np.full(NOISE.shape, 7, dtype)
+    found, count = label_chunked(image, chunks=8, out=out, method=method, return_num=True)
+    assert found is out
+    assert count == EXPECTED.max()
+    np.testing.assert_array_equal(out, EXPECTED)
+
+
+@pytest.mark.parametrize("compressors", [None, "auto"])
+@pytest.mark.parametrize("kind", ["numpy", "disk", "raw"])
+@pytest.mark.parametrize("store", ["memory", "disk", "shards"])
+def test_an_array_of_zarr_is_overwritten_chunk_by_chunk(store, kind, compressors, tmp_path):
+    image = images(tmp_path)[kind]
+    form = {"chunks": (4,) * 3, "dtype": "u4", "compressors": compressors}
+    form |= {"shards": (8,) * 3} if store == "shards" else {}
+    where = zarr.storage.MemoryStore() if store == "memory" else tmp_path / "labels.zarr"
+    out = zarr.create_array(where, shape=NOISE.shape, fill_value=9, **form)
+    out[...] = 5
+    before = sorted(one.name for one in tmp_path.iterdir())
+    assert label_chunked(image, chunks=(8, -1, 16), out=out) is out
+    np.testing.assert_array_equal(out[...], EXPECTED)
+    assert sorted(one.name for one in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("background", [0, 2])
+def test_chunks_in_memory_stay_as_they_were_written(background):
+    image = np.random.default_rng(5).integers(0, 3, (40, 40)).astype(np.uint8)
+    out = zarr.create_array(
+        zarr.storage.MemoryStore(), shape=image.shape, chunks=(10, 40), dtype="i4", compressors=None
+    )
+    label_chunked(image, background, chunks=(10, 40), out=out)
+    first = out[...]
+    label_chunked(image[::-1], background, chunks=(10, 40))
+    np.testing.assert_array_equal(out[...], first)
+    np.testing.assert_array_equal(first, label(image, background))
+
+
+def test_blocks_of_an_image_that_is_read_are_labeled_once_into_memory(monkeypatch):
+    labeled = []
+    solve = tasks.solve
+    monkeypatch.setattr(tasks, "solve", lambda *a, **k: labeled.append(1) or solve(*a, **k))
+    image = stored(zarr.storage.MemoryStore())
+    label_chunked(image, chunks=8, out=np.empty(NOISE.shape, np.int32))
+    assert len(labeled) == 36
+
+
+def zarr_like(**form):
+    form = {"shape": NOISE.shape, "chunks": (8,) * 3, "dtype": "i4"} | form
+    return zarr.create_array(zarr.storage.MemoryStore(), **form)
+
+
+@pytest.mark.parametrize(
+    ("out", "more", "message"),
+    [
+        (np.empty((3, 3), np.int32), {}, "out must have the shape of the image, "),
+        (np.empty(NOISE.shape, np.int16), {}, "out must be of a type of 32 or 64 bits"),
+        (np.empty(NOISE.shape, ">i4"), {}, "out must be of a type of 32 or 64 bits"),
+        (np.empty(NOISE.shape, np.float32), {}, "out must be of a type of 32 or 64 bits"),
+        (np.empty(NOISE.shape[::-1], np.int32).T, {}, "out must be in C order and writeable"),
+        (np.empty(NOISE.shape, np.int32), {"resume": True}, "out must be a path to go on with"),
+        (np.empty(NOISE.shape, np.int32), {"scheduler": "processes"}, "for workers elsewhere"),
+        (zarr_like(chunks=(3, 8, 8)), {}, r"out must have chunks that blocks of \(8, 8, 8\)"),
+        (zarr_like(dtype="f4"), {}, "out must be of a type of 32 or 64 bits"),
+        (3, {}, "out must be a path; got int"),
+    ],
+)
+def test_an_array_that_cannot_take_labels_is_refused(out, more, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        label_chunked(NOISE, chunks=8, out=out, **more)
+
+
+def test_an_image_is_not_overwritten():
+    image = EXPECTED.astype(np.int32)
+    with pytest.raises(ValueError, match="out must not overlap label_image"):
+        label_chunked(image, chunks=8, out=image)
+    np.testing.assert_array_equal(image, EXPECTED)
+
+
+def test_more_labels_than_an_array_can_hold_are_refused(monkeypatch):
+    many = Numbers(np.empty(0, np.int64), np.zeros(37, np.int64), 2**31)
+    monkeypatch.setattr(into_arrays, "number_blocks", lambda *_: many)
+    with pytest.raises(ValueError, match="out must be able to hold 2,147,483,648 labels"):
+        label_chunked(NOISE, chunks=8, out=np.empty(NOISE.shape, np.int32))
