@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -231,3 +232,20 @@ def is_alive(number):
         return not (state.exists() and state.read_text().split()[2] == "Z")
     except OSError:
         return False
+
+
+def test_a_worker_that_comes_a_little_later_is_waited_for(folder, monkeypatch, capsys):
+    with cluster(folder, 0) as (address, processes):
+        with monkeypatch.context() as patch:
+            patch.setattr("equilabel.chunked.cluster.BEGUN", 0.2)
+            assert main(["batch", "in/1.tif", "--out", "none", "--scheduler", address]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"--scheduler must have workers; got none at {address!r}" in said
+        words = [address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", *words]
+        late = threading.Timer(
+            1, lambda: processes.append(subprocess.Popen(worker, stderr=subprocess.DEVNULL))
+        )
+        late.start()
+        assert main(["batch", "in/1.tif", "--out", "some", "--scheduler", address]) == 0
+    assert Path("some/1_table.csv").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from asyncio import CancelledError
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from .engine import RETRIES
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 POLL = 0.2  # seconds between looks at `stop`
 SOON = 15  # seconds in which a scheduler has to answer
+BEGUN = 10  # seconds in which its first worker has to be there
 
 
 class Cluster:
@@ -95,7 +96,7 @@ class Cluster:
 
 @contextmanager
 def connected(address: str) -> Iterator[Cluster]:
-    """Connect to a Dask scheduler.
+    """Connect to a Dask scheduler, and wait a few seconds for its first worker.
 
     Raises
     ------
@@ -109,6 +110,8 @@ def connected(address: str) -> Iterator[Cluster]:
     level = log.level
     log.setLevel(logging.CRITICAL + 1)  # it would print how it lost its scheduler, call by call
     try:
+        with suppress(TimeoutError):  # a cluster may have been started just now
+            client.wait_for_workers(1, timeout=BEGUN)
         yield Cluster(client)
     finally:
         client.close()
