@@ -26,11 +26,12 @@ def images(folder):
         "disk": stored(folder / "image.zarr"),
         "memory": stored(zarr.storage.MemoryStore()),
         "raw": stored(zarr.storage.MemoryStore(), compressors=None),
+        "files": stored(folder / "raw.zarr", compressors=None),
     }
 
 
 @pytest.mark.parametrize("method", ["auto", "komura"])
-@pytest.mark.parametrize("kind", ["numpy", "disk", "memory", "raw"])
+@pytest.mark.parametrize("kind", ["numpy", "disk", "memory", "raw", "files"])
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64])
 def test_an_array_of_numpy_is_overwritten(dtype, kind, method, tmp_path):
     image = images(tmp_path)[kind]
@@ -42,7 +43,7 @@ def test_an_array_of_numpy_is_overwritten(dtype, kind, method, tmp_path):
 
 
 @pytest.mark.parametrize("compressors", [None, "auto"])
-@pytest.mark.parametrize("kind", ["numpy", "disk", "raw"])
+@pytest.mark.parametrize("kind", ["numpy", "disk", "raw", "files"])
 @pytest.mark.parametrize("store", ["memory", "disk", "shards"])
 def test_an_array_of_zarr_is_overwritten_chunk_by_chunk(store, kind, compressors, tmp_path):
     image = images(tmp_path)[kind]

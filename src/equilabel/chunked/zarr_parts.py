@@ -1,7 +1,8 @@
 """Parts of an array of Zarr, read and written in the thread that asks.
 
 Zarr itself does all of this in one thread beside those that decode: blocks are copied there one
-after the other, however many threads wait for them.
+after the other, however many threads wait for them. A chunk that is stored as it is, neither
+compressed nor with a checksum, is not copied at all.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,9 +26,21 @@ ANY_LOOP = ("LocalStore", "MemoryStore")  # stores that belong to no event loop
 
 
 def read_part(array: Any, part: Slices) -> HostArray:
-    """Read a part of an array of Zarr, or of what can be indexed like one."""
+    """Read a part of an array of Zarr, or of what can be indexed like one.
+
+    It may be the memory of the store: to be read, and not to be changed.
+    """
     if not _is_ours(array):
         return np.asarray(array[part])
+    key = _key_of_plain_chunk(array, part)
+    if key is not None:
+        found = _loop.run(_get(array.store_path / key))
+        shape = array.chunks
+        if found is not None and found.nbytes == prod(shape) * array.dtype.itemsize:
+            sides = tuple(slice(*one.indices(n)) for one, n in zip(part, array.shape, strict=True))
+            inside = tuple(slice(0, one.stop - one.start) for one in sides)
+            chunk: HostArray = found.view(_stored_type(array)).reshape(shape)[inside]
+            return chunk.astype(array.dtype, copy=False)
     return np.asarray(_loop.run(array.async_array.getitem(part)))
 
 
@@ -36,6 +50,35 @@ def write_part(array: Any, part: Slices, values: HostArray) -> None:
         array[part] = values
         return
     _loop.run(array.async_array.setitem(part, values))
+
+
+def _key_of_plain_chunk(array: Any, part: Slices) -> str | None:
+    """Return the key of the chunk that a part is all of, if it is stored as it is; else None."""
+    metadata = array.metadata
+    codecs = getattr(metadata, "codecs", ())  # format 2 has none
+    if [type(codec).__name__ for codec in codecs] != ["BytesCodec"]:
+        return None
+    corner = []
+    for one, side, length in zip(part, array.chunks, array.shape, strict=True):
+        start, stop, step = one.indices(length)
+        if step != 1 or start % side or stop != min(start + side, length):
+            return None
+        corner.append(start // side)
+    key: str = metadata.encode_chunk_key(tuple(corner))
+    return key
+
+
+def _stored_type(array: Any) -> np.dtype[Any]:
+    """Return the type of stored elements, in their order of bytes."""
+    endian = getattr(array.metadata.codecs[0].endian, "value", "little")
+    dtype: np.dtype[Any] = array.dtype.newbyteorder(endian)
+    return dtype
+
+
+async def _get(path: Any) -> HostArray | None:
+    """Return the bytes of a chunk, or None if it is missing."""
+    found = await path.get()
+    return None if found is None else found.as_numpy_array().view(np.uint8)
 
 
 def _is_ours(array: Any) -> bool:
