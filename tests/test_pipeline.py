@@ -1,6 +1,6 @@
 """The whole way from an image to labels and a table, one option at a time."""
 
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 from inspect import signature
 
 import numpy as np
@@ -591,3 +591,23 @@ def test_a_device_that_cannot_be_used_is_not_replaced(monkeypatch):
     monkeypatch.setattr("equilabel.labeling.checks.resolve", refuse)
     with pytest.raises(DeviceUnavailableError):
         segment(IMAGE, device="cuda")
+
+
+def test_the_table_is_made_of_the_columns_when_it_is_first_asked_for():
+    found = segment(np.eye(5), threshold=0.5)
+    columns = found.columns
+    assert all(type(column) is np.ndarray for column in columns.values())
+    table = found.table
+    assert found.table is table
+    assert list(table) == list(columns) == list(found.columns)
+    for name, column in columns.items():
+        np.testing.assert_array_equal(table[name].to_numpy(), column)
+    other = replace(found, table=table[["label"]])
+    assert list(other.columns) == ["label"]
+    assert list(other.table) == ["label"]
+
+
+def test_the_class_of_results_has_no_table():
+    assert not hasattr(Segmentation, "table")
+    with pytest.raises(TypeError, match="table"):
+        Segmentation(labels=np.zeros(1))

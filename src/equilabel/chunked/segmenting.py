@@ -179,10 +179,12 @@ class Segmenting:
 
     def finish(self, job: Job) -> Found:
         """Make the table."""
+        import pandas as pd
+
         counted = self.counted
         columns = counted.plan(len(self.blocks.shape)).columns
         found = compute_columns(counted.merge(job), columns, counted.spacing, "-")
-        return Found(make_table(found, counted.names), job.told)
+        return Found(pd.DataFrame(make_table(found, counted.names)), job.told)
 
     def _foreground(self, saved: Saved, run: Run, progress: Progress) -> tuple[Any, Mask | None]:
         """Return the threshold, and the foreground as a mask where it takes more than that."""

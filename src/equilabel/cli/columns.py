@@ -13,7 +13,7 @@ from equilabel import PROPERTIES, regionprops_table
 from equilabel.quantities import derived_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     import pandas as pd
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .records import Record
 
 PIXEL = "px"  # unit of lengths where the size of a pixel is not known
+INTENSITY = re.compile(r"intensity_mean(-\d+)?")
 TOTALED = ("area", "volume", "num_pixels")
 
 
@@ -58,23 +59,23 @@ def lengths(record: Record) -> str:
     return record.unit if record.spacing else PIXEL
 
 
-def summarize(table: pd.DataFrame) -> dict[str, float | None]:
+def summarize(table: Mapping[str, HostArray] | pd.DataFrame) -> dict[str, float | None]:
     """Return mean sizes, total sizes and mean intensities of the objects of a table.
 
     Means are over objects, whatever their sizes; None where there is nothing to average.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> summarize(pd.DataFrame({"label": [1, 2], "area": [4.0, 6.0]}))
+    >>> summarize({"label": np.array([1, 2]), "area": np.array([4.0, 6.0])})
     {'area_mean': 5.0, 'area_total': 10.0}
     """
     found: dict[str, float | None] = {}
-    for name in table:
+    columns: Any = table
+    for name in columns:
         total = name in TOTALED
-        if not (total or re.fullmatch(r"intensity_mean(-\d+)?", str(name))):
+        if not (total or INTENSITY.fullmatch(str(name))):
             continue
-        values = table[name].to_numpy()
+        values = np.asarray(columns[name])
         if total:
             found[f"{name}_mean"] = _mean(values)
             found[f"{name}_total"] = _finite(values.sum())

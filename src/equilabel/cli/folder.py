@@ -7,10 +7,11 @@ import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from equilabel.storage.files import flush_folder
+from equilabel.storage.files import flush_file, flush_folder
 from equilabel.storage.ome_zarr import is_zarr
 
 from .names import quoted
@@ -118,7 +119,9 @@ def _refuse_obstacles(out: Path) -> None:
             raise RefusedError(message)
 
 
-def settle(place: Path, out: Path, name: str, options: Options) -> tuple[Path, Path]:
+def settle(
+    place: Path, out: Path, name: str, options: Options, *, flush: bool
+) -> tuple[Path, Path]:
     """Move the finished results of an image to their final names.
 
     Its record is moved last, and has their checksums: results are complete if they fit the
@@ -134,6 +137,9 @@ def settle(place: Path, out: Path, name: str, options: Options) -> tuple[Path, P
         What the names of the results begin with, below `out`.
     options : Options
         What they end in. Earlier results of the image that end otherwise are removed.
+    flush : bool
+        Whether to bring the files of the results to the disk first. Not the record: its checksum
+        tells a part of it from the whole.
 
     Raises
     ------
@@ -150,22 +156,26 @@ def settle(place: Path, out: Path, name: str, options: Options) -> tuple[Path, P
     for final in (*finals, record):
         if final.is_dir() and not final.is_symlink():  # before any is moved
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(final))
+    if flush:
+        for final in finals:
+            if not (place / final.name).is_dir():  # else it is a Zarr, whose files are flushed
+                flush_file(place / final.name)
     for ending in options.all_endings():
         earlier = out / f"{name}{ending}"
-        if earlier not in finals and not earlier.is_dir():
+        if earlier not in finals and os.path.lexists(earlier) and not earlier.is_dir():
             with suppress(FileNotFoundError):
                 earlier.unlink()
+    _make(finals[0].parent)
     for final in finals:
-        _make(final.parent)
         (place / final.name).replace(final)
-    record.parent.mkdir(exist_ok=True)
+    _make(record.parent)
     (place / RECORD).replace(record)
     place.rmdir()
     return finals[0].parent, record.parent
 
 
 class Flushes:
-    """Brings new names to the disk, of many images at once.
+    """Brings new names to the disk, of many images at once, whichever thread made them.
 
     A loss of power can take the names of the last second, of files that are on the disk. What
     has no name, or does not fit its record, is made again by a run that goes on.
@@ -174,19 +184,25 @@ class Flushes:
     def __init__(self) -> None:
         self._folders: dict[Path, None] = {}
         self._since = monotonic()
+        self._turn = Lock()
 
     def add(self, *folders: Path) -> None:
         """Take folders with new names, and flush all if a second has passed."""
-        self._folders.update(dict.fromkeys(folders))
-        if monotonic() - self._since > SECOND:
+        with self._turn:
+            self._folders.update(dict.fromkeys(folders))
+            late = monotonic() - self._since > SECOND
+            if late:
+                self._since = monotonic()
+        if late:
             self.flush()
 
     def flush(self) -> None:
         """Flush all folders with new names: those of results before those of records."""
-        for folder in sorted(self._folders, key=lambda one: one.name == STATE):
+        with self._turn:
+            folders = sorted(self._folders, key=lambda one: one.name == STATE)
+            self._folders.clear()
+        for folder in folders:
             flush_folder(folder)
-        self._folders.clear()
-        self._since = monotonic()
 
 
 def _make(folder: Path) -> None:

@@ -57,8 +57,9 @@ class Job:
         The image to measure in, where `path` holds labels.
     attempts : tuple of str
         How earlier attempts of this run ended.
-    flush : bool
-        Whether its record has to reach the disk: there is no run that would notice a part of it.
+    flush : {"none", "results", "all"}
+        What is brought to the disk before its record is returned. "none" if whoever moves the
+        results does it; "all" if there is no run that would notice a part of the record.
     """
 
     number: int
@@ -69,7 +70,7 @@ class Job:
     resume: bool = False
     image: Path | None = None
     attempts: tuple[str, ...] = ()
-    flush: bool = False
+    flush: str = "results"
 
 
 def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
@@ -79,7 +80,8 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     print_, attempts = provenance.fingerprint, job.attempts
     measured = "" if job.image is None else printable(job.image)
     record = Record(*names, "failed", image=measured, fingerprint=print_, attempts=attempts)
-    with warnings.catch_warnings(record=True) as caught, passing_names():
+    passing = passing_names(flush=job.flush != "none")
+    with warnings.catch_warnings(record=True) as caught, passing:
         warnings.simplefilter("always")
         try:
             files = [path for path in (job.path, job.image) if path is not None]
@@ -112,7 +114,8 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     record = replace(record, notes=notes, seconds=perf_counter() - started)
     if record.status == "done":
         try:
-            write_record(job.place / RECORD, record, provenance, flush=job.flush)
+            with passing_names():
+                write_record(job.place / RECORD, record, provenance, flush=job.flush == "all")
         except Exception as error:
             record = _failed(job, record, error)
     return record

@@ -77,8 +77,9 @@ def write_results(
         kind: own.with_name(f"{own.name}{ending}") for kind, ending in options.endings().items()
     }
     length = made.unit if made.measured else PIXEL
-    units = column_units(result.table, len(made.axes) - made.stacked, length)
-    write_table(paths["table"], result.table, units=units if options.unit_row else None)
+    columns = result.columns
+    units = column_units(columns, len(made.axes) - made.stacked, length)
+    write_table(paths["table"], columns, units=units if options.unit_row else None)
     known: Any = {"axes": made.axes, "spacing": made.spacing, "unit": made.unit}
     write_labels(paths["labels"], made.labels, **known, interval=interval)
     if "overlay" in paths:
@@ -98,8 +99,8 @@ def write_results(
         method=result.method,
         device=result.device,
         connectivity=result.connectivity,
-        statistics=summarize(result.table),
-        sizes=count_sizes(result.table, units),
+        statistics=summarize(columns),
+        sizes=count_sizes(columns, units),
         frames=tuple(frames),
         outputs=outputs,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import signal
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
@@ -29,6 +29,7 @@ from .one import Job
 from .options import RefusedError
 from .records import OBJECTS, OF_RUN, REPORT, RUN, STATE, SUMMARY, Record, write_summary
 from .report import write_report
+from .settling import Settling
 from .signals import collecting
 from .streams import complain, say
 from .workers import label_all
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from .provenance import Provenance
     from .records import Facts
 
+THREADS = 8  # that bring results to the disk, at most
 UNCHECKED = "The results of an earlier run were not checked again: this run was interrupted."
 
 
@@ -98,8 +100,10 @@ class Run:
                     self.records[number] = self.blank(item, "failed", item.complaint)
             with progress.progress(len(self.inputs), self.out) as shown:
                 label: Any = partial(label_all, count=count)
+                threads = min(THREADS, 2 * count if count > 1 else 1)  # one keeps the order
                 if self.scheduler is not None:
                     label = partial(label_on_cluster, address=self.scheduler)
+                    threads = THREADS
                 work = label(
                     self.jobs(),
                     self.options,
@@ -110,16 +114,17 @@ class Run:
                     tell=shown.tell,
                 )
                 try:
-                    for job, record in work:
-                        shown.show(self.keep(job, record))
+                    with closing(work), Settling(self.keep, shown.show, threads) as settling:
+                        for job, record in work:
+                            if not self.declared:
+                                self.declare()
+                            settling.add(job, record)
                 except KeyboardInterrupt:  # where signals are not ours to hear
                     heard.append(signal.SIGINT)
                 except RefusedError:
                     raise
                 except Exception as error:  # of this process, not of an image
                     trouble = explain(error)
-                finally:
-                    work.close()
             return self.close(heard, trouble)
 
     def begin(self, shown: progress.Lines | progress.Bar) -> None:
@@ -140,6 +145,7 @@ class Run:
             Job(
                 *(number, item.path, item.name, self.place / str(number), self.out, self.resume),
                 image=item.image,
+                flush="none" if self.scheduler is None else "results",
             )
             for number, item in enumerate(self.inputs)
             if not item.complaint
@@ -147,11 +153,10 @@ class Run:
 
     def keep(self, job: Job, record: Record) -> Record:
         """Move the results of an image, and its record, to their final names."""
-        if not self.declared:
-            self.declare()
         if record.status == "done":
             try:
-                self.names.add(*settle(job.place, self.out, job.name, self.options))
+                own = job.flush == "none"  # else its process has flushed them
+                self.names.add(*settle(job.place, self.out, job.name, self.options, flush=own))
             except OSError as error:
                 record = replace(record, status="failed", error=explain(error), outputs={})
         self.records[job.number] = record

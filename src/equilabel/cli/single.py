@@ -100,7 +100,7 @@ def run(
         )
         raise RefusedError(message) from error
     try:
-        job = Job(0, path, name, place / "results", out, flush=True)
+        job = Job(0, path, name, place / "results", out, flush="all")
         with compiling.listening(_tell):
             record = label_one(job, options, provenance(options))
         if record.status == "failed":

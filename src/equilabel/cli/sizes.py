@@ -11,18 +11,20 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from equilabel.array_types import HostArray
+
     from .records import Facts
 
 STEPS = 4  # in which a size doubles
 COLUMNS = ("volume", "area", "num_pixels")
 
 
-def count_sizes(table: pd.DataFrame, units: Mapping[str, str]) -> Facts:
+def count_sizes(table: Mapping[str, HostArray] | pd.DataFrame, units: Mapping[str, str]) -> Facts:
     """Count the objects of a table by size; counts of several images can be added.
 
     Parameters
     ----------
-    table : DataFrame
+    table : mapping of str to array, or DataFrame
         With one of `COLUMNS`; the result is empty without.
     units : mapping of str to str
         Units of its columns.
@@ -35,14 +37,13 @@ def count_sizes(table: pd.DataFrame, units: Mapping[str, str]) -> Facts:
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> count_sizes(pd.DataFrame({"area": [1.0, 4.0, 4.1]}), {"area": "µm²"})
+    >>> count_sizes({"area": np.array([1.0, 4.0, 4.1])}, {"area": "µm²"})
     {'of': 'area', 'unit': 'µm²', 'counts': {'0': 1, '8': 2}}
     """
     name = next((each for each in COLUMNS if each in table), "")
     if not name:
         return {}
-    values = table[name].to_numpy(float)
+    values = np.asarray(table[name], float)
     values = values[np.isfinite(values) & (values > 0)]
     steps, counts = np.unique(np.floor(np.log2(values) * STEPS).astype(int), return_counts=True)
     pairs = zip(steps.tolist(), counts.tolist(), strict=True)

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from equilabel import compiling
+from equilabel.storage.memory import keep_freed
 
 from . import signals
 from .errors import MEMORY
@@ -157,6 +158,7 @@ def explain_end(how: str, limit: float = 0) -> str:
 def serve(connection: Connection, options: Options, provenance: Provenance, threads: int) -> None:
     """Receive jobs and send records, until the pipe is closed."""
     signals.ignore()
+    keep_freed()
     Thread(target=_follow, daemon=True).start()
     os.environ.setdefault(THREADS, str(threads))
     logging.getLogger("tifffile").addHandler(logging.NullHandler())  # what matters is raised

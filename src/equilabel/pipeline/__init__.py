@@ -199,7 +199,7 @@ def segment(
             labels, count, counts, report, limits=sizes, exclude_border=exclude_border
         )
         report("measure")
-        table = make_table(request.columns(counts, labels), names)
+        table: Any = make_table(request.columns(counts, labels), names)
         if track:
             table = with_tracks(table, names, labels)
         labels = place(labels, home)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pandas as pd
-
+    from equilabel.array_types import HostArray
     from equilabel.measuring import Columns
 
 
@@ -46,8 +45,6 @@ def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> 
     )
 
 
-def make_table(columns: Columns, names: Iterable[str]) -> pd.DataFrame:
-    """Return the columns of some properties as a table, in the order of their names."""
-    import pandas as pd
-
-    return pd.DataFrame({key: column for name in names for key, column in columns[name].items()})
+def make_table(columns: Columns, names: Iterable[str]) -> dict[str, HostArray]:
+    """Return the columns of some properties, in the order of their names."""
+    return {key: column for name in names for key, column in columns[name].items()}

@@ -10,7 +10,28 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
+GIVEN = "_table"  # attribute that holds what was given for a table
 MOST_NAMES = 6  # of columns that a description lists
+
+
+class _Table:
+    """A table that is made of its columns when it is first asked for.
+
+    pandas takes longer to make it than a small image takes to be labeled.
+    """
+
+    def __get__(self, found: Segmentation | None, _: object = None) -> pd.DataFrame:
+        import pandas as pd
+
+        if found is None:  # asked of the class: the field has no default
+            raise AttributeError(GIVEN)
+        table = vars(found)[GIVEN]
+        if not isinstance(table, pd.DataFrame):
+            vars(found)[GIVEN] = table = pd.DataFrame(table)
+        return table
+
+    def __set__(self, found: Segmentation, value: pd.DataFrame | dict[str, HostArray]) -> None:
+        vars(found)[GIVEN] = value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,7 +44,7 @@ class Segmentation:
         Objects numbered 1 to `num`; the shape of the image without its channels. Of NumPy or, if
         the image is held by a GPU, of CuPy. Of `segment_chunked`, what `label_chunked` returns.
     table : pandas.DataFrame
-        A row for each object, in the order of labels.
+        A row for each object, in the order of labels. May be given as a dict of columns.
     threshold : float, (float, float) or None
         Found or given; None for a local threshold.
     num : int
@@ -50,6 +71,14 @@ class Segmentation:
     device: str
     in_pixels: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def columns(self) -> dict[str, HostArray]:
+        """The columns of `table` by their names, as arrays of NumPy."""
+        given: Any = vars(self)[GIVEN]
+        if isinstance(given, dict):
+            return dict(given)
+        return {name: given[name].to_numpy() for name in given}
+
     def __repr__(self) -> str:
         """Describe the result in three lines; the labels and the table are left out.
 
@@ -75,6 +104,10 @@ class Segmentation:
                 f"  table: {rows} row{'s' * (rows != 1)} of {', '.join(names)}",
             )
         )
+
+
+# Only now: a class attribute would have been taken for the default of the field.
+Segmentation.table = _Table()  # type: ignore[assignment]
 
 
 def _labels(labels: Any) -> str:

@@ -19,9 +19,7 @@ from equilabel.tracking import track_overlaps
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    import pandas as pd
-
-    from equilabel.array_types import Array
+    from equilabel.array_types import Array, HostArray
     from equilabel.measuring import Counts
     from equilabel.quantities import Lengths
     from equilabel.thresholding import BackgroundMethod
@@ -136,10 +134,12 @@ def check_track(track: bool, stacked: bool) -> None:
         raise ValueError(message)
 
 
-def with_tracks(table: pd.DataFrame, names: Iterable[str], labels: Array) -> pd.DataFrame:
+def with_tracks(
+    table: dict[str, HostArray], names: Iterable[str], labels: Array
+) -> dict[str, HostArray]:
     """Return a table with the columns of tracks after its label and its frame."""
     tracks = track_overlaps(labels)  # in the order of labels, which are unique
     place = sum(name in ("label", "frame") for name in list(names)[:2])
-    for name in reversed(TRACKS):
-        table.insert(place, name, tracks[name].to_numpy())
-    return table
+    columns = list(table.items())
+    columns[place:place] = [(name, tracks[name].to_numpy()) for name in TRACKS]
+    return dict(columns)

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+PIECE = 2**20  # bytes of a file that are read at once
+
+
 class _Names(threading.local):
-    """Whether the names of new files pass away, in each thread."""
+    """Whether the names of new files pass away, and who flushes them, in each thread."""
 
     passing = False
+    flushing = True
 
 
 _names = _Names()
@@ -63,17 +67,19 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[Path]:
     >>> [(file.name, file.read_text()) for file in folder.iterdir()]
     [('notes.txt', 'complete')]
     """
-    path = Path(path)
-    if path.is_dir():
+    path, passing = Path(path), _names.passing
+    if not passing and path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    unfinished = path.with_name(f".equilabel-{secrets.token_hex(8)}.part")
+    unfinished = path if passing else path.with_name(f".equilabel-{secrets.token_hex(8)}.part")
     try:
-        # Not `tempfile`: its files are private to the user, results follow the umask.
-        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        if not passing:
+            # Not `tempfile`: its files are private to the user, results follow the umask.
+            os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield unfinished
-        if flush:
-            _flush(unfinished, os.O_RDWR)
-        unfinished.replace(path)
+        if flush and _names.flushing:
+            flush_file(unfinished)
+        if not passing:
+            unfinished.replace(path)
     except OSError as error:
         _remove(unfinished)
         nameless = error.filename is None and error.errno is not None
@@ -83,23 +89,28 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[Path]:
     except BaseException:
         _remove(unfinished)
         raise
-    if flush and not _names.passing:
+    if flush and not passing:
         flush_folder(path.parent)
 
 
 @contextmanager
-def passing_names() -> Iterator[None]:
-    """Leave it to the caller to flush the folders of the files that this thread replaces.
+def passing_names(*, flush: bool = True) -> Iterator[None]:
+    """Let `replacing` write files under their own names at once, in this thread.
 
-    For a folder that is lost with its process, and whose files get their names elsewhere. What is
-    in the files still reaches the disk.
+    For a new folder that is lost with its process, and whose files get their names elsewhere.
+
+    Parameters
+    ----------
+    flush : bool
+        Whether what is in the files still reaches the disk. Else whoever gives them their names
+        calls `flush_file` before. Folders are not flushed in either case.
     """
-    before = _names.passing
-    _names.passing = True
+    before = _names.passing, _names.flushing
+    _names.passing, _names.flushing = True, flush
     try:
         yield
     finally:
-        _names.passing = before
+        _names.passing, _names.flushing = before
 
 
 def folder_for(out: Path) -> Path:
@@ -142,8 +153,11 @@ def sha256(path: Path | str) -> str:
     >>> sha256(file)[:16]
     'e3b0c44298fc1c14'
     """
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    with Path(path).open("rb", buffering=0) as file:
+        while piece := file.read(PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
@@ -198,13 +212,21 @@ def _check_regular(found: os.stat_result, path: Path | str) -> None:
         raise OSError(errno.EINVAL, f"a {kind} in place of a file", str(path))
 
 
+def flush_file(path: Path | str) -> None:
+    """Bring what is in a file to the disk; a name that it gets later is then that of all of it."""
+    try:
+        _flush(path, os.O_RDWR)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
 def flush_folder(folder: Path | str) -> None:
     """Flush a folder to disk, so that new names in it survive a loss of power."""
     with contextlib.suppress(OSError):  # Windows cannot, and some network folders cannot
-        _flush(Path(folder), os.O_RDONLY)
+        _flush(folder, os.O_RDONLY)
 
 
-def _flush(path: Path, mode: int) -> None:
+def _flush(path: Path | str, mode: int) -> None:
     descriptor = os.open(path, mode)
     try:
         os.fsync(descriptor)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+NUMBERS = {np.dtype(np.float64), np.dtype(np.int64)}
 SUFFIXES = (".csv", ".parquet")
 # Spreadsheet programs split a line at separators that depend on the locale and on the person
 # who imports it, trim the parts, and run a part that begins with one of these signs. Fullwidth
@@ -74,16 +75,18 @@ def write_table(
     1,0.1,a
     2,7.0,'=1+1
     """
+    suffix = _suffix(path)
+    numbers = _numbers(table) if suffix == ".csv" else None
+    if numbers is not None:
+        with replacing(path) as unfinished:
+            _write_numbers(unfinished, numbers, units)
+        return
     import pandas as pd
 
-    suffix = _suffix(path)
     frame = _frame(table)
     with replacing(path) as unfinished:
         if suffix == ".parquet":
             frame.to_parquet(unfinished, engine="pyarrow", index=False)
-            return
-        if all(dtype in (np.float64, np.int64) for dtype in frame.dtypes):
-            _write_numbers(unfinished, frame, units)
             return
         if all(dtype.kind in "biufc" for dtype in frame.dtypes):
             safe = frame.rename(columns=escaped)
@@ -99,12 +102,33 @@ def write_table(
         safe.to_csv(unfinished, index=False, lineterminator="\n", quoting=quoting)
 
 
-def _write_numbers(path: Path, frame: pd.DataFrame, units: Mapping[str, str] | None) -> None:
+def _numbers(table: Mapping[str, Any] | pd.DataFrame) -> dict[str, NDArray[Any]] | None:
+    """Return the columns of a table that `_write_numbers` writes; None if it is another."""
+    columns: Any = table
+    if not isinstance(table, dict):
+        if not all(dtype in NUMBERS for dtype in getattr(table, "dtypes", [None])):
+            return None
+        if not columns.columns.is_unique:
+            return None
+        columns = {name: columns[name].to_numpy() for name in columns}
+    shapes = {getattr(column, "shape", None) for column in columns.values()}
+    if len(shapes) != 1 or len(shapes.pop() or ()) != 1:
+        return None
+    fitting = all(
+        isinstance(name, str) and isinstance(column, np.ndarray) and column.dtype in NUMBERS
+        for name, column in columns.items()
+    )
+    return columns if fitting else None
+
+
+def _write_numbers(
+    path: Path, table: Mapping[str, NDArray[Any]], units: Mapping[str, str] | None
+) -> None:
     """Write numbers as `DataFrame.to_csv` does, in a third of its time for a hundred rows."""
-    names = [escaped(name) for name in frame.columns]
+    names = [escaped(name) for name in table]
     columns = [
         column.tolist() if column.dtype.kind == "i" else _without_nan(column)
-        for column in (frame[name].to_numpy() for name in frame.columns)
+        for column in table.values()
     ]
     bare = any("\r" in name for name in names)
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -112,7 +136,7 @@ def _write_numbers(path: Path, frame: pd.DataFrame, units: Mapping[str, str] | N
         writer = csv.writer(file, lineterminator="\n", quoting=kind)
         writer.writerow(names)
         if units is not None:
-            writer.writerow([units.get(str(name), "") for name in frame.columns])
+            writer.writerow([units.get(name, "") for name in table])
         writer.writerows(zip(*columns, strict=True))
 
 
