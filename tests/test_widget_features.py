@@ -8,13 +8,14 @@ from equilabel import segment
 from equilabel.widget.logic.features import (
     as_features,
     as_table,
+    find_objects,
     labels_of,
     merge_measurements,
     numeric_columns,
     own_columns,
     whole,
 )
-from equilabel.widget.logic.filters import Range, find_kept, find_objects, keep_objects
+from equilabel.widget.logic.filters import Range, find_kept, keep_objects
 from equilabel.widget.logic.objects import show_objects
 from equilabel.widget.logic.runs import Outcome
 

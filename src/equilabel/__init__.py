@@ -20,7 +20,7 @@ from .graphs import Graph
 from .labeling import Report, label, label_graph, measure
 from .measuring import PROPERTIES, regionprops_table
 from .methods import METHODS
-from .pipeline import Segmentation, default_properties, segment
+from .pipeline import Segmentation, default_properties, keep, segment
 from .simulation import PottsSimulation, swendsen_wang
 from .thresholding import binarize, smooth, subtract_background
 from .tracking import link_frames, track_overlaps
@@ -40,6 +40,7 @@ __all__ = [
     "binarize",
     "default_properties",
     "devices",
+    "keep",
     "label",
     "label_chunked",
     "label_graph",

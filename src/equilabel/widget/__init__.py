@@ -5,8 +5,6 @@ Three folders, from bottom to top: `logic` computes, and imports neither Qt nor 
 changes layers, runs threads and shows notifications; `forms` are what a person sees and presses.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +12,6 @@ HOMES = {
     "SegmentForm": "forms.segment",
     "MeasureForm": "forms.measure",
     "gray": "logic.sources",
-    "keep": "logic.filters",
     "nuclei_2d": "logic.samples",
     "nuclei_3d": "logic.samples",
     "movie": "logic.samples",

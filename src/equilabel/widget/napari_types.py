@@ -10,3 +10,6 @@ Layer: TypeAlias = Any
 
 Event: TypeAlias = Any
 """An event of napari or of Qt."""
+
+Table: TypeAlias = Any
+"""A `pandas.DataFrame`; pandas is loaded when the first one is made, for it takes a second."""

@@ -1,8 +1,7 @@
 """Colors of labels by a column of their table."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from magicgui.widgets import ComboBox
@@ -11,7 +10,8 @@ from qtpy.QtCore import QSize
 from qtpy.QtGui import QIcon, QImage, QPixmap
 
 from equilabel.widget.logic.colors import STEPS, colors_by_value
-from equilabel.widget.logic.features import labels_of, numeric_columns
+from equilabel.widget.logic.features import labels_of
+from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer.layers import is_colored, make_colormap, reset_colors
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import LatestResult
@@ -19,9 +19,6 @@ from equilabel.widget.viewer.tasks import LatestResult
 from .fields import field
 from .layout import Grid, button
 from .ranges import RangeField
-
-if TYPE_CHECKING:
-    from equilabel.widget.napari_types import Layer, Viewer
 
 NORMAL = "(each its own)"
 COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
@@ -36,31 +33,31 @@ class ColorForm(Grid):
     )
 
     def __init__(self, viewer: Viewer) -> None:
+        super().__init__()
         tip = "Column whose values color the objects, from the first to the last of the colors."
         self.range = RangeField(NORMAL, tip, ("Color by", "Limits"), inner=True)
         self.column, self.limits = self.range.column, self.range.slider
         self.colormap.native.setIconSize(ICON)
         for number, name in enumerate(COLORMAPS):
-            self.colormap.native.setItemIcon(number, _scale_icon(_scale_of(name)))
-        self.reset_button = button("Default colors", "Give each object a color of its own again.")
-        super().__init__(*self.range.rows, self.colormap, self.reset_button)
+            self.colormap.native.setItemIcon(number, _icon_of(_scale_of(name)))
+        hint = "Give each object a color of its own again."
+        self.reset_button = button("Default colors", hint, self._reset)
+        self.fill(*self.range.rows, self.colormap, self.reset_button)
         self._viewer = viewer
         self._layer: Layer = None
-        self._work = LatestResult(self, self._put_colormap, warn)
+        self._work = LatestResult(self._put_colormap, warn)
         self.range.changed.connect(self._color)
         self.colormap.changed.connect(self._color)
-        self.reset_button.clicked.connect(self._reset)
 
     @property
     def waiting(self) -> bool:
-        """Whether a colormap is being made."""
         return self._work.waiting
 
-    def set_layer(self, layer: Layer) -> None:
+    def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
         """Use a labels layer, or its new table; a column that colors it stays."""
         same, self._layer = layer is self._layer, layer
         colored = layer is not None and is_colored(layer)
-        self.range.set_columns({} if layer is None else numeric_columns(layer.features))
+        self.range.set_columns(columns)
         if not same and not colored:
             self.range.clear()
         elif self.range.chosen and not colored:  # a run has made new labels and a new table
@@ -75,7 +72,7 @@ class ColorForm(Grid):
             return
         layer, (low, high) = self._layer, self.limits.value()
         rows, scale = labels_of(layer.features), _scale_of(self.colormap.value)
-        values = numeric_columns(layer.features)[self.range.chosen]
+        values = self.range.values
 
         def work() -> tuple[Layer, Any]:
             colors = colors_by_value(rows, values, low, high, scale)
@@ -97,12 +94,10 @@ class ColorForm(Grid):
 
 
 def _scale_of(name: str) -> Any:
-    """Return the colors of a colormap from low to high."""
     return np.asarray(ensure_colormap(name).map(np.linspace(0, 1, STEPS)), dtype=np.float64)
 
 
-def _scale_icon(scale: Any) -> QIcon:
-    """Return a picture of a color scale."""
+def _icon_of(scale: Any) -> QIcon:
     row = np.ascontiguousarray((scale[:, :3] * 255).astype(np.uint8))
     image = QImage(row.tobytes(), len(row), 1, 3 * len(row), QImage.Format.Format_RGB888)
     return QIcon(QPixmap.fromImage(image).scaled(ICON))

@@ -1,9 +1,8 @@
 """Fields that forms declare: layers, columns, methods, devices, roles of axes, statistics."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from magicgui.widgets import CheckBox, ComboBox
 from qtpy.QtCore import Qt
@@ -12,15 +11,16 @@ from qtpy.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 import equilabel
 from equilabel.widget.logic.axes import ROLES, Role, name_axes
 from equilabel.widget.logic.sources import COLORS
+from equilabel.widget.logic.statistics import Statistic
+from equilabel.widget.napari_types import Layer
 
 from .layout import Grid, fill_column
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from equilabel.widget.logic.statistics import Statistic
-    from equilabel.widget.napari_types import Layer
-
+AXES = (
+    "Space: objects extend along this axis. Time: the images along it are independent. "
+    "Channel: objects are found in one channel, and measured in all."
+)
+SLOW = " Objects are measured one by one, which is slow for many objects."
 # napari draws no box for what is not ticked in a tree.
 BOX = "QTreeView::indicator:unchecked {border: 1px solid gray; width: 9px; height: 9px;}"
 NAME = Qt.ItemDataRole.UserRole
@@ -93,22 +93,14 @@ class AxesField(QWidget):
         self._changed = changed
         self._fields: list[ComboBox] = []
         self._grid = Grid()
-        self._names: Sequence[str] = ()
-        self._shape: Sequence[int] = ()
         fill_column(self, self._grid)
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """The role of each axis."""
         return tuple(field.value for field in self._fields)
 
     def show_axes(self, roles: Sequence[Role], shape: Sequence[int], names: Sequence[str]) -> None:
-        """Show the axes of a layer."""
-        tooltip = (
-            "Space: objects extend along this axis. Time: the images along it are "
-            "independent. Channel: objects are found in one channel, and measured in all."
-        )
-        self._fields = [ComboBox(choices=ROLES, value=role, tooltip=tooltip) for role in roles]
+        self._fields = [ComboBox(choices=ROLES, value=role, tooltip=AXES) for role in roles]
         self._names, self._shape = names, shape
         self._name()
         for field in self._fields:
@@ -156,28 +148,22 @@ class StatisticsField(QTreeWidget):
                 groups[each.group] = group = QTreeWidgetItem(self, [each.group])
                 group.setFlags(Qt.ItemFlag.ItemIsEnabled)
                 group.setExpanded(each.group in self._open)
-            words, hint = each.name, each.summary
-            if each.slow:
-                words += " (slow)"
-                hint += " Objects are measured one by one, which is slow for many objects."
+            words = each.name + " (slow)" * each.slow
             self._items[each.name] = item = QTreeWidgetItem(groups[each.group], [words])
             item.setData(0, NAME, each.name)
-            item.setToolTip(0, hint)
+            item.setToolTip(0, each.summary + SLOW * each.slow)
             self.tick(each.name, self._ticked.get(each.name, each.usual))
         self.blockSignals(False)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the statistics that are ticked."""
         return tuple(name for name, item in self._items.items() if item.checkState(0) == STATES[1])
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """Names of all statistics."""
         return tuple(self._items)
 
     def tick(self, name: str, ticked: bool = True) -> None:
-        """Tick or untick a statistic."""
         self._items[name].setCheckState(0, STATES[ticked])
 
     def _remember(self, item: QTreeWidgetItem) -> None:

@@ -1,18 +1,17 @@
 """The filter: keep objects within ranges of their measurements, in a new layer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from napari.layers import Labels
-from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QLabel
 
-from equilabel.widget.logic.features import labels_of, numeric_columns
-from equilabel.widget.logic.filters import Range, find_kept, find_objects, keep_objects
+from equilabel.widget.logic.features import find_objects, labels_of
+from equilabel.widget.logic.filters import Range, find_kept, keep_objects
 from equilabel.widget.logic.runs import KEY
 from equilabel.widget.logic.scripts import with_filter
 from equilabel.widget.logic.sources import Source, check_memory, placement
+from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer.layers import made_by
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import Task
@@ -20,50 +19,45 @@ from equilabel.widget.viewer.tasks import Task
 from .layout import Grid, button, side_by_side
 from .ranges import RangeField
 
-if TYPE_CHECKING:
-    from equilabel.widget.napari_types import Layer, Viewer
-
 ROWS = 3  # ranges that can be set
 
 
 class FilterForm(Grid):
-    """The form that keeps objects within ranges of their measurements."""
+    """The form that keeps objects within ranges of their measurements.
 
-    previewed = Signal(object)  # labels of the objects that would be kept; none without a range
+    `outline` gets the labels of the objects that would be kept; none without a range.
+    """
 
-    def __init__(self, viewer: Viewer) -> None:
+    def __init__(self, viewer: Viewer, outline: Callable[[Any], None]) -> None:
+        super().__init__()
         tip = "Column whose values have to lie within the range below it."
         self.rows = [RangeField("(all)", tip, ("Keep by", "Range")) for _ in range(ROWS)]
-        self.count = QLabel()
-        self.count.setToolTip("Objects within all ranges; they are outlined on the canvas.")
-        self.button = button("Keep in a new layer", "Add a layer without the other objects.")
+        self.count = QLabel(toolTip="Objects within all ranges; they are outlined on the canvas.")
+        hint = "Add a layer without the other objects."
+        self.button = button("Keep in a new layer", hint, self._keep)
         fields = [field for row in self.rows for field in row.rows]
-        super().__init__(*fields, side_by_side(self.count, self.button))
-        self._viewer = viewer
+        self.fill(*fields, side_by_side(self.count, self.button))
+        self._viewer, self._outline = viewer, outline
         self._layer: Layer = None
-        self._columns: dict[str, Any] = {}
+        self._columns: Mapping[str, Any] = {}
         self.task: Task | None = None
         for row in self.rows:
             row.changed.connect(self._preview)
-        self.button.clicked.connect(self._keep)
 
     @property
     def ranges(self) -> list[Range]:
-        """The ranges chosen."""
         return [Range(row.chosen, *row.ends) for row in self.rows if row.chosen]
 
-    def set_layer(self, layer: Layer) -> None:
-        """Use a labels layer, or its new table."""
-        self._layer = layer
-        self._columns = {} if layer is None else numeric_columns(layer.features)
+    def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
+        self._layer, self._columns = layer, columns
         for row in self.rows:
-            row.set_columns(self._columns)
+            row.set_columns(columns)
         self._show_count()
 
     @guarded
     def _preview(self) -> None:
         kept = self._show_count()
-        self.previewed.emit(labels_of(self._layer.features)[kept] if self.ranges else [])
+        self._outline(labels_of(self._layer.features)[kept] if self.ranges else [])
 
     def _show_count(self) -> Any:
         """Say how many objects are kept, and return which rows have them."""
@@ -78,7 +72,6 @@ class FilterForm(Grid):
 
     @guarded
     def _keep(self) -> None:
-        """Add a layer with the objects that are kept."""
         layer = self._layer
         if layer is None or (self.task is not None and self.task.running):
             return
@@ -97,7 +90,7 @@ class FilterForm(Grid):
             metadata = {KEY: {**made, "objects": len(rows) - 1}}
             return pixels, {**options, "features": rows, "metadata": metadata}
 
-        self.task = Task(f"filtering {layer.name!r}", work, ("drop",), self)
+        self.task = Task(f"filtering {layer.name!r}", work, ("drop",))
         self.task.done.connect(self._add_layer)
         self.task.failed.connect(warn)
         self.button.setEnabled(False)
@@ -106,5 +99,5 @@ class FilterForm(Grid):
     def _add_layer(self, result: tuple[Any, dict[str, Any]]) -> None:
         pixels, options = result
         self.button.setEnabled(True)
-        self.previewed.emit([])
+        self._outline([])
         self._viewer.add_layer(Labels(pixels, **options))

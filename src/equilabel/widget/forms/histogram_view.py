@@ -1,19 +1,13 @@
 """The histogram of an image, with its threshold as a line to drag."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
+from equilabel.widget.logic.histogram import Histogram
 from equilabel.widget.logic.objects import format_number
-
-if TYPE_CHECKING:
-    from equilabel.widget.logic.histogram import Histogram
-    from equilabel.widget.napari_types import Event
+from equilabel.widget.napari_types import Event
 
 EDGE = QColor(235, 170, 0)  # is seen on dark and on light
 BAR = QColor(130, 150, 175)
@@ -21,6 +15,10 @@ FOREGROUND = QColor(235, 170, 0, 150)
 MARGIN = 6
 HEIGHT, BELOW = 84, 16  # of all, and of the numbers below the bars
 SIDES = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight)
+TIP = (
+    "Histogram of the gray values (heights are square roots of counts). "
+    "Drag the line to change the threshold."
+)
 
 
 class HistogramView(QWidget):
@@ -29,49 +27,36 @@ class HistogramView(QWidget):
     dragged = Signal(int, float)  # the index of a line, and its gray value
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setMinimumHeight(HEIGHT)
+        super().__init__(toolTip=TIP, minimumHeight=HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setToolTip(
-            "Histogram of the gray values (heights are square roots of counts). "
-            "Drag the line to change the threshold."
-        )
         self.shown: Histogram | None = None
         self.lines: tuple[float, ...] = ()
         self.dark = False
         self._dragged: int | None = None
 
     def sizeHint(self) -> QSize:
-        """Return the preferred size."""
         return QSize(260, HEIGHT)
 
     def show_histogram(self, histogram: Histogram | None) -> None:
-        """Show a histogram, or none."""
         self.shown = histogram
         self.update()
 
     def show_lines(self, lines: tuple[float, ...], *, dark: bool) -> None:
-        """Show the threshold as a line, or as two."""
         self.lines, self.dark = lines, dark
         self.update()
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        return MARGIN, max(self.width() - MARGIN, MARGIN + 1)
 
     def position(self, value: float) -> float:
         """Return the position of a gray value along the widget."""
         shown = self.shown
         if shown is None or shown.flat:
             return MARGIN
-        ends = (MARGIN, self.width() - MARGIN)
-        return float(np.interp(value, (shown.low, shown.high), ends))
-
-    def value(self, position: float) -> float:
-        """Return the gray value at a position along the widget."""
-        if self.shown is None:
-            return 0.0
-        ends = (MARGIN, max(self.width() - MARGIN, MARGIN + 1))
-        return float(np.interp(position, ends, (self.shown.low, self.shown.high)))
+        return float(np.interp(value, (shown.low, shown.high), self._ends))
 
     def paintEvent(self, _: object) -> None:
-        """Draw the histogram and its lines."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(self.rect(), QColor(0, 0, 0, 30))
@@ -82,8 +67,7 @@ class HistogramView(QWidget):
             return
         base = self.height() - BELOW
         self._paint_bars(painter, base, self.shown)
-        for line in self.lines:
-            x = self.position(line)
+        for x in map(self.position, self.lines):
             painter.setPen(QPen(EDGE, 2))
             painter.drawLine(QPointF(x, 2), QPointF(x, base))
             painter.setPen(Qt.PenStyle.NoPen)
@@ -97,28 +81,26 @@ class HistogramView(QWidget):
     def _paint_bars(self, painter: QPainter, base: float, shown: Histogram) -> None:
         heights = np.sqrt(shown.counts / max(1, shown.counts.max())) * (base - 4)
         width = (self.width() - 2 * MARGIN) / len(heights)
-        lines = sorted(self.position(line) for line in self.lines)
-        painter.setPen(Qt.PenStyle.NoPen)
+        lines = sorted(map(self.position, self.lines))
         for number, height in enumerate(heights.tolist()):
             left = MARGIN + number * width
             middle = left + width / 2
             found = lines and (middle < lines[-1] if self.dark else middle > lines[0])
-            painter.setBrush(FOREGROUND if found else BAR)
-            painter.drawRect(QRectF(left, base - height, max(width, 1.0), height))
+            bar = QRectF(left, base - height, max(width, 1.0), height)
+            painter.fillRect(bar, FOREGROUND if found else BAR)
 
     def mousePressEvent(self, event: Event) -> None:
         """Start to drag the nearest line."""
-        if not self.lines or self.shown is None or self.shown.flat:
-            return
-        x = event.position().x()
-        self._dragged = int(np.argmin([abs(self.position(line) - x) for line in self.lines]))
-        self.mouseMoveEvent(event)
+        if self.lines and self.shown is not None and not self.shown.flat:
+            x = event.position().x()
+            self._dragged = int(np.argmin([abs(self.position(line) - x) for line in self.lines]))
+            self.mouseMoveEvent(event)
 
     def mouseMoveEvent(self, event: Event) -> None:
-        """Move the line that is dragged."""
-        if self._dragged is not None:
-            self.dragged.emit(self._dragged, self.value(event.position().x()))
+        if self._dragged is not None and self.shown is not None:
+            ends = (self.shown.low, self.shown.high)
+            value = float(np.interp(event.position().x(), self._ends, ends))
+            self.dragged.emit(self._dragged, value)
 
     def mouseReleaseEvent(self, _: object) -> None:
-        """Stop dragging."""
         self._dragged = None

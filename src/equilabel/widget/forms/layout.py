@@ -1,8 +1,7 @@
 """Arrangement of widgets: grids of fields, rows and columns, folds, scroll areas."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from magicgui.widgets.bases import ButtonWidget
 from qtpy.QtCore import QEvent, QObject, Qt
@@ -21,8 +20,7 @@ from qtpy.QtWidgets import (
 )
 from superqt import QCollapsible
 
-if TYPE_CHECKING:
-    from equilabel.widget.napari_types import Event
+from equilabel.widget.napari_types import Event
 
 
 class Grid(QWidget):
@@ -39,6 +37,11 @@ class Grid(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setVerticalSpacing(4)
         layout.setColumnStretch(1, 1)
+        self.fill(*rows)
+
+    def fill(self, *rows: Any) -> None:
+        """Put fields into a grid that is empty."""
+        layout = self.layout()
         for number, field in enumerate(rows):
             if isinstance(field, QWidget):
                 layout.addWidget(field, number, 0, 1, 2)
@@ -66,7 +69,6 @@ class _Beside(QObject):
     """Hides the label of a field with the field."""
 
     def eventFilter(self, field: Any, event: Event) -> bool:
-        """Follow the field."""
         if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
             self.parent().setHidden(field.isHidden())
         return False
@@ -76,7 +78,6 @@ class _Wheel(QObject):
     """Leaves the mouse wheel to the form that scrolls, unless a field was clicked."""
 
     def eventFilter(self, field: Any, event: Event) -> bool:
-        """Pass the wheel on to what is below a field without the focus."""
         if event.type() == QEvent.Type.Wheel and not field.hasFocus():
             event.ignore()
             return True
@@ -95,26 +96,24 @@ def _tame(native: QWidget) -> None:
                 field.setMinimumContentsLength(8)
 
 
-def align(form: QWidget) -> None:
-    """Give the labels of all grids of a form the same width."""
-    grids = form.findChildren(Grid)
-    widest = max((each.sizeHint().width() for grid in grids for each in grid.titles), default=0)
-    for grid in grids:
-        layout = grid.layout()
-        layout.setColumnMinimumWidth(0, widest)
-        for number in range(layout.rowCount()):
-            cell = layout.itemAtPosition(number, 1)
-            field = None if cell is None else cell.widget()
-            if field is not None and not field.minimumHeight():
-                field.setMinimumHeight(field.sizeHint().height())  # where the form scrolls, too
-
-
 class Form(QWidget):
     """A form that aligns the labels of all its grids when it is shown: their font is known then."""
 
+    def align(self) -> None:
+        """Give the labels of all grids the same width."""
+        grids = self.findChildren(Grid)
+        widest = max((each.sizeHint().width() for grid in grids for each in grid.titles), default=0)
+        for grid in grids:
+            layout = grid.layout()
+            layout.setColumnMinimumWidth(0, widest)
+            for number in range(layout.rowCount()):
+                cell = layout.itemAtPosition(number, 1)
+                field = None if cell is None else cell.widget()
+                if field is not None and not field.minimumHeight():
+                    field.setMinimumHeight(field.sizeHint().height())  # where the form scrolls, too
+
     def showEvent(self, event: Event) -> None:
-        """Align the labels."""
-        align(self)
+        self.align()
         super().showEvent(event)
 
 
@@ -153,9 +152,9 @@ def fold(title: str, contents: QWidget) -> QCollapsible:
     folder.toggleButton().setStyleSheet(
         "text-align: left; padding: 3px; background: transparent; font-weight: bold;"
     )
-    folder.layout().setContentsMargins(0, 0, 0, 0)
     folder.layout().setSpacing(4)
-    folder.content().layout().setContentsMargins(0, 0, 0, 0)
+    for layout in (folder.layout(), folder.content().layout()):
+        layout.setContentsMargins(0, 0, 0, 0)
     folder.addWidget(contents)
     return folder
 
@@ -181,8 +180,8 @@ def scrolled(contents: QWidget) -> QScrollArea:
     return scroll
 
 
-def button(text: str, tooltip: str) -> QPushButton:
+def button(text: str, tooltip: str, pressed: Callable[..., None]) -> QPushButton:
     """Make a button with a tool tip."""
-    made = QPushButton(text)
-    made.setToolTip(tooltip)
+    made = QPushButton(text, toolTip=tooltip)
+    made.clicked.connect(pressed)
     return made

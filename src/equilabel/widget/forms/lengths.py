@@ -1,23 +1,19 @@
 """Fields for lengths and sizes: a number, in pixels or in the unit of the layer."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from magicgui.widgets import ComboBox, FloatSpinBox
+from magicgui.widgets.bases import Widget
 from qtpy.QtCore import QObject, Signal
 from qtpy.QtWidgets import QAbstractSpinBox, QHBoxLayout, QLabel, QWidget
 
 from equilabel.widget.logic.choices import decimals_for, describe_pixels, odd, pixel_of
 from equilabel.widget.viewer.notifications import guarded
 
-from .fields import field
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from magicgui.widgets.bases import Widget
+from .fields import field, offer
 
 PIXELS = "pixels"
 POWERS = {1: "", 2: "²", 3: "³"}
@@ -25,6 +21,10 @@ WHOLE: dict[str, Callable[[float], int]] = {"size": int, "block": odd}  # pixels
 MEASURED = 86  # width of what stands behind a number with a unit
 MEASURED_BESIDE = 76  # where another field follows; both have room for a number alone
 NARROW = "min-width: 50px; padding: 1px 4px"
+UNITS = (
+    "Pixels: the same number along each axis. The unit of the layer: the same length in all "
+    "directions, converted with its pixel size."
+)
 
 
 def length(kind: str, label: str, tooltip: str, **options: float) -> Any:
@@ -32,53 +32,49 @@ def length(kind: str, label: str, tooltip: str, **options: float) -> Any:
     return field(LengthField, label, tooltip, kind=kind, **options)
 
 
+@dataclass(eq=False)
 class LengthField:
     """A length or a size, and what it comes to in pixels, which `pixel_of` a kind says.
 
-    What is shown first, the least number and the greatest, the step of the arrows and the decimals
-    are those in pixels. Another field may stand beside it in the same row.
+    What is shown at the start, the least number and the greatest, the step of the arrows and the
+    decimals are those in pixels. Another field may stand beside it in the same row.
     """
 
-    def __init__(
-        self,
-        label: str,
-        tooltip: str,
-        *,
-        kind: str,
-        value: float = 0.0,
-        least: float = 0.0,
-        most: float = 1e15,
-        step: float = 0.5,
-        decimals: int = 2,
-        beside: Widget | None = None,
-    ) -> None:
-        self.kind, self.label, self.tooltip = kind, label, tooltip
-        self.number = FloatSpinBox(min=least, max=most, step=step, tooltip=tooltip)
-        self.changed = self.number.changed
-        self._least, self._most, self._step, self._decimals = least, most, step, decimals
+    label: str
+    tooltip: str
+    kind: str
+    start: float = 0.0
+    least: float = 0.0
+    most: float = 1e15
+    step: float = 0.5
+    decimals: int = 2
+    beside: Widget | None = None
+
+    def __post_init__(self) -> None:
         self._unit = ""
         self._spacing: tuple[float, ...] = (1.0,)
+        self.number = FloatSpinBox(min=self.least, max=self.most, tooltip=self.tooltip)
+        self.changed = self.number.changed
         self._pixels = QLabel()
-        self._pixels.setFixedWidth(MEASURED if beside is None else MEASURED_BESIDE)
+        self._pixels.setFixedWidth(MEASURED if self.beside is None else MEASURED_BESIDE)
         self.native = QWidget()
         row = QHBoxLayout(self.native)
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self.number.native, 3)
         row.addWidget(self._pixels)
-        if beside is not None:
-            row.addWidget(beside.native, 2)
-            for each in (self.number.native, beside.native):
+        if self.beside is not None:
+            row.addWidget(self.beside.native, 2)
+            for each in (self.number.native, self.beside.native):
                 each.setButtonSymbols(QAbstractSpinBox.ButtonSymbols.NoButtons)
                 each.setStyleSheet(NARROW)
-        if not least:
+        if not self.least:
             self.number.native.setSpecialValueText("none")
         self._show_unit()
-        self.number.value = value
+        self.value = self.start
         self.number.changed.connect(self._show_pixels)
 
     @property
     def value(self) -> float:
-        """The number."""
         return float(self.number.value)
 
     @value.setter
@@ -88,10 +84,9 @@ class LengthField:
     @property
     def choice(self) -> float | str:
         """The argument of `equilabel.segment`: a number of pixels, or text with a unit."""
-        number = self.value
-        if not number or not self._unit:
-            return WHOLE[self.kind](number) if self.kind in WHOLE else number
-        return f"{number:.15g}{self._suffix}"
+        if self._unit and self.value:
+            return f"{self.value:.15g}{self._suffix}"
+        return WHOLE.get(self.kind, float)(self.value)
 
     @property
     def pixels(self) -> str:
@@ -109,7 +104,7 @@ class LengthField:
         self._unit, self._spacing = unit, tuple(spacing)
         with self.number.changed.blocked():
             self._show_unit()
-            self.number.value = self._rounded(value)
+            self.value = self._rounded(value)
         self._show_pixels()
 
     def _rounded(self, value: float) -> float:
@@ -125,14 +120,14 @@ class LengthField:
 
     def _show_unit(self) -> None:
         """Show the unit, with as many decimals as a pixel needs in it."""
-        native, pixel, decimals = self.number.native, 1.0, self._decimals
+        native, pixel, decimals = self.number.native, 1.0, self.decimals
         if self._unit:
             pixel = pixel_of(self.kind, self._spacing)
             block = self.kind == "block"  # rounded to an odd number of pixels
             decimals = decimals_for(10 * pixel) if block else max(3, decimals_for(pixel))
         native.setDecimals(decimals)
-        self.number.min, self.number.max = self._least * pixel, self._most * pixel
-        self.number.step = float(f"{self._step * pixel:.1g}")
+        self.number.min, self.number.max = self.least * pixel, self.most * pixel
+        self.number.step = float(f"{self.step * pixel:.1g}")
         native.setSuffix(f" {self._suffix}" if self._unit else " px")
         self._pixels.setVisible(bool(self._unit))
 
@@ -146,32 +141,25 @@ class LengthFields(QObject):
 
     changed = Signal()  # the unit: all lengths are the same, in another unit
 
+    unit = field(ComboBox, "Lengths in", UNITS, choices=[PIXELS])
+
     def __init__(self, *fields: LengthField) -> None:
         super().__init__()
         self._fields = fields
         self._spacing: tuple[float, ...] = (1.0, 1.0)
-        self.unit = ComboBox(
-            label="Lengths in",
-            choices=[PIXELS],
-            tooltip="Pixels: the same number along each axis. The unit of the layer: the same "
-            "length in all directions, converted with its pixel size.",
-        )
         self.unit.changed.connect(self._change)
 
     def show_units(self, unit: str, spacing: Sequence[float]) -> None:
         """Offer the unit of a layer beside pixels; pixels if it has none."""
-        before = self.unit.value
-        with self.unit.changed.blocked():
-            self.unit.choices = [PIXELS, unit] if unit else [PIXELS]
-            self.unit.value = before if before in self.unit.choices else PIXELS
+        offer(self.unit, [PIXELS, unit] if unit else [PIXELS])
         self.unit.visible = bool(unit)
         self._spacing = tuple(spacing)
         self._show()
 
     def _show(self) -> None:
-        unit = self.unit.value
+        unit = "" if self.unit.value == PIXELS else self.unit.value
         for each in self._fields:
-            each.show_unit("" if unit == PIXELS else unit, self._spacing)
+            each.show_unit(unit, self._spacing)
 
     @guarded
     def _change(self) -> None:

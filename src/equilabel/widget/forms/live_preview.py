@@ -1,27 +1,20 @@
 """What the form shows of an image before a run: its histogram, threshold and outline."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from qtpy.QtCore import QObject, QTimer
+from qtpy.QtWidgets import QWidget
 
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate, estimate_threshold
 from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.planes import Plane
+from equilabel.widget.logic.sources import Source
+from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer.canvas import camera, position, while_alive
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.outlines import Drawing, Preview
 from equilabel.widget.viewer.tasks import LatestResult
 
-if TYPE_CHECKING:
-    from qtpy.QtWidgets import QWidget
-
-    from equilabel.widget.logic.sources import Source
-    from equilabel.widget.napari_types import Layer, Viewer
-
-    from .segment_fields import SegmentFields
+from .segment_fields import SegmentFields
 
 
 class LivePreview(QObject):
@@ -33,11 +26,10 @@ class LivePreview(QObject):
         self._outline = Preview(viewer)
         self._layer: Layer = None
         self._source: Source | None = None
-        self._histogram = LatestResult(self, self._show_histogram, warn)
-        self._drawing = LatestResult(self, self._show_outline, self._explain)
+        self._histogram = LatestResult(self._show_histogram, warn)
+        self._drawing = LatestResult(self._show_outline, self._explain)
         self._stale = False  # whether something has changed since the outline was begun
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
+        self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._draw)
         fields.histogram_changed.connect(self.update_histogram)
         fields.outline_changed.connect(self.update_outline)
@@ -47,7 +39,6 @@ class LivePreview(QObject):
 
     @property
     def layer(self) -> Layer:
-        """The layer with the outline, or None if there is none."""
         return self._outline.layer
 
     @property
@@ -69,12 +60,10 @@ class LivePreview(QObject):
             self.update_outline()  # later: the list of layers is being changed
 
     def hide(self) -> None:
-        """Remove the outline."""
         self._fields.show_preview.value = False
         self._outline.remove()
 
     def cancel(self) -> None:
-        """Drop the histogram and the outline that are still to come."""
         self._histogram.cancel()
         self._drawing.cancel()
 
@@ -106,7 +95,7 @@ class LivePreview(QObject):
     def _draw(self) -> None:
         """Find the objects of the plane in a thread; a later change waits until it is done."""
         fields, source = self._fields, self._source
-        if not fields.show_preview.value or self._layer is None or source is None:
+        if not fields.show_preview.value or source is None:
             self._drawing.cancel()
             self._remove("")
             return

@@ -1,9 +1,6 @@
 """The form that measures: any labels layer, with any image layer for the gray values."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from qtpy.QtWidgets import QLabel
 
@@ -13,6 +10,7 @@ from equilabel.widget.logic.runs import Outcome, measure_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.logic.warming import warm_up_measuring
+from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer.canvas import while_alive
 from equilabel.widget.viewer.layers import images, labels, made_by, show_measurements
 from equilabel.widget.viewer.notifications import guarded, warn
@@ -20,9 +18,6 @@ from equilabel.widget.viewer.notifications import guarded, warn
 from .fields import AxesField, StatisticsField, color_field, layer_field, offer_layers
 from .layout import Form, Grid, fill_column, fold
 from .run_form import RunForm
-
-if TYPE_CHECKING:
-    from equilabel.widget.napari_types import Viewer
 
 MISSING = (
     "a labels layer must be open; got none. "
@@ -42,24 +37,13 @@ class MeasureForm(RunForm):
     color = color_field()
 
     def __init__(self, napari_viewer: Viewer) -> None:
-        super().__init__(napari_viewer, "Measure")
-        self._measured: Any = None
-        self.axes = AxesField(self._update_fields)
-        self.statistics = StatisticsField()
         fields = Form()
-        layout = fill_column(
-            fields,
-            Grid(self.labels, self.image, self.color),
-            fold("Axes", self.axes),
-            QLabel("Statistics"),
-            self.statistics,
-            margins=True,
-        )
-        layout.addStretch()
-        layout.addWidget(self.bar)
-        self._add_tabs("Measure", fields)
-        fill_column(self, self.tabs, margins=True)
-        self.setMinimumWidth(340)
+        self.axes, self.statistics = AxesField(self._update_fields), StatisticsField()
+        grid = Grid(self.labels, self.image, self.color)
+        parts = (grid, fold("Axes", self.axes), QLabel("Statistics"), self.statistics)
+        fill_column(fields, *parts).addStretch()
+        super().__init__(napari_viewer, "Measure", fields)
+        self._measured: Layer = None
         self.labels.changed.connect(self._set_labels)
         self.image.changed.connect(self._update_fields)
         self.bar.wanted.connect(self._run)
@@ -68,7 +52,8 @@ class MeasureForm(RunForm):
 
     @while_alive
     def reset_choices(self) -> None:
-        """Offer the labels and image layers of the viewer; napari calls it when they change."""
+        """Offer the layers of the viewer; napari calls it when they change."""
+        self.results.reset_choices()
         offer_layers(self.labels, labels(self._viewer))
         offer_layers(self.image, images(self._viewer))
         if self.labels.value is not self._layer:
@@ -78,7 +63,6 @@ class MeasureForm(RunForm):
 
     @guarded
     def _set_labels(self) -> None:
-        """Use the labels layer that is chosen."""
         self._layer = self.labels.value
         if self._layer is not None:
             source = Source.of(self._layer)
@@ -109,12 +93,9 @@ class MeasureForm(RunForm):
 
     @guarded
     def _run(self) -> None:
-        """Start to measure, or warn why it cannot start."""
+        """Start to measure, or say why it cannot start."""
         roles = self.axes.roles
-        problem = self._check("labels", MISSING, "Open other labels", roles)
-        if problem:
-            warn(problem)
-            return
+        self._check("labels", MISSING, roles)
         self._measured = self._layer
         source, image = Source.of(self._layer), self._image()
         names, color = self.statistics.names, self.color.value
@@ -129,15 +110,15 @@ class MeasureForm(RunForm):
         outcome: Outcome = self.bar.result
         layer = self._measured
         if layer not in self._viewer.layers:
+            self.bar.show_message("")
             warn(
                 f"labels must stay open while they are measured; got {layer.name!r} removed. "
                 "Open them and measure again."
             )
-            self.bar.show_message("")
             return
         show_measurements(layer, outcome)
-        made = outcome.metadata
         self.results.show_layer(layer)
-        self.bar.show_message(f"{count_objects(made['objects'])}, {made['seconds']:.2f} s.")
+        count, seconds = (outcome.metadata[name] for name in ("objects", "seconds"))
+        self.bar.show_message(f"{count_objects(count)}, {seconds:.2f} s.")
         for note in outcome.notes:
             warn(note)

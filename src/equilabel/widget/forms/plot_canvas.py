@@ -1,8 +1,6 @@
 """The plot, drawn by matplotlib, which is optional."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_qtagg import FigureCanvasQTAgg, NavigationToolbar2QT
@@ -10,9 +8,8 @@ from matplotlib.figure import Figure
 from napari.utils.theme import get_theme
 from qtpy.QtCore import Signal
 
-if TYPE_CHECKING:
-    from equilabel.array_types import HostArray
-    from equilabel.widget.napari_types import Event, Viewer
+from equilabel.array_types import HostArray
+from equilabel.widget.napari_types import Event, Viewer
 
 NEAR = 12  # distance on the screen within which a click finds a point
 MOST_BINS = 60
@@ -51,11 +48,9 @@ class PlotCanvas(FigureCanvasQTAgg):
         self._redraw()
 
     def save(self) -> None:
-        """Ask for a file, and write the plot to it."""
         NavigationToolbar2QT(self, self).save_figure()
 
     def mark(self, labels: Any) -> None:
-        """Mark objects that are selected."""
         self._selected = labels
         if self._mark is not None:
             self._mark.remove()

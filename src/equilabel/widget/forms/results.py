@@ -1,26 +1,19 @@
 """The results of a labels layer: table, colors, plots, a filter, and the run to repeat."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qtpy.QtCore import QTimer
 from qtpy.QtGui import QGuiApplication
-from qtpy.QtWidgets import QFileDialog, QLabel, QMainWindow, QWidget
+from qtpy.QtWidgets import QFileDialog, QLabel, QMainWindow
 
 from equilabel.storage.table import write_table
-from equilabel.widget.logic.features import as_table
+from equilabel.widget.logic.features import as_table, numeric_columns
 from equilabel.widget.logic.objects import ObjectTable, count_objects, show_objects, summarize
 from equilabel.widget.logic.outlines import find_box
 from equilabel.widget.logic.scripts import script_of
-from equilabel.widget.viewer.canvas import (
-    CurrentCanvas,
-    connect_layers,
-    go_to,
-    position,
-    while_alive,
-)
+from equilabel.widget.napari_types import Event, Layer, Viewer
+from equilabel.widget.viewer.canvas import CurrentCanvas, go_to, position, while_alive
 from equilabel.widget.viewer.layers import labels, made_by
 from equilabel.widget.viewer.notifications import guarded, inform, warn
 from equilabel.widget.viewer.outlines import SelectedObjects
@@ -33,8 +26,12 @@ from .layout import Form, Grid, button, column, fill_column, fold, scrolled, sid
 from .plots import PlotForm
 from .table import Below
 
-if TYPE_CHECKING:
-    from equilabel.widget.napari_types import Event, Layer, Viewer
+TIPS = {
+    "table": "Open the table. A click on a row goes to its object and outlines it.",
+    "save": "Write the table to a file: CSV or Parquet.",
+    "python": "Copy a line of Python that repeats the run that made the labels.",
+    "batch": "Copy a command for a terminal that repeats the run on this file, or on folders.",
+}
 
 
 class ResultsPanel(Form):
@@ -48,56 +45,35 @@ class ResultsPanel(Form):
         self._layer: Layer = None
         self._followed = 0  # label that was selected last
         self.outlines = SelectedObjects(viewer)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
+        self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._update)
-        self._place = LatestResult(self, self._go)
+        self._place = LatestResult(self._go)
         self.below = Below(viewer)
         self.table = self.below.table
-        self._build()
+        self.colors = ColorForm(viewer)
+        self.plot = PlotForm(viewer)
+        self.filter = FilterForm(viewer, self._outline)
+        self._arrange()
         self.layer_field.changed.connect(self._set_layer)
         self.plot.wanted.connect(self._open_plot)
         self.plot.selected.connect(self.select)
         self.table.selected.connect(self.select)
-        self.filter.previewed.connect(self._outline)
-        connect_layers(viewer, self.reset_choices)
         self._canvas = CurrentCanvas(viewer, self)
-        self.reset_choices()
 
-    def _build(self) -> None:
-        self.summary = QLabel()
-        self.summary.setWordWrap(True)
-        self.table_button = button(
-            "Show table", "Open the table. A click on a row goes to its object and outlines it."
-        )
-        self.save_button = button("Save table", "Write the table to a file: CSV or Parquet.")
-        self.python_button = button(
-            "Copy as Python", "Copy a line of Python that repeats the run that made the labels."
-        )
-        self.batch_button = button(
-            "Copy as command",
-            "Copy a command for a terminal that repeats the run on this file, or on folders.",
-        )
-        slots = (self._open_table, self._save, self._copy_python, self._copy_batch)
-        buttons = (self.table_button, self.save_button, self.python_button, self.batch_button)
-        for each, slot in zip(buttons, slots, strict=True):
-            each.clicked.connect(slot)
-        self.colors = ColorForm(self._viewer)
-        self.filter = FilterForm(self._viewer)
-        self.plot = PlotForm(self._viewer)
-        parts: dict[str, QWidget] = {
-            "Colors": self.colors,
-            "Plot": self.plot,
-            "Filter": self.filter,
-        }
+    def _arrange(self) -> None:
+        self.summary = QLabel(wordWrap=True)
+        self.table_button = button("Show table", TIPS["table"], self._open_table)
+        self.save_button = button("Save table", TIPS["save"], self._save)
+        self.python_button = button("Copy as Python", TIPS["python"], self._copy_python)
+        self.batch_button = button("Copy as command", TIPS["batch"], self._copy_batch)
+        parts = {"Colors": self.colors, "Plot": self.plot, "Filter": self.filter}
         folds = [fold(title, part) for title, part in parts.items()]
         for each in folds:
             each.expand(animate=False)
         contents = column(
-            Grid(self.layer_field),
-            self.summary,
-            side_by_side(*buttons[:2]),
-            side_by_side(*buttons[2:]),
+            *(Grid(self.layer_field), self.summary),
+            side_by_side(self.table_button, self.save_button),
+            side_by_side(self.python_button, self.batch_button),
             *folds,
             margins=True,
         )
@@ -111,15 +87,12 @@ class ResultsPanel(Form):
         """The labels layer whose results are shown; None if it was removed."""
         return self._layer if self._layer in self._viewer.layers else None
 
-    @while_alive
     def reset_choices(self) -> None:
-        """Offer the labels layers of the viewer."""
         offer_layers(self.layer_field, labels(self._viewer))
         if self.layer_field.value is not self._layer:
             self._set_layer()
 
     def show_layer(self, layer: Layer) -> None:
-        """Show the results of a layer."""
         self.reset_choices()
         with self.layer_field.changed.blocked():
             self.layer_field.value = layer
@@ -147,8 +120,9 @@ class ResultsPanel(Form):
         self._timer.stop()
         self.outlines.remove()
         layer = self._layer
+        columns = {} if layer is None else numeric_columns(layer.features)
         for form in (self.colors, self.plot, self.filter):
-            form.set_layer(layer)
+            form.set_layer(layer, columns)
         self.summary.setText("" if layer is None else summarize(layer.features, made_by(layer)))
         if self.table.isVisible():
             self._fill_table()
@@ -200,11 +174,10 @@ class ResultsPanel(Form):
         (inform if script else warn)(said)
 
     def _require_layer(self) -> Layer:
-        layer = self.layer
-        if layer is None:
+        if self.layer is None:
             message = "A labels layer has to be open: run 'Label components' first."
             raise ValueError(message)
-        return layer
+        return self.layer
 
     # ------------------------------------------------------------ selection
 

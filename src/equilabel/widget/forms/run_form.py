@@ -1,25 +1,19 @@
 """What both forms have: a tab with fields, buttons and progress of a run, and one with results."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QTabWidget, QWidget
 
-from equilabel.widget.logic.axes import check_roles
+from equilabel.widget.logic.axes import Role, check_roles
 from equilabel.widget.logic.sources import Source
+from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.notifications import warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult, Task
 
-from .layout import fill_column
+from .layout import column, fill_column
 from .results import ResultsPanel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from equilabel.widget.logic.axes import Role
-    from equilabel.widget.napari_types import Event, Layer, Viewer
 
 FINE = 100  # parts of a step that the progress bar shows
 
@@ -27,20 +21,21 @@ FINE = 100  # parts of a step that the progress bar shows
 class RunForm(QWidget):
     """A form whose button starts a run on a layer, and whose second tab shows the results."""
 
-    def __init__(self, viewer: Viewer, title: str) -> None:
+    def __init__(self, viewer: Viewer, title: str, fields: QWidget) -> None:
         super().__init__()
         self._viewer = viewer
         self._layer: Layer = None
-        self._warm_up = LatestResult(self, warn_once)
-        self._warm: Any = None  # the kind of layer that it is for
-        self.bar = RunBar(title, self)
+        self._warm_up = LatestResult(warn_once)
+        self._warm: Any = ()  # the kind of layer that it is for
+        self.fields = fields
+        self.bar = RunBar(title)
         self.run_button, self.cancel_button = self.bar.run_button, self.bar.cancel_button
         self.results = ResultsPanel(viewer)
         self.tabs = QTabWidget()
-
-    def _add_tabs(self, title: str, fields: QWidget) -> None:
-        self.tabs.addTab(fields, title)
+        self.tabs.addTab(column(fields, self.bar, margins=True), title)
         self.tabs.addTab(self.results, "Results")
+        fill_column(self, self.tabs).setContentsMargins(0, 6, 0, 0)
+        self.setMinimumWidth(364)
 
     def _warm_up_for(self, kind: Any, work: Callable[[], str]) -> None:
         """Compile what the first run on a layer of this kind needs, in the background."""
@@ -48,17 +43,19 @@ class RunForm(QWidget):
             self._warm = kind
             self._warm_up.submit(work)
 
-    def _check(self, name: str, missing: str, remedy: str, roles: tuple[Role, ...]) -> str:
-        """Return why a run cannot start, and what would help; empty if it can."""
+    def _check(self, name: str, missing: str, roles: tuple[Role, ...]) -> None:
+        """Raise ValueError, with what would help, if a run cannot start."""
         if self._layer is None or self._layer not in self._viewer.layers:
-            return missing
+            raise ValueError(missing)
         shape = Source.of(self._layer).shape
+        problem = check_roles(roles)
         if 0 in shape:
-            return (
+            problem = (
                 f"{name} must have at least one pixel; got shape {shape} for "
-                f"{self._layer.name!r}. {remedy}."
+                f"{self._layer.name!r}. Open another layer."
             )
-        return check_roles(roles)
+        if problem:
+            raise ValueError(problem)
 
     def changeEvent(self, event: Event) -> None:
         """End all work once the dock is closed: napari takes the form out of it."""
@@ -67,7 +64,6 @@ class RunForm(QWidget):
         super().changeEvent(event)
 
     def end(self) -> None:
-        """End all work."""
         self.bar.cancel()
         self._warm_up.cancel()
 
@@ -79,8 +75,8 @@ class RunBar(QWidget):
     done = Signal()  # the task is done; its result is in `result`
     ended = Signal()  # the task is done, failed or cancelled
 
-    def __init__(self, title: str, parent: QWidget) -> None:
-        super().__init__(parent)
+    def __init__(self, title: str) -> None:
+        super().__init__()
         self.result: Any = None
         self.task: Task | None = None
         self._words = ""  # for the step under way
@@ -103,14 +99,13 @@ class RunBar(QWidget):
 
     @property
     def running(self) -> bool:
-        """Whether a task is under way."""
         return self.task is not None and self.task.running
 
     def begin(self, title: str, work: Callable[..., Any], steps: Sequence[str]) -> None:
         """Start a task, unless one is running."""
         if self.running:
             return
-        self.task = task = Task(title, work, steps, self)
+        self.task = task = Task(title, work, steps)
         task.stepped.connect(self._step)
         task.compiling.connect(self._compile)
         task.done.connect(self._finish)
@@ -121,12 +116,10 @@ class RunBar(QWidget):
         task.start()
 
     def cancel(self) -> None:
-        """Cancel the task."""
         if self.task is not None:
             self.task.cancel()
 
     def show_message(self, text: str) -> None:
-        """Show a line of text below the buttons."""
         self.message.setText(text)
 
     def _step(self, text: str, count: float) -> None:
@@ -135,7 +128,6 @@ class RunBar(QWidget):
         self.show_message(self._words)
 
     def _compile(self, text: str) -> None:
-        """Say that functions are being compiled, and afterwards the step again."""
         self.show_message(_begun(text) if text else self._words)
 
     def _finish(self, result: Any) -> None:
@@ -145,14 +137,15 @@ class RunBar(QWidget):
         self.ended.emit()
 
     def _fail(self, message: str) -> None:
-        self._switch(running=False)
-        self.show_message("")
         warn(message)
-        self.ended.emit()
+        self._end("")
 
     def _stop(self) -> None:
+        self._end("Cancelled. The layers have not changed.")
+
+    def _end(self, text: str) -> None:
         self._switch(running=False)
-        self.show_message("Cancelled. The layers have not changed.")
+        self.show_message(text)
         self.ended.emit()
 
     def _switch(self, *, running: bool) -> None:

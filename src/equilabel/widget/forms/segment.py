@@ -1,10 +1,7 @@
 """The form that segments: from an image layer to a labels layer and its table."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from qtpy.QtWidgets import QFileDialog
 
@@ -13,7 +10,8 @@ from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.runs import Outcome, segment_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import warm_up_segmenting
-from equilabel.widget.viewer.canvas import connect_layers, while_alive
+from equilabel.widget.napari_types import Event, Layer, Viewer
+from equilabel.widget.viewer.canvas import while_alive
 from equilabel.widget.viewer.layers import (
     describe_changes,
     find_result,
@@ -24,14 +22,9 @@ from equilabel.widget.viewer.layers import (
 from equilabel.widget.viewer.notifications import ask, guarded, inform, warn
 
 from .fields import offer_layers
-from .layout import column, fill_column
 from .live_preview import LivePreview
 from .run_form import RunForm
 from .segment_fields import SegmentFields
-
-if TYPE_CHECKING:
-    from equilabel.widget.logic.choices import Choices
-    from equilabel.widget.napari_types import Event, Layer, Viewer
 
 STEPS = (
     *("read", "background", "binarize", "close and open", "fill"),
@@ -42,38 +35,35 @@ STEPS = (
 class SegmentForm(RunForm):
     """Find the objects of an image layer."""
 
+    fields: SegmentFields
+
     def __init__(self, napari_viewer: Viewer) -> None:
-        super().__init__(napari_viewer, "Find objects")
+        super().__init__(napari_viewer, "Find objects", SegmentFields())
         self._source: Source | None = None
         self._replaced: Layer = None  # labels changed by hand that may be replaced
-        self.fields = SegmentFields()
-        self._add_tabs("Find objects", column(self.fields, self.bar, margins=True))
-        fill_column(self, self.tabs).setContentsMargins(0, 6, 0, 0)
-        self.setMinimumWidth(364)
+        self.choices = self.fields.choices
         self.preview = LivePreview(napari_viewer, self.fields, self)
         self.fields.image_changed.connect(self._set_layer)
         self.bar.wanted.connect(self._run)
         self.bar.done.connect(self._show_outcome)
-        connect_layers(napari_viewer, self.refresh_layers)
-        self.refresh_layers()
+        self.reset_choices()
         self._prepare()
 
     # ------------------------------------------------------------ the image
 
     @while_alive
-    def refresh_layers(self) -> None:
-        """Show the image layers of the viewer."""
+    def reset_choices(self) -> None:
+        """Offer the layers of the viewer; napari calls it when they change."""
+        self.results.reset_choices()
         offer_layers(self.fields.image, images(self._viewer))
         if self.fields.image.value is not self._layer:
             self._set_layer()
 
     @guarded
     def _set_layer(self) -> None:
-        """Use the layer that is chosen."""
         if self._layer is not None:
             self._layer.events.data.disconnect(self._update_pixels)
-        self._layer = self.fields.image.value
-        self._source = None
+        self._layer, self._source = self.fields.image.value, None
         if not self.bar.running:
             self.bar.show_message("")  # it was about another image
         if self._layer is not None:
@@ -81,8 +71,7 @@ class SegmentForm(RunForm):
             self._source = Source.of(self._layer)
         self.preview.set_layer(self._layer, self._source)
         self.fields.show_source(self._source)
-        if self._layer is not None:
-            self._prepare()
+        self._prepare()
 
     @guarded
     def _prepare(self) -> None:
@@ -105,17 +94,11 @@ class SegmentForm(RunForm):
         self.preview.set_layer(self._layer, self._source)
         self.preview.update_histogram()
 
-    def choices(self) -> Choices:
-        """Return the values of the form."""
-        return self.fields.choices()
-
     def hideEvent(self, event: Event) -> None:
-        """Hide the preview with the form."""
         self.preview.hide()
         super().hideEvent(event)
 
     def end(self) -> None:
-        """End all work."""
         super().end()
         self.preview.cancel()
 
@@ -123,25 +106,21 @@ class SegmentForm(RunForm):
 
     @guarded
     def _run(self) -> None:
-        """Start a run, or warn why it cannot start."""
-        missing, roles = self._explain_no_image(), self.fields.axes.roles
-        problem = self._check("image", missing, "Open another image", roles)
-        if problem:
-            warn(problem)
-            return
+        """Start a run, or say why it cannot start."""
+        self._check("image", self._explain_no_image(), self.fields.axes.roles)
         source, choices = Source.of(self._layer), self.choices()
         if not self._may_replace(source.name):
             return
         title = f"objects of {source.name!r}"
         if not large.is_large(source):
             self.bar.begin(title, lambda report: segment_source(source, choices, report), STEPS)
-        elif problem := large.explain_refusal(source, choices):
-            warn(problem)
-        else:
-            wanted, place = self._ask_where(source)
-            if wanted:
-                work = partial(large.segment_large, source, choices, place)
-                self.bar.begin(title, work, large.STEPS)
+            return
+        if problem := large.explain_refusal(source, choices):
+            raise ValueError(problem)
+        wanted, place = self._ask_where(source)
+        if wanted:
+            work = partial(large.segment_large, source, choices, place)
+            self.bar.begin(title, work, large.STEPS)
 
     def _explain_no_image(self) -> str:
         others = labels(self._viewer)
@@ -157,22 +136,20 @@ class SegmentForm(RunForm):
 
     def _may_replace(self, name: str) -> bool:
         """Ask what becomes of labels that were changed by hand; return False to do nothing."""
-        self._replaced = None
-        earlier = find_result(self._viewer, name)
-        if earlier is None or self.fields.new_layer.value:
-            return True
-        changes = describe_changes(earlier)
-        if not changes:
-            return True
-        answer = ask(
-            self,
-            "Replace labels",
-            f"Replace {earlier.name!r}? Since its objects were found, {changes}.",
-            "If you keep it, the new labels get a layer of their own.",
-            {"Keep it": "Accept", "Replace": "Destructive", "Cancel": "Reject"},
+        earlier = None if self.fields.new_layer.value else find_result(self._viewer, name)
+        changes = "" if earlier is None else describe_changes(earlier)
+        answer = (
+            "Keep it"
+            if earlier is None or not changes
+            else ask(
+                self,
+                "Replace labels",
+                f"Replace {earlier.name!r}? Since its objects were found, {changes}.",
+                "If you keep it, the new labels get a layer of their own.",
+                {"Keep it": "Accept", "Replace": "Destructive", "Cancel": "Reject"},
+            )
         )
-        if answer == "Replace":
-            self._replaced = earlier
+        self._replaced = earlier if answer == "Replace" else None
         return answer in ("Keep it", "Replace")
 
     def _ask_where(self, source: Source) -> tuple[bool, Path | None]:
@@ -187,27 +164,22 @@ class SegmentForm(RunForm):
         )
         if answer != "Save as ...":
             return answer == "Temporary folder", None
-        place, _ = QFileDialog.getSaveFileName(
-            self, "Store labels as", str(large.suggest_place(source)), "Zarr (*)"
-        )
+        suggested = str(large.suggest_place(source))
+        place, _ = QFileDialog.getSaveFileName(self, "Store labels as", suggested, "Zarr (*)")
         return bool(place), Path(place) if place else None
 
     @guarded
     def _show_outcome(self) -> None:
         outcome: Outcome = self.bar.result
-        layer = show_labels(
-            self._viewer,
-            outcome,
-            new_layer=self.fields.new_layer.value,
-            replace=self._replaced,
-        )
+        new = self.fields.new_layer.value
+        layer = show_labels(self._viewer, outcome, new_layer=new, replace=self._replaced)
         self.fields.show_preview.value = False
         self.results.show_layer(layer)
         name = outcome.metadata["image"]
         text = f"{self.results.summary.text()} {outcome.stored}".strip()
         chosen = self._layer is not None and self._layer.name == name
         self.bar.show_message(text if chosen else f"{name}: {text}")
-        present = {each.name for each in images(self._viewer)}
+        present = [each.name for each in images(self._viewer)]
         if self._layer not in self._viewer.layers and name not in present:
             inform(f"The image {name!r} was removed during the run; its labels are kept.")
         for note in outcome.notes:

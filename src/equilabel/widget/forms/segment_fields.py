@@ -1,9 +1,5 @@
 """The fields of the form that segments an image, and their values."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QWidget
@@ -16,6 +12,7 @@ from equilabel.widget.logic.choices import (
     length_unit,
     question_smoothing,
 )
+from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.viewer.notifications import guarded
 
@@ -28,12 +25,9 @@ from .fields import (
     layer_field,
     method_field,
 )
-from .layout import Form, Grid, align, column, fill_column, fold, scrolled
+from .layout import Form, Grid, column, fill_column, fold, scrolled
 from .lengths import LengthFields, length
 from .threshold import ThresholdField
-
-if TYPE_CHECKING:
-    from equilabel.widget.logic.sources import Source
 
 NO_IMAGE = "Open an image, or a sample: File > Open Sample > equilabel."
 BACKGROUNDS = [("Box (top-hat)", "top_hat"), ("Rolling ball", "rolling_ball")]
@@ -81,7 +75,7 @@ class SegmentFields(Form):
     sigma = length("radius", "Smoothing", TIPS["sigma"])
     fill_holes = field(CheckBox, "Fill holes", TIPS["fill_holes"])
     split = field(CheckBox, "Split objects that touch", TIPS["split"])
-    depth = length("depth", "Neck depth", TIPS["depth"], value=DEPTH, least=0.1, step=0.1)
+    depth = length("depth", "Neck depth", TIPS["depth"], start=DEPTH, least=0.1, step=0.1)
     min_size = length("size", "Minimum size", TIPS["min_size"], step=10.0, decimals=0)
     exclude_border = field(CheckBox, "Drop objects at the border", TIPS["border"])
     track = field(CheckBox, "Follow objects over time", TIPS["track"])
@@ -177,7 +171,6 @@ class SegmentFields(Form):
         self._say("preview", remark)
 
     def _allow(self, *_: object) -> None:
-        """Enable the fields that have an effect."""
         self.depth.number.enabled = bool(self.split.value)
         self.background_method.enabled = bool(self.background.value)
 
@@ -192,7 +185,6 @@ class SegmentFields(Form):
         self.histogram_changed.emit()
 
     def show_source(self, source: Source | None) -> None:
-        """Show the axes of an image, and fields that suit it."""
         self._source = source
         self._remarks.clear()
         self._body.setVisible(source is not None)
@@ -206,7 +198,6 @@ class SegmentFields(Form):
 
     @guarded
     def update_axes(self) -> None:
-        """Show fields that suit the roles of the axes."""
         source, roles = self._source, self.axes.roles
         if source is None:
             return
@@ -227,11 +218,10 @@ class SegmentFields(Form):
         self.track.visible = "time" in roles
         self.lengths.show_units(length_unit(unit), self._spacing)
         self._say("axes", source.explain_guess(roles))
-        align(self)
+        self.align()
         self._change_histogram()
 
     def choices(self) -> Choices:
-        """Return the values of the fields."""
         plain = ("color", "channel", "background_method", "fill_holes", "exclude_border", "track")
         lengths = ("sigma", "closing", "opening", "min_size")
         hops = self.connectivity.value

@@ -1,17 +1,13 @@
 """The table of objects, and the dock below the canvas in which it lies beside the plot."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from qtpy.QtCore import QAbstractTableModel, QItemSelection, QItemSelectionModel, Qt, Signal
 from qtpy.QtWidgets import QAbstractItemView, QSplitter, QTableView, QWidget
 
 from equilabel.widget.logic.objects import ObjectTable
-
-if TYPE_CHECKING:
-    from equilabel.widget.napari_types import Viewer
+from equilabel.widget.napari_types import Viewer
 
 MOST_ROWS = 5000  # that are selected: Qt is slow with more
 ALIGNED = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -34,32 +30,26 @@ class ObjectModel(QAbstractTableModel):
         self.order = np.zeros(0, np.int64)  # row of the table in each row of the view
 
     def show(self, table: ObjectTable) -> None:
-        """Show a table, in the order of its rows."""
         self.beginResetModel()
         self.table, self.order = table, np.arange(len(table.columns[0]))
         self.endResetModel()
 
     @property
     def labels(self) -> Any:
-        """The label in each row."""
         return self.table.columns[0][self.order]
 
     def rowCount(self, _: object = None) -> int:
-        """Return the number of objects."""
         return len(self.order)
 
     def columnCount(self, _: object = None) -> int:
-        """Return the number of columns."""
         return len(self.table.headers)
 
     def data(self, index: Any, role: int = ROLES.DisplayRole) -> Any:
-        """Return the text of a cell."""
         if role == ROLES.DisplayRole:
             return self.table.text(int(self.order[index.row()]), index.column())
         return ALIGNED if role == ROLES.TextAlignmentRole else None
 
     def headerData(self, section: int, side: Any, role: int = ROLES.DisplayRole) -> Any:
-        """Return the name of a column, and what it is as its tool tip."""
         if side != Qt.Orientation.Horizontal or section >= len(self.table.headers):
             return None
         texts = {ROLES.DisplayRole: self.table.headers, ROLES.ToolTipRole: self.table.hints}
@@ -134,7 +124,6 @@ class Below(QSplitter):
         self.addWidget(self.table)
 
     def open(self, part: QWidget) -> None:
-        """Show the table or a plot."""
         if self.parent() is None:  # as at first, and once a person has closed the dock
             for number in range(self.count()):
                 self.widget(number).hide()
@@ -152,6 +141,5 @@ class Below(QSplitter):
         self.setSizes([1] * self.count())
 
     def leave(self) -> None:
-        """Close the dock."""
         if self.parent() is not None:
             self._viewer.window.remove_dock_widget(self.parent())

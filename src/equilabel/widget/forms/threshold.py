@@ -1,23 +1,19 @@
 """The field for the threshold: a method or a slider, below the histogram of the image."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from magicgui.widgets import CheckBox, ComboBox, FloatSlider, FloatSpinBox
 from qtpy.QtCore import QObject, Signal
 from qtpy.QtWidgets import QDoubleSpinBox
 
+from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
 from equilabel.widget.logic.objects import format_number
 
 from .fields import field
 from .histogram_view import HistogramView
 from .lengths import LengthField
 from .ranges import HEIGHT, range_slider
-
-if TYPE_CHECKING:
-    from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
 
 CHOICES = [
     ("Otsu", "otsu"),
@@ -42,7 +38,7 @@ TIPS = {
     "contrast.",
     "dark": "Find objects that are darker than the background.",
 }
-BLOCK: dict[str, Any] = {"value": 51, "least": 3, "most": 6001, "step": 2, "decimals": 0}
+BLOCK: dict[str, Any] = {"start": 51, "least": 3, "most": 6001, "step": 2, "decimals": 0}
 MANUAL = ("number", "hysteresis")
 SAMPLED = "The level was found in a sample of the image. A run uses all pixels."
 STEPS = 1000  # of a slider over the range of an image
@@ -84,7 +80,6 @@ class ThresholdField(QObject):
 
     @property
     def choice(self) -> str | float | tuple[float, float]:
-        """The value for ``threshold=``."""
         method: str = self.method.value
         if method == "number":
             return float(self.slider.value)
@@ -106,22 +101,18 @@ class ThresholdField(QObject):
             self.remarked.emit("")
             self._estimate = None
             return
-        low = histogram.low
-        high = low + 1 if histogram.flat else histogram.high
+        low, high = histogram.low, histogram.high + histogram.flat
         step = (high - low) / STEPS
-        if histogram.whole:
-            step = max(1.0, round(step))
+        step = max(1.0, round(step)) if histogram.whole else step
         for each, manual in zip((self.slider, self.range), MANUAL, strict=True):
             _set_range(each, low, high, step, keep=self.method.value == manual)
         decimals = 0 if histogram.whole else int(np.clip(2 - np.log10(step), 0, 9))
         self.range.native.setDecimals(decimals)
-        number = self.slider.native.findChild(QDoubleSpinBox)
-        if number is not None:
+        for number in self.slider.native.findChildren(QDoubleSpinBox):
             number.setDecimals(decimals)
         self._show_lines()
 
     def show_estimate(self, estimate: ThresholdEstimate) -> None:
-        """Show the threshold that a method finds."""
         self._estimate = found = estimate.threshold
         self._known = self._known if found is None else found
         text = ""
@@ -137,20 +128,18 @@ class ThresholdField(QObject):
         self._show_lines()
 
     def set_level(self, value: float) -> None:
-        """Set the threshold to a number."""
         self._set_manual()
         with self.slider.changed.blocked():
-            if self.slider.enabled and not self.slider.min <= value <= self.slider.max:
+            if self.slider.enabled:
                 self.slider.min = min(value, self.slider.min)
                 self.slider.max = max(value, self.slider.max)
             self.slider.value = value
         self._update()
 
     def _set_manual(self) -> None:
-        if self.method.value != "number":
-            with self.method.changed.blocked():
-                self.method.value = "number"
-            self._show_fields()
+        with self.method.changed.blocked():
+            self.method.value = "number"
+        self._show_fields()
 
     def _change_method(self, *_: object) -> None:
         if self.method.value == "hysteresis":
@@ -163,7 +152,6 @@ class ThresholdField(QObject):
         self.method_changed.emit()
 
     def _show_fields(self) -> None:
-        """Show the fields that the method uses."""
         method = self.method.value
         self.slider.visible = method not in ("hysteresis", "local")
         self.range.visible = method == "hysteresis"

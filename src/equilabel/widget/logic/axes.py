@@ -1,17 +1,13 @@
 """Roles of the axes of a layer, and its pixels in the order that `segment` takes."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from equilabel.array_types import HostArray
+from equilabel.array_types import HostArray
 
 Role = Literal["space", "time", "channel"]
 ROLES: tuple[Role, ...] = ("space", "time", "channel")
@@ -112,22 +108,18 @@ class Arrangement:
 
     @property
     def times(self) -> list[int]:
-        """Axes of time: they count independent images."""
         return [axis for axis, role in enumerate(self.roles) if role == "time"]
 
     @property
     def space(self) -> list[int]:
-        """Axes of space."""
         return [axis for axis, role in enumerate(self.roles) if role == "space"]
 
     @property
     def channel(self) -> int | None:
-        """Axis of channels."""
         return self.roles.index("channel") if "channel" in self.roles else None
 
     @property
     def order(self) -> list[int]:
-        """Axes in the order time, space, channel."""
         return [*self.times, *self.space, *([] if self.channel is None else [self.channel])]
 
     @property

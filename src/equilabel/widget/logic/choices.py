@@ -1,23 +1,19 @@
 """The values of the form: lengths in pixels or a unit, and arguments of `equilabel.segment`."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import equilabel
 from equilabel.quantities import known_unit, length_in_pixels, wide_blur
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .axes import Role
-    from .sources import Source
-
+from .axes import Role
+from .sources import Source
 
 DEPTH = 0.8  # pixels, as `equilabel.split_touching` takes it by default
+LENGTHS = ("background", "sigma", "closing", "opening", "split", "min_size", "block_size")
 
 
 @dataclass(frozen=True)
@@ -66,31 +62,26 @@ class Choices:
         Only those that differ from the defaults, in the order of the signature; at their end the
         `columns` if they are asked for.
         """
-        defaults = signature(equilabel.segment).parameters
+        parameters = signature(equilabel.segment).parameters
+        defaults = {name: each.default for name, each in parameters.items()}
+        wanted = {name: getattr(self, name, usual) for name, usual in defaults.items()}
         spacing, unit = source.spacing(self.roles)
-        local, stacked = self.threshold == "local", "time" in self.roles
-        lengths = (self.background, self.sigma, self.closing, self.opening, self.split)
-        sizes = (self.min_size, *([self.block_size] if local else []))
-        physical = any(isinstance(each, str) for each in (*lengths, *sizes))
-        wanted: dict[str, Any] = {
-            **{name: getattr(self, name) for name in defaults if name in self.__dataclass_fields__},
-            "background_method": self.background_method if self.background else "top_hat",
-            "block_size": self.block_size if local else None,
-            "offset": self.offset if local else 0.0,
+        has_channels, stacked = "channel" in self.roles, "time" in self.roles
+        if self.threshold != "local":
+            wanted |= {"block_size": None, "offset": 0.0}
+        if not self.background:
+            wanted["background_method"] = "top_hat"
+        physical = any(isinstance(wanted[name], str) for name in LENGTHS)
+        wanted |= {
+            "properties": self.columns if columns else self.properties,
             "spacing": spacing if physical or set(spacing) != {1.0} else None,
             "unit": unit if physical else None,
             "stacked": stacked,
             "track": self.track and stacked,
-            "channel_axis": -1 if "channel" in self.roles else None,
-            "channel": self.channel if "channel" in self.roles else None,
+            "channel_axis": -1 if has_channels else None,
+            "channel": self.channel if has_channels else None,
         }
-        if columns:
-            wanted["properties"] = self.columns
-        return {
-            name: wanted[name]
-            for name in defaults
-            if name in wanted and wanted[name] != defaults[name].default
-        }
+        return {name: value for name, value in wanted.items() if value != defaults[name]}
 
     def widths(self, source: Source, name: str) -> dict[int, float]:
         """Return one of the lengths along each axis of space of a layer, in pixels."""

@@ -1,13 +1,10 @@
 """Colors of objects, by a column of their table."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from equilabel.array_types import HostArray
+from equilabel.array_types import HostArray
 
 STEPS = 254  # colors of a scale; with those for missing values and background, 8 bits hold all
 MISSING = (0.5, 0.5, 0.5, 0.35)

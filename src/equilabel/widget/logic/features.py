@@ -3,22 +3,19 @@
 napari finds the row of an object by position: row i is label i, and row 0 is the background.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    import pandas as pd
+from equilabel.array_types import HostArray
+from equilabel.widget.napari_types import Table
 
 SPARSE = 8  # labels per object from which on features have rows for objects only
 INTENSITY = "intensity"  # how columns of gray values begin
 
 
-def as_features(table: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
+def as_features(table: Table) -> tuple[Table, bool]:
     """Convert a table of objects, by ascending label, to features of their labels layer.
 
     Columns are floats, or words, with NaN or no words in rows without an object. Also returned is
@@ -41,12 +38,12 @@ def as_features(table: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     return pd.DataFrame(columns, index=pd.RangeIndex(len(rows))), dense
 
 
-def whole(table: pd.DataFrame) -> list[str]:
+def whole(table: Table) -> list[str]:
     """List the columns of integers, which are floats in features."""
     return [str(name) for name in table.columns if table[name].dtype.kind in "iu"]
 
 
-def as_table(features: pd.DataFrame, counting: Iterable[str] = ()) -> pd.DataFrame:
+def as_table(features: Table, counting: Iterable[str] = ()) -> Table:
     """Convert the features of a labels layer back to a table with a row for each object.
 
     Rows of the background and of labels that do not occur are left out; the columns that are
@@ -54,47 +51,62 @@ def as_table(features: pd.DataFrame, counting: Iterable[str] = ()) -> pd.DataFra
     """
     import pandas as pd
 
-    labels = labels_of(features)
-    values = features.drop(columns=["index", "label"], errors="ignore")
-    kept = labels != 0
-    if len(values.columns):
-        kept &= values.replace("", np.nan).notna().any(axis=1).to_numpy()
-    table = pd.DataFrame({"label": labels[kept]})
-    for name in values.columns:
-        column = values[name][kept].reset_index(drop=True)
+    kept = find_objects(features)
+    table = pd.DataFrame({"label": labels_of(features)[kept]})
+    for name in _columns(features):
+        column = features[name][kept].reset_index(drop=True)
         exact = name in set(counting) and not column.isna().any()
         table[name] = column.astype(np.int64) if exact else column
     return table
 
 
-def numeric_columns(features: pd.DataFrame) -> dict[str, Any]:
+def numeric_columns(features: Table) -> dict[str, Any]:
     """Return the numeric columns as arrays of floats by name."""
     return {
         str(name): features[name].to_numpy(dtype=np.float64, na_value=np.nan)
-        for name in features.columns
-        if name not in ("index", "label") and features[name].dtype.kind in "biuf"
+        for name in _columns(features)
+        if features[name].dtype.kind in "biuf"
     }
 
 
-def labels_of(features: pd.DataFrame) -> Any:
+def _columns(features: Table) -> list[str]:
+    return [name for name in features.columns if name not in ("index", "label")]
+
+
+def labels_of(features: Table) -> Any:
     """Return the label of each row."""
     if "index" in features:
         return features["index"].to_numpy().astype(np.int64)
     return np.arange(len(features))
 
 
+def find_objects(features: Table, columns: Mapping[str, HostArray] | None = None) -> HostArray:
+    """Return which rows are objects: not the background, and not labels without pixels.
+
+    The numeric `columns` of the features may be given if they are known.
+    """
+    rows = labels_of(features) != 0
+    columns = numeric_columns(features) if columns is None else columns
+    known = np.zeros(len(features), np.bool_)
+    for column in columns.values():
+        known |= ~np.isnan(column)
+        if np.count_nonzero(known) >= len(known) - 1:  # all but the background
+            break
+    return np.asarray(rows & known) if columns else np.asarray(rows)
+
+
 # --------------------------------------------------------------- several measurements
 
 
-def own_columns(features: pd.DataFrame, made: Mapping[str, Any]) -> list[str]:
+def own_columns(features: Table, made: Mapping[str, Any]) -> list[str]:
     """List the columns of a labels layer that no run of ours made."""
     known = {"index", *made.get("columns", ()), *made.get("measured", {}).get("columns", ())}
     return [str(name) for name in features.columns if str(name) not in known]
 
 
 def merge_measurements(
-    features: pd.DataFrame, made: Mapping[str, Any], outcome: Any
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+    features: Table, made: Mapping[str, Any], outcome: Any
+) -> tuple[Table, dict[str, Any]]:
     """Put the outcome of `measure_source` into the features of a labels layer, and its metadata.
 
     There is a row for each label that was measured. A column of the same name is replaced, unless
@@ -102,8 +114,8 @@ def merge_measurements(
     image. All other columns are kept, by label.
     """
     image, new, earlier = outcome.metadata["intensity"], outcome.features, made.get("measured", {})
-    first = {name: made["image"] for name in made.get("columns", ()) if _is_gray(name)}
-    images = {**first, **earlier.get("images", {})}
+    images = {name: made["image"] for name in made.get("columns", ()) if _is_gray(name)}
+    images |= earlier.get("images", {})
     names = {
         name: f"{name} [{image}]"
         if _is_gray(name) and name in features and images.get(name, image) != image
@@ -111,8 +123,8 @@ def merge_measurements(
         for name in map(str, new.columns)
     }
     new = new.rename(columns=names)
-    kept = [name for name in features.columns if name not in (*new, "index", "label")]
-    old = features[kept].set_axis(labels_of(features), axis=0)
+    old = features[[name for name in _columns(features) if name not in new]]
+    old = old.set_axis(labels_of(features), axis=0)
     old = old[~old.index.duplicated()].reindex(labels_of(new)).set_axis(new.index, axis=0)
     counting = {*made.get("whole", ()), *earlier.get("whole", ())} - set(new.columns)
     measured = {

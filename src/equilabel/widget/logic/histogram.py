@@ -1,22 +1,17 @@
 """The histogram of a layer, and an estimate of the threshold that a run will find."""
 
-from __future__ import annotations
-
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import equilabel
+from equilabel.array_types import HostArray
 from equilabel.quantities import without_questions
 
+from .choices import Choices
+from .planes import Plane
 from .sources import Source, gray
-
-if TYPE_CHECKING:
-    from equilabel.array_types import HostArray
-
-    from .choices import Choices
-    from .planes import Plane
 
 BINS = 128
 SAMPLE = 2**21  # most pixels that a histogram is computed of

@@ -1,16 +1,15 @@
 """Segment a layer that does not fit into memory: block by block, with labels in a Zarr."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import equilabel
 from equilabel import threads
@@ -20,15 +19,9 @@ from equilabel.storage import memory
 from equilabel.storage.ome_zarr import is_zarr
 
 from . import sources
+from .axes import Arrangement
+from .choices import Choices
 from .runs import Outcome, describe_segmentation, explain_no_objects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .axes import Arrangement
-    from .choices import Choices
-
-    Report = Callable[..., None]
 
 HYSTERESIS, HOLES = (
     tuple(f"{of}: {step}" for step in ("label", "merge", "write")) for of in ("hysteresis", "holes")
@@ -74,8 +67,7 @@ def explain_refusal(source: sources.Source, choices: Choices) -> str:
     ]
     measured = choices.properties or ()
     slow = ", ".join(each for each in measured if not equilabel.PROPERTIES[each].mergeable)
-    if slow:
-        refused.append((f"Statistics: {slow}", f"untick {slow}"))
+    refused += [(f"Statistics: {slow}", f"untick {slow}")] if slow else []
     if not refused:
         return ""
     got, remedies = map(", ".join, zip(*refused, strict=True))
@@ -95,7 +87,7 @@ def suggest_place(source: sources.Source) -> Path:
 
 
 def segment_large(
-    source: sources.Source, choices: Choices, place: Path | None, report: Report
+    source: sources.Source, choices: Choices, place: Path | None, report: Callable[..., None]
 ) -> Outcome:
     """Find and measure the objects of a layer block by block, and store labels as a Zarr.
 
@@ -105,11 +97,11 @@ def segment_large(
     """
     started = perf_counter()
     arrangement = source.arrangement(choices.roles)
+    arguments = _arguments(source, choices, arrangement)
     folder = None if place else Path(tempfile.mkdtemp(prefix="equilabel-"))
     out = place or Path(str(folder), "labels.zarr")
     try:
-        arguments = _arguments(source, choices, arrangement)
-        found = _segment(source, choices, arguments, out, report)
+        found = _segment(source, choices, arguments, out=out, progress=report)
         levels = tuple(_restore(level, arrangement) for level in open_levels(out))
     except BaseException:
         if folder is not None:
@@ -122,13 +114,11 @@ def segment_large(
             f"Its labels are in a temporary folder, {str(folder)!r}, which is removed when their "
             "layer is removed or napari ends."
         )
-    features, metadata = describe_segmentation(
-        source, choices, found, arguments, started, chunked=True
-    )
-    metadata["stored"] = str(out)
+    features, made = describe_segmentation(source, choices, found, chunked=True)
+    made |= {"parameters": arguments, "seconds": perf_counter() - started, "stored": str(out)}
     notes = () if found.num else (explain_no_objects(source.name),)
     transform = sources.labels_transform(source, arrangement)
-    return Outcome(levels[0], features, transform, metadata, notes, levels, stored)
+    return Outcome(levels[0], features, transform, made, notes, levels, stored)
 
 
 def _arguments(
@@ -145,7 +135,7 @@ def _arguments(
 
 
 def _segment(
-    source: sources.Source, choices: Choices, arguments: dict[str, Any], out: Path, report: Report
+    source: sources.Source, choices: Choices, arguments: dict[str, Any], **where: Any
 ) -> equilabel.Segmentation:
     """Segment a layer; go on with what an earlier run on it left at the same place."""
     image = as_dask(source.data, ELEMENTS)
@@ -162,12 +152,12 @@ def _segment(
         )
         raise MemoryError(message)
     workers = min(threads.available(), left // need)  # at most one for each core
-    how: dict[str, Any] = {"chunks": sides, "workers": workers, "out": out, "progress": report}
+    how = {**arguments, **where, "chunks": sides, "workers": workers}
     with without_questions():
         try:
-            return equilabel.segment_chunked(image, **arguments, **how, resume=True)
+            return equilabel.segment_chunked(image, **how, resume=True)
         except OtherRunError:
-            return equilabel.segment_chunked(image, **arguments, **how)
+            return equilabel.segment_chunked(image, **how)
 
 
 def _restore(labels: Any, arrangement: Arrangement) -> Any:

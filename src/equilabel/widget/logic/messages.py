@@ -1,7 +1,5 @@
 """Errors of a run as a message with a remedy."""
 
-from __future__ import annotations
-
 from equilabel import DeviceUnavailableError
 
 

@@ -1,24 +1,17 @@
 """The objects of a layer as a person reads them: rows of a table, numbers and results in words."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import equilabel
+from equilabel.array_types import HostArray
 from equilabel.quantities import derived_unit
+from equilabel.widget.napari_types import Table
 
-from .features import as_table, labels_of
-from .filters import find_objects
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
-
-    from equilabel.array_types import HostArray
+from .features import as_table, find_objects, labels_of
 
 INDEX = "Index"
 
@@ -48,7 +41,7 @@ class ObjectTable:
         return np.concatenate([rows[known][::-1] if descending else rows[known], rows[~known]])
 
 
-def show_objects(features: pd.DataFrame, made: Mapping[str, Any]) -> ObjectTable:
+def show_objects(features: Table, made: Mapping[str, Any]) -> ObjectTable:
     """Return what the table of a labels layer shows, of which our metadata are `made`."""
     kept = find_objects(features)
     names = [str(name) for name in features.columns if name not in ("index", "label")]
@@ -62,7 +55,6 @@ def show_objects(features: pd.DataFrame, made: Mapping[str, Any]) -> ObjectTable
 
 
 def _header(column: str, made: Mapping[str, Any]) -> str:
-    """Return the name of a column with its unit, if that is known."""
     spacing = made.get("spacing", ())
     name, *indices = column.split("-")
     unit = made.get("unit") or ("px" if spacing and set(spacing) == {1.0} else "")
@@ -89,7 +81,7 @@ def count_objects(count: int) -> str:
     return f"{count} object{'' if count == 1 else 's'}"
 
 
-def summarize(features: pd.DataFrame, made: Mapping[str, Any]) -> str:
+def summarize(features: Table, made: Mapping[str, Any]) -> str:
     """Return a line about a labels layer: how many objects, and how a run of ours found them."""
     words = count_objects(len(as_table(features)))
     if made.get("kind") != "segment":

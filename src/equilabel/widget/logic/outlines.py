@@ -1,19 +1,14 @@
 """Chosen objects of a labels layer: outlines that are made when they are drawn, and boxes."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from equilabel.array_types import Array, HostArray
 from equilabel.outlines import EDGE, outline
 from equilabel.threads import check
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from equilabel.array_types import Array, HostArray
 
 LARGEST = 2**25  # pixels of a volume that is drawn while a person looks on
 

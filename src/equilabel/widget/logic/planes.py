@@ -1,21 +1,16 @@
 """The visible plane of a layer, and its objects as a run would find them."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import equilabel
+from equilabel.array_types import HostArray
 from equilabel.quantities import size_in_pixels, without_questions
 
+from .choices import Choices
 from .sources import Source, gray
-
-if TYPE_CHECKING:
-    from equilabel.array_types import HostArray
-
-    from .choices import Choices
 
 LARGEST = 2**24  # pixels of a plane; of larger ones every n-th pixel is shown
 LARGEST_SPLIT = 2**22  # pixels of a plane whose objects are split while a person looks on
@@ -31,7 +26,6 @@ class Plane(NamedTuple):
 
     @property
     def axes(self) -> list[int]:
-        """The axes of the plane, in the order of the layer."""
         return sorted(self.displayed)
 
     @property
@@ -61,7 +55,6 @@ class Plane(NamedTuple):
         )
 
     def read(self) -> HostArray:
-        """Return its pixels."""
         source, choices = self.source, self.choices
         index: list[Any] = []
         for axis, length in enumerate(source.shape):

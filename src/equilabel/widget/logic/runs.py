@@ -1,30 +1,23 @@
 """A run: from a layer to labels and a table, and how they were made."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import equilabel
 from equilabel.quantities import without_questions
+from equilabel.widget.napari_types import Table
 
+from .axes import Role
+from .choices import Choices
 from .features import as_features, whole
 from .histogram import Histogram, compute_histogram
-from .scripts import batch_command, has_file, python_line, why_no_command
+from .scripts import scripts_for
 from .sources import Source, labels_transform
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pandas as pd
-
-    from equilabel.array_types import HostArray
-
-    from .axes import Role
-    from .choices import Choices
-
 KEY = "equilabel"  # of the metadata of our layers
+REPORTED = ("threshold", "connectivity", "in_pixels", "method", "device")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +31,7 @@ class Outcome:
     """
 
     labels: Any
-    features: pd.DataFrame
+    features: Table
     transform: dict[str, Any]
     metadata: dict[str, Any]
     notes: tuple[str, ...] = ()
@@ -57,68 +50,48 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     image = arrangement.arrange(source.read(choices.color, report))
     arguments = choices.arguments(source)
     with without_questions():
-        found = equilabel.segment(
-            image, **{**arguments, "properties": choices.columns}, progress=report
-        )
-    features, metadata = describe_segmentation(source, choices, found, arguments, started)
-    shown = image[..., choices.channel] if "channel" in arguments else image
-    histogram = compute_histogram(shown)
+        wanted = {**arguments, "properties": choices.columns}
+        found = equilabel.segment(image, **wanted, progress=report)
+    features, made = describe_segmentation(source, choices, found)
+    made |= {"parameters": arguments, "seconds": perf_counter() - started}
+    histogram = compute_histogram(image[..., choices.channel] if "channel" in arguments else image)
     trusted = found.num and not histogram.flat
     notes = () if trusted else (explain_no_objects(source.name, histogram),)
     transform = labels_transform(source, arrangement)
-    return Outcome(arrangement.restore(found.labels), features, transform, metadata, notes)
+    return Outcome(arrangement.restore(found.labels), features, transform, made, notes)
 
 
 def describe_segmentation(
-    source: Source,
-    choices: Choices,
-    found: equilabel.Segmentation,
-    arguments: dict[str, Any],
-    started: float,
-    *,
-    chunked: bool = False,
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+    source: Source, choices: Choices, found: equilabel.Segmentation, *, chunked: bool = False
+) -> tuple[Table, dict[str, Any]]:
     """Return the features of the labels that a run found, and how they were made."""
-    features, _, common = _describe(source, choices.roles, found.table, started)
+    features, made = _describe(source, choices.roles, found.table)
     return features, {
-        **common,
+        **made,
         "kind": "segment",
         "image": source.name,
         "path": source.path,
         "color": choices.color if source.rgb else "",
-        "threshold": found.threshold,
-        "connectivity": found.connectivity,
-        "in_pixels": found.in_pixels,
-        "method": found.method,
-        "device": found.device,
-        "parameters": arguments,
-        "python": python_line(source, choices, chunked=chunked),
-        "batch": batch_command(source, choices, chunked=chunked),
-        "no_batch": why_no_command(source, choices),
-        "from_file": has_file(source),
+        **{name: getattr(found, name) for name in REPORTED},
+        **scripts_for(source, choices, chunked=chunked),
     }
 
 
 def _describe(
-    source: Source, roles: tuple[Role, ...], table: pd.DataFrame, started: float
-) -> tuple[pd.DataFrame, bool, dict[str, Any]]:
-    """Return a table as features, whether row i is label i, and what is said of all runs."""
-    features, dense = as_features(table)
+    source: Source, roles: tuple[Role, ...], table: Table
+) -> tuple[Table, dict[str, Any]]:
+    """Return a table as features, and what is said of all runs."""
+    features, _ = as_features(table)
     spacing, unit = source.spacing(roles)
-    return (
-        features,
-        dense,
-        {
-            "version": equilabel.__version__,
-            "axes": roles,
-            "spacing": spacing,
-            "unit": unit,
-            "objects": len(table),
-            "whole": whole(table),
-            "columns": list(map(str, features.columns)),
-            "seconds": perf_counter() - started,
-        },
-    )
+    return features, {
+        "version": equilabel.__version__,
+        "axes": roles,
+        "spacing": spacing,
+        "unit": unit,
+        "objects": len(table),
+        "whole": whole(table),
+        "columns": list(map(str, features.columns)),
+    }
 
 
 def explain_no_objects(name: str, histogram: Histogram | None = None) -> str:
@@ -158,10 +131,15 @@ def measure_source(
     report("read")
     pixels = labels.read(report=report)
     values = None if image is None else image.read(color, report)
-    _check_shapes(labels, image)
+    if image is not None and image.shape != labels.shape:
+        message = (
+            f"image must have the shape of the labels, {labels.shape}; got {image.shape} for "
+            f"{image.name!r}. Choose the image they were made from, or none."
+        )
+        raise ValueError(message)
     report("measure")
     arrangement = labels.arrangement(roles)
-    arranged: HostArray = arrangement.arrange(pixels)
+    arranged = arrangement.arrange(pixels)
     columns = equilabel.regionprops_table(
         arranged if arrangement.channel is None else arranged[..., 0],
         None if values is None else arrangement.arrange(values),
@@ -170,26 +148,12 @@ def measure_source(
         stacked=bool(arrangement.times),
     )
     table = pd.DataFrame(columns)
-    features, dense, common = _describe(labels, roles, table, started)
-    intensity = "" if image is None else image.name
-    metadata = {**common, "kind": "measure", "intensity": intensity, "properties": properties}
-    notes = () if dense else (_explain_gaps(int(table["label"].iloc[-1]), len(table)),)
-    return Outcome(pixels, features, {}, metadata, notes)
-
-
-def _check_shapes(labels: Source, image: Source | None) -> None:
-    """Raise ValueError unless an image has the shape of the labels."""
-    if image is not None and image.shape != labels.shape:
-        message = (
-            f"image must have the shape of the labels, {labels.shape}; got {image.shape} for "
-            f"{image.name!r}. Choose the image they were made from, or none."
-        )
-        raise ValueError(message)
-
-
-def _explain_gaps(last: int, count: int) -> str:
-    """Return why selecting a row of napari's table selects no object, and what would help."""
-    return (
-        f"Labels without large gaps are needed for napari's own features table to select objects; "
-        f"got {count} labels up to {last}. Number them again, as in `equilabel.label(labels)`."
+    features, made = _describe(labels, roles, table)
+    made |= {"kind": "measure", "properties": properties, "seconds": perf_counter() - started}
+    made["intensity"] = "" if image is None else image.name
+    gaps = (
+        "Labels without large gaps are needed for napari's own features table to select objects; "
+        f"got {len(table)} labels up to {table['label'].max()}. Number them again, as in "
+        "`equilabel.label(labels)`."
     )
+    return Outcome(pixels, features, {}, made, (gaps,) if "index" in features else ())

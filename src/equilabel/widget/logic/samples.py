@@ -1,7 +1,5 @@
 """Sample images as layers, for File > Open Sample > equilabel."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

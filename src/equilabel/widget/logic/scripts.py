@@ -1,20 +1,26 @@
 """Scripts that repeat a run: a line of Python, and a command for a terminal."""
 
-from __future__ import annotations
-
 import math
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from equilabel.storage.images import SUFFIXES
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from .choices import Choices
-    from .sources import Source
+from .choices import Choices
+from .sources import Source
 
 WITHOUT_FILE = "image.tif"
+
+
+def scripts_for(source: Source, choices: Choices, *, chunked: bool = False) -> dict[str, Any]:
+    """Return what the metadata of a layer say of how a run is repeated; `script_of` reads it."""
+    return {
+        "python": python_line(source, choices, chunked=chunked),
+        "batch": batch_command(source, choices, chunked=chunked),
+        "no_batch": _why_no_command(source, choices),
+        "from_file": _has_file(source),
+    }
 
 
 def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> str:
@@ -38,7 +44,7 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
     if times > 1:
         image += f".reshape(-1, {', '.join(str(source.shape[axis]) for axis in order[times:])})"
     arguments = choices.arguments(source, columns=True).items()
-    words = "".join(f", {name}={_literal(value)}" for name, value in arguments)
+    words = "".join(f", {name}={value!r}" for name, value in arguments)
     return f"{imports}; found = {function}({image}{words})"
 
 
@@ -48,7 +54,7 @@ def batch_command(source: Source, choices: Choices, *, chunked: bool = False) ->
     ``image.tif`` stands for the file of a layer without one. Files that do not fit into memory are
     labeled block by block if the run was `chunked`.
     """
-    if why_no_command(source, choices):
+    if _why_no_command(source, choices):
         return ""
     spacing, unit = source.spacing(choices.roles)
     arguments = choices.arguments(source, columns=True)
@@ -64,16 +70,15 @@ def batch_command(source: Source, choices: Choices, *, chunked: bool = False) ->
     options.append("--stacked" if "time" in choices.roles else "--no-stacked")
     options += [f"--unit={unit}"] if unit else []
     options += ["--too-large=chunked"] if chunked else []
-    file = source.path if has_file(source) else WITHOUT_FILE
+    file = source.path if _has_file(source) else WITHOUT_FILE
     return shlex.join(["equilabel", "batch", file, "--out", "results", *options])
 
 
-def has_file(source: Source) -> bool:
-    """Return whether a layer was read from a file that `equilabel batch` reads, too."""
+def _has_file(source: Source) -> bool:
     return source.path.lower().endswith(SUFFIXES)
 
 
-def why_no_command(source: Source, choices: Choices) -> str:
+def _why_no_command(source: Source, choices: Choices) -> str:
     """Return what `equilabel batch` cannot repeat; empty if it can repeat the run."""
     if source.rgb:
         return "a color image, of which it would measure each color"
@@ -82,8 +87,11 @@ def why_no_command(source: Source, choices: Choices) -> str:
 
 def with_filter(line: str, ranges: Sequence[tuple[str, float, float]]) -> str:
     """Add to a line of Python that objects are kept by ranges of their measurements."""
-    words = ", ".join(f"{name!r}: ({_end(low)}, {_end(high)})" for name, low, high in ranges)
-    return f"{line}; from equilabel.widget import keep; found = keep(found, {{{words}}})"
+    kept = {
+        name: tuple(float(end) if math.isfinite(end) else None for end in ends)
+        for name, *ends in ranges
+    }
+    return f"{line}; from equilabel import keep; found = keep(found, {kept})"
 
 
 def script_of(name: str, made: Mapping[str, Any], language: str) -> tuple[str, str]:
@@ -108,15 +116,3 @@ def script_of(name: str, made: Mapping[str, Any], language: str) -> tuple[str, s
         f"Copied a command for {WITHOUT_FILE!r}: save {made['image']!r} under that name, or put "
         "the name of its file into the command."
     )
-
-
-def _end(limit: float) -> str:
-    return repr(float(limit)) if math.isfinite(limit) else "None"
-
-
-def _literal(value: Any) -> str:
-    """Write a value as Python does, with plain numbers in place of NumPy's."""
-    if isinstance(value, tuple):
-        inner = ", ".join(map(_literal, value))
-        return f"({inner},)" if len(value) == 1 else f"({inner})"
-    return repr(value.item() if hasattr(value, "item") else value)

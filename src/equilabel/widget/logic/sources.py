@@ -1,21 +1,16 @@
 """The pixels of a layer, their axes, units and place, as they were when a run began."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 
+from equilabel.array_types import Array, HostArray
 from equilabel.storage import memory
+from equilabel.widget.napari_types import Layer
 
 from .axes import Arrangement, Role, explain_guess, guess_roles
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from equilabel.array_types import Array, HostArray
-    from equilabel.widget.napari_types import Layer
 
 COLORS = ("luminance", "red", "green", "blue")
 LUMINANCE = (0.2125, 0.7154, 0.0721)  # of red, green and blue, as scikit-image weighs them
@@ -34,7 +29,7 @@ class Source:
     multiscale: bool = False
 
     @classmethod
-    def of(cls, layer: Layer) -> Source:
+    def of(cls, layer: Layer) -> Self:
         """Return the source of a napari layer; nothing is read or copied."""
         names = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
         return cls(
@@ -58,11 +53,9 @@ class Source:
         return not isinstance(self.data, np.ndarray) or isinstance(self.data, np.memmap)
 
     def guess(self) -> tuple[Role, ...]:
-        """Guess the roles of the axes."""
         return guess_roles(self.shape, self.transform["axis_labels"], self._dimensions())
 
     def explain_guess(self, roles: Sequence[Role]) -> str:
-        """Say as what axes without a known name are read; empty if all are known."""
         return explain_guess(self.shape, roles, self.transform["axis_labels"], self._dimensions())
 
     def _dimensions(self) -> list[str]:
@@ -87,7 +80,6 @@ class Source:
         return tuple(steps), "" if word in ("pixel", "px", "") else word
 
     def arrangement(self, roles: Sequence[Role]) -> Arrangement:
-        """Return the order of axes for `segment`."""
         return Arrangement(tuple(roles), self.shape)
 
     def read(

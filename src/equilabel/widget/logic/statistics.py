@@ -1,7 +1,5 @@
 """Statistics of `equilabel.PROPERTIES` that the forms offer, and those ticked by default."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import equilabel

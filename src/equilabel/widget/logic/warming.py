@@ -1,24 +1,19 @@
 """Work on a tiny image of the kind that is open, so that its first run finds all compiled."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import equilabel
+from equilabel.array_types import HostArray
 from equilabel.outlines import outline
 
+from .axes import Role
+from .choices import Choices
 from .planes import Plane
 from .runs import measure_source, segment_source
-
-if TYPE_CHECKING:
-    from equilabel.array_types import HostArray
-
-    from .axes import Role
-    from .choices import Choices
-    from .sources import Source
+from .sources import Source
 
 SIDE = 16
 FEW = {"space": SIDE, "time": 2, "channel": 1}  # least length of an axis
@@ -71,7 +66,6 @@ def _picture(shape: tuple[int, ...], dtype: Any, *, dark: bool = False) -> HostA
 
 
 def _preview(source: Source, choices: Choices) -> None:
-    """Find the objects of a plane, as the preview does."""
     rank = len(source.shape)
     plane = Plane(source, choices, (0,) * rank, (rank - 2, rank - 1))
     level = None if choices.threshold == "local" else 1.0

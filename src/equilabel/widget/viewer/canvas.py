@@ -1,30 +1,16 @@
 """The viewer: its events, the position and camera of its canvas, and its OpenGL context."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from qtpy.compat import isalive
 from qtpy.QtCore import QObject
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
+from qtpy.QtWidgets import QWidget
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from qtpy.QtWidgets import QWidget
-
-    from equilabel.widget.napari_types import Layer, Viewer
-
-
-def connect_layers(viewer: Viewer, changed: Callable[..., Any]) -> None:
-    """Call a method when layers are added, removed, moved or renamed.
-
-    napari holds methods weakly: it is disconnected with its object.
-    """
-    for name in ("inserted", "removed", "reordered", "renamed"):
-        getattr(viewer.layers.events, name).connect(changed)
+from equilabel.widget.napari_types import Layer, Viewer
 
 
 def while_alive(method: Callable[..., None]) -> Callable[..., None]:
@@ -87,7 +73,6 @@ class CurrentCanvas(QObject):
 
     @while_alive
     def make_current(self) -> None:
-        """Make the context of the canvas current."""
         window = self._form
         while window.parentWidget() is not None:  # beyond a dock that floats
             window = window.parentWidget()

@@ -1,8 +1,6 @@
 """Layers of the viewer: those that can be chosen, and those that a run changes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from napari.layers import Image, Labels
@@ -11,9 +9,7 @@ from napari.utils.colormaps import DirectLabelColormap, label_colormap
 from equilabel.widget.logic.features import merge_measurements, own_columns
 from equilabel.widget.logic.runs import KEY, Outcome
 from equilabel.widget.logic.sources import Source, placement
-
-if TYPE_CHECKING:
-    from equilabel.widget.napari_types import Event, Layer, Viewer
+from equilabel.widget.napari_types import Event, Layer, Viewer
 
 
 def images(viewer: Viewer) -> list[Layer]:

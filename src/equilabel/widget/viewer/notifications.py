@@ -1,19 +1,13 @@
 """Notifications of napari: hints, warnings, questions, and errors without a traceback."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from napari.utils.notifications import show_info, show_warning
-from qtpy.QtWidgets import QMessageBox
+from qtpy.QtWidgets import QMessageBox, QWidget
 
 from equilabel.widget.logic.messages import explain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from qtpy.QtWidgets import QWidget
 
 inform, warn = show_info, show_warning
 _shown: set[str] = set()

@@ -1,28 +1,23 @@
 """Layers that outline objects on the canvas: those selected, and those that a run would find."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from napari.layers import Image
 from napari.utils.colormaps import Colormap
 from napari.utils.transforms import Affine
 
+from equilabel.array_types import Array, HostArray
 from equilabel.outlines import outline
 from equilabel.widget.logic.outlines import Outlines
+from equilabel.widget.logic.planes import Plane
 from equilabel.widget.logic.runs import KEY
 from equilabel.widget.logic.sources import Source, placement
+from equilabel.widget.napari_types import Layer, Viewer
 
 from .canvas import camera
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from equilabel.array_types import Array, HostArray
-    from equilabel.widget.logic.planes import Plane
-    from equilabel.widget.napari_types import Layer, Viewer
 
 WIDEST = 3  # width of the outline of the preview in pixels
 
@@ -48,7 +43,6 @@ class Overlay:
 
     @property
     def layer(self) -> Layer:
-        """The layer with the outlines, or None if there is none."""
         return self._layer if self._layer in self._viewer.layers else None
 
     def put(self, data: Array, transform: dict[str, Any]) -> None:
@@ -72,7 +66,6 @@ class Overlay:
             layer.data = data
 
     def remove(self) -> None:
-        """Remove the layer."""
         if self.layer is not None:
             self._viewer.layers.remove(self._layer)
         self._layer = None
@@ -143,7 +136,6 @@ class Preview(Overlay):
         self._kept: dict[tuple[object, ...], HostArray] = {}
 
     def remove(self) -> None:
-        """Remove the layer, and drop the pixels that are kept."""
         super().remove()
         self.clear_cache()
 

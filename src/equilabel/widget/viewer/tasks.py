@@ -1,10 +1,9 @@
 """Tasks in threads, with a progress bar in the activity dock of napari, that can be cancelled."""
 
-from __future__ import annotations
-
 import warnings
+from collections.abc import Callable, Sequence
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from napari.qt.threading import create_worker
 from napari.utils import progress
@@ -13,9 +12,6 @@ from qtpy.QtCore import QObject, QTimer, Signal
 from equilabel import compiling
 from equilabel.threads import interruptible
 from equilabel.widget.logic.messages import CancelledError, explain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 BAR_DELAY = 150  # milliseconds until napari shows a progress bar
 WORDS = {
@@ -36,31 +32,7 @@ WORDS = {
 }
 
 
-def _make_worker(title: str, work: Callable[[Callable[[], None]], Any], stop: Event) -> Any:
-    """Make a worker that returns `stop`, how the work ended, and its result or error message.
-
-    The work gets a function that raises CancelledError once `stop` is set, as do its kernels.
-    """
-
-    def check() -> None:
-        if stop.is_set() or worker.abort_requested:
-            raise CancelledError
-
-    def attempt() -> tuple[Event, str, Any]:
-        try:
-            with interruptible(check):
-                return stop, "done", work(check)
-        except CancelledError:
-            return stop, "cancelled", None
-        except Exception as error:  # whatever it is
-            return stop, "failed", explain(error)
-
-    attempt.__qualname__ = title  # napari shows it if it is closed during the task
-    worker = create_worker(attempt)
-    return worker
-
-
-class _Steps(QObject):
+class _Reporter(QObject):
     """Emits what a task does from its thread, for as long as the thread runs."""
 
     begun = Signal(str, int, int)
@@ -71,7 +43,7 @@ class Task(QObject):
     """A function that runs in a thread, which ends at its next piece of work if it is cancelled.
 
     It gets a function that it calls with the name of each of the steps expected, and, if it works
-    block by block, with how many blocks of how many are done.
+    block by block, with how many blocks of how many are done. With steps it has a progress bar.
     """
 
     stepped = Signal(str, float)  # what it does now, and how many steps are done
@@ -80,41 +52,55 @@ class Task(QObject):
     failed = Signal(str)  # the error message
     cancelled = Signal()
 
-    def __init__(
-        self, title: str, work: Callable[..., Any], steps: Sequence[str], parent: QObject
-    ) -> None:
-        super().__init__(parent)
-        self.steps = list(steps)
+    def __init__(self, title: str, work: Callable[..., Any], steps: Sequence[str] = ()) -> None:
+        super().__init__()
         self.running = False
-        self._title = title
-        self._stop = Event()
-        self._reporter = reporter = _Steps()
+        self._title, self._steps, self._stop = title, list(steps), Event()
+        self._bar: Any = None
+        self._moving = False
+        self._state: tuple[str, float] = ("starting", 0)
+        self._worker = self._make_worker(work)
+        self._worker.returned.connect(self._end)
+        self._worker.finished.connect(self._close)
+
+    def _make_worker(self, work: Callable[..., Any]) -> Any:
+        """Make a worker that does not keep the task: it returns how the work ended, and with what.
+
+        What the work calls, and its kernels, raise CancelledError once it has to stop.
+        """
+        stop, reporter = self._stop, _Reporter()
         reporter.begun.connect(self._step)
         reporter.compiling.connect(self._compile)
+
+        def check() -> None:
+            if stop.is_set() or worker.abort_requested:
+                raise CancelledError
+
+        def report(step: str, done: int = 0, total: int = 0) -> None:
+            check()
+            reporter.begun.emit(step, done, total)
 
         def tell(number: int, busy: bool) -> None:
             reporter.compiling.emit(compiling.describe(number) if busy else "")
 
-        def attempt(check: Callable[[], None]) -> Any:
-            def report(step: str, done: int = 0, total: int = 0) -> None:
-                check()
-                reporter.begun.emit(step, done, total)
-
+        def attempt() -> tuple[str, Any]:
             warnings.filterwarnings("ignore", module="skimage")  # on objects too small to measure
-            with compiling.listening(tell):
-                return work(report)
+            try:
+                with interruptible(check), compiling.listening(tell):
+                    return "done", work(report)
+            except CancelledError:
+                return "cancelled", None
+            except Exception as error:  # whatever it is
+                return "failed", explain(error)
 
-        self._worker = _make_worker(title, attempt, self._stop)
-        self._worker.returned.connect(self._end)
-        self._worker.finished.connect(self._close)
-        self._bar: Any = None
-        self._moving = False
-        self._state: tuple[str, float] = ("starting", 0)
+        attempt.__qualname__ = self._title  # napari shows it if it is closed during the task
+        worker = create_worker(attempt)
+        return worker
 
     def start(self) -> None:
-        """Start the thread."""
         self.running = True
-        QTimer.singleShot(BAR_DELAY, self._open_bar)
+        if self._steps:
+            QTimer.singleShot(BAR_DELAY, self._open_bar)
         self._worker.start()
 
     def cancel(self) -> None:
@@ -125,9 +111,8 @@ class Task(QObject):
             self.cancelled.emit()
 
     def _open_bar(self) -> None:
-        """Show the progress bar, unless the task has ended already."""
         if self.running:
-            self._set_bar(progress(total=len(self.steps), desc=self._title, gui=True))
+            self._set_bar(progress(total=len(self._steps), desc=self._title, gui=True))
 
     def _set_bar(self, bar: Any) -> None:
         self._bar = bar
@@ -151,7 +136,7 @@ class Task(QObject):
     def _step(self, step: str, done: int, total: int) -> None:
         if not self.running:
             return
-        count: float = self.steps.index(step) if step in self.steps else 0
+        count: float = self._steps.index(step) if step in self._steps else 0
         words = WORDS.get(step, step)
         if total:
             count += done / total
@@ -164,10 +149,10 @@ class Task(QObject):
         if self.running:
             self.compiling.emit(words)
 
-    def _end(self, answer: tuple[Event, str, Any]) -> None:
+    def _end(self, answer: tuple[str, Any]) -> None:
         if not self.running:
             return
-        _, how, result = answer
+        how, result = answer
         self._close()
         if how == "cancelled":
             self.cancelled.emit()
@@ -181,42 +166,27 @@ class Task(QObject):
             self._bar = None
 
 
-class LatestResult(QObject):
-    """Runs functions in threads, and gives the result of the last one to a method, or its error.
+class LatestResult:
+    """Runs functions in threads, and gives the result of the last one to a method, or its error."""
 
-    `waiting` says whether one is still to come.
-    """
+    def __init__(self, use: Callable[..., None], say: Callable[..., None] | None = None) -> None:
+        self._use, self._say = use, say
+        self._task: Task | None = None
 
-    returned = Signal(object)
-    failed = Signal(str)
-
-    def __init__(
-        self, parent: QObject, use: Callable[..., None], say: Callable[..., None] | None = None
-    ) -> None:
-        super().__init__(parent)
-        self._stop = Event()
-        self.waiting = False
-        self.returned.connect(use)
-        if say is not None:
-            self.failed.connect(say)
+    @property
+    def waiting(self) -> bool:
+        return self._task is not None and self._task.running
 
     def submit(self, work: Callable[[], Any]) -> None:
         """Run a function in a thread; results of earlier ones are dropped."""
         self.cancel()
-        self._stop = Event()
-        self.waiting = True
-        worker = _make_worker("computing the histogram", lambda _: work(), self._stop)
-        worker.returned.connect(self._receive)
-        worker.start()
+        self._task = Task("computing the histogram", lambda _: work())
+        self._task.done.connect(self._use)
+        if self._say is not None:
+            self._task.failed.connect(self._say)
+        self._task.start()
 
     def cancel(self) -> None:
         """Drop the result that is still to come; its thread ends at its next piece of work."""
-        self._stop.set()
-        self.waiting = False
-
-    def _receive(self, answer: tuple[Event, str, Any]) -> None:
-        stop, how, result = answer
-        if not stop.is_set():
-            self.waiting = False
-            if how != "cancelled":
-                (self.returned if how == "done" else self.failed).emit(result)
+        if self._task is not None:
+            self._task.cancel()
