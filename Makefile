@@ -25,8 +25,8 @@ SHORT := $(if $(EVERYTHING),, and not long)
 CUDA_TESTS := tests/test_cuda_compile.py
 KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
-SCREEN = unset QT_QPA_PLATFORM; QT_API=pyqt6 PYTEST_QT_API=pyqt6 NAPARI_CONFIG=$(CURDIR)/.venv/napari/settings.yaml \
-    xvfb-run -a -s "-screen 0 1600x1000x24"
+NAPARI = unset QT_QPA_PLATFORM; QT_API=pyqt6 PYTEST_QT_API=pyqt6 NAPARI_CONFIG=$(CURDIR)/.venv/napari/settings.yaml
+SCREEN = $(NAPARI) xvfb-run -a -s "-screen 0 1600x1000x24"
 SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 \
     libxcb-keysyms1 libxcb-shape0 libdbus-1-3 libfontconfig1 libglib2.0-0 fonts-dejavu-core
 
@@ -67,13 +67,14 @@ types: .venv/lint
 unit: .venv/dev
 	+COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto --dist worksteal -m "not gui$(SHORT)" --ignore $(CUDA_TESTS) $(COUNTED)
 
-# The plugin in a real viewer, on a screen that is not there; what it covers counts in `coverage`.
-# Speed is measured by itself.
+# The plugin in real viewers, each process with a screen that is not there: tests/conftest.py opens
+# it. What they cover counts in `coverage`. Speed is measured by itself.
 gui: viewer
 	$(MAKE) --no-print-directory speed
 
 viewer: .venv/dev .venv/screen
-	$(SCREEN) env COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/test_gui_*.py -m "not slow$(SHORT)" -q $(COUNTED)
+	$(NAPARI) COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/test_gui_*.py -n auto --maxprocesses 4 \
+	    --dist worksteal -m "not slow$(SHORT)" -q $(COUNTED)
 
 speed: .venv/dev .venv/screen
 	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -q

@@ -3,6 +3,7 @@
 import gc
 import importlib.util
 import os
+import shutil
 import sys
 
 import pytest
@@ -17,6 +18,9 @@ extern "C" __global__ void spin(long long cycles)
     while (clock64() - begin < cycles);
 }
 """
+if "NAPARI_CONFIG" in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
+    # Each process has settings of its own.
+    os.environ["NAPARI_CONFIG"] += f".{os.environ['PYTEST_XDIST_WORKER']}.yaml"
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 # Doctests are looked for in every module but those whose libraries are not installed.
@@ -135,7 +139,27 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def _screen():
+def _own_screen():
+    """Give each of several test processes a virtual screen: the windows of one share its focus."""
+    if "PYTEST_XDIST_WORKER" not in os.environ or shutil.which("Xvfb") is None:
+        return
+    numbers, written = os.pipe()
+    os.set_inheritable(written, True)
+    words = ("Xvfb", "-screen", "0", "1600x1000x24", "-displayfd", str(written), "-terminate")
+    os.posix_spawnp("Xvfb", words, os.environ)  # ends with the last window
+    os.close(written)
+    with os.fdopen(numbers) as line:
+        os.environ["DISPLAY"] = f":{line.readline().strip()}"
+
+
+@pytest.fixture(scope="session")
+def qapp_args(_own_screen, qapp_args):
+    """Begin the application on the screen of the process."""
+    return qapp_args
+
+
+@pytest.fixture(scope="session")
+def _screen(_own_screen):
     """Skip where there is no screen; else load napari, and spare what it loads the collector."""
     pytest.importorskip("napari")
     if not (os.environ.get("DISPLAY") or sys.platform in ("win32", "darwin")):
@@ -147,32 +171,53 @@ def _screen():
     gc.freeze()  # napari collects garbage whenever a layer goes or a viewer is closed
 
 
+class SharedViewer:
+    """A real viewer for many tests: to open one takes two seconds."""
+
+    def __init__(self):
+        self.viewer = None
+        self._patch = pytest.MonkeyPatch()
+
+    def open(self):
+        """Return the viewer, opened when it is first asked for."""
+        if self.viewer is None:
+            from napari import Viewer
+            from napari.settings import get_settings
+            from qtpy.QtTest import QTest
+
+            set_ = self._patch.setattr
+            set_("napari._qt.qt_main_window.SHOW_QT_WARNING", False)
+            set_("napari._qt.threads.status_checker.StatusChecker.start", lambda _: None)
+            get_settings().reset()
+            self.viewer = viewer = Viewer(show=True, show_welcome_screen=False)
+            set_(viewer.window._qt_window, "_save_current_window_settings", lambda: None)
+            viewer.window.resize(900, 600)  # what is drawn in software takes long
+            assert QTest.qWaitForWindowExposed(viewer.window._qt_window, 10_000)
+        return self.viewer
+
+    def close(self):
+        """Close the viewer, if it is open."""
+        if self.viewer is not None:
+            self.viewer.close()
+            self.viewer = None
+            self._patch.undo()
+            forget_commands()
+            gc.collect()
+
+
+@pytest.fixture(scope="session")
+def shared_viewer(_screen):
+    """Share a real viewer between tests."""
+    shared = SharedViewer()
+    yield shared
+    shared.close()
+
+
 @pytest.fixture
-def own_viewer(_screen, request):
-    """Open a real viewer for one test."""
+def own_viewer(shared_viewer, request):
+    """Open a real viewer for one test; there is no other."""
+    shared_viewer.close()
     return request.getfixturevalue("make_napari_viewer")(show=True)
-
-
-@pytest.fixture(scope="module")
-def _viewer_of_module(_screen):
-    """Open a real viewer for all tests of a file."""
-    from napari import Viewer
-    from napari.settings import get_settings
-    from qtpy.QtTest import QTest
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("napari._qt.qt_main_window.SHOW_QT_WARNING", False)
-        patch.setattr("napari._qt.threads.status_checker.StatusChecker.start", lambda _: None)
-        get_settings().reset()
-        viewer = Viewer(show=True, show_welcome_screen=False)
-        patch.setattr(viewer.window._qt_window, "_save_current_window_settings", lambda: None)
-        viewer.window.resize(900, 600)  # what is drawn in software takes long
-        assert QTest.qWaitForWindowExposed(viewer.window._qt_window, 10_000)
-        yield viewer
-        viewer.close()
-    del viewer
-    forget_commands()
-    gc.collect()
 
 
 def forget_commands():
@@ -191,9 +236,9 @@ def forget_commands():
 
 
 @pytest.fixture
-def viewer(_viewer_of_module):
+def viewer(shared_viewer):
     """Open a real viewer without layers and forms; it is that of the tests before."""
-    viewer = _viewer_of_module
+    viewer = shared_viewer.open()
     yield viewer
     empty(viewer)
 
@@ -211,6 +256,7 @@ def empty(viewer):
     viewer.dims.ndisplay = 2
     viewer.layers.clear()  # while the forms are there: see `CurrentCanvas`
     viewer.dims.order = range(viewer.dims.ndim)
+    viewer.theme = "dark"
     for dock in list(viewer.window._wrapped_dock_widgets.values()):
         form = dock.widget()
         dock.destroyOnClose()
@@ -222,6 +268,8 @@ def empty(viewer):
         QTest.qWait(5)
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     QApplication.processEvents()
+    gc.collect()
+    gc.freeze()  # what is left is not looked at whenever a layer goes
 
 
 @pytest.fixture

@@ -37,17 +37,6 @@ print("alive")
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def beside(_screen):
-    """Run what may crash in a process of its own, beside the other tests."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", CRASH], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    yield process
-    process.kill()
-    process.communicate()
-
-
 @pytest.fixture
 def form(own_viewer, qtbot):
     own_viewer.open_sample("equilabel", "nuclei_2d")
@@ -108,6 +97,7 @@ def test_closing_the_dock_cancels_its_run(own_viewer, qtbot, form, held):
     form.setParent(own_viewer.window._qt_window)  # goes with the viewer
 
 
-def test_layers_cleared_and_added_at_once_under_the_preview_do_not_end_the_process(beside):
-    said, errors = beside.communicate(timeout=LONG / 1000)
-    assert said.strip() == "alive", errors[-2000:]
+def test_layers_cleared_and_added_at_once_under_the_preview_do_not_end_the_process(qapp):
+    command = [sys.executable, "-c", CRASH]
+    end = subprocess.run(command, capture_output=True, text=True, timeout=LONG / 1000)
+    assert end.stdout.strip() == "alive", end.stderr[-2000:]
