@@ -228,6 +228,20 @@ def test_small_images_are_labeled_in_one_call(side):
 
 
 @pytest.mark.usefixtures("in_one_call")
+@pytest.mark.parametrize("shape", [(3, 1), (70,), (7, 5), (9, 64), (6, 70), (5, 130)], ids=str)
+def test_small_masks_are_labeled_row_by_row(shape):
+    at = sum(np.ogrid[tuple(map(slice, shape))])
+    for kind in (noise(shape, "u1", 2, seed=5), at % 2, at % 3 > 0, at % 8 < 3, at - at, at >= 0):
+        image = kind.astype(np.uint8)
+        for connectivity in range(1, image.ndim + 1):
+            expected = expected_labels(image, None, connectivity)
+            for asked in (image, image, image > 0, image.astype(np.int64) << 40, image.T.copy().T):
+                labels, count = label(asked, return_num=True, connectivity=connectivity)
+                np.testing.assert_array_equal(labels, expected)
+                assert count == expected.max()
+
+
+@pytest.mark.usefixtures("in_one_call")
 @pytest.mark.parametrize("shape", [(5, 67), (3, 4, 66)], ids=str)
 def test_small_images_are_measured_in_one_call_as_pass_by_pass(shape, monkeypatch):
     names = columns(len(shape), intensity=True)

@@ -98,13 +98,15 @@ def test_small_images_have_the_same_labels_before_and_after_the_single_call(monk
     monkeypatch.setattr(serial_runs, "is_kept", lambda *_: False)
     monkeypatch.setattr(at_once, "_known", {})
     single_call.single_call.cache_clear()
-    for image in (
-        np.eye(40, 70, dtype=np.uint8),
-        np.tri(40, 70, dtype=np.uint8) + np.eye(40, 70, dtype=np.uint8),
-    ):
+    one, two = np.eye(40, 70, dtype=np.uint8), np.tri(40, 70, dtype=np.uint8)
+    room = np.empty(4 * one.size + 1, np.uint8)[1:]
+    displaced = room.view(np.int32).reshape(one.shape)
+    displaced[:] = one
+    for image in (one, one + two, two, np.eye(400, 170, dtype=np.uint8), displaced):
         expected = expected_labels(image, None, 2)
         for _ in range(3):
             np.testing.assert_array_equal(equilabel.label(image), expected)
+            np.testing.assert_array_equal(equilabel.label(image.astype(np.int32)), expected)
 
 
 # ------------------------------------------------------------- kept and checked

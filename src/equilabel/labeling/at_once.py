@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy import ndarray
 
 from equilabel import threads
 from equilabel.devices import is_on_cuda, shares_memory
@@ -51,33 +52,38 @@ def label_at_once(
         As `label` does.
     """
     if (
-        type(background) not in PLAIN
+        (background is not None and type(background) not in PLAIN)
         or type(connectivity) not in PLAIN
-        or type(stacked) not in PLAIN
+        or (stacked is not False and type(stacked) not in PLAIN)
     ):
         return None
-    if type(image) is not np.ndarray:
+    if type(image) is not ndarray:
         if out is not None or not is_on_cuda(image):
             return None
         return label_on_gpu(image, background, connectivity, bool(stacked), counted)
     if image.size >= 2 * threads.WEIGHT:
         return None
-    key = image.shape, image.dtype, background, connectivity, stacked
-    call = _known.get(key)
-    if call is None:
-        call = _prepare(image, background, connectivity, bool(stacked))
-        if call is None:
-            return None
+    try:
+        label = _known[image.shape, image.dtype, background, connectivity, stacked]
+    except KeyError:
+        label = _remember(image, background, connectivity, stacked)
+    if label is None:
+        return None
+    if out is None:
+        return label(image)  # type: ignore[no-any-return]
+    plain = check_out(out, image)
+    found = label(image, plain) if _takes_labels(plain, image) else None
+    return None if found is None else (out, found[1])
+
+
+def _remember(image: HostArray, background: Any, connectivity: Any, stacked: Any) -> Any:
+    """Return what labels images like this one, also of later calls; None if there is none."""
+    label = _prepare(image, background, connectivity, bool(stacked))
+    if label is not None:
         if len(_known) >= MOST:
             _known.clear()
-        _known[key] = call
-    plain = None if out is None else check_out(out, image)
-    if plain is not None and not _takes_labels(plain, image):
-        return None
-    found: tuple[HostArray, int] | None = call(image, plain)
-    if found is None or found[1] < 0:
-        return None
-    return found if out is None else (out, found[1])
+        _known[image.shape, image.dtype, background, connectivity, stacked] = label
+    return label
 
 
 def _prepare(image: HostArray, background: Any, connectivity: int | None, stacked: bool) -> Any:
@@ -88,7 +94,13 @@ def _prepare(image: HostArray, background: Any, connectivity: int | None, stacke
     pixels = drop_short_axes(image, stacked)
     hops = min(problem.connectivity, pixels.ndim - stacked)
     prepare = runs_on_host().single_call
-    return prepare(pixels.shape, pixels.dtype, problem.foreground, hops, stacked)
+    label = prepare(pixels.shape, pixels.dtype, problem.foreground, hops, stacked).label
+
+    def label_whole(image: HostArray, out: Array = None) -> tuple[HostArray, int] | None:
+        found: tuple[HostArray, int] | None = label(image, out)
+        return None if found is None or found[1] < 0 else found
+
+    return label_whole if image.dtype.kind == "f" else label
 
 
 def _takes_labels(out: Array, image: HostArray) -> bool:

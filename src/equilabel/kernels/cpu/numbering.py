@@ -3,7 +3,7 @@
 import numpy as np
 
 from .bits import LAST, NONE, ONE, popcount
-from .caching import BORROWING, njit
+from .caching import BORROWING, inlined, njit
 from .positions import new_position
 from .run_table import advance, locate, row_of
 from .vector_compare import exceeds
@@ -47,18 +47,24 @@ def number(counts, parents, ends):
     int
         N.
     """
-    kind = parents.dtype.type
-    components = kind(0)
+    components = parents.dtype.type(0)
     ends[0] = 0
     parents[0] = 0
     for slab in range(counts.size - 1):
-        for run in range(np.uint64(counts[slab]), np.uint64(counts[slab + 1])):
-            parent = np.uint64(parents[run])  # unsigned: no index counts from the end
-            components += kind(parent == run)
-            # A root reads what was just written: there is no branch to predict.
-            parents[run] = components
-            parents[run] = parents[parent]
+        components = number_range(parents, counts[slab], counts[slab + 1], components)
         ends[slab + 1] = components
+    return components
+
+
+@inlined
+def number_range(parents, begin, end, components):
+    """Do as `number` for a range of runs, after so many components, and return their number."""
+    for run in range(np.uint64(begin), np.uint64(end)):
+        parent = np.uint64(parents[run])  # unsigned: no index counts from the end
+        components += parents.dtype.type(parent == run)
+        # A root reads what was just written: there is no branch to predict.
+        parents[run] = components
+        parents[run] = parents[parent]
     return components
 
 

@@ -95,7 +95,8 @@ def label_at_once(
     """
     if image.size >= 2 * threads.WEIGHT or foreground.compare in COMPARES:
         return None
-    return single_call(image.shape, image.dtype, foreground, connectivity, stacked)(image)
+    call = single_call(image.shape, image.dtype, foreground, connectivity, stacked)
+    return call.label(image)
 
 
 def unite(table: RunTable) -> None:

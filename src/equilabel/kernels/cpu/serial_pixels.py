@@ -73,8 +73,8 @@ def label_pixels(pixels, level, plan, steps, labels):
                 if label != 0:
                     if parents[label] == parents[other]:
                         continue
-                    label = find(parents, label)
-                    other = find(parents, other)
+                    label = np.int32(find(parents, label))
+                    other = np.int32(find(parents, other))
                     if label < other:
                         parents[other] = label
                         continue

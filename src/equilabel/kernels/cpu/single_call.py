@@ -10,12 +10,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy import empty
 
-from equilabel import threads
 from equilabel.neighborhood import earlier_steps, row_unions
 
+from .caching import entry_point
 from .run_table import AXES
 from .serial_pixels import label_pixels
+from .serial_rows import label_rows
 from .serial_runs import VALUES, is_worth_compiling, label_runs, label_values
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 TINY = 640  # pixels up to which looking at one after the other is quicker than runs
 SHORT, FEW = 16, 2**13  # the same for rows of so few columns
+FLAT, FLAT_FULL = 2**16, 2**14  # pixels of one value up to which rows one by one are, in 2D
+INT32 = np.dtype(np.int32)
 UNSIGNED = {np.dtype(kind): np.dtype(f"u{np.dtype(kind).itemsize}") for kind in "?bhilq"}
 
 
@@ -66,6 +70,10 @@ class SingleCall:
     ) -> None:
         compare, level, values = foreground
         size, columns, rank = int(np.prod(shape)), shape[-1], len(shape)
+        self._label_rows: Any = None  # what to call without looking at types: found later
+        self._by_rows = dtype.kind in "bui" and not stacked and rank <= 2
+        self._wide = dtype.itemsize > 1
+        self._by_rows &= size <= (FLAT if connectivity == 1 else FLAT_FULL)
         few = FEW if connectivity == 1 else FEW // 4
         self._by_pixels = size <= TINY or (columns <= SHORT and size <= few)
         unsigned = UNSIGNED.get(dtype) if not (self._by_pixels and values) else None
@@ -80,16 +88,20 @@ class SingleCall:
             block, self._edges, self._row_edges = row_unions(rank, connectivity, stacked)
             given += block
         self._plan = np.array(given, np.int64)
+        if self._by_rows:
+            level = self._level.astype(np.int64)[0]
+            numbers = [size // columns, columns, level, compare != "all", values, connectivity == 2]
+            self._row_plan = np.array(numbers, np.int64)
         self._ready: set[Any] = set()
 
-    def __call__(self, image: HostArray, out: Array = None) -> tuple[NDArray[np.int32], int] | None:
+    def label(self, image: HostArray, out: Array = None) -> tuple[NDArray[np.int32], int] | None:
         """Label an image.
 
         Parameters
         ----------
         image : array
             Of the type and shape that were prepared for, with any strides; it may have axes of
-            length 1.
+            length 1. Too small to be worth several threads.
         out : array of int32, optional
             Receives the labels: C-contiguous, aligned, and apart from `image`.
 
@@ -100,19 +112,40 @@ class SingleCall:
         count : int
             Number of components; -1 if values that tell them apart are not all whole numbers.
 
-        Nothing is returned of an image that is worth several threads, or where the call would have
-        to be compiled, see `is_worth_compiling`.
+        Nothing is returned where the call would have to be compiled, see `is_worth_compiling`.
         """
-        if image.size >= 2 * threads.WEIGHT:
-            return None
-        pixels = image.ravel()  # contiguous, unlike what `reshape` returns
+        labels = empty(image.shape, INT32) if out is None else out
+        by_rows = self._label_rows
+        if by_rows is not None:
+            pixels = image.ravel()
+            if self._wide and not pixels.flags.aligned:
+                pixels = pixels.copy()
+            count = by_rows(pixels, self._row_plan, labels.ravel())
+            if count != VALUES:
+                return labels, count
+            self._by_rows, self._label_rows = False, None
+        count = self._label(image.ravel(), labels.ravel())
+        return None if count is None else (labels, count)
+
+    def _label(self, pixels: HostArray, labels: NDArray[np.int32]) -> int | None:
+        """Label contiguous pixels; return the number of components, or None as `label` does."""
+        count: int
+        if self._by_rows:
+            few = pixels.view(f"u{pixels.itemsize}"), self._row_plan, labels
+            if self._is_ready(label_rows, few):
+                count = label_rows(*few)
+                if count != VALUES:
+                    if pixels.flags.aligned:  # as later ones will be
+                        self._label_rows = entry_point(label_rows, few)
+                    return count
+                self._by_rows = False  # as others like it probably have several values, too
         if self._view is not None:
             pixels = pixels.view(self._view)
-        labels = np.empty(image.shape, np.int32) if out is None else out
         level, plan = self._level, self._plan
         if self._by_pixels:
-            return labels, label_pixels(pixels, level, plan, self._steps, labels.ravel())
-        asked = pixels, level, plan, self._edges, self._row_edges, labels.ravel()
+            count = label_pixels(pixels, level, plan, self._steps, labels)
+            return count
+        asked = pixels, level, plan, self._edges, self._row_edges, labels
         if not self._is_ready(label_runs, asked):
             return None
         count = label_runs(*asked)
@@ -120,7 +153,7 @@ class SingleCall:
             if not self._is_ready(label_values, asked):
                 return None
             count = label_values(*asked)
-        return labels, count
+        return count
 
     def _is_ready(self, kernel: Any, asked: tuple[Any, ...]) -> bool:
         """Return whether to call a kernel: what was answered with yes once is not asked again."""

@@ -25,13 +25,14 @@ SAMPLE = 1024  # vertices among which the largest component is looked for
 
 @inlined
 def find(parents, index):
-    """Return the root of an element and halve the path to it."""
-    parent = parents[index]
+    """Return the root of an element, as an unsigned number, and halve the path to it."""
+    index = np.uint64(index)  # unsigned: no index counts from the end
+    parent = np.uint64(parents[index])
     while parent != index:
-        above = parents[parent]
+        above = np.uint64(parents[parent])
         parents[index] = above
         index = above
-        parent = parents[index]
+        parent = np.uint64(parents[index])
     return index
 
 
@@ -48,8 +49,10 @@ def root_of(parents, index):
 @inlined
 def unite(parents, one, other):
     """Give two elements one root, the smaller of theirs, and halve the paths to it."""
-    mine = parents[one]
-    theirs = parents[other]
+    one = np.uint64(one)
+    other = np.uint64(other)
+    mine = np.uint64(parents[one])
+    theirs = np.uint64(parents[other])
     if mine == theirs:
         return
     if mine == one and theirs < one:
