@@ -241,6 +241,29 @@ def test_small_masks_are_labeled_row_by_row(shape):
                 assert count == expected.max()
 
 
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("shape", [(1,), (200,), (9, 64), (6, 70), (5, 2, 68)], ids=str)
+def test_masks_of_one_component_are_painted_and_measured_without_numbers(shape, monkeypatch):
+    monkeypatch.setattr("equilabel.kernels.cpu.runs.MANY", 1)
+    comb = np.indices(shape)[-1] % 2 == 0
+    comb[:1] = True
+    island = np.ones(shape, bool)
+    island[(slice(1, -1),) * len(shape)] = False
+    island[tuple(side // 2 for side in shape)] = True
+    for mask in (np.ones(shape, bool), np.zeros(shape, bool), comb, island, ~comb):
+        for connectivity in (1, len(shape)):
+            expected = expected_labels(mask, None, connectivity)
+            for least in (0, 2**25):
+                monkeypatch.setattr("equilabel.kernels.cpu.runs.LARGE", least)
+                out = np.full(shape, -1, np.int32)
+                asked = {"connectivity": connectivity, "properties": ["num_pixels"]}
+                _, table = label(mask, out=out, **asked)
+                np.testing.assert_array_equal(out, expected)
+                assert table["num_pixels"].tolist() == np.bincount(expected.ravel())[1:].tolist()
+                labels = label(mask.astype(np.uint16), connectivity=connectivity)
+                np.testing.assert_array_equal(labels, expected)
+
+
 @pytest.mark.usefixtures("in_one_call")
 @pytest.mark.parametrize("shape", [(5, 67), (3, 4, 66)], ids=str)
 def test_small_images_are_measured_in_one_call_as_pass_by_pass(shape, monkeypatch):

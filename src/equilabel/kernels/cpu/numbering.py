@@ -6,7 +6,11 @@ from .bits import LAST, NONE, ONE, popcount
 from .caching import BORROWING, inlined, njit
 from .positions import new_position
 from .run_table import advance, locate, row_of
+from .smaller import smaller
+from .union_find import find
 from .vector_compare import exceeds
+
+CHUNK = 4096  # runs that are looked at together
 
 
 @njit(nogil=True, cache=True, **BORROWING)
@@ -66,6 +70,23 @@ def number_range(parents, begin, end, components):
         parents[run] = components
         parents[run] = parents[parent]
     return components
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def is_one(parents, begin, end):
+    """Return whether no run of a range is a root, and the last one is of run 1.
+
+    If so of all runs but run 1, they are one component.
+    """
+    if find(parents, end - 1) != ONE:  # so it mostly ends
+        return False
+    for first in range(begin, end, CHUNK):
+        roots = 0
+        for run in range(np.uint64(first), np.uint64(smaller(first + CHUNK, end))):
+            roots += parents[run] == run
+        if roots > 0:
+            return False
+    return True
 
 
 @njit(nogil=True, cache=True, **BORROWING)

@@ -7,7 +7,7 @@ from .caching import BORROWING, called, inlined, njit
 from .positions import new_position
 from .run_table import block_of, locate
 from .smaller import smaller
-from .vector_paint import blend, paint, spread
+from .vector_paint import blend, fence, paint, spread, stream_one
 
 FEW = 4  # runs in a word up to which painting one after the other is quicker
 BYTE = np.uint64(255)
@@ -41,6 +41,39 @@ def paint_rows(runs, columns, first_row, last_row, blank, out):
             paint_row(runs, columns, row, block, limit, blank, out)
             row += 1
             y += 1
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def paint_one(bits, columns, first_row, last_row, blank, past, out):
+    """Write the labels of some rows of an image of a single component: 1.
+
+    Parameters
+    ----------
+    bits : (R + 1, words) array of uint64
+        Foreground.
+    blank : bool
+        As for `paint_rows`.
+    past : bool
+        Whether to write past the caches, as `stream_rows` does.
+    out : (R * columns,) array of int
+        Overwritten from `first_row` to before `last_row`.
+    """
+    label = out.dtype.type(1)
+    for row in range(first_row, last_row):
+        for word in range(bits.shape[1]):
+            begin = row * columns + 64 * word
+            pixels = bits[row, word]
+            if blank and pixels == NONE:
+                continue
+            if begin + 64 > last_row * columns:
+                for k in range(smaller(64, columns - 64 * word)):
+                    out[begin + k] = (pixels >> np.uint64(k)) & ONE
+            elif past:
+                stream_one(out, begin, pixels, label)
+            else:
+                paint(out, begin, pixels, label)
+    if past:
+        fence()
 
 
 @njit(nogil=True, cache=True)

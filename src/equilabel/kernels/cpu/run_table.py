@@ -85,6 +85,8 @@ class RunTable:
         Label of the first component, 0 or 1.
     domain : Grid, or None
         The image, if it has periodic axes.
+    one : bool
+        Whether all runs are known to be of one component.
     """
 
     runs: Runs
@@ -95,6 +97,7 @@ class RunTable:
     whole: bool = True
     first_label: int = 1
     domain: Grid | None = None
+    one: bool = False
 
     @classmethod
     def of_blocks(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .caching import Kernel
 
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
+MANY = 2**17  # runs from which on it is looked for a single component
 LARGE = 2**25  # bytes of labels that no cache holds
 COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
 
@@ -139,6 +140,9 @@ def number(table: RunTable) -> int:
     """
     if table.counts[-1] == 1:
         return 0
+    if _is_one(table):
+        table.one = True
+        return 1
     slab = table.slab
     counts = table.counts[::slab].copy()
     ends = np.empty(counts.size, np.int64)
@@ -159,6 +163,23 @@ def number(table: RunTable) -> int:
     return components
 
 
+def _is_one(table: RunTable) -> bool:
+    """Find out whether many runs are one component, and if so give them label 1."""
+    end, parents = int(table.counts[-1]), table.parents
+    if end < MANY or table.first_label == 0:
+        return False
+    spans = [(parents, a + 2, b + 2) for a, b in threads.ranges(end - 2, 4 * end)]
+    if not all(threads.each(numbering.is_one, spans)):
+        return False
+    threads.each(_fill, spans)
+    parents[1] = 1
+    return True
+
+
+def _fill(parents: HostArray, begin: int, end: int) -> None:
+    parents[begin:end] = 1
+
+
 def paint(table: RunTable, out: HostArray, blank: bool) -> None:
     """Write the label of every pixel.
 
@@ -170,6 +191,11 @@ def paint(table: RunTable, out: HostArray, blank: bool) -> None:
         Whether it holds zeros.
     """
     spans = threads.ranges(table.rows, out.size)
+    if table.one:
+        past = not blank and _is_streamed(table, out)
+        one = [(table.runs.bits, table.columns, a, b, blank, past, out) for a, b in spans]
+        threads.each(painting.paint_one, one)
+        return
     if not blank and _pays_streaming(table, out):
         streamed = [(table.runs, table.columns, a, b, out) for a, b in spans]
         threads.each(streaming.stream_rows, streamed)
@@ -193,11 +219,18 @@ def _unsigned(pixels: HostArray, level: Any) -> tuple[HostArray, Any]:
 def _pays_streaming(table: RunTable, out: HostArray) -> bool:
     """Return whether labels are written faster past the caches.
 
-    They have to be more than the caches hold, in rows that begin at multiples of 16 bytes, and
-    of one run in 64 pixels or fewer.
+    They have to be of one run in 64 pixels or fewer, besides what `_is_streamed` asks.
+    """
+    return _is_streamed(table, out) and int(table.counts[-1]) <= table.runs.bits.size
+
+
+def _is_streamed(table: RunTable, out: HostArray) -> bool:
+    """Return whether labels can be written past the caches.
+
+    They have to be more than these hold, in rows that begin at multiples of 16 bytes.
     """
     aligned = out.ctypes.data % 16 == 0 and table.columns * out.itemsize % 16 == 0
-    return aligned and out.nbytes >= LARGE and int(table.counts[-1]) <= table.runs.bits.size
+    return aligned and out.nbytes >= LARGE
 
 
 def _find(table: RunTable, image: HostArray, kernel: Kernel, *arguments: Any) -> list[Any]:

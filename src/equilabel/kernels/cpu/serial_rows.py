@@ -8,13 +8,12 @@ import numpy as np
 
 from .bits import LAST, NONE, ONE, popcount
 from .caching import inlined, njit
-from .numbering import number_range
+from .numbering import is_one, number_range
 from .packing import NOTHING, SEVERAL, pack
-from .painting import BYTE, paint_few, paint_many
+from .painting import BYTE, paint_few, paint_many, paint_one
 from .painting import FEW as FEW_PAINTED
 from .run_contacts import first_contacts, unite_straight
 from .smaller import smaller
-from .union_find import find
 from .vector_paint import paint, spread
 
 VALUES = -2  # returned in place of a number of components
@@ -52,8 +51,8 @@ def label_rows(pixels, plan, labels):
         return 0
     parents = np.empty(rows * ((columns + 1) >> 1) + 1 + 64, np.int32)
     runs = link_rows(bits, plan[5] != 0, parents)
-    if is_one(parents, runs):
-        paint_one(bits, columns, labels)
+    if is_one(parents, 2, runs + 1):
+        paint_one(bits[2:], columns, 0, rows, False, False, labels)
         return 1
     parents[0] = 0
     components = number_range(parents, 1, runs + 1, np.int32(0))
@@ -139,31 +138,6 @@ def in_order(events, begins, begins_above):
         return False
     beyond = 1 if between & ~events > events else 0  # the last one begins after the last event
     return popcount(between) + 1 == popcount(events) + beyond
-
-
-@inlined
-def is_one(parents, runs):
-    """Return whether all runs belong to one component: the first one is the only root."""
-    if find(parents, runs) != ONE:  # as mostly
-        return False
-    roots = 0
-    for run in range(1, runs + 1):
-        roots += parents[np.uint64(run)] == run
-    return roots == 1
-
-
-@inlined
-def paint_one(bits, columns, labels):
-    """Write the labels of a single component. See `paint_rows_in_turn`."""
-    for row in range(2, bits.shape[0]):
-        for word in range(bits.shape[1]):
-            begin = (row - 2) * columns + 64 * word
-            pixels = bits[row, word]
-            if begin + 64 <= labels.size:
-                paint(labels, begin, pixels, np.int32(1))
-            else:
-                for k in range(smaller(64, columns - 64 * word)):
-                    labels[begin + k] = np.int32((pixels >> np.uint64(k)) & ONE)
 
 
 @inlined

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from .caching import Kernel, is_kept, njit
-from .numbering import index, number, relabel, reorder
+from .numbering import index, is_one, number, relabel, reorder
 from .packing import SEVERAL, begin, pack, pack_values
-from .painting import paint_rows
+from .painting import paint_one, paint_rows
 from .run_table import AXES, SLACK, Runs
 from .run_unions import link, link_first_edge
 from .value_unions import link_values
@@ -143,6 +143,9 @@ def number_runs(runs, counts, columns, labels):
     if counts[blocks] == 1:
         labels[:] = 0
         return 0
+    if is_one(runs.parents, 2, counts[blocks]):
+        paint_one(runs.bits, columns, 0, labels.size // columns, False, False, labels)
+        return 1
     slab = runs.grid[4] if runs.deep > 1 else 1
     ends = np.empty(blocks // slab + 1, np.int64)
     components = number(counts[::slab].copy(), runs.parents, ends)

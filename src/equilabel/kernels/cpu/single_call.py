@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TINY = 640  # pixels up to which looking at one after the other is quicker than runs
 SHORT, FEW = 16, 2**13  # the same for rows of so few columns
-FLAT, FLAT_FULL = 2**16, 2**14  # pixels of one value up to which rows one by one are, in 2D
+FLAT, FLAT_FULL = 2**18, 2**16  # pixels in 2D up to which rows one by one are, one value given
 INT32 = np.dtype(np.int32)
 UNSIGNED = {np.dtype(kind): np.dtype(f"u{np.dtype(kind).itemsize}") for kind in "?bhilq"}
 
