@@ -154,8 +154,9 @@ def create_zarr(
 ) -> None:
     """Create an array for labels, or go on with the one that is there and alike.
 
-    Chunks are compressed by LZ4 after their bits are sorted, and carry a CRC-32C: damage is
-    noticed when they are read. Those without labels are stored, too: one that is missing is lost.
+    Chunks are compressed by LZ4 as they are: labels repeat along rows, and sorting their bytes or
+    bits first takes longer and hides that. They carry a CRC-32C: damage is noticed when they are
+    read. Those without labels are stored, too: one that is missing is lost.
 
     Parameters
     ----------
@@ -175,9 +176,9 @@ def create_zarr(
         alike = (known.shape, known.chunks, known.shards, known.dtype)
         if alike == (shape, chunks, shards, dtype):
             return
-    compressors: Any = [BloscCodec(cname="lz4", clevel=5, shuffle="bitshuffle"), Crc32cCodec()]
+    compressors: Any = [BloscCodec(cname="lz4", clevel=5, shuffle="noshuffle"), Crc32cCodec()]
     if zarr_format == 2:
-        compressors = Blosc(cname="lz4", clevel=5, shuffle=Blosc.BITSHUFFLE)
+        compressors = Blosc(cname="lz4", clevel=5, shuffle=Blosc.NOSHUFFLE)
     zarr.create_array(
         path,
         shape=shape,
