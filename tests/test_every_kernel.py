@@ -25,6 +25,7 @@ from equilabel import (
 )
 from equilabel.chunked.arrayfiles import checksum
 from equilabel.chunked.faces import touching
+from equilabel.chunked.merging import unite
 from equilabel.devices import passes
 from equilabel.kernels.cpu import potts
 from equilabel.labeling.bonds import label_bonds_by_runs
@@ -125,9 +126,28 @@ def test_edges_that_come_in_any_order_give_the_labels_of_their_graph(kind, dtype
         kernels.unite_edges(parents, some)
     numbers = np.empty(kernels.lower_firsts(parents, firsts), np.int64)
     kernels.list_roots(parents, firsts, numbers)
-    numbers[np.argsort(numbers)] = np.arange(1, len(numbers) + 1)
+    order = np.empty(len(numbers), np.int64)
+    assert kernels.rank_keys(numbers, np.empty(len(numbers) + 1, np.int64), order)
     kernels.number_elements(parents, numbers)
     np.testing.assert_array_equal(parents, expected)
+
+
+@pytest.mark.parametrize("stretches", [1, 2, 7, 300])
+def test_keys_are_ranked_where_no_stretch_holds_many(stretches):
+    for count in (0, 1, 2, 64, 65, 300):
+        keys = np.random.default_rng(count).permutation(5 * count)[:count]
+        expected, before = np.argsort(np.argsort(keys)) + 1, keys.copy()
+        room = np.empty(stretches + 1, np.int64), np.empty(count, np.int64)
+        done = passes("edge_unions", "cpu").rank_keys(keys, *room)
+        np.testing.assert_array_equal(keys, expected if done else before)
+        assert done or count > 64
+
+
+def test_components_close_together_in_a_large_image_are_numbered_in_order():
+    firsts = np.concatenate([np.arange(200), [2**50]])[::-1]
+    labels, count = unite(firsts.copy(), [])
+    assert count == 201
+    np.testing.assert_array_equal(labels, np.arange(201, 0, -1))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .checkpoints import Saved
 
 
+MOST_STRETCHES = 2**20  # of the image, by which components are sorted first
+
+
 @dataclass(frozen=True, eq=False)
 class Numbers:
     """Final labels.
@@ -68,8 +71,11 @@ def unite(
         kernels.unite_edges(parents, some)
     keys = np.empty(kernels.lower_firsts(parents, firsts), np.int64)
     kernels.list_roots(parents, firsts, keys)
-    order = np.argsort(keys, kind="stable")
-    keys[order] = np.arange(1, len(keys) + 1)
+    order = np.empty(len(keys), np.int64)
+    stretches = min(MOST_STRETCHES, 1 << len(keys).bit_length())
+    if not kernels.rank_keys(keys, np.empty(stretches + 1, np.int64), order):
+        order = np.argsort(keys, kind="stable")
+        keys[order] = np.arange(1, len(keys) + 1)
     kernels.number_elements(parents, keys)
     return parents, len(keys)
 

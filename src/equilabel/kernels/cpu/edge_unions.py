@@ -1,5 +1,7 @@
 """Union-find over edges that come a few at a time: no edge is held, and no list of neighbors."""
 
+import numpy as np
+
 from .caching import njit
 from .union_find import unite
 
@@ -62,6 +64,60 @@ def list_roots(parents, firsts, keys):
         if parents[i] == i:
             keys[found] = firsts[i]
             found += 1
+
+
+MANY = 64  # keys of one stretch, which are sorted by insertion
+
+
+@njit(nogil=True, cache=True)
+def rank_keys(keys, ends, order):
+    """Replace every key by its place among all of them, from 1, where they are spread out.
+
+    They are sorted by stretches of equal length first, and then in each of these.
+
+    Parameters
+    ----------
+    keys : (N,) array of int64
+        From 0; no two are equal. Overwritten.
+    ends : (S + 1,) array of int64
+        Overwritten, for S stretches.
+    order : (N,) array of int64
+        Overwritten.
+
+    Returns
+    -------
+    bool
+        Whether it was done; not if there are more than `MANY` keys in a stretch.
+    """
+    largest = np.int64(0)
+    for i in range(keys.size):
+        largest = max(largest, keys[i])
+    shift = np.int64(0)
+    while largest >> shift >= ends.size - 1:
+        shift += 1
+    ends[:] = 0
+    for i in range(keys.size):
+        ends[(keys[i] >> shift) + 1] += 1
+    for k in range(ends.size - 1):
+        if ends[k + 1] > MANY:
+            return False
+        ends[k + 1] += ends[k]
+    for i in range(keys.size):
+        k = keys[i] >> shift
+        order[ends[k]] = i
+        ends[k] += 1
+    first = np.int64(0)
+    for k in range(ends.size - 1):
+        for i in range(first + 1, ends[k]):
+            moved, j = order[i], i
+            while j > first and keys[order[j - 1]] > keys[moved]:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = moved
+        first = ends[k]
+    for i in range(keys.size):
+        keys[order[i]] = i + 1
+    return True
 
 
 @njit(nogil=True, cache=True)
