@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .sources import Readable
 
 TOGETHER = 32  # blocks that are compared in one task at most
-TASKS = 128  # of these, if blocks suffice
+TASKS = 12  # of these, if blocks suffice: more wait for each other in Python
 
 
 class Progress(NamedTuple):
