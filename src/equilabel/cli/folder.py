@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -163,8 +162,7 @@ def settle(
     for ending in options.all_endings():
         earlier = out / f"{name}{ending}"
         if earlier not in finals and os.path.lexists(earlier) and not earlier.is_dir():
-            with suppress(FileNotFoundError):
-                earlier.unlink()
+            earlier.unlink(missing_ok=True)
     _make(finals[0].parent)
     for final in finals:
         (place / final.name).replace(final)

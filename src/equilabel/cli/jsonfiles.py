@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from equilabel.storage.files import open_regular, replacing
@@ -36,9 +36,7 @@ def write_record(path: Path, record: Record, provenance: Provenance, *, flush: b
         "record": vars(record),
     }
     content["sha256"] = _digest(content)
-    # A line for each entry: with indents the encoder of Python runs, which takes milliseconds.
-    lines = (f" {_dumps(key)}: {_dumps(value)}" for key, value in content.items())
-    _write_text(path, "{\n" + ",\n".join(lines) + "\n}\n", flush=flush)
+    _write_text(path, _in_lines(content), flush=flush)
 
 
 def read_record(path: Path) -> Record | None:
@@ -54,7 +52,9 @@ def read_record(path: Path) -> Record | None:
 
 def write_run(path: Path, facts: Facts, records: list[Record]) -> None:
     """Write the record of a run, from which it can be repeated and resumed."""
-    _write_json(path, {"format": FORMAT, **facts, "files": [asdict(record) for record in records]})
+    files = ",\n".join(f"  {_dumps(vars(record))}" for record in records)
+    ends = "[\n", "\n ]"
+    _write_text(path, _in_lines({"format": FORMAT, **facts}, files=files.join(ends)))
 
 
 def read_run(path: Path) -> Provenance:
@@ -105,12 +105,18 @@ def read_json(path: Path) -> Any:
             raise ValueError(message) from error
 
 
-def _write_json(path: Path, content: Facts) -> None:
-    _write_text(path, _dumps(content, indent=1) + "\n")
+def _in_lines(content: Facts, **texts: str) -> str:
+    """Return JSON with a line for each entry, and entries that are JSON already.
+
+    With indents the encoder of Python runs, which takes a millisecond for each image.
+    """
+    known = {key: _dumps(value) for key, value in content.items()} | texts
+    lines = (f" {_dumps(key)}: {text}" for key, text in known.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _dumps(content: Any, indent: int | None = None) -> str:
-    return json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False, default=str)
+def _dumps(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, default=str)
 
 
 def _write_text(path: Path, text: str, *, flush: bool = True) -> None:

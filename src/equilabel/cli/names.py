@@ -33,9 +33,12 @@ def printable(text: object) -> str:
     >>> printable("cells\n.tif")
     'cells\\n.tif'
     """
+    word = str(text)
+    if word.isprintable():
+        return word
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in str(text)
+        for letter in word
     )
 
 

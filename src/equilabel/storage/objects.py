@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from .files import open_regular, replacing
 from .table import escaped, needs_pyarrow
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ROWS = 2**16  # of a group of rows in a Parquet file, at least
+
+MOST_COPIED = 2**22  # bytes of a table that are copied at once
 
 
 class Part(NamedTuple):
@@ -100,11 +103,36 @@ def _merge_csv(path: Path, parts: Sequence[Part], unit_row: bool) -> None:
             with _rows(part.path, unit_row) as (names, _, rows):
                 column = {name: k for k, name in enumerate(names)}
                 order = [column.get(name, -1) for name in list(units)[2:]]
+                if order == list(range(len(names))) and _copy(part.path, own, unit_row, file):
+                    continue
                 for row in rows:
                     if len(row) != len(names):
                         _refuse(part.path, f"{len(row)} cells in a row for {len(names)} columns")
                     cells = [*row, ""]
                     writer.writerow([*own, *[cells[k] for k in order]])
+
+
+def _copy(path: Path, own: Sequence[str], unit_row: bool, file: TextIO) -> bool:
+    """Copy the rows of a small table whose cells need no quotes, with some cells before each.
+
+    Returns
+    -------
+    bool
+        Whether it is such a table; if not, nothing is written.
+    """
+    with os.fdopen(open_regular(path), "rb") as source:
+        text = source.read(MOST_COPIED + 1)
+    if len(text) > MOST_COPIED or b'"' in text or b"\r" in text or not text.endswith(b"\n"):
+        return False
+    head, *lines = text.decode("utf-8").split("\n")[:-1]
+    lines = lines[unit_row:]
+    commas = head.count(",")
+    if commas == 0 or any(line.count(",") != commas for line in lines):
+        return False  # a single column is quoted where it is empty
+    begin = io.StringIO()
+    csv.writer(begin, lineterminator=",").writerow(own)
+    file.writelines(f"{begin.getvalue()}{line}\n" for line in lines)
+    return True
 
 
 @contextmanager

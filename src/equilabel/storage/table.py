@@ -124,24 +124,32 @@ def _numbers(table: Mapping[str, Any] | pd.DataFrame) -> dict[str, NDArray[Any]]
 def _write_numbers(
     path: Path, table: Mapping[str, NDArray[Any]], units: Mapping[str, str] | None
 ) -> None:
-    """Write numbers as `DataFrame.to_csv` does, in a third of its time for a hundred rows."""
+    """Write numbers as `DataFrame.to_csv` does, in a fifth of its time for a hundred rows."""
     names = [escaped(name) for name in table]
-    columns = [
-        column.tolist() if column.dtype.kind == "i" else _without_nan(column)
-        for column in table.values()
-    ]
     bare = any("\r" in name for name in names)
+    kind: Literal[0, 2] = csv.QUOTE_NONNUMERIC if bare else csv.QUOTE_MINIMAL
     with path.open("w", encoding="utf-8", newline="") as file:
-        kind: Literal[0, 2] = csv.QUOTE_NONNUMERIC if bare else csv.QUOTE_MINIMAL
         writer = csv.writer(file, lineterminator="\n", quoting=kind)
         writer.writerow(names)
         if units is not None:
             writer.writerow([units.get(name, "") for name in table])
-        writer.writerows(zip(*columns, strict=True))
+        if bare or len(names) == 1:  # where an empty cell is quoted
+            writer.writerows(zip(*map(_without_nan, table.values()), strict=True))
+            return
+        texts = (_texts_of(column) for column in table.values())
+        file.writelines(f"{','.join(cells)}\n" for cells in zip(*texts, strict=True))
 
 
-def _without_nan(column: NDArray[np.float64]) -> list[float | str]:
-    """Return floats with empty cells in place of NaN."""
+def _texts_of(column: NDArray[Any]) -> list[str]:
+    """Return numbers as the csv module writes them: the shortest text that reads back the same."""
+    texts = list(map(repr, column.tolist()))
+    for place in np.flatnonzero(column != column).tolist():  # NaN
+        texts[place] = ""
+    return texts
+
+
+def _without_nan(column: NDArray[Any]) -> list[float | str]:
+    """Return numbers with empty cells in place of NaN."""
     cells: list[float | str] = column.tolist()
     for place in np.flatnonzero(np.isnan(column)).tolist():
         cells[place] = ""
