@@ -122,6 +122,34 @@ def test_an_image_that_takes_too_long_is_given_up(light):
 
 
 @posix
+@pytest.mark.parametrize("fatal", [Fatal(os.abort), Fatal(time.sleep, 60)])
+def test_a_worker_that_ends_does_not_take_the_image_after_it_along(light, fatal):
+    files = ["a.tif"] * 14
+    files[4] = fatal
+    found = light(*files, count=2, limit=1)
+    assert sorted(found) == list(range(14))
+    statuses = [found[number].status for number in range(14)]
+    assert statuses == ["done"] * 4 + ["failed"] + ["done"] * 9
+    assert all(found[number].attempts == () for number in found if number != 4)
+
+
+@pytest.mark.parametrize(("quick", "ahead"), [(60, True), (0, False)])
+def test_a_worker_of_quick_images_is_sent_the_next_one_ahead(light, monkeypatch, quick, ahead):
+    give, sent = worker.Worker.give, []
+
+    def watch(self, job):
+        sent.append(self.job is not None)
+        give(self, job)
+
+    monkeypatch.setattr(worker.Worker, "give", watch)
+    monkeypatch.setattr(workers, "QUICK", quick)
+    found = light(*["a.tif"] * 8, count=2)
+    assert sorted(found) == list(range(8))
+    assert any(sent) is ahead
+    assert not any(sent[-2:])  # the last ones go to whoever is idle
+
+
+@posix
 def test_signals_to_end_are_left_to_the_parent(light):
     both = f"({KILL.format(15)}, {KILL.format(2)}, {KILL.format(1)}, {path('a.tif')})[3]"
     (found,) = light(Fatal(eval, both)).values()

@@ -102,7 +102,7 @@ class DetachedWorker(Worker):
     """A process of a single thread that a worker of Dask may start: that is a daemon itself."""
 
     def __init__(self, run: Assignment) -> None:
-        self.job, self.ready = None, False
+        self.job, self.following, self.ready = None, None, False
         self.since, self.late = monotonic(), 0.0
         self.fingerprint = run.provenance.fingerprint
         ours, theirs = socket.socketpair()

@@ -100,7 +100,7 @@ class Run:
                     self.records[number] = self.blank(item, "failed", item.complaint)
             with progress.progress(len(self.inputs), self.out) as shown:
                 label: Any = partial(label_all, count=count)
-                threads = min(THREADS, 2 * count if count > 1 else 1)  # one keeps the order
+                threads = min(THREADS, 4 * count if count > 1 else 1)  # one keeps the order
                 if self.scheduler is not None:
                     label = partial(label_on_cluster, address=self.scheduler)
                     threads = THREADS

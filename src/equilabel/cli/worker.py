@@ -47,7 +47,9 @@ class Worker:
     Attributes
     ----------
     job : Job or None
-        None before it was given one.
+        What it works on; None before it was given one, and when it has answered.
+    following : Job or None
+        What it works on next, without waiting for this process.
     ready : bool
         Whether it has tried the options.
 
@@ -60,6 +62,7 @@ class Worker:
     def __init__(self, options: Options, provenance: Provenance, threads: int) -> None:
         context = get_context("spawn")  # a forked child would inherit our threads' locks
         self.job: Job | None = None
+        self.following: Job | None = None
         self.ready = False
         self.since, self.late = monotonic(), 0.0
         self.fingerprint = provenance.fingerprint
@@ -79,8 +82,11 @@ class Worker:
             theirs.close()
 
     def give(self, job: Job) -> None:
-        """Send it a job."""
-        self.job, self.since = job, monotonic()
+        """Send it a job, for now or, if it has one, for then."""
+        if self.job is None:
+            self.job, self.since = job, monotonic()
+        else:
+            self.following = job
         with suppress(OSError):  # it died just now: the next answer says so
             self.connection.send(job)
 
@@ -92,12 +98,17 @@ class Worker:
             self.process.kill()
 
     def answer(self) -> Record | str | None:
-        """Receive a record, news, or what is wrong with the options; None if the process died."""
+        """Receive a record, news, or what is wrong with the options; None if the process died.
+
+        A record, or a death, is of its job: `job` is then what follows.
+        """
         try:
-            answer: Record | str = self.connection.recv()
+            answer: Record | str | None = self.connection.recv()
         except (EOFError, OSError):
             self.process.join()
-            return None
+            answer = None
+        if not isinstance(answer, str):
+            self.job, self.following, self.since = self.following, None, monotonic()
         return answer
 
     def alive(self) -> bool:

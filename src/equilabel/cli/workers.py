@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 POLL = 0.2  # seconds between looks at `stop`
 STARTS = 3  # attempts to start a process before none is believed to start
 PAUSE = 0.5  # seconds before the next of these attempts
+QUICK = 0.2  # seconds for an image below which a worker would wait for this process
 AGAIN = "-again"  # ending of the place of a second attempt
 
 
@@ -153,12 +154,28 @@ class _Pool:
                 self.start(worker, answer)
                 continue
             record = answer if isinstance(answer, Record) else worker.failure(job)
-            if self.waiting and worker.alive():
-                worker.give(self.waiting.popleft())
+            if worker.alive():
+                self.give_more(worker, record)
             else:
+                self.take_back(worker)
+            if worker.job is None:
                 self.remove(worker)
             self.held = False
             yield from self.finish(job, record)
+
+    def give_more(self, worker: Worker, record: Record) -> None:
+        """Send a worker its next job; and the one after it, if it is as quick as the last."""
+        if worker.job is None and self.waiting:
+            worker.give(self.waiting.popleft())
+        enough = len(self.waiting) > len(self.workers)  # none stays idle for it at the end
+        if record.seconds < QUICK and enough and worker.following is None:
+            worker.give(self.waiting.popleft())
+
+    def take_back(self, worker: Worker) -> None:
+        """Let another worker have the job that one which died has not begun."""
+        if worker.job is not None:
+            self.waiting.appendleft(worker.job)
+            worker.job = None
 
     def start(self, worker: Worker, answer: Record | str | None) -> None:
         """Send a new worker its first job, unless it cannot work."""
