@@ -26,10 +26,11 @@ from equilabel.widget.logic.outlines import Outlines, find_box
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.scripts import with_filter
 from equilabel.widget.logic.sources import Source, slabs
-from equilabel.widget.logic.warming import miniature
+from equilabel.widget.logic.warming import miniature, warm_up_measuring
 
 S, T, C = "space", "time", "channel"
 NAN = math.nan
+U = ("pixel",) * 3
 
 
 def test_axes_are_guessed_from_their_names_or_lengths():
@@ -176,6 +177,13 @@ def test_an_array_is_read_in_slabs():
     assert len(slabs((64, 1024, 1024), 4)) == 4
     assert len(slabs((8, 8), 1)) == 1
     assert slabs((0, 4), 1) == []
+
+
+def test_tiny_labels_of_a_movie_can_be_measured():
+    labels = Source(
+        "cells", np.zeros((48, 512, 512), "i4"), False, {"scale": (1, 1, 1), "units": U}
+    )
+    assert warm_up_measuring(labels, None, (T, S, S), ("frame", "area")) == ""
 
 
 def test_a_miniature_has_the_type_and_axes_of_the_layer():

@@ -12,12 +12,8 @@ HOMES = {
     "SegmentForm": "forms.segment",
     "MeasureForm": "forms.measure",
     "gray": "logic.sources",
-    "nuclei_2d": "logic.samples",
-    "nuclei_3d": "logic.samples",
-    "movie": "logic.samples",
-    "porous_medium": "logic.samples",
-    "percolation": "logic.samples",
-    "spiral": "logic.samples",
+    **dict.fromkeys(("nuclei_2d", "nuclei_3d", "movie"), "logic.samples"),
+    **dict.fromkeys(("porous_medium", "percolation", "spiral"), "logic.samples"),
 }
 
 

@@ -80,8 +80,6 @@ class ResultsPanel(Form):
         contents.layout().addStretch()
         fill_column(self, scrolled(contents))
 
-    # ------------------------------------------------------------ the layer
-
     @property
     def layer(self) -> Layer:
         """The labels layer whose results are shown; None if it was removed."""
@@ -126,8 +124,6 @@ class ResultsPanel(Form):
         self.summary.setText("" if layer is None else summarize(layer.features, made_by(layer)))
         if self.table.isVisible():
             self._fill_table()
-
-    # --------------------------------------------- table, plot, run to repeat
 
     def _fill_table(self) -> None:
         layer = self._layer
@@ -179,8 +175,6 @@ class ResultsPanel(Form):
             raise ValueError(message)
         return self.layer
 
-    # ------------------------------------------------------------ selection
-
     def select(self, selected: Any) -> None:
         """Select objects: outlined on the canvas, and marked in table and plot."""
         layer = self.layer
@@ -220,8 +214,6 @@ class ResultsPanel(Form):
         layer, box = answer
         if box is not None and layer in self._viewer.layers:
             go_to(self._viewer, layer, *box)
-
-    # -------------------------------------------------------------- the end
 
     def hideEvent(self, event: Event) -> None:
         """Remove the outlines with the panel; once its form is closed, table and plot, too."""

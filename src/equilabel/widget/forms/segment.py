@@ -49,8 +49,6 @@ class SegmentForm(RunForm):
         self.reset_choices()
         self._prepare()
 
-    # ------------------------------------------------------------ the image
-
     @while_alive
     def reset_choices(self) -> None:
         """Offer the layers of the viewer; napari calls it when they change."""
@@ -101,8 +99,6 @@ class SegmentForm(RunForm):
     def end(self) -> None:
         super().end()
         self.preview.cancel()
-
-    # ---------------------------------------------------------------- a run
 
     @guarded
     def _run(self) -> None:

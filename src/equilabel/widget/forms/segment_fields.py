@@ -2,7 +2,7 @@
 
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
 from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QWidget
+from qtpy.QtWidgets import QLabel
 
 from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.choices import (
@@ -25,7 +25,7 @@ from .fields import (
     layer_field,
     method_field,
 )
-from .layout import Form, Grid, column, fill_column, fold, scrolled
+from .layout import Form, Grid, column, fill_column, fold, scrolled, side_by_side
 from .lengths import LengthFields, length
 from .threshold import ThresholdField
 
@@ -103,10 +103,9 @@ class SegmentFields(Form):
         radii = (self.background, self.closing, self.opening)
         self.lengths = LengthFields(*lengths, *radii, self.threshold.block_size)
         self.unit = self.lengths.unit
-        self.axes = AxesField(self.update_axes)
-        self.statistics = StatisticsField()
-        self.remark, self.count = QLabel(), QLabel()  # below the fields, so that they move nothing
-        self.remark.setWordWrap(True)
+        self.axes, self.statistics = AxesField(self.update_axes), StatisticsField()
+        # Below the fields, so that they move nothing.
+        self.remark, self.count = QLabel(wordWrap=True), QLabel()
         self._arrange()
         self._connect()
         self._allow()
@@ -128,12 +127,8 @@ class SegmentFields(Form):
             fold("Computing", Grid(self.method, self.device, self.new_layer)),
         )
         self._body.layout().addStretch()
-        self._foot = QWidget()
-        foot = QHBoxLayout(self._foot)
-        foot.setContentsMargins(0, 0, 0, 0)
-        foot.addWidget(self.show_preview.native)
-        foot.addStretch()
-        foot.addWidget(self.count)
+        self._foot = side_by_side(self.show_preview.native, self.count)
+        self._foot.layout().setAlignment(self.count, Qt.AlignmentFlag.AlignRight)
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         width = self.count.fontMetrics().horizontalAdvance("100000000 objects")
         self.count.setFixedSize(width, self.show_preview.native.sizeHint().height())
@@ -187,8 +182,8 @@ class SegmentFields(Form):
     def show_source(self, source: Source | None) -> None:
         self._source = source
         self._remarks.clear()
-        self._body.setVisible(source is not None)
-        self._foot.setVisible(source is not None)
+        for part in (self._body, self._foot):
+            part.setVisible(source is not None)
         self._say("image", "" if source else NO_IMAGE)
         if source is None:
             self.threshold.show_histogram(None)

@@ -7,7 +7,8 @@ from inspect import signature
 from typing import Any
 
 import equilabel
-from equilabel.quantities import known_unit, length_in_pixels, wide_blur
+from equilabel.array_types import HostArray
+from equilabel.quantities import known_unit, length_in_pixels, wide_blur, without_questions
 
 from .axes import Role
 from .sources import Source
@@ -50,6 +51,15 @@ class Choices:
     def background_options(self) -> dict[str, Any]:
         """How the background is found, as arguments of `equilabel.subtract_background`."""
         return {"dark": self.dark, "method": self.background_method}
+
+    def prepare(
+        self, pixels: HostArray, radii: Sequence[float], widths: Sequence[float]
+    ) -> HostArray:
+        """Subtract the background and smooth, as a run does, by lengths in pixels."""
+        if max(radii) >= 1:
+            pixels = equilabel.subtract_background(pixels, radii, **self.background_options)
+        with without_questions():
+            return equilabel.smooth(pixels, widths) if any(widths) else pixels
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -117,9 +127,6 @@ def connectivities(rank: int) -> list[tuple[str, int]]:
         sum(math.comb(rank, k) * 2**k for k in range(1, hops + 1)) for hops in range(1, rank + 1)
     ]
     return [(f"{count}: {what[k]}", k + 1) for k, count in enumerate(counts)]
-
-
-# ------------------------------------------------------------------- lengths
 
 
 def pixel_of(kind: str, spacing: Sequence[float]) -> float:

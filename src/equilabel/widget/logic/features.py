@@ -95,9 +95,6 @@ def find_objects(features: Table, columns: Mapping[str, HostArray] | None = None
     return np.asarray(rows & known) if columns else np.asarray(rows)
 
 
-# --------------------------------------------------------------- several measurements
-
-
 def own_columns(features: Table, made: Mapping[str, Any]) -> list[str]:
     """List the columns of a labels layer that no run of ours made."""
     known = {"index", *made.get("columns", ()), *made.get("measured", {}).get("columns", ())}

@@ -38,21 +38,15 @@ def keep_objects(labels: Array, features: Table, kept: HostArray) -> tuple[HostA
     Returns labels of the same shape and type, and their features, in which "label_before" is the
     number an object had.
     """
-    before = labels_of(features)
-    chosen = np.sort(before[kept])
-    pixels = np.asarray(labels)
-    last = int(pixels.max(initial=0))
-    if last <= 4 * pixels.size:
-        order = np.zeros(last + 1, pixels.dtype)
-        order[chosen] = np.arange(1, len(chosen) + 1)
-        fewer = order[pixels]
-    else:  # few labels with huge numbers
-        place = np.searchsorted(chosen, pixels)
-        fewer = np.where(np.isin(pixels, chosen), place + 1, 0).astype(pixels.dtype)
+    from skimage.util import map_array
+
+    before, pixels = labels_of(features), np.asarray(labels)
+    chosen = np.sort(before[kept]).astype(pixels.dtype)
+    fewer = map_array(pixels, chosen, np.arange(1, len(chosen) + 1, dtype=pixels.dtype))
     rows = features.iloc[np.concatenate([[0], np.flatnonzero(kept)])].reset_index(drop=True)
     if kept.size and before[0] != 0:
         rows.iloc[0] = np.nan
     rows = rows.drop(columns="index", errors="ignore")  # row i is label i now
     if "label_before" not in rows:
         rows["label_before"] = np.concatenate([[np.nan], before[kept]])
-    return fewer, rows
+    return np.asarray(fewer), rows

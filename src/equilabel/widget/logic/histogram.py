@@ -146,10 +146,7 @@ def _prepared_sample(source: Source, choices: Choices) -> HostArray:
     for block in product(*cuts):
         pixels = np.asarray(source.data[tuple(outer for outer, _ in block)])
         pixels = gray(pixels, choices.color) if source.rgb else pixels
-        if max(radius) >= 1:
-            pixels = equilabel.subtract_background(pixels, radius, **choices.background_options)
-        with without_questions():
-            smooth = equilabel.smooth(pixels, sigma)
+        smooth = choices.prepare(pixels, radius, sigma)
         values.append(smooth[tuple(inner for _, inner in block)].ravel())
     return np.concatenate(values)
 

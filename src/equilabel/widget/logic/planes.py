@@ -7,7 +7,7 @@ import numpy as np
 
 import equilabel
 from equilabel.array_types import HostArray
-from equilabel.quantities import size_in_pixels, without_questions
+from equilabel.quantities import size_in_pixels
 
 from .choices import Choices
 from .sources import Source, gray
@@ -32,10 +32,7 @@ class Plane(NamedTuple):
     def step(self) -> int:
         """Every how many-th pixel is taken: 1 unless the plane is very large."""
         size = math.prod(self.source.shape[axis] for axis in self.displayed)
-        step = 1
-        while size // step**2 > LARGEST:
-            step += 1
-        return step
+        return math.isqrt(size // (LARGEST + 1)) + 1
 
     @property
     def splits(self) -> bool:
@@ -72,12 +69,7 @@ class Plane(NamedTuple):
 
         Nothing is smoothed along a displayed axis of time.
         """
-        radii, widths = self._lengths("background"), self._lengths("sigma")
-        if max(radii) >= 1:
-            options = self.choices.background_options
-            pixels = equilabel.subtract_background(pixels, radii, **options)
-        with without_questions():
-            return equilabel.smooth(pixels, widths) if any(widths) else pixels
+        return self.choices.prepare(pixels, self._lengths("background"), self._lengths("sigma"))
 
     def _lengths(self, name: str) -> list[float]:
         """Return a length of the form along the axes in pixels of the plane; 0 along time."""

@@ -161,9 +161,6 @@ def forecast(source: Source) -> int:
     return pixels + size * (5 + (8 if itemsize > 4 else 4))
 
 
-# ------------------------------------------------------------- where labels are shown
-
-
 def labels_transform(source: Source, arrangement: Arrangement) -> dict[str, Any]:
     """Return the transform of labels: that of the image, without an axis that labels lack."""
     if not arrangement.drops_channel:

@@ -25,11 +25,14 @@ def warm_up_segmenting(source: Source | None, choices: Choices) -> str:
     The result is dropped. Returned is why what was compiled cannot be kept; empty if it can.
     """
     if source is None:
-        equilabel.segment(_picture((SIDE, SIDE), np.dtype("u2")))
+        equilabel.segment(_noise((SIDE, SIDE), np.dtype("u2")))
     else:
         tiny = miniature(source, choices.roles, choices.channel + 1, dark=choices.dark)
-        _preview(tiny, choices)
-        segment_source(tiny, choices, _ignore)
+        rank = len(tiny.shape)
+        plane = Plane(tiny, choices, (0,) * rank, (rank - 2, rank - 1))
+        level = None if choices.threshold == "local" else 1.0
+        outline(plane.find_objects(plane.prepare(plane.read()), level))  # as the preview does
+        segment_source(tiny, choices, lambda _: None)
     return _obstacle()
 
 
@@ -37,44 +40,31 @@ def warm_up_measuring(
     labels: Source, image: Source | None, roles: tuple[Role, ...], properties: tuple[str, ...]
 ) -> str:
     """Measure tiny labels of the type and axes of a layer; return as `warm_up_segmenting`."""
+    tiny = miniature(labels, roles)
     values = None if image is None else miniature(image, roles)
-    measure_source(miniature(labels, roles), values, roles, properties, _ignore)
+    first = tuple(slice(1 if role == "time" else None) for role in roles)
+    pixels = np.zeros_like(tiny.data)
+    pixels[first] = tiny.data[first]  # no label is in two frames
+    measure_source(replace(tiny, data=pixels), values, roles, properties, lambda _: None)
     return _obstacle()
 
 
 def miniature(
     source: Source, roles: tuple[Role, ...], channels: int = 1, *, dark: bool = False
 ) -> Source:
-    """Return a source of the same type, number of axes and transform with an object in it."""
+    """Return a source of the same type, number of axes and transform with objects in it."""
     shape = tuple(max(FEW[role], channels) if role == "channel" else FEW[role] for role in roles)
-    pixels = _picture(shape, np.dtype(source.data.dtype), dark=dark)
+    pixels = _noise(shape, np.dtype(source.data.dtype), dark=dark)
     if source.rgb:
         pixels = np.stack([pixels] * source.data.shape[-1], axis=-1)
     return replace(source, data=pixels, multiscale=False)
 
 
-def _picture(shape: tuple[int, ...], dtype: Any, *, dark: bool = False) -> HostArray:
+def _noise(shape: tuple[int, ...], dtype: Any, *, dark: bool = False) -> HostArray:
     """Return an image with objects whose rows join late, so that labels have to be reordered."""
-    letter = np.zeros((SIDE, SIDE), np.bool_)
-    letter[3:12, [3, 12]] = letter[11, 3:12] = True  # a U
-    letter[5:8, 5:8] = True  # an object in it
-    axes = sum(length == SIDE for length in shape)  # of space
-    mask = np.zeros((SIDE,) * axes, np.bool_)
-    mask[(slice(4, 9),) * (axes - 2)] = letter if axes > 1 else letter[6]
-    mask = mask.reshape([length if length == SIDE else 1 for length in shape])
-    return np.where(np.broadcast_to(mask, shape) != dark, 9, 0).astype(dtype)
-
-
-def _preview(source: Source, choices: Choices) -> None:
-    rank = len(source.shape)
-    plane = Plane(source, choices, (0,) * rank, (rank - 2, rank - 1))
-    level = None if choices.threshold == "local" else 1.0
-    outline(plane.find_objects(plane.prepare(plane.read()), level))
+    objects = np.random.default_rng(0).random(shape) < 0.4
+    return np.where(objects != dark, 9, 0).astype(dtype)
 
 
 def _obstacle() -> str:
     return next(report.note for report in equilabel.devices() if report.name == "cpu")
-
-
-def _ignore(_: str) -> None:
-    """Report no progress."""

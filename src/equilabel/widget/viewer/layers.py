@@ -33,8 +33,8 @@ def made_by(layer: Layer) -> dict[str, Any]:
     return {} if layer is None else dict(layer.metadata.get(KEY, {}))
 
 
-def find_result(viewer: Viewer, name: str) -> Layer | None:
-    """Find the labels layer that an earlier run made of an image."""
+def find_result(viewer: Viewer, name: str) -> Layer:
+    """Find the labels layer that an earlier run made of an image; None if there is none."""
     for layer in reversed(labels(viewer)):
         made = made_by(layer)
         if made.get("kind") == "segment" and made.get("image") == name:
@@ -49,18 +49,16 @@ def show_labels(
 
     A layer that was changed by hand is kept, unless it is the one to `replace`.
     """
-    layer = None if new_layer else find_result(viewer, outcome.metadata["image"])
+    layer: Layer = None if new_layer else find_result(viewer, outcome.metadata["image"])
     if layer is not None and layer is not replace and describe_changes(layer):
         layer = None
-    in_file = layer is not None and not isinstance(layer.data, np.ndarray)
-    alike = layer is not None and layer.ndim == outcome.labels.ndim
-    if layer is not None and (in_file or outcome.levels or not alike):
-        viewer.layers.remove(layer)
-        layer = None
-    if layer is None:
-        layer = _add_labels(viewer, outcome)
-    else:
+    in_memory = layer is not None and isinstance(layer.data, np.ndarray) and not outcome.levels
+    if in_memory and layer.ndim == outcome.labels.ndim:
         _update_labels(layer, outcome)
+    else:
+        if layer is not None:
+            viewer.layers.remove(layer)
+        layer = _add_labels(viewer, outcome)
     editable = not outcome.levels and bool(outcome.labels.flags.writeable)
     mode, layer.editable = layer.mode, False  # napari then forgets what could be undone
     if editable:
