@@ -64,16 +64,13 @@ def explain_guess(
 def _known_roles(
     shape: Sequence[int], axis_labels: Sequence[str], dimensions: Sequence[str]
 ) -> list[Role | None]:
-    roles = [_role_of(label) for label in axis_labels] or [None] * len(shape)
+    words = (re.sub(r"[^a-z]", "", label.lower()) for label in axis_labels)
+    roles = [next((role for role in ROLES if word in _WORDS[role]), None) for word in words]
+    roles = roles or [None] * len(shape)
     for axis, dimension in enumerate(dimensions):
         if dimension == "time":
             roles[axis] = "time"
     return roles
-
-
-def _role_of(label: str) -> Role | None:
-    word = re.sub(r"[^a-z]", "", label.lower())
-    return next((role for role in ROLES if word in _WORDS[role]), None)
 
 
 def name_axes(roles: Sequence[Role], axis_labels: Sequence[str] = ()) -> list[str]:
