@@ -238,38 +238,11 @@ def forget_commands():
 @pytest.fixture
 def viewer(shared_viewer):
     """Open a real viewer without layers and forms; it is that of the tests before."""
+    from gui import empty
+
     viewer = shared_viewer.open()
     yield viewer
     empty(viewer)
-
-
-def empty(viewer):
-    """Take all forms and layers off a viewer, and wait until nothing of theirs is under way."""
-    from napari.qt.threading import WorkerBase
-    from qtpy.QtCore import QCoreApplication, QEvent
-    from qtpy.QtTest import QTest
-    from qtpy.QtWidgets import QApplication
-
-    for window in QApplication.topLevelWidgets():
-        if window.inherits("QMenu"):
-            window.hide()
-    viewer.dims.ndisplay = 2
-    viewer.layers.clear()  # while the forms are there: see `CurrentCanvas`
-    viewer.dims.order = range(viewer.dims.ndim)
-    viewer.theme = "dark"
-    for dock in list(viewer.window._wrapped_dock_widgets.values()):
-        form = dock.widget()
-        dock.destroyOnClose()
-        form.deleteLater()
-    for _ in range(1000):
-        QApplication.processEvents()
-        if not WorkerBase._worker_set:
-            break
-        QTest.qWait(5)
-    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    QApplication.processEvents()
-    gc.collect()
-    gc.freeze()  # what is left is not looked at whenever a layer goes
 
 
 @pytest.fixture

@@ -1,8 +1,12 @@
 """A real viewer for the tests marked `gui`, and what a person at it would do."""
 
+import gc
 import threading
 
 import numpy as np
+from napari.qt.threading import WorkerBase
+from qtpy.QtCore import QCoreApplication, QEvent, Qt
+from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QMenu
 
 from equilabel.widget.forms import segment as segment_form
@@ -45,6 +49,22 @@ def keep_within(row, column, low, high):
     row.slider.setValue((low, high))
 
 
+def click_row(form, number):
+    """Click on the row of an object in the table."""
+    table = form.results.table
+    row = table.objects.labels.tolist().index(number)
+    table.scrollTo(table.objects.index(row, 0))
+    QApplication.processEvents()
+    place = table.visualRect(table.objects.index(row, 0)).center()
+    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+def middle(layer, number):
+    """Return a place in the world that lies on an object."""
+    place = np.argwhere(layer.data == number)
+    return layer.data_to_world(place[len(place) // 2])
+
+
 def canvas(viewer):
     """Take a picture of the canvas: red, green, blue of each pixel."""
     QApplication.processEvents()
@@ -67,6 +87,30 @@ def menu(viewer, *path):
         found.aboutToShow.emit()
         actions = found.actions()
     return {action.text().replace("&", ""): action for action in actions}
+
+
+def empty(viewer):
+    """Take all forms and layers off a viewer, and wait until nothing of theirs is under way."""
+    for window in QApplication.topLevelWidgets():
+        if window.inherits("QMenu"):
+            window.hide()
+    viewer.dims.ndisplay = 2
+    viewer.layers.clear()  # while the forms are there: see `CurrentCanvas`
+    viewer.dims.order = range(viewer.dims.ndim)
+    viewer.theme = "dark"
+    for dock in list(viewer.window._wrapped_dock_widgets.values()):
+        form = dock.widget()
+        dock.destroyOnClose()
+        form.deleteLater()
+    for _ in range(1000):
+        QApplication.processEvents()
+        if not WorkerBase._worker_set:
+            break
+        QTest.qWait(5)
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    QApplication.processEvents()
+    gc.collect()
+    gc.freeze()  # what is left is not looked at whenever a layer goes
 
 
 def hold_runs(monkeypatch):

@@ -1,0 +1,68 @@
+"""The form that measures labels of any origin, in a real viewer."""
+
+import numpy as np
+import pytest
+
+from equilabel import label, segment
+from equilabel.samples import nuclei_2d
+from gui import MEASURE, middle, open_form, run
+
+pytestmark = pytest.mark.gui
+
+
+def test_labels_of_other_origin_cannot_be_repeated(viewer, qtbot, notes):
+    viewer.add_labels(np.eye(9, dtype=int), name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    form.results.python_button.click()
+    assert notes()[-1].endswith("not 'mine': run it on the image first.")
+
+
+def test_any_labels_are_measured_in_place(viewer, qtbot):
+    pixels = nuclei_2d((128, 128))
+    labels = segment(pixels).labels
+    viewer.add_image(pixels, name="gray")
+    layer = viewer.add_labels(labels, name="mine", scale=(2, 2))
+    form = open_form(viewer, qtbot, MEASURE)
+    form.image.value = viewer.layers["gray"]
+    form.statistics.tick("extent")
+    assert run(form, qtbot) is layer
+    expected = segment(pixels, spacing=2.0).table
+    np.testing.assert_allclose(layer.features["intensity_mean"][1:], expected["intensity_mean"])
+    np.testing.assert_allclose(layer.features["area"][1:], expected["area"])
+    assert "extent" in layer.features
+    status = layer.get_status(middle(layer, 3), world=True)["coordinates"]
+    assert "intensity_mean" in status
+
+
+def test_labels_are_measured_without_gray_values(viewer, qtbot):
+    viewer.add_labels(np.pad(np.ones((3, 3), int), 2), name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    assert form.image.value is None
+    assert not any("intensity" in name for name in form.statistics.names)
+    layer = run(form, qtbot)
+    assert layer.features["area"].tolist()[1:] == [9]
+
+
+def test_an_image_that_does_not_fit_is_told(viewer, qtbot, notes):
+    viewer.add_image(np.ones((4, 5)), name="gray")
+    viewer.add_labels(np.ones((3, 3), int), name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    run(form, qtbot)
+    assert "image must have the shape of the labels, (3, 3); got (4, 5) for 'gray'" in notes()[-1]
+    assert notes()[-1].endswith("or none.")
+    form.image.value = None
+    assert run(form, qtbot).features["area"].tolist()[1:] == [9]
+
+
+def test_labels_with_large_gaps_are_told(viewer, qtbot, notes):
+    viewer.add_labels(np.array([[1, 1, 0, 10**6]]), name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    layer = run(form, qtbot)
+    assert "without large gaps" in notes()[-1]
+    status = layer.get_status((0, 3), world=True)["coordinates"]
+    assert "area: 1" in status
+    assert notes()[-1].endswith("as in `equilabel.label(labels)`.")
+    before = len(notes())
+    layer.data = label(layer.data)
+    assert run(form, qtbot).features["area"].tolist()[1:] == [2, 1]
+    assert len(notes()) == before

@@ -1,0 +1,155 @@
+"""Results found again, of movies and color images, in small windows and forms that are closed."""
+
+import numpy as np
+import pytest
+from qtpy.QtGui import QGuiApplication
+from qtpy.QtWidgets import QApplication
+
+from equilabel.samples import nuclei_2d
+from gui import LONG, canvas, click_row, colored, keep_within, open_form, run
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.fixture
+def form(viewer, qtbot):
+    viewer.open_sample("equilabel", "nuclei_2d")
+    form = open_form(viewer, qtbot)
+    run(form, qtbot)
+    form.tabs.setCurrentIndex(1)
+    return form
+
+
+def test_a_rerun_and_a_click_keep_the_column_that_colors(viewer, qtbot, form):
+    form.results.colors.column.value = "area"
+    colored(form, qtbot)
+    layer = form.results.layer
+    other = np.array(layer.get_color(7))
+    form.results.select(np.array([5]))
+    colored(form, qtbot)
+    assert form.results.colors.column.value == "area"
+    np.testing.assert_allclose(layer.get_color(7), other)
+    assert set(np.unique(layer.data[np.asarray(form.results.outlines.layer.data) > 0])) == {5}
+    form.fields.threshold.set_level(900.0)
+    run(form, qtbot)
+    colored(form, qtbot)
+    assert form.results.colors.column.value == "area"
+    assert type(layer.colormap).__name__ == "DirectLabelColormap"
+    order = layer.features["area"][1:].to_numpy().argsort() + 1
+    assert layer.get_color(int(order[0]))[2] > layer.get_color(int(order[-1]))[2]
+
+
+def test_a_range_stays_when_the_objects_are_found_again(qtbot, form, notes):
+    [row, *_] = form.results.filter.rows
+    keep_within(row, "area", 20.0, 60.0)
+    kept = row.slider.value()
+    form.fields.min_size.value = 10
+    run(form, qtbot)
+    assert row.chosen == "area"
+    assert row.slider.value() == pytest.approx(kept, abs=0.05)
+    assert notes() == []
+
+
+def test_a_small_window_does_not_grow_and_the_form_keeps_its_height(viewer, qtbot, form):
+    pytest.importorskip("matplotlib")
+    window = viewer.window._qt_window
+    window.resize(1280, 720)
+    qtbot.waitUntil(lambda: window.width() == 1280, timeout=LONG)
+    QApplication.processEvents()
+    before = window.size(), form.height()
+    form.results.table_button.click()
+    form.results.plot.button.click()
+    qtbot.waitUntil(lambda: form.results.plot.canvas.isVisible(), timeout=LONG)
+    QApplication.processEvents()
+    assert (window.size(), form.height()) == before
+    widths = form.results.below.sizes()
+    assert abs(widths[0] - widths[1]) <= 2
+    window.resize(900, 600)
+
+
+def test_a_closed_form_takes_table_and_outlines_with_it(viewer, qtbot, form):
+    form.results.table_button.click()
+    click_row(form, 9)
+    assert "Table and plot (equilabel)" in viewer.window.dock_widgets
+    viewer.window.remove_dock_widget(form.parent())
+    qtbot.waitUntil(
+        lambda: "Table and plot (equilabel)" not in viewer.window.dock_widgets, timeout=LONG
+    )
+    assert form.results.outlines.layer is None
+
+
+def test_without_matplotlib_all_but_the_plot_works(viewer, qtbot, form, notes, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "equilabel.widget.forms.plot_canvas", None)
+    form.results.plot.button.click()
+    assert "A plot needs matplotlib" in notes()[-1]
+    assert 'pip install "equilabel[plots]"' in notes()[-1]
+    assert run(form, qtbot) in viewer.layers
+
+
+def test_a_run_that_no_command_can_repeat_is_copied_as_python(viewer, qtbot, notes):
+    gray = (nuclei_2d((64, 64)) // 16).astype("u1")
+    viewer.add_image(np.dstack([gray, gray // 2, gray]), rgb=True, name="colors")
+    form = open_form(viewer, qtbot)
+    layer = run(form, qtbot)
+    form.results.batch_button.click()
+    assert "cannot repeat a run with a color image" in notes()[-1]
+    assert notes()[-1].endswith("use 'Copy as Python'.")
+    form.results.python_button.click()
+    names = {"viewer": viewer}
+    exec(QGuiApplication.clipboard().text(), names)
+    np.testing.assert_array_equal(names["found"].labels, layer.data)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_row_of_an_object_outside_the_view_brings_it_into_view(viewer, qtbot, turned):
+    pixels = np.zeros((2, 300, 400), "u1")
+    pixels[:, 20:30, 30:40] = pixels[1, 250:270, 360:380] = 200
+    viewer.add_image(pixels, axis_labels=("t", "y", "x"), scale=(1, 2, 0.5))
+    form = open_form(viewer, qtbot)
+    layer = run(form, qtbot)
+    if turned:
+        viewer.dims.order = (0, 2, 1)
+    canvas(viewer)
+    camera = viewer.scene.camera
+    camera.zoom *= 6
+    camera.center = (0, 17.5, 50.0) if turned else (0, 50.0, 17.5)  # of the first object
+    canvas(viewer)
+    view, zoom = camera.center, camera.zoom
+    form.results.table_button.click()
+    click_row(form, 1)
+    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    assert camera.center == view  # it is in view
+    click_row(form, 3)
+    qtbot.waitUntil(lambda: viewer.dims.current_step[0] == 1, timeout=LONG)
+    canvas(viewer)
+    first, last = layer.corner_pixels
+    assert (first[1:] <= (250, 360)).all()
+    assert (last[1:] >= (269, 379)).all()
+    assert camera.zoom == zoom
+    assert (first[1:] > (30, 40)).any()  # the other one is out of view now
+
+
+def test_the_row_of_an_object_leads_to_its_frame(viewer, qtbot):
+    pixels = np.zeros((2, 9, 40, 50), "u1")
+    pixels[1, 5:8, 5:20, 5:20] = pixels[1, 6, 5:30, 5:20] = 200
+    pixels[0, 0, 10:20, 10:20] = 200
+    viewer.add_image(pixels, axis_labels=("t", "z", "y", "x"), scale=(1, 4, 1, 1))
+    form = open_form(viewer, qtbot)
+    layer = run(form, qtbot)
+    viewer.dims.set_point([0, 1], [0, 0])
+    form.results.table_button.click()
+    click_row(form, 2)
+    qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (1, 6), timeout=LONG)
+    viewer.dims.set_point(1, 5 * 4)
+    form.results.select(np.array([2]))
+    colored(form, qtbot)
+    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    assert viewer.dims.current_step[:2] == (1, 5)  # where it can be seen already
+    drawn = form.results.outlines.layer.data
+    np.testing.assert_array_equal(drawn[1, 5] > 0, layer.data[1, 5] == 2)
+    form.results.select(np.array([1]))
+    qtbot.waitUntil(lambda: viewer.dims.current_step[:2] == (0, 0), timeout=LONG)
+    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    layer.mode = "paint"
+    layer.selected_label = 2
+    assert not form.results._place.waiting
