@@ -119,7 +119,8 @@ class LivePreview(QObject):
     def _show_outline(self, drawing: Drawing) -> None:
         if self._fields.show_preview.value and self._layer is not None:
             self._outline.show(self._layer, drawing)
-            self._fields.show_count(count_objects(drawing.objects), drawing.plane.describe())
+            _, plane, count = drawing
+            self._fields.show_count(count_objects(count), plane.describe())
         self._draw_again()
 
     def _explain(self, message: str) -> None:

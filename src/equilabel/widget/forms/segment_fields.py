@@ -139,11 +139,10 @@ class SegmentFields(Form):
     def _connect(self) -> None:
         self.image.changed.connect(lambda: self.image_changed.emit())
         seen = (self.color, self.channel, self.sigma, self.background, self.background_method)
-        for each in (*seen, self.lengths):
+        for each in (*seen, self.lengths, self.threshold.dark):
             each.changed.connect(self._change_histogram)
         for each in (self.background, self.split):
             each.changed.connect(self._allow)
-        self.threshold.dark.changed.connect(self._change_dark)
         self.threshold.method_changed.connect(self.histogram_changed)
         self.threshold.moved.connect(self.outline_changed)
         self.threshold.remarked.connect(lambda text: self._say("threshold", text))
@@ -168,10 +167,6 @@ class SegmentFields(Form):
     def _allow(self, *_: object) -> None:
         self.depth.number.enabled = bool(self.split.value)
         self.background_method.enabled = bool(self.background.value)
-
-    def _change_dark(self, *_: object) -> None:
-        if self.background.value:
-            self.histogram_changed.emit()
 
     @guarded
     def _change_histogram(self) -> None:

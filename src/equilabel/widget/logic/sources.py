@@ -83,7 +83,7 @@ class Source:
         return Arrangement(tuple(roles), self.shape)
 
     def read(
-        self, color: str = "luminance", report: Callable[[str], None] | None = None
+        self, color: str = "luminance", report: Callable[[str], None] = lambda _: None
     ) -> HostArray:
         """Read all pixels into memory, gray if they have colors.
 
@@ -95,8 +95,7 @@ class Source:
         if self.lazy:
             pixels = np.empty(self.data.shape, self.data.dtype)
             for part in slabs(self.data.shape, self.data.dtype.itemsize):
-                if report is not None:
-                    report("read")
+                report("read")
                 pixels[part] = np.asarray(self.data[part])
         return np.asarray(gray(pixels, color)) if self.rgb else pixels
 

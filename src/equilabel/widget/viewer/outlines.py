@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from napari.layers import Image
@@ -94,12 +94,8 @@ class SelectedObjects(Overlay):
         self.put(data, placement(source.transform))
 
 
-class Drawing(NamedTuple):
-    """The outline of the objects of a plane, and how many there are."""
-
-    code: HostArray
-    plane: Plane
-    objects: int
+Drawing = tuple[HostArray, Plane, int]
+"""The outline of the objects of a plane, the plane, and how many objects there are."""
 
 
 class Preview(Overlay):
@@ -127,7 +123,7 @@ class Preview(Overlay):
                 kept.clear()
                 kept[plane.key] = prepared
             found = plane.find_objects(kept[plane.key], threshold)
-            return Drawing(outline(found, width), plane, int(found.max(initial=0)))
+            return outline(found, width), plane, int(found.max(initial=0))
 
         return find
 
@@ -141,7 +137,7 @@ class Preview(Overlay):
 
     def show(self, layer: Layer, drawing: Drawing) -> None:
         """Show an outline at the position of its plane."""
-        code, plane = drawing.code, drawing.plane
+        code, plane, _ = drawing
         shape, offset = [1] * layer.ndim, np.array(plane.point, float)
         transform = placement(Source.of(layer).transform)
         transform["scale"] = np.array(layer.scale, float)
