@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from equilabel import threads
@@ -130,18 +131,17 @@ def _take_number(next_number: Any) -> None:
 def _in_pool(
     pool: Executor, workers: int, function: Callable[..., Any], tasks: Iterable[Task]
 ) -> Iterator[Any]:
-    waiting: set[Future[Any]] = set()
+    done: SimpleQueue[Future[Any]] = SimpleQueue()
     stop = threads.watch() if isinstance(pool, ThreadPoolExecutor) else None
+    running = 0
     for task in tasks:
-        waiting.add(pool.submit(_alone, function, task, stop))
-        if len(waiting) >= AHEAD * workers:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
-    while waiting:
-        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-        for future in done:
-            yield future.result()
+        pool.submit(_alone, function, task, stop).add_done_callback(done.put)
+        running += 1
+        if running >= AHEAD * workers:
+            yield done.get().result()
+            running -= 1
+    for _ in range(running):
+        yield done.get().result()
 
 
 def _client(scheduler: Any) -> tuple[Any, bool]:
