@@ -113,3 +113,31 @@ def test_a_plain_chunk_that_is_missing_or_too_short_is_told_as_by_zarr(tmp_path)
         array[part]
     with pytest.raises(type(theirs.value)):
         read_part(array, part)
+
+
+@pytest.mark.parametrize("empty", [True, False])
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_chunks_that_are_not_compressed_are_written_whatever_their_form(store, form, empty):
+    config = {"write_empty_chunks": empty}
+    pixels, array = make(store, compressors=None, config=config, **form)
+    pixels = pixels.astype(array.dtype)
+    pixels[:20] = 0
+    for rows in (slice(k, min(k + 18, 100)) for k in range(0, 100, 18)):
+        for columns in (slice(0, 60), slice(60, 70)):
+            write_part(array, (rows, columns), pixels[rows, columns])
+    np.testing.assert_array_equal(array[...], pixels)
+    one = (slice(9, 18), slice(30, 60))
+    write_part(array, one, pixels[one][::-1])
+    np.testing.assert_array_equal(array[one], pixels[one][::-1])
+    write_part(array, one, pixels[0:9, 30:60])
+    assert not array[one].any()
+
+
+def test_what_is_written_to_memory_without_a_codec_is_not_copied():
+    pixels, array = make(
+        zarr.storage.MemoryStore(), compressors=None, config={"write_empty_chunks": True}
+    )
+    part = (slice(9, 18), slice(30, 60))
+    mine = pixels[part].copy()
+    write_part(array, part, mine)
+    assert np.shares_memory(read_part(array, part), mine)

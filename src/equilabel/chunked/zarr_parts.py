@@ -45,9 +45,14 @@ def read_part(array: Any, part: Slices) -> HostArray:
 
 
 def write_part(array: Any, part: Slices, values: HostArray) -> None:
-    """Write a part of an array of Zarr."""
+    """Write a part of an array of Zarr; memory that is stored as it is stays the store's."""
     if not _is_ours(array):
         array[part] = values
+        return
+    key = _key_of_plain_chunk(array, part)
+    if key is not None and values.shape == array.chunks and array.config.write_empty_chunks:
+        plain = np.ascontiguousarray(values, _stored_type(array)).reshape(-1).view(np.uint8)
+        _loop.run(_set(array.store_path / key, plain))
         return
     _loop.run(array.async_array.setitem(part, values))
 
@@ -79,6 +84,13 @@ async def _get(path: Any) -> HostArray | None:
     """Return the bytes of a chunk, or None if it is missing."""
     found = await path.get()
     return None if found is None else found.as_numpy_array().view(np.uint8)
+
+
+async def _set(path: Any, data: HostArray) -> None:
+    """Store the bytes of a chunk."""
+    from zarr.core.buffer import default_buffer_prototype
+
+    await path.set(default_buffer_prototype().buffer.from_array_like(data))
 
 
 def _is_ours(array: Any) -> bool:
