@@ -170,7 +170,7 @@ def test_a_sample_has_its_pixel_size_and_the_names_of_its_axes():
 
 def test_a_line_of_python_says_the_filter():
     line = with_filter("found = segment(image)", [("area", 20.0, math.inf)])
-    assert line.split("; ")[-1] == "found = keep(found, {'area': (20.0, None)})"
+    assert line.split("; ")[-1] == "found = filter_objects(found, {'area': (20.0, None)})"
 
 
 def test_an_array_is_read_in_slabs():

@@ -20,7 +20,7 @@ from .graphs import Graph
 from .labeling import Report, label, label_graph, measure
 from .measuring import PROPERTIES, regionprops_table
 from .methods import METHODS
-from .pipeline import Segmentation, default_properties, keep, segment
+from .pipeline import Segmentation, default_properties, filter_objects, segment
 from .simulation import PottsSimulation, swendsen_wang
 from .thresholding import binarize, smooth, subtract_background
 from .tracking import link_frames, track_overlaps
@@ -40,7 +40,7 @@ __all__ = [
     "binarize",
     "default_properties",
     "devices",
-    "keep",
+    "filter_objects",
     "label",
     "label_chunked",
     "label_graph",

@@ -12,7 +12,7 @@ from equilabel.thresholding import check_background_method
 
 from .checks import check_sizes, in_pixels, refuse_colors, take_channel
 from .columns import default_properties, make_table
-from .keeping import keep
+from .filtering import filter_objects
 from .segmentation import Segmentation
 from .steps import check_track, drop, find_foreground, radii_in_pixels, with_tracks
 from .touching import counted_for, depth_of, split_objects
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from equilabel.quantities import Length, Lengths, Size
     from equilabel.thresholding import BackgroundMethod, Threshold
 
-__all__ = ["Segmentation", "default_properties", "keep", "segment"]
+__all__ = ["Segmentation", "default_properties", "filter_objects", "segment"]
 
 
 def segment(

@@ -91,7 +91,7 @@ def with_filter(line: str, ranges: Sequence[tuple[str, float, float]]) -> str:
         name: tuple(float(end) if math.isfinite(end) else None for end in ends)
         for name, *ends in ranges
     }
-    return f"{line}; from equilabel import keep; found = keep(found, {kept})"
+    return f"{line}; from equilabel import filter_objects; found = filter_objects(found, {kept})"
 
 
 def script_of(name: str, made: Mapping[str, Any], language: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .segmentation import Segmentation
 
 
-def keep(
+def filter_objects(
     found: Segmentation, ranges: Mapping[str, tuple[float | None, float | None]]
 ) -> Segmentation:
     """Keep the objects of a segmentation within ranges of their measurements.
@@ -43,7 +43,7 @@ def keep(
     --------
     >>> import equilabel
     >>> found = equilabel.segment(np.array([[9, 9, 0, 9]]), threshold=5)
-    >>> kept = equilabel.keep(found, {"area": (None, 1.5)})
+    >>> kept = equilabel.filter_objects(found, {"area": (None, 1.5)})
     >>> kept.labels, kept.table[["label", "area", "label_before"]].values.tolist()
     (array([[0, 0, 0, 1]], dtype=int32), [[1.0, 1.0, 2.0]])
     """

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equilabel import keep, segment
+from equilabel import filter_objects, segment
 from equilabel.samples import movie, nuclei_2d
 
 
@@ -11,7 +11,7 @@ def test_objects_within_all_ranges_are_kept_and_numbered_anew():
     found = segment(nuclei_2d((128, 128)), sigma=1.0)
     table = found.table
     least, most = table["area"].quantile(0.3), table["intensity_mean"].quantile(0.8)
-    kept = keep(found, {"area": (least, None), "intensity_mean": (None, most)})
+    kept = filter_objects(found, {"area": (least, None), "intensity_mean": (None, most)})
     expected = table[(table["area"] >= least) & (table["intensity_mean"] <= most)]
     assert 0 < kept.num == len(expected) < found.num
     assert kept.table["label"].tolist() == list(range(1, kept.num + 1))
@@ -25,8 +25,8 @@ def test_objects_within_all_ranges_are_kept_and_numbered_anew():
 
 def test_a_number_before_is_that_of_the_first_segmentation():
     found = segment(movie((3, 64, 64)), stacked=True, sigma=1.0)
-    once = keep(found, {"frame": (1, None)})
-    twice = keep(once, {"frame": (2, 2)})
+    once = filter_objects(found, {"frame": (1, None)})
+    twice = filter_objects(once, {"frame": (2, 2)})
     expected = found.table["label"][found.table["frame"] == 2]
     assert twice.table["label_before"].tolist() == expected.tolist()
 
@@ -34,13 +34,13 @@ def test_a_number_before_is_that_of_the_first_segmentation():
 def test_a_missing_value_is_outside_of_any_range():
     found = segment(np.array([[9, 9, 0, 9]]), threshold=5)
     found.table["mine"] = [np.nan, 1.0]
-    assert keep(found, {"mine": (None, None)}).labels.tolist() == [[0, 0, 0, 1]]
+    assert filter_objects(found, {"mine": (None, None)}).labels.tolist() == [[0, 0, 0, 1]]
 
 
 def test_labels_stay_on_their_device(cupy):
     found = segment(cupy.asarray(nuclei_2d((64, 64))), sigma=1.0)
     middle = found.table["area"].median()
-    kept = keep(found, {"area": (middle, None)})
+    kept = filter_objects(found, {"area": (middle, None)})
     assert isinstance(kept.labels, cupy.ndarray)
     assert int(kept.labels.max()) == kept.num == (found.table["area"] >= middle).sum()
 
@@ -48,4 +48,4 @@ def test_labels_stay_on_their_device(cupy):
 def test_a_column_that_was_not_measured_is_named():
     found = segment(np.eye(3), threshold=0.5, properties=("label", "area"))
     with pytest.raises(ValueError, match=r"columns of the table, label, area; got 'perimeter'"):
-        keep(found, {"perimeter": (0, 1)})
+        filter_objects(found, {"perimeter": (0, 1)})
