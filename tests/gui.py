@@ -5,9 +5,9 @@ import threading
 
 import numpy as np
 from napari.qt.threading import WorkerBase
-from qtpy.QtCore import QCoreApplication, QEvent, Qt
+from qtpy.QtCore import QCoreApplication, QEvent, Qt, QTimer
 from qtpy.QtTest import QTest
-from qtpy.QtWidgets import QApplication, QMenu
+from qtpy.QtWidgets import QApplication, QMenu, QMessageBox
 
 from equilabel.widget.forms import segment as segment_form
 
@@ -35,6 +35,14 @@ def run(form, qtbot):
         form.bar.run_button.click()
     QApplication.processEvents()
     return form.results.layer
+
+
+def shown(form, qtbot):
+    """Return the mask that the preview shows."""
+    qtbot.waitUntil(
+        lambda: not form.preview.drawing and form.preview.layer is not None, timeout=LONG
+    )
+    return np.squeeze(form.preview.layer.data) > 0
 
 
 def colored(form, qtbot):
@@ -111,6 +119,20 @@ def empty(viewer):
     QApplication.processEvents()
     gc.collect()
     gc.freeze()  # what is left is not looked at whenever a layer goes
+
+
+def answer(form, button, said):
+    """Press a button of the question once it is asked."""
+
+    def press():
+        box = form.findChild(QMessageBox)
+        if box is None:
+            QTimer.singleShot(20, press)
+            return
+        said.append(box.text())
+        next(each for each in box.buttons() if each.text() == button).click()
+
+    QTimer.singleShot(0, press)
 
 
 def hold_runs(monkeypatch):

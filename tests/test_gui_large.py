@@ -5,15 +5,14 @@ import threading
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QFileDialog, QMessageBox
+from qtpy.QtWidgets import QFileDialog
 
 from equilabel import segment
 from equilabel.samples import nuclei_2d
 from equilabel.storage import memory
 from equilabel.widget.logic import large
 from equilabel.widget.logic.sources import Source, forecast
-from gui import LONG, canvas, colors_on, open_form, run
+from gui import LONG, answer, canvas, colors_on, open_form, run
 
 pytestmark = pytest.mark.gui
 da = pytest.importorskip("dask.array")
@@ -51,20 +50,6 @@ def form(viewer, qtbot, monkeypatch, gate):
     monkeypatch.setattr(large, "ELEMENTS", 2**12)
     monkeypatch.setattr(memory, "free", lambda: forecast(Source.of(layer)) - 1)
     return form
-
-
-def answer(form, button, said):
-    """Press a button of the question once it is asked."""
-
-    def press():
-        box = form.findChild(QMessageBox)
-        if box is None:
-            QTimer.singleShot(20, press)
-            return
-        said.append(box.text())
-        next(each for each in box.buttons() if each.text() == button).click()
-
-    QTimer.singleShot(0, press)
 
 
 def test_a_layer_larger_than_memory_is_segmented_in_blocks(

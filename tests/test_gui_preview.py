@@ -4,33 +4,50 @@ import threading
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QEvent, QObject, QPoint, QPointF, Qt
-from qtpy.QtGui import QWheelEvent
+from pytestqt.qtbot import QtBot
+from qtpy.QtCore import QEvent, QObject, QPoint, Qt
 from qtpy.QtWidgets import QApplication
 
 from equilabel import binarize, segment
-from equilabel.samples import nuclei_2d, nuclei_3d
-from equilabel.widget.forms.layout import Grid
-from equilabel.widget.forms.threshold import ThresholdField
-from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
 from equilabel.widget.logic.planes import Plane
-from gui import LONG, canvas, colors_on, open_form, run, settle
+from gui import LONG, canvas, colors_on, empty, open_form, run, settle, shown
 
 pytestmark = pytest.mark.gui
 
 
-@pytest.fixture
-def form(viewer, qtbot):
+@pytest.fixture(scope="module")
+def opened(shared_viewer, request):
+    """Open a sample and a form once, for all tests of this file."""
+    viewer = shared_viewer.open()
     viewer.open_sample("equilabel", "nuclei_2d")
-    return open_form(viewer, qtbot)
+    yield viewer, open_form(viewer, QtBot(request))
+    empty(viewer)
 
 
-def shown(form, qtbot):
-    """Return the mask that the preview shows."""
-    qtbot.waitUntil(
-        lambda: not form.preview.drawing and form.preview.layer is not None, timeout=LONG
-    )
-    return np.squeeze(form.preview.layer.data) > 0
+@pytest.fixture
+def viewer(opened):
+    return opened[0]
+
+
+@pytest.fixture
+def form(opened, qtbot):
+    """Find Otsu's threshold; afterwards, put back what a person can change."""
+    viewer, form = opened
+    fields, image = form.fields, viewer.layers[0]
+    plain = (fields.show_preview, fields.sigma, fields.split, fields.depth)
+    values = [(field, field.value) for field in (*plain, fields.threshold.offset)]
+    pixels = image.data
+    yield form
+    for field, value in values:
+        field.value = value
+    fields.threshold.method.value = "otsu"
+    for layer in list(viewer.layers)[1:]:
+        viewer.layers.remove(layer)
+    viewer.layers.selection.active = image
+    if image.data is not pixels:
+        image.data = pixels
+    settle(form, qtbot)
+    qtbot.waitUntil(lambda: not form.preview.drawing, timeout=LONG)
 
 
 # ---------------------------------------------------------------- threshold
@@ -100,15 +117,6 @@ def test_fields_are_those_the_threshold_needs(form):
         field = form.fields.threshold
         shown = (field.slider, field.range, field.offset)
         assert tuple(each.visible for each in shown) == expected
-
-
-def test_why_there_is_no_threshold_is_said_below_the_field(viewer, qtbot):
-    viewer.add_image(np.arange(4096.0).reshape(64, 64))
-    form = open_form(viewer, qtbot)
-    form.fields.threshold.method.value = "minimum"
-    settle(form, qtbot)
-    assert "two" in form.fields.remark.text()
-    assert form.fields.remark.isVisible()
 
 
 # ------------------------------------------------------------------ preview
@@ -188,63 +196,6 @@ def test_the_preview_is_no_image_to_choose(qtbot, form):
     assert [layer.name for layer in form.fields.image.choices if layer is not None] == ["nuclei"]
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
-def test_in_a_stack_the_preview_lies_on_the_visible_plane(viewer, qtbot, order):
-    stack = nuclei_3d((16, 48, 64))
-    image = viewer.add_image(stack, scale=(4, 2, 1), translate=(5, 6, 7), rotate=(0, 0, 0))
-    viewer.dims.order = order
-    form = open_form(viewer, qtbot)
-    form.fields.show_preview.value = True
-    form.fields.threshold.set_level(40)
-    for place in (3, 9):
-        viewer.dims.set_current_step(order[0], place)
-        qtbot.waitUntil(lambda: not form.preview.drawing, timeout=LONG)
-        layer = form.preview.layer
-        start = image.world_to_data(layer.data_to_world((0, 0, 0)))
-        assert round(start[order[0]]) == place
-        expected = stack.take(place, order[0]) > form.fields.threshold.slider.value
-        np.testing.assert_array_equal(np.squeeze(layer.data, order[0]) > 0, expected)
-        others = [axis for axis in range(3) if axis != order[0]]
-        np.testing.assert_allclose(start[others], 0, atol=1e-9)
-
-
-def test_on_a_rotated_image_the_preview_turns_with_it(viewer, qtbot):
-    image = viewer.add_image(
-        nuclei_3d((8, 48, 64)), rotate=(0, 0, 30), scale=(4, 1, 1), translate=(9, 8, 7)
-    )
-    form = open_form(viewer, qtbot)
-    form.fields.show_preview.value = True
-    form.fields.threshold.set_level(40)
-    shown(form, qtbot)
-    layer = form.preview.layer
-    plane = round(image.world_to_data(viewer.dims.point)[0])
-    np.testing.assert_allclose(
-        layer.data_to_world((0, 20, 30)), image.data_to_world((plane, 20, 30)), atol=1e-9
-    )
-
-
-def test_in_3d_the_preview_says_that_it_needs_2d(viewer, qtbot):
-    viewer.add_image(nuclei_3d((8, 32, 32)))
-    form = open_form(viewer, qtbot)
-    form.fields.show_preview.value = True
-    shown(form, qtbot)
-    viewer.dims.ndisplay = 3
-    qtbot.waitUntil(lambda: form.preview.layer is None, timeout=LONG)
-    assert "2D" in form.fields.remark.text()
-    viewer.dims.ndisplay = 2
-    shown(form, qtbot)
-    assert "2D" not in form.fields.remark.text()
-
-
-def test_a_preview_that_cannot_see_across_planes_says_so(viewer, qtbot):
-    viewer.add_image(nuclei_3d((8, 32, 32)))
-    form = open_form(viewer, qtbot)
-    form.fields.sigma.value = 1.0
-    form.fields.show_preview.value = True
-    shown(form, qtbot)
-    qtbot.waitUntil(lambda: "this plane alone" in form.fields.remark.text(), timeout=LONG)
-
-
 def test_changed_pixels_change_the_preview(viewer, qtbot, form):
     form.fields.show_preview.value = True
     before = shown(form, qtbot)
@@ -275,16 +226,6 @@ def test_moving_the_threshold_lays_out_nothing_again(viewer, qtbot, form):
     assert layouts.count == 0
 
 
-def test_a_preview_at_a_distance_has_a_wider_outline(viewer, qtbot):
-    viewer.add_image(nuclei_2d((2048, 2048)))
-    form = open_form(viewer, qtbot)
-    form.fields.show_preview.value = True
-    shown(form, qtbot)
-    far = (form.preview.layer.data == 2).sum()
-    viewer.scene.camera.zoom *= 8
-    qtbot.waitUntil(lambda: (form.preview.layer.data == 2).sum() < 0.7 * far, timeout=LONG)
-
-
 def test_a_first_preview_says_that_it_is_on_its_way(viewer, qtbot, form, monkeypatch):
     release, work = threading.Event(), Plane.find_objects
     monkeypatch.setattr(
@@ -303,98 +244,3 @@ def test_local_thresholds_are_previewed(viewer, qtbot, form):
     form.fields.show_preview.value = True
     expected = segment(viewer.layers[0].data, threshold="local", block_size=51, offset=-100)
     np.testing.assert_array_equal(shown(form, qtbot), expected.labels > 0)
-
-
-# ------------------------------------------------------------------ the fields
-
-
-def threshold_alone(qtbot):
-    field = ThresholdField()
-    field.grid = Grid(*field.rows)  # goes with the field
-    qtbot.addWidget(field.grid)
-    return field
-
-
-def histogram_of(low, high):
-    return Histogram(float(low), float(high), np.arange(9), whole=False)
-
-
-def test_hysteresis_after_a_local_threshold_has_two_levels_in_the_range(viewer, qtbot):
-    field = threshold_alone(qtbot)
-    field.show_histogram(histogram_of(100, 4000))
-    field.show_estimate(ThresholdEstimate(500.0))
-    field.method.value = "local"
-    field.show_estimate(ThresholdEstimate(None))
-    field.method.value = "hysteresis"
-    assert field.choice == pytest.approx((400, 1375), abs=10)
-    other = threshold_alone(qtbot)
-    other.show_histogram(histogram_of(100, 4000))
-    other.method.value = "hysteresis"
-    low, high = other.choice
-    assert 100 < low < high < 4000
-
-
-def test_a_level_beyond_the_range_of_an_image_is_kept(viewer, qtbot):
-    field = threshold_alone(qtbot)
-    field.show_histogram(histogram_of(0, 4000))
-    field.set_level(3000.0)
-    field.show_histogram(histogram_of(0, 255))
-    assert field.choice == 3000
-    field.show_histogram(histogram_of(0, 4000))
-    assert field.choice == 3000
-    field.set_level(5000.0)
-    assert field.choice == 5000
-    field.method.value = "otsu"
-    field.show_histogram(histogram_of(0, 255))
-    assert field.slider.max == 255
-
-
-def test_the_wheel_scrolls_the_form_and_changes_no_field_in_passing(viewer, qtbot):
-    viewer.add_image(nuclei_2d((64, 64)))
-    form = open_form(viewer, qtbot)
-
-    def turn(field):
-        place = QPointF(5, 5)
-        event = QWheelEvent(
-            *(place, field.mapToGlobal(place), QPoint(0, -120), QPoint(0, -120)),
-            *(Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier),
-            *(Qt.ScrollPhase.NoScrollPhase, False),
-        )
-        QApplication.sendEvent(field, event)
-
-    fields = (form.fields.threshold.method, form.fields.connectivity, form.fields.sigma.number)
-    for field in fields:
-        before = field.value
-        turn(field.native)
-        assert field.value == before
-    fields[0].native.setFocus()
-    if fields[0].native.hasFocus():  # where the window is active
-        turn(fields[0].native)
-        assert fields[0].value != "otsu"
-
-
-def test_the_line_below_the_buttons_is_about_the_image_that_is_chosen(viewer, qtbot):
-    first = viewer.add_image(nuclei_2d((64, 64)), name="first")
-    viewer.add_image(nuclei_2d((48, 48)), name="second")
-    form = open_form(viewer, qtbot)
-    form.fields.image.value = first
-    run(form, qtbot)
-    assert "objects, threshold" in form.bar.message.text()
-    form.fields.image.value = viewer.layers["second"]
-    assert form.bar.message.text() == ""
-    form.fields.image.value = first
-    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
-        form.run_button.click()
-        form.fields.image.value = viewer.layers["second"]
-    assert form.bar.message.text().startswith("first: ")
-
-
-def test_sizes_in_a_unit_are_not_rounded_to_nothing(viewer, qtbot):
-    viewer.add_image(nuclei_2d((64, 64)), scale=(0.0515, 0.0515), units=("um", "um"))
-    form = open_form(viewer, qtbot)
-    form.fields.unit.value = "µm"
-    form.fields.min_size.value = 0.0451
-    assert form.choices().min_size == "0.0451µm²"
-    assert form.fields.min_size.pixels == "= 18 px"
-    form.fields.sigma.value = 0.0455
-    assert form.choices().sigma == "0.0455µm"

@@ -4,12 +4,10 @@ import shlex
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QMessageBox
 
 from equilabel import segment
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
-from gui import LONG, MEASURE, SEGMENT, canvas, colors_on, open_form, run, settle
+from gui import LONG, MEASURE, SEGMENT, answer, canvas, colors_on, open_form, run, settle
 from pictures import pictures
 from references import GRID_METHODS
 
@@ -105,37 +103,33 @@ def test_a_second_run_updates_the_layer_in_place(viewer, qtbot, form):
     assert len(first.features) == first.data.max() + 1
 
 
-@pytest.mark.parametrize("button", ["Replace", "Keep it", "Cancel"])
-def test_labels_that_were_painted_are_not_replaced_unasked(viewer, qtbot, form, button):
+def test_labels_that_were_painted_are_not_replaced_unasked(viewer, qtbot, form):
     layer = run(form, qtbot)
     found = layer.data.copy()
     run(form, qtbot)  # nothing was changed: no question
     layer.fill((0, 0), 77)
     painted = layer.data.copy()
     asked = []
-
-    def answer():
-        box = form.findChild(QMessageBox)
-        asked.append(box.text())
-        next(each for each in box.buttons() if each.text() == button).click()
-
-    QTimer.singleShot(300, answer)
-    if button == "Cancel":
-        form.run_button.click()
-        assert not form.bar.task.running
-    else:
-        run(form, qtbot)
-    assert asked == ["Replace 'nuclei objects'? Since its objects were found, it was painted."]
-    if button == "Replace":
-        np.testing.assert_array_equal(layer.data, found)
-        layer.undo()  # of what was painted on the labels before
-        np.testing.assert_array_equal(layer.data, found)
-        layer.fill((0, 0), 5)
-        layer.undo()
-        np.testing.assert_array_equal(layer.data, found)
-    else:
-        np.testing.assert_array_equal(layer.data, painted)
-    assert len(viewer.layers) == (3 if button == "Keep it" else 2)
+    answer(form, "Cancel", asked)
+    form.run_button.click()
+    assert not form.bar.task.running
+    np.testing.assert_array_equal(layer.data, painted)
+    answer(form, "Replace", asked)
+    run(form, qtbot)
+    np.testing.assert_array_equal(layer.data, found)
+    layer.undo()  # of what was painted on the labels before
+    np.testing.assert_array_equal(layer.data, found)
+    layer.fill((0, 0), 5)
+    layer.undo()
+    np.testing.assert_array_equal(layer.data, found)
+    layer.fill((0, 0), 77)
+    assert len(viewer.layers) == 2
+    answer(form, "Keep it", asked)
+    run(form, qtbot)
+    np.testing.assert_array_equal(layer.data, painted)
+    assert len(viewer.layers) == 3
+    question = "Replace 'nuclei objects'? Since its objects were found, it was painted."
+    assert asked == [question] * 3
 
 
 def test_a_new_layer_is_made_if_asked_for(viewer, qtbot, form):
@@ -379,7 +373,7 @@ def test_neighbors_have_their_familiar_names(viewer, qtbot, shape, names):
     assert [text.split(":")[0] for text in texts] == names.split()
 
 
-def test_devices_that_cannot_be_used_say_why(form):
+def test_all_methods_are_offered_and_devices_that_cannot_be_used_say_why(form):
     from equilabel import devices
 
     items = form.fields.device.native.model()
@@ -389,10 +383,6 @@ def test_devices_that_cannot_be_used_say_why(form):
         if not report.available:
             assert items.item(row).toolTip() == report.reason
             assert report.reason in form.fields.device.tooltip
-
-
-def test_all_methods_are_offered(form):
-
     assert list(form.fields.method.choices) == ["auto", *GRID_METHODS]
 
 

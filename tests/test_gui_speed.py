@@ -177,11 +177,10 @@ def test_the_viewer_stays_responsive_during_a_run_on_a_512_cube(viewer, qtbot):
     napari = time.perf_counter() - before
     print(f"napari alone adds a labels layer in {napari * 1e3:.0f} ms")
     assert measure() < napari + 0.2 * FACTOR  # the first run adds one too
-    for sigma in (0.0, 1.0):
-        form.fields.sigma.value = sigma
-        settle(form, qtbot)
-        QApplication.processEvents()
-        assert at_best(measure, 0.2) < 0.2 * FACTOR
+    form.fields.sigma.value = 1.0
+    settle(form, qtbot)
+    QApplication.processEvents()
+    assert at_best(measure, 0.2) < 0.2 * FACTOR  # the second puts its labels into the layer
 
 
 def test_measuring_a_hundred_thousand_labels_does_not_freeze_the_viewer(viewer, qtbot):

@@ -1,0 +1,116 @@
+"""Fields for thresholds and sizes in a real viewer, and the lines of text below them."""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtGui import QWheelEvent
+from qtpy.QtWidgets import QApplication
+
+from equilabel.samples import nuclei_2d
+from equilabel.widget.forms.layout import Grid
+from equilabel.widget.forms.threshold import ThresholdField
+from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
+from gui import LONG, open_form, run, settle
+
+pytestmark = pytest.mark.gui
+
+
+def test_why_there_is_no_threshold_is_said_below_the_field(viewer, qtbot):
+    viewer.add_image(np.arange(4096.0).reshape(64, 64))
+    form = open_form(viewer, qtbot)
+    form.fields.threshold.method.value = "minimum"
+    settle(form, qtbot)
+    assert "two" in form.fields.remark.text()
+    assert form.fields.remark.isVisible()
+
+
+def threshold_alone(qtbot):
+    field = ThresholdField()
+    field.grid = Grid(*field.rows)  # goes with the field
+    qtbot.addWidget(field.grid)
+    return field
+
+
+def histogram_of(low, high):
+    return Histogram(float(low), float(high), np.arange(9), whole=False)
+
+
+def test_hysteresis_after_a_local_threshold_has_two_levels_in_the_range(viewer, qtbot):
+    field = threshold_alone(qtbot)
+    field.show_histogram(histogram_of(100, 4000))
+    field.show_estimate(ThresholdEstimate(500.0))
+    field.method.value = "local"
+    field.show_estimate(ThresholdEstimate(None))
+    field.method.value = "hysteresis"
+    assert field.choice == pytest.approx((400, 1375), abs=10)
+    other = threshold_alone(qtbot)
+    other.show_histogram(histogram_of(100, 4000))
+    other.method.value = "hysteresis"
+    low, high = other.choice
+    assert 100 < low < high < 4000
+
+
+def test_a_level_beyond_the_range_of_an_image_is_kept(viewer, qtbot):
+    field = threshold_alone(qtbot)
+    field.show_histogram(histogram_of(0, 4000))
+    field.set_level(3000.0)
+    field.show_histogram(histogram_of(0, 255))
+    assert field.choice == 3000
+    field.show_histogram(histogram_of(0, 4000))
+    assert field.choice == 3000
+    field.set_level(5000.0)
+    assert field.choice == 5000
+    field.method.value = "otsu"
+    field.show_histogram(histogram_of(0, 255))
+    assert field.slider.max == 255
+
+
+def test_the_wheel_scrolls_the_form_and_changes_no_field_in_passing(viewer, qtbot):
+    viewer.add_image(nuclei_2d((64, 64)))
+    form = open_form(viewer, qtbot)
+
+    def turn(field):
+        place = QPointF(5, 5)
+        event = QWheelEvent(
+            *(place, field.mapToGlobal(place), QPoint(0, -120), QPoint(0, -120)),
+            *(Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier),
+            *(Qt.ScrollPhase.NoScrollPhase, False),
+        )
+        QApplication.sendEvent(field, event)
+
+    fields = (form.fields.threshold.method, form.fields.connectivity, form.fields.sigma.number)
+    for field in fields:
+        before = field.value
+        turn(field.native)
+        assert field.value == before
+    fields[0].native.setFocus()
+    if fields[0].native.hasFocus():  # where the window is active
+        turn(fields[0].native)
+        assert fields[0].value != "otsu"
+
+
+def test_the_line_below_the_buttons_is_about_the_image_that_is_chosen(viewer, qtbot):
+    first = viewer.add_image(nuclei_2d((64, 64)), name="first")
+    viewer.add_image(nuclei_2d((48, 48)), name="second")
+    form = open_form(viewer, qtbot)
+    form.fields.image.value = first
+    run(form, qtbot)
+    assert "objects, threshold" in form.bar.message.text()
+    form.fields.image.value = viewer.layers["second"]
+    assert form.bar.message.text() == ""
+    form.fields.image.value = first
+    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
+        form.run_button.click()
+        form.fields.image.value = viewer.layers["second"]
+    assert form.bar.message.text().startswith("first: ")
+
+
+def test_sizes_in_a_unit_are_not_rounded_to_nothing(viewer, qtbot):
+    viewer.add_image(nuclei_2d((64, 64)), scale=(0.0515, 0.0515), units=("um", "um"))
+    form = open_form(viewer, qtbot)
+    form.fields.unit.value = "µm"
+    form.fields.min_size.value = 0.0451
+    assert form.choices().min_size == "0.0451µm²"
+    assert form.fields.min_size.pixels == "= 18 px"
+    form.fields.sigma.value = 0.0455
+    assert form.choices().sigma == "0.0455µm"

@@ -1,0 +1,76 @@
+"""The live preview on planes of 3D images, and of an image seen from a distance."""
+
+import numpy as np
+import pytest
+
+from equilabel.samples import nuclei_2d, nuclei_3d
+from gui import LONG, open_form, shown
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+def test_in_a_stack_the_preview_lies_on_the_visible_plane(viewer, qtbot, order):
+    stack = nuclei_3d((16, 48, 64))
+    image = viewer.add_image(stack, scale=(4, 2, 1), translate=(5, 6, 7), rotate=(0, 0, 0))
+    viewer.dims.order = order
+    form = open_form(viewer, qtbot)
+    form.fields.show_preview.value = True
+    form.fields.threshold.set_level(40)
+    for place in (3, 9):
+        viewer.dims.set_current_step(order[0], place)
+        qtbot.waitUntil(lambda: not form.preview.drawing, timeout=LONG)
+        layer = form.preview.layer
+        start = image.world_to_data(layer.data_to_world((0, 0, 0)))
+        assert round(start[order[0]]) == place
+        expected = stack.take(place, order[0]) > form.fields.threshold.slider.value
+        np.testing.assert_array_equal(np.squeeze(layer.data, order[0]) > 0, expected)
+        others = [axis for axis in range(3) if axis != order[0]]
+        np.testing.assert_allclose(start[others], 0, atol=1e-9)
+
+
+def test_on_a_rotated_image_the_preview_turns_with_it(viewer, qtbot):
+    image = viewer.add_image(
+        nuclei_3d((8, 48, 64)), rotate=(0, 0, 30), scale=(4, 1, 1), translate=(9, 8, 7)
+    )
+    form = open_form(viewer, qtbot)
+    form.fields.show_preview.value = True
+    form.fields.threshold.set_level(40)
+    shown(form, qtbot)
+    layer = form.preview.layer
+    plane = round(image.world_to_data(viewer.dims.point)[0])
+    np.testing.assert_allclose(
+        layer.data_to_world((0, 20, 30)), image.data_to_world((plane, 20, 30)), atol=1e-9
+    )
+
+
+def test_in_3d_the_preview_says_that_it_needs_2d(viewer, qtbot):
+    viewer.add_image(nuclei_3d((8, 32, 32)))
+    form = open_form(viewer, qtbot)
+    form.fields.show_preview.value = True
+    shown(form, qtbot)
+    viewer.dims.ndisplay = 3
+    qtbot.waitUntil(lambda: form.preview.layer is None, timeout=LONG)
+    assert "2D" in form.fields.remark.text()
+    viewer.dims.ndisplay = 2
+    shown(form, qtbot)
+    assert "2D" not in form.fields.remark.text()
+
+
+def test_a_preview_that_cannot_see_across_planes_says_so(viewer, qtbot):
+    viewer.add_image(nuclei_3d((8, 32, 32)))
+    form = open_form(viewer, qtbot)
+    form.fields.sigma.value = 1.0
+    form.fields.show_preview.value = True
+    shown(form, qtbot)
+    qtbot.waitUntil(lambda: "this plane alone" in form.fields.remark.text(), timeout=LONG)
+
+
+def test_a_preview_at_a_distance_has_a_wider_outline(viewer, qtbot):
+    viewer.add_image(nuclei_2d((2048, 2048)))
+    form = open_form(viewer, qtbot)
+    form.fields.show_preview.value = True
+    shown(form, qtbot)
+    far = (form.preview.layer.data == 2).sum()
+    viewer.scene.camera.zoom *= 8
+    qtbot.waitUntil(lambda: (form.preview.layer.data == 2).sum() < 0.7 * far, timeout=LONG)
