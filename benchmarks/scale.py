@@ -241,9 +241,12 @@ def run_alone(folder: str, made: str, first: int, step: int, plain: bool) -> dic
     import tifffile
 
     from equilabel.storage.images import read_image
+    from equilabel.storage.memory import keep_freed
     from equilabel.storage.table import read_table, write_table
     from equilabel.storage.tiff import write_labels
 
+    if not plain:
+        keep_freed()  # as the processes of a batch do
     files = sorted(Path(folder).iterdir())
     results = [
         (
@@ -252,10 +255,14 @@ def run_alone(folder: str, made: str, first: int, step: int, plain: bool) -> dic
         )
         for file in files[:40]
     ]
+    results = [
+        (labels, table, {name: table[name].to_numpy() for name in table})
+        for labels, table in results
+    ]
     with tempfile.TemporaryDirectory(dir=made) as out:
         start, cpu = time.perf_counter(), time.process_time()
         for number in range(first, len(files), step):
-            file, (labels, table) = files[number], results[number % 40]
+            file, (labels, table, columns) = files[number], results[number % 40]
             places = Path(out, f"{file.stem}_labels.tif"), Path(out, f"{file.stem}_table.csv")
             if plain:
                 tifffile.imread(file)
@@ -264,43 +271,56 @@ def run_alone(folder: str, made: str, first: int, step: int, plain: bool) -> dic
             else:
                 read_image(file)
                 write_labels(places[0], labels, axes="YX")
-                write_table(places[1], table)
+                write_table(places[1], columns)
         return {
             "seconds": time.perf_counter() - start,
             "cpu_seconds": time.process_time() - cpu,
         }
 
 
-def measure_files(count: int, folder: Path) -> list[dict[str, object]]:
-    """Label many small files in two processes, and read and write them in two processes."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    make_files(folder / "images", count)
-    out = folder / "results"
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    words = ["batch", str(folder / "images"), "--out", str(out), "--jobs", "2", "--no-overlay"]
-    command = [sys.executable, "-m", "equilabel", *words]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    seconds = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    row: dict[str, object] = {
-        "files": count,
-        "batch": {
-            "seconds": seconds,
-            "cpu_seconds": sum(after[:2]) - sum(before[:2]),
-            "peak_mb": after.ru_maxrss / 1000,
-            "done": len(list(out.glob("*_labels.tif"))),
-        },
+def measure_files(count: int, rounds: int, folder: Path) -> list[dict[str, object]]:
+    """Label many small files in two processes, and read and write them in two, in turn."""
+    images, out = folder / "images", folder / "results"
+    make_files(images, count)
+    command = ["batch", str(images), "--out", str(out), "--jobs", "2", "--no-overlay"]
+    found: dict[str, list[dict[str, float]]] = {"batch": [], "alone": [], "plain": []}
+    for _ in range(rounds):
+        shutil.rmtree(out, ignore_errors=True)
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        words = [sys.executable, "-m", "equilabel", *command]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = len(list(out.glob("*_labels.tif")))
+        cpu = sum(after[:2]) - sum(before[:2])
+        row = {"seconds": seconds, "cpu_seconds": cpu, "done": done}
+        found["batch"].append({**row, "peak_mb": after.ru_maxrss / 1000})
+        for name, plain in (("alone", False), ("plain", True)):
+            given = str(images), str(out)
+            with ThreadPoolExecutor(2) as pool:
+                halves = list(
+                    pool.map(lambda k: fresh("run_alone", *given, k, 2, plain), (0, 1))  # noqa: B023
+                )
+            seconds = max(half["seconds"] for half in halves)
+            cpu = sum(half["cpu_seconds"] for half in halves)
+            found[name].append({"seconds": seconds, "cpu_seconds": cpu})
+        print({name: runs[-1] for name, runs in found.items()}, file=sys.stderr)
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    middle = {
+        name: {key: float(np.median([run[key] for run in runs])) for key in runs[0]}
+        for name, runs in found.items()
     }
-    for name, plain in (("alone", False), ("plain", True)):
-        given = str(folder / "images"), str(out)
-        with ThreadPoolExecutor(2) as pool:
-            halves = list(pool.map(lambda k: fresh("run_alone", *given, k, 2, plain), (0, 1)))  # noqa: B023
-        row[name] = {
-            "seconds": max(half["seconds"] for half in halves),
-            "cpu_seconds": sum(half["cpu_seconds"] for half in halves),
+    shares = {
+        name: {
+            key: float(
+                np.median([a[key] / b[key] for a, b in zip(runs, found["batch"], strict=True)])
+            )
+            for key in ("seconds", "cpu_seconds")
         }
-    return [row]
+        for name, runs in found.items()
+    }
+    known = {"files": count, "rounds": rounds, "commit": commit.stdout.strip(), "shares": shares}
+    return [{**known, **middle}]
 
 
 def fresh(function: str, *arguments: object) -> dict[str, float]:
@@ -386,21 +406,20 @@ def describe_files(row: dict[str, Any]) -> list[str]:
         "alone": "reading with the same checks, writing labels and tables alone",
         "plain": "the same by tifffile and pandas, without checks, nothing flushed to the disk",
     }
-    ours = row["batch"]
     lines = [
         f"| {row['files']:,} TIFFs of 512^2, two processes | seconds | files/s | CPU ms for each | "
         "batch reaches of its speed | of its CPU time |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for name, words in names.items():
-        one = row[name]
+        one, share = row[name], row["shares"][name]
         lines.append(
             f"| {words} | {one['seconds']:.3g} | {row['files'] / one['seconds']:.3g} | "
             f"{one['cpu_seconds'] / row['files'] * 1e3:.3g} | "
-            f"{one['seconds'] / ours['seconds']:.2f} | "
-            f"{one['cpu_seconds'] / ours['cpu_seconds']:.2f} |"
+            f"{share['seconds']:.2f} | {share['cpu_seconds']:.2f} |"
         )
-    return lines
+    what = f"Medians of {row['rounds']} rounds in turn, commit {row['commit']}."
+    return [*lines, "", what]
 
 
 def write_tables() -> None:
@@ -459,6 +478,7 @@ def main() -> None:
     parser.add_argument("--chunk", type=int, help="side of the chunks of the image")
     parser.add_argument("--block", type=int, help="side of blocks; by default chosen")
     parser.add_argument("--count", type=int, default=10_000, help="of the files")
+    parser.add_argument("--rounds", type=int, default=5, help="of the files, in turn")
     parser.add_argument("--edges", type=int, default=10**8, help="of the face graph")
     parser.add_argument("--components", type=int, default=10**9, help="of the face graph, at most")
     parser.add_argument("--image", help="a Zarr that is there already")
@@ -481,7 +501,9 @@ def main() -> None:
         options.block = options.block or 64
     with tempfile.TemporaryDirectory(prefix="equilabel-scale-") as folder:
         if options.what == "files":
-            keep(options.name or "files", measure_files(options.count, Path(folder)))
+            keep(
+                options.name or "files", measure_files(options.count, options.rounds, Path(folder))
+            )
             return
         keep(options.name or options.what, measure(options, Path(folder)))
 
