@@ -55,6 +55,7 @@ def form(found, qtbot):
     viewer, form = found
     panel = form.results
     form.tabs.setCurrentIndex(1)
+    viewer.reset_view()
     before = list(viewer.layers)
     yield form
     panel.below.leave()
@@ -90,7 +91,7 @@ def test_hovering_shows_the_numbers_of_the_object(form):
     assert "num_pixels" not in outside["coordinates"]
 
 
-def test_a_click_on_a_row_outlines_its_object_and_a_label_selects_its_row(viewer, form):
+def test_a_click_on_a_row_outlines_its_object_and_a_label_selects_its_row(viewer, qtbot, form):
     layer = form.results.layer
     form.results.table_button.click()
     layer.selected_label = 5
@@ -98,6 +99,7 @@ def test_a_click_on_a_row_outlines_its_object_and_a_label_selects_its_row(viewer
     number = int(np.bincount(layer.data[200:320, 200:320].ravel())[1:].argmax()) + 1
     click_row(form, number)
     assert layer.selected_label == number
+    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
     drawn = np.asarray(form.results.outlines.layer.data)
     np.testing.assert_array_equal(drawn > 0, layer.data == number)
     assert (drawn == EDGE).any()
