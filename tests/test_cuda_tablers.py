@@ -8,7 +8,14 @@ import pytest
 
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
-from equilabel.kernels.cuda import _compile, columns, table_at_once, transfers, zeros  # noqa: E402
+from equilabel.kernels.cuda import (  # noqa: E402
+    _compile,
+    columns,
+    starting,
+    table_at_once,
+    transfers,
+    zeros,
+)
 from equilabel.kernels.formulas import Formula, Step  # noqa: E402
 from equilabel.kernels.layout import Layout  # noqa: E402
 from test_cuda_compile import signatures  # noqa: E402
@@ -87,9 +94,10 @@ def driver(monkeypatch):
         get_current_stream=lambda: stream,
     )
     made = SimpleNamespace(cuda=cuda, ndarray=lambda shape, dtype, at: (shape, str(dtype), at.ptr))
-    for module in (_compile, table_at_once, columns, transfers, zeros):
+    for module in (_compile, starting, table_at_once, columns, transfers, zeros):
         monkeypatch.setattr(module, "cupy", made)
     monkeypatch.setattr(table_at_once, "kernel", kernel)
+    monkeypatch.setattr(table_at_once, "can_follow", lambda _: False)
     monkeypatch.setattr(columns, "_recent", {})
     monkeypatch.setattr(columns, "FIRST_GUESS", (9000,))
     monkeypatch.setattr(table_at_once, "zeros", zeros.Zeros())

@@ -10,6 +10,8 @@ import cupy
 import numpy as np
 from cupy.cuda.compiler import CompileException
 
+from .starting import Start, start_after
+
 FOLDER = resources.files(__package__)
 THREADS = 256
 MASK = 2**64 - 1
@@ -81,7 +83,7 @@ def start(function: Kernel, blocks: int, threads: int, *arguments: Any) -> None:
             words[-1] = argument.data.ptr
     memory[:] = words
     stream = cupy.cuda.get_current_stream().ptr
-    cupy.cuda.driver.launchKernel(handle(function), blocks, 1, 1, threads, 1, 1, 0, stream, base, 0)
+    start_after(handle(function), blocks, threads, stream, base)
 
 
 class Call:
@@ -94,11 +96,16 @@ class Call:
         Of a block.
     *arguments : int, bool, None or () numpy.ndarray
         Numbers, structures, and None for what `start` is told.
+    begin : callable
+        How it is started, see starting.py.
     """
 
-    def __init__(self, function: Any, threads: int, *arguments: Any) -> None:
+    def __init__(
+        self, function: Any, threads: int, *arguments: Any, begin: Start = start_after
+    ) -> None:
         count = len(arguments)
         self._function, self._threads, self._kept = handle(function), threads, arguments
+        self._begin = begin
         self._words = (ctypes.c_uint64 * (2 * count))()
         self._address = ctypes.addressof(self._words)
         self._open = [count + k for k, argument in enumerate(arguments) if argument is None]
@@ -114,9 +121,7 @@ class Call:
         words = self._words
         for k, number in zip(self._open, numbers, strict=True):
             words[k] = number
-        cupy.cuda.driver.launchKernel(
-            self._function, blocks, 1, 1, self._threads, 1, 1, 0, stream, self._address, 0
-        )
+        self._begin(self._function, blocks, self._threads, stream, self._address)
 
 
 @cache

@@ -3,6 +3,7 @@
 // side by side; what neighbors in a column have in common is counted in registers.
 #include "copy_async.cuh"
 #include "counts.cuh"
+#include "launch_order.cuh"
 #include "values.cuh"
 
 enum { SIZES, PLACES, PRODUCTS };  // what is counted: pixels; where they are, too; products of coordinates, too
@@ -179,6 +180,7 @@ __global__ void __launch_bounds__(MEASURERS, STAY<What>)
     const Index columns = layout.sides[5], left = columns - strip.x - x;
     const Label* next = labels + (strip.first_row + first) * columns + strip.x + x;
     for (int row = 0; row < STAGES<Label>; ++row, next += columns) ahead.copy(row, next, row < rows ? left : 0);
+    let_next_begin();
     block_table.clear();
     if (threadIdx.x == 0) origin.find(strip, layout);
     __syncthreads();

@@ -1,6 +1,7 @@
 // Columns of a table from its counts, of all labels at once: no row is left of labels that do not occur,
 // and nothing is known before but how many rows the table of counts has.
 #include "columns.cuh"
+#include "launch_order.cuh"
 
 constexpr int ROWS = 256;  // of the table, that a block takes
 constexpr u8 PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
@@ -80,6 +81,7 @@ __global__ void __launch_bounds__(ROWS)
     __shared__ Index drawn;
     __shared__ u8 before;
     __shared__ unsigned counts[ROWS / 32];
+    wait_for_last();
     Index block = blockIdx.x;
     if (draw) {
         if (threadIdx.x == 0) drawn = atomicAdd(states + gridDim.x, 1ull);

@@ -9,13 +9,18 @@ from __future__ import annotations
 import ctypes
 import sys
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import cupy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FOLLOWS = 90  # compute capability that knows programmatic dependent launch
 SERIALIZATION = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+Start: TypeAlias = "Callable[[int, int, int, int, int], None]"
+"""How a kernel is started: by handle, blocks, threads, stream and address of its arguments."""
 
 
 class _Attribute(ctypes.Structure):

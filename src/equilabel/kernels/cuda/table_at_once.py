@@ -23,6 +23,7 @@ from .image_layout import (
     words_of,
 )
 from .sources import GRAYS
+from .starting import can_follow, start_after, start_following
 from .transfers import Pinned
 from .zeros import KEPT, Zeros
 
@@ -110,6 +111,7 @@ class Tabler:
         self._fill = Call(
             kernel("columns", "fill_columns"), ROWS,
             None, None, None, image, formulas.packed, None, None, None, None, None, None,
+            begin=start_following if can_follow(self._device) else start_after,
         )  # fmt: skip
 
     def __call__(self, labels: Array, values: Array = None) -> Sequence[Array] | None:
