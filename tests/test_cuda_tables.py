@@ -1,7 +1,5 @@
 """Tables of labels on the GPU that are prepared once: what is remembered from call to call."""
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,6 +9,7 @@ from equilabel import label, regionprops_table
 from equilabel.measuring import at_once
 from equilabel.measuring.errors import IntensityMissingError, PropertyUndefinedError
 from equilabel.samples import blobs, percolation
+from resets import check_reset
 from test_cuda_measuring import same
 
 pytestmark = pytest.mark.gpu
@@ -198,24 +197,7 @@ def test_every_device_has_its_own(cupy):
 
 
 def test_a_device_that_was_reset_is_refused_in_words_or_measured(cupy):
-    code = """
-import ctypes, os, cupy
-from equilabel import DeviceUnavailableError, label, regionprops_table
-from equilabel.samples import percolation
-labels = label(percolation((50, 60), 0.5))
-expected = regionprops_table(labels, None, ["area"])["area"]
-moved = cupy.asarray(labels)
-for _ in range(2):
-    assert (regionprops_table(moved, None, ["area"])["area"].get() == expected).all()
-assert ctypes.CDLL("libcuda.so.1").cuDevicePrimaryCtxReset_v2(0) == 0
-try:
-    found = regionprops_table(moved, None, ["area"])["area"].get()
-    print("measured", (found == expected).all(), flush=True)
-except DeviceUnavailableError as error:
-    print("refused:", error, flush=True)
-os._exit(0)  # nothing can be tidied up on a device that was reset
-"""
-    command = [sys.executable, "-c", code]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    refused = "refused: device 'cuda' must run what it is given; got "
-    assert result.stdout.startswith((refused, "measured True")), result.stdout + result.stderr
+    check_reset(
+        "lambda array: regionprops_table(array, None, ['area'])['area'], "
+        "regionprops_table(labels, None, ['area'])['area'], cupy.asarray(labels)"
+    )
