@@ -11,6 +11,7 @@ cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 from equilabel.kernels.cuda import (  # noqa: E402
     _compile,
     columns,
+    label_counts,
     starting,
     table_at_once,
     transfers,
@@ -86,7 +87,6 @@ def driver(monkeypatch):
         runtime=SimpleNamespace(
             getDevice=lambda: seen.device,
             memsetAsync=lambda *_: None,
-            deviceGetAttribute=lambda *_: 132,
         ),
         driver=SimpleNamespace(launchKernel=launch),
         alloc=alloc,
@@ -97,6 +97,7 @@ def driver(monkeypatch):
     for module in (_compile, starting, table_at_once, columns, transfers, zeros):
         monkeypatch.setattr(module, "cupy", made)
     monkeypatch.setattr(table_at_once, "kernel", kernel)
+    monkeypatch.setattr(label_counts, "kernel", kernel)
     monkeypatch.setattr(table_at_once, "can_follow", lambda _: False)
     monkeypatch.setattr(columns, "_recent", {})
     monkeypatch.setattr(columns, "FIRST_GUESS", (9000,))
@@ -108,7 +109,8 @@ def prepare(labels, gray=None, most=10**6, on_host=False, **kinds):
     formulas = columns.pack(STEPS, (1.0, 1.0), 1.0, False)
     gray = None if gray is None else np.dtype(gray)
     layout = Layout(axes=2, **kinds)
-    return table_at_once.tabler_for(labels, layout, formulas, gray, "kind", most, on_host)
+    spec = table_at_once.TableSpec(layout, formulas, gray, "kind", most, on_host)
+    return table_at_once.tabler_for(labels, spec)
 
 
 @pytest.mark.parametrize("kinds", [{}, {"pairs": "all"}])
@@ -135,7 +137,7 @@ def test_every_call_tells_the_kernels_where_everything_is(driver, kinds, gray):
         assert told["stride"] == room
         assert fill_blocks == -(-room // columns.ROWS)
         assert told["states"] + 8 * (fill_blocks + 2) <= scratch.ptr + scratch.size
-        assert (told["draw"], told["clean"]) == (0, 1)
+        assert told["clean"] == 1
         assert (told["values"] == 0) == (gray is None)
         if gray is not None:
             assert given["grays"] == values.data.ptr

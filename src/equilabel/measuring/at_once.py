@@ -121,8 +121,9 @@ def _prepare(
     kind, room = room_for(labels, device)
     plan = request.plan
     gray = values.dtype if plan.needs_pixels else None
-    prepare = passes("table_at_once", "cuda").tabler_for
-    measure = prepare(labels, plan.layout, formulas, gray, kind, room, place == "host")
+    kernels = passes("table_at_once", "cuda")
+    spec = kernels.TableSpec(plan.layout, formulas, gray, kind, room, place == "host")
+    measure = kernels.tabler_for(labels, spec)
     return _Prepared(measure, flat, gray is not None)
 
 

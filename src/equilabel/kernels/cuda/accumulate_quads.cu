@@ -164,8 +164,8 @@ struct Rows {
 // One block for each strip of `beside` warps side by side, and the others below them.
 template <typename Label, int What, bool Fours>
 __global__ void __launch_bounds__(MEASURERS, STAY<What>)
-    count_quads(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, int beside, u8 most,
-                u8* table)
+    count_quads(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most, u8* table,
+                int beside)
 {
     typedef typename LineOf<What>::Type Entry;
     typedef Key<Label> Key;

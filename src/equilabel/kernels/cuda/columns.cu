@@ -11,8 +11,8 @@ constexpr u8 PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
 enum { FOUND, BEYOND, TORN, GAPS, DONE };
 
 // Rows of labels that occur in all blocks before this one, by looking back at their states, 32 at once. A
-// warp calls this. Each block that is waited for drew a smaller number, so that it runs or has run, or a GPU
-// has room for all of them while they wait; and it tells its part before it waits.
+// warp calls this. Each block that is waited for drew a smaller number, so that it runs or has run; and it
+// tells its part before it waits.
 __device__ inline u8 rows_before(const volatile u8* states, Index block)
 {
     const int lane = threadIdx.x % 32;
@@ -70,24 +70,19 @@ __device__ inline void clear_rows(u8* table, Index first, Index rows, int width)
 // One thread for each row of the table of counts. Row 0 is that of no label; its first column is the
 // greatest label that the table has no row for, or 0. `states` holds zeros: one for each block, one to draw
 // numbers, one to count those that have ended. `out` has room for `stride` rows of 64 bits in every column,
-// `told` for five numbers that are 0; both may be memory of the host. Blocks `draw` numbers unless the GPU has
-// room for all of them at once. To `clean` is to leave zeros in both tables and `states`, unless a label has
-// no row.
+// `told` for five numbers that are 0; both may be memory of the host. To `clean` is to leave zeros in both
+// tables and `states`, unless a label has no row.
 __global__ void __launch_bounds__(ROWS)
     fill_columns(u8* table, u8* values, Index rows, const __grid_constant__ ImageLayout layout,
-                 const __grid_constant__ Formulas formulas, u8* states, u8* told, u8* out, Index stride, bool draw,
-                 bool clean)
+                 const __grid_constant__ Formulas formulas, u8* states, u8* told, u8* out, Index stride, bool clean)
 {
     __shared__ Index drawn;
     __shared__ u8 before;
     __shared__ unsigned counts[ROWS / 32];
+    if (threadIdx.x == 0) drawn = atomicAdd(states + gridDim.x, 1ull);
+    __syncthreads();
     wait_for_last();
-    Index block = blockIdx.x;
-    if (draw) {
-        if (threadIdx.x == 0) drawn = atomicAdd(states + gridDim.x, 1ull);
-        __syncthreads();
-        block = drawn;
-    }
+    const Index block = drawn;
     const Index label = 1 + block * ROWS + threadIdx.x;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const u8* const own = table + (label < rows ? label : 0) * layout.width;

@@ -155,7 +155,7 @@ class Columns:
         start(
             kernel("columns", "fill_columns"), blocks, ROWS,
             begin, sums and begin + table, rows, image, self._formulas.packed,
-            begin + table + sums, told.address, out, labels, True, False,
+            begin + table + sums, told.address, out, labels, False,
         )  # fmt: skip
         done = cupy.cuda.Event(disable_timing=True)
         done.record()

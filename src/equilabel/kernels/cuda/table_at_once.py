@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cupy
 import numpy as np
 
 from ._compile import Call, kernel
 from .columns import DONE, ROWS, TOLD, columns_of_device, columns_of_host, expect, expected, roomy
-from .image_layout import (
-    MEASURERS,
-    STRIP,
-    describe,
-    describe_quads,
-    has_fours,
-    kinds_of,
-    quad_types,
-    take_quads,
-    warps_beside,
-    words_of,
-)
+from .image_layout import MEASURERS, describe
+from .label_counts import find_counting
 from .sources import GRAYS
 from .starting import can_follow, start_after, start_following
 from .transfers import Pinned
@@ -36,7 +26,6 @@ if TYPE_CHECKING:
     from .columns import Formulas
 
 ALIGNED = 16  # bytes that are read at once
-MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
 LOOKS = 2000  # at what the host is told, before it waits in another way
 NOTHING_TOLD = [0] * TOLD
 VALUE_BYTES = 32  # of the sums of a label's values
@@ -48,13 +37,11 @@ FAILURES = (
 zeros = Zeros()
 
 
-class Tabler:
-    """Compute columns of labels of one kind in one thread.
+class TableSpec(NamedTuple):
+    """What is computed of labels of one kind.
 
-    Parameters
+    Attributes
     ----------
-    labels : C-contiguous cupy array of int
-        The first of its kind, on the current device.
     layout : Layout
         What is counted.
     formulas : Formulas
@@ -69,48 +56,43 @@ class Tabler:
         Whether columns are arrays of NumPy.
     """
 
-    def __init__(
-        self,
-        labels: Array,
-        layout: Layout,
-        formulas: Formulas,
-        gray: Any,
-        kind: Any,
-        most: int,
-        on_host: bool,
-    ) -> None:
+    layout: Layout
+    formulas: Formulas
+    gray: Any
+    kind: Any
+    most: int
+    on_host: bool
+
+
+class Tabler:
+    """Compute columns of labels of one kind in one thread.
+
+    Parameters
+    ----------
+    labels : C-contiguous cupy array of int
+        The first of its kind, on the current device.
+    spec : TableSpec
+    """
+
+    def __init__(self, labels: Array, spec: TableSpec) -> None:
+        layout, formulas, gray, self._kind, self._most, self._on_host = spec
         self._device, self._alignment = labels.data.device_id, labels.data.ptr % ALIGNED
-        self._kind, self._most, self._on_host = kind, most, on_host
-        attribute = cupy.cuda.runtime.deviceGetAttribute
-        self._multiprocessors = attribute(MULTIPROCESSORS, self._device)
         self._dtypes, self._width = formulas.dtypes, layout.width
         self._told, self._sums = Pinned(TOLD), 0 if gray is None else VALUE_BYTES
         self._numbers = (ctypes.c_uint64 * TOLD).from_address(self._told.address)
-        shape, name = labels.shape, f"u{labels.itemsize}"
+        shape = labels.shape
         self._row_bytes = 0 if gray is None else shape[-1] * gray.itemsize
         self._grays = np.zeros(3, np.uint64)
-        if gray is None and take_quads(shape, layout):
-            image, self._strips = describe_quads(shape, layout)
-            fours = has_fours(shape[-1], labels.data.ptr, labels.itemsize)
-            types = quad_types(name, layout, fours=fours, sizes=formulas.sizes)
-            self._count = Call(
-                kernel("accumulate_quads", f"count_quads<{types}>"), MEASURERS,
-                None, image, warps_beside(shape[-1]), None, None,
-            )  # fmt: skip
-        else:
-            kinds, deep = kinds_of(layout)
-            words = 8 if deep else words_of(shape)
-            image, self._strips = describe(shape, layout, STRIP, 32 * words)
-            under = "Nothing" if gray is None else f"u{gray.itemsize}"
-            types = f"{name}, {words}, {kinds}, {under}"
-            self._count = Call(
-                kernel("accumulate", f"count_labels<{types}>"), MEASURERS,
-                None, image, None, None, self._grays.view(f"V{GRAYS.itemsize}").reshape(()),
-            )  # fmt: skip
+        under = "Nothing" if gray is None else f"u{gray.itemsize}"
+        function, (image, self._strips), last = find_counting(
+            f"u{labels.itemsize}", shape, layout, labels.data.ptr,
+            (under, self._grays.view(f"V{GRAYS.itemsize}").reshape(())), sizes=formulas.sizes,
+        )  # fmt: skip
+        self._count = Call(function, MEASURERS, None, image, None, None, last)
         image, _ = describe(shape, layout, 1, 1)
         self._fill = Call(
             kernel("columns", "fill_columns"), ROWS,
-            None, None, None, image, formulas.packed, None, None, None, None, None, None,
+            None, None, None, image, formulas.packed, None, None, None, None, None,
             begin=start_following if can_follow(self._device) else start_after,
         )  # fmt: skip
 
@@ -173,7 +155,7 @@ class Tabler:
         numbers[:] = NOTHING_TOLD
         self._fill.start(
             blocks, where, table, self._sums and table + sums, room + 1, table + states,
-            told.address, target, room, blocks > self._multiprocessors, clean,
+            told.address, target, room, clean,
         )  # fmt: skip
         wait_for(numbers, stream)
         found, beyond, torn, gaps, _ = numbers
@@ -199,22 +181,11 @@ def wait_for(numbers: Any, stream: Any) -> None:
             stream.synchronize()
 
 
-def tabler_for(
-    labels: Array,
-    layout: Layout,
-    formulas: Formulas,
-    gray: Any,
-    kind: Any,
-    most: int,
-    on_host: bool,
-) -> Tabler | None:
-    """Return what measures such labels; None if another device is the current one, or none.
-
-    The arguments are those of `Tabler`.
-    """
+def tabler_for(labels: Array, spec: TableSpec) -> Tabler | None:
+    """Return what measures such labels; None if another device is the current one, or none."""
     try:
         if labels.data.device_id != cupy.cuda.runtime.getDevice():
             return None
-        return Tabler(labels, layout, formulas, gray, kind, most, on_host)
+        return Tabler(labels, spec)
     except FAILURES:
         return None
