@@ -22,7 +22,7 @@ from equilabel.kernels.layout import Layout  # noqa: E402
 from test_cuda_compile import signatures  # noqa: E402
 
 STEPS = (Step(Formula.LABEL), Step(Formula.TOUCHES))
-TOLD = ("found", "beyond", "torn", "gaps", "done")
+TOLD = ("counted", "beyond", "torn", "gaps", "ended")
 
 
 class Memory:
@@ -73,7 +73,8 @@ def driver(monkeypatch):
         if base == "fill_columns" and seen.told:
             numbers = seen.told.pop(0)
             at = (ctypes.c_uint64 * len(TOLD)).from_address(int(words["told"]))
-            at[:] = [numbers.get(key, key == "done") for key in TOLD]
+            found = {"ended": 1, **numbers, "counted": 1 + numbers.get("found", 0)}
+            at[:] = [found.get(key, 0) for key in TOLD]
 
     def alloc(size):
         seen.tables.append(Memory(size))
@@ -136,7 +137,7 @@ def test_every_call_tells_the_kernels_where_everything_is(driver, kinds, gray):
         assert told["rows"] == room + 1
         assert told["stride"] == room
         assert fill_blocks == -(-room // columns.ROWS)
-        assert told["states"] + 8 * (fill_blocks + 2) <= scratch.ptr + scratch.size
+        assert told["states"] + 8 * (fill_blocks + columns.STATES) <= scratch.ptr + scratch.size
         assert told["clean"] == 1
         assert (told["values"] == 0) == (gray is None)
         if gray is not None:
@@ -157,12 +158,12 @@ def test_more_labels_than_expected_are_counted_again(driver):
     driver.told = [{"beyond": 2**31 - 1}]  # there is no room for so many, or it is negative
     assert prepare(labels, most=1000)(labels) is None
     driver.told = [{"found": 3, "torn": 1}]
-    assert tabler(labels) is None
+    assert prepare(labels, most=1000)(labels) is None
 
 
 def test_a_tabler_waits_in_another_way_in_the_end(driver):
     labels = array((40, 256), "i4")
-    driver.told = [{"found": 3, "done": 0}]
+    driver.told = [{"found": 3, "ended": 0}]
     assert prepare(labels)(labels)[0][0] == (3,)
     assert driver.waited == 1
 

@@ -1,6 +1,7 @@
 """Kernels from the `.cu` files beside this module: compiled once, run on the current stream."""
 
 import ctypes
+import struct
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -106,21 +107,22 @@ class Call:
         count = len(arguments)
         self._function, self._threads, self._kept = handle(function), threads, arguments
         self._begin = begin
-        self._words = (ctypes.c_uint64 * (2 * count))()
+        self._words = (ctypes.c_uint64 * (2 * count))()  # addresses, then numbers: open ones first
         self._address = ctypes.addressof(self._words)
-        self._open = [count + k for k, argument in enumerate(arguments) if argument is None]
-        for k, argument in enumerate(arguments):
+        order = sorted(range(count), key=lambda k: arguments[k] is not None)
+        for at, k in enumerate(order, count):
+            argument = arguments[k]
             if isinstance(argument, np.ndarray):
                 self._words[k] = argument.__array_interface__["data"][0]
             else:
-                self._words[k] = self._address + 8 * (count + k)
-                self._words[count + k] = int(argument or 0) & MASK
+                self._words[k] = self._address + 8 * at
+                self._words[at] = int(argument or 0) & MASK
+        missing = sum(argument is None for argument in arguments)
+        self._open, self._where = struct.Struct(f"{missing}Q"), 8 * count
 
     def start(self, blocks: int, stream: int, *numbers: int) -> None:
         """Start it with numbers in the places that were left open."""
-        words = self._words
-        for k, number in zip(self._open, numbers, strict=True):
-            words[k] = number
+        self._open.pack_into(self._words, self._where, *numbers)
         self._begin(self._function, blocks, self._threads, stream, self._address)
 
 

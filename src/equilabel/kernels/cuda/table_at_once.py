@@ -9,7 +9,19 @@ import cupy
 import numpy as np
 
 from ._compile import Call, kernel
-from .columns import DONE, ROWS, TOLD, columns_of_device, columns_of_host, expect, expected, roomy
+from .columns import (
+    BEYOND,
+    COUNTED,
+    ENDED,
+    ROWS,
+    STATES,
+    TOLD,
+    columns_of_device,
+    columns_of_host,
+    expect,
+    expected,
+    roomy,
+)
 from .image_layout import MEASURERS, describe
 from .label_counts import find_counting
 from .sources import GRAYS
@@ -78,8 +90,9 @@ class Tabler:
         layout, formulas, gray, self._kind, self._most, self._on_host = spec
         self._device, self._alignment = labels.data.device_id, labels.data.ptr % ALIGNED
         self._dtypes, self._width = formulas.dtypes, layout.width
-        self._told, self._sums = Pinned(TOLD), 0 if gray is None else VALUE_BYTES
+        self._told, self._values = Pinned(TOLD), 0 if gray is None else VALUE_BYTES
         self._numbers = (ctypes.c_uint64 * TOLD).from_address(self._told.address)
+        self._room = -1
         shape = labels.shape
         self._row_bytes = 0 if gray is None else shape[-1] * gray.itemsize
         self._grays = np.zeros(3, np.uint64)
@@ -131,54 +144,71 @@ class Tabler:
 
     def _measure(self, pixels: int, room: int) -> Sequence[Array] | int | None:
         """Count and compute columns of so many labels; return a label if there are more."""
-        blocks, columns = -(-room // ROWS) or 1, len(self._dtypes)
-        sums = 8 * (room + 1) * self._width
-        states = sums + self._sums * (room + 1)
-        size = states + 8 * (blocks + 2)
+        if room != self._room:
+            self._arrange(room)
         stream = cupy.cuda.get_current_stream()
         where = stream.ptr
-        clean = size <= KEPT
-        memory = zeros.take(size, self._device, where)
+        memory = zeros.take(self._size, self._device, where)
         table = memory.ptr
-        self._grays[1] = table + sums
+        self._grays[1] = table + self._sums
         self._count.start(self._strips, where, pixels, room, table)
         # While the kernel counts:
-        told, out = self._told, None
-        numbers: Any = self._numbers
+        numbers: Any
         if self._on_host:
-            told = Pinned(TOLD + columns * room)
+            told = Pinned(TOLD + self._out // 8)
             numbers = (ctypes.c_uint64 * TOLD).from_address(told.address)
-            target = told.address + 8 * TOLD
+            out, target = None, told.address + 8 * TOLD
         else:
-            out = cupy.cuda.alloc(8 * columns * room)
+            told, numbers = self._told, self._numbers
+            out = cupy.cuda.alloc(self._out)
             target = out.ptr
         numbers[:] = NOTHING_TOLD
         self._fill.start(
-            blocks, where, table, self._sums and table + sums, room + 1, table + states,
-            told.address, target, room, clean,
+            self._blocks, where, table, self._values and table + self._sums, room + 1,
+            table + self._states, told.address, target, room, self._clean,
         )  # fmt: skip
-        wait_for(numbers, stream)
-        found, beyond, torn, gaps, _ = numbers
+        columns = None
+        try:
+            if out is not None and wait_for(numbers, COUNTED) and not numbers[BEYOND]:
+                # While the kernel fills them:
+                columns = columns_of_device(out, room, numbers[COUNTED] - 1, self._dtypes)
+            wait_for(numbers, ENDED)
+        finally:
+            if not numbers[ENDED]:  # nobody else gets the memory while kernels write to it
+                stream.synchronize()
+        counted, beyond, torn, gaps, _ = numbers
+        found = counted - 1
         if beyond or torn:
             return int(beyond) if beyond <= self._most and not torn else None
-        if clean:
+        if self._clean:
             zeros.give_back(memory, self._device)
-        if gaps or roomy(found) != room:
-            expect(self._kind, room if gaps else roomy(found))
+        if found != self._fitting:
+            self._expect(room, found, gaps)
         if out is None:
             return columns_of_host(told, room, found, self._dtypes)
-        return columns_of_device(out, room, found, self._dtypes)
+        return columns or columns_of_device(out, room, found, self._dtypes)
+
+    def _arrange(self, room: int) -> None:
+        """Lay out tables with room for so many labels."""
+        blocks = -(-room // ROWS) or 1
+        self._sums = 8 * (room + 1) * self._width
+        self._states = self._sums + self._values * (room + 1)
+        self._size = self._states + 8 * (blocks + STATES)
+        self._out = 8 * len(self._dtypes) * room
+        self._room, self._blocks, self._clean = room, blocks, self._size <= KEPT
+        self._fitting = -1  # labels that the room is right for
+
+    def _expect(self, room: int, found: int, gaps: int) -> None:
+        """Expect as many labels as were found, or as there was room for if some are missing."""
+        if roomy(found) == room:
+            self._fitting = found
+        else:
+            expect(self._kind, room if gaps else roomy(found))
 
 
-def wait_for(numbers: Any, stream: Any) -> None:
-    """Wait until a kernel has told the host that it has written everything."""
-    try:
-        for _ in range(LOOKS):
-            if numbers[DONE]:
-                return
-    finally:
-        if not numbers[DONE]:  # nobody else gets the memory while kernels write to it
-            stream.synchronize()
+def wait_for(numbers: Any, which: int) -> bool:
+    """Look for a while whether a kernel has told the host one of its numbers."""
+    return any(numbers[which] for _ in range(LOOKS))
 
 
 def tabler_for(labels: Array, spec: TableSpec) -> Tabler | None:
