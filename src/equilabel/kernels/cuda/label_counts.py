@@ -11,6 +11,7 @@ from .image_layout import MEASURERS, STRIP, Described, describe, kinds_of, words
 
 QUAD = 4  # pixels of a lane, as accumulate_quads.cu has them
 WIDE = 32 * QUAD  # of a warp
+BESIDE = 4  # warps of a block side by side, at most
 Counting: TypeAlias = tuple[Kernel, Described, int | np.ndarray]
 
 
@@ -59,9 +60,9 @@ def take_quads(sides: tuple[int, ...], layout: Layout) -> bool:
 
 
 def warps_beside(columns: int) -> int:
-    """Return how many warps of a block lie side by side: 1, 2, 4 or 8."""
+    """Return how many warps of a block lie side by side: 1, 2 or 4, and others below them."""
     beside = 1
-    while beside < MEASURERS // 32 and WIDE * beside < columns:
+    while beside < BESIDE and WIDE * beside < columns:
         beside *= 2
     return beside
 
