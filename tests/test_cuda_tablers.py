@@ -110,7 +110,8 @@ def prepare(labels, gray=None, most=10**6, on_host=False, **kinds):
     formulas = columns.pack(STEPS, (1.0, 1.0), 1.0, False)
     gray = None if gray is None else np.dtype(gray)
     layout = Layout(axes=2, **kinds)
-    spec = table_at_once.TableSpec(layout, formulas, gray, "kind", most, on_host)
+    names = "label", "touches_border"
+    spec = table_at_once.TableSpec(layout, formulas, gray, "kind", most, on_host, names)
     return table_at_once.tabler_for(labels, spec)
 
 
@@ -144,7 +145,11 @@ def test_every_call_tells_the_kernels_where_everything_is(driver, kinds, gray):
             assert given["grays"] == values.data.ptr
             assert told["values"] + 32 * (room + 1) == told["states"]
         assert told["out"] == out.ptr
-        assert got == [((found,), "int64", out.ptr), ((found,), "bool", out.ptr + 8 * room)]
+        columns_of = {
+            "label": ((found,), "int64", out.ptr),
+            "touches_border": ((found,), "bool", out.ptr + 8 * room),
+        }
+        assert got == columns_of
     assert driver.waited == 0
 
 
@@ -152,7 +157,7 @@ def test_more_labels_than_expected_are_counted_again(driver):
     labels = array((400, 256), "i4")
     tabler = prepare(labels)
     driver.told = [{"beyond": 90_000}, {"found": 90_000}]
-    assert tabler(labels)[0][0] == (90_000,)
+    assert tabler(labels)["label"][0] == (90_000,)
     rooms = [given["most"] for name, _, given in driver.started if name == "count_quads"]
     assert rooms[0] == columns.FIRST_GUESS[0] < 90_000 < rooms[1]
     driver.told = [{"beyond": 2**31 - 1}]  # there is no room for so many, or it is negative
@@ -164,7 +169,7 @@ def test_more_labels_than_expected_are_counted_again(driver):
 def test_a_tabler_waits_in_another_way_in_the_end(driver):
     labels = array((40, 256), "i4")
     driver.told = [{"found": 3, "ended": 0}]
-    assert prepare(labels)(labels)[0][0] == (3,)
+    assert prepare(labels)(labels)["label"][0] == (3,)
     assert driver.waited == 1
 
 
@@ -172,7 +177,7 @@ def test_columns_of_the_host_lie_after_what_is_told(driver):
     labels = array((40, 256), "i4")
     tabler = prepare(labels, on_host=True)
     driver.told = [{"found": 3}]
-    assert [str(column.dtype) for column in tabler(labels)] == ["int64", "bool"]
+    assert [str(column.dtype) for column in tabler(labels).values()] == ["int64", "bool"]
     given = driver.started[-1][2]
     assert given["out"] == given["told"] + 8 * columns.TOLD
 

@@ -66,6 +66,8 @@ class TableSpec(NamedTuple):
         Labels for which a table has room.
     on_host : bool
         Whether columns are arrays of NumPy.
+    names : tuple of str
+        Of the columns.
     """
 
     layout: Layout
@@ -74,6 +76,7 @@ class TableSpec(NamedTuple):
     kind: Any
     most: int
     on_host: bool
+    names: tuple[str, ...]
 
 
 class Tabler:
@@ -87,7 +90,7 @@ class Tabler:
     """
 
     def __init__(self, labels: Array, spec: TableSpec) -> None:
-        layout, formulas, gray, self._kind, self._most, self._on_host = spec
+        layout, formulas, gray, self._kind, self._most, self._on_host, self._names = spec
         self._device, self._alignment = labels.data.device_id, labels.data.ptr % ALIGNED
         self._dtypes, self._width = formulas.dtypes, layout.width
         self._told, self._values = Pinned(TOLD), 0 if gray is None else VALUE_BYTES
@@ -109,7 +112,7 @@ class Tabler:
             begin=start_following if can_follow(self._device) else start_after,
         )  # fmt: skip
 
-    def __call__(self, labels: Array, values: Array = None) -> Sequence[Array] | None:
+    def __call__(self, labels: Array, values: Array = None) -> dict[str, Array] | None:
         """Measure labels of the right shape and type, or return None if that takes more care.
 
         Parameters
@@ -142,7 +145,7 @@ class Tabler:
         except FAILURES:
             return None
 
-    def _measure(self, pixels: int, room: int) -> Sequence[Array] | int | None:
+    def _measure(self, pixels: int, room: int) -> dict[str, Array] | int | None:
         """Count and compute columns of so many labels; return a label if there are more."""
         if room != self._room:
             self._arrange(room)
@@ -150,43 +153,42 @@ class Tabler:
         where = stream.ptr
         memory = zeros.take(self._size, self._device, where)
         table = memory.ptr
-        self._grays[1] = table + self._sums
+        if self._values:
+            self._grays[1] = table + self._sums
         self._count.start(self._strips, where, pixels, room, table)
         # While the kernel counts:
         numbers: Any
+        out: Any
+        cut: Any
         if self._on_host:
-            told = Pinned(TOLD + self._out // 8)
+            out = told = Pinned(TOLD + self._out // 8)
             numbers = (ctypes.c_uint64 * TOLD).from_address(told.address)
-            out, target = None, told.address + 8 * TOLD
+            target, cut = told.address + 8 * TOLD, columns_of_host
         else:
-            told, numbers = self._told, self._numbers
-            out = cupy.cuda.alloc(self._out)
-            target = out.ptr
+            told, numbers, out = self._told, self._numbers, cupy.cuda.alloc(self._out)
+            target, cut = out.ptr, columns_of_device
         numbers[:] = NOTHING_TOLD
         self._fill.start(
             self._blocks, where, table, self._values and table + self._sums, room + 1,
             table + self._states, told.address, target, room, self._clean,
         )  # fmt: skip
-        columns = None
+        found = None
         try:
-            if out is not None and wait_for(numbers, COUNTED) and not numbers[BEYOND]:
+            if not self._on_host and wait_for(numbers, COUNTED) and not numbers[BEYOND]:
                 # While the kernel fills them:
-                columns = columns_of_device(out, room, numbers[COUNTED] - 1, self._dtypes)
+                found = self._name(cut(out, room, numbers[COUNTED] - 1, self._dtypes))
             wait_for(numbers, ENDED)
         finally:
             if not numbers[ENDED]:  # nobody else gets the memory while kernels write to it
                 stream.synchronize()
-        counted, beyond, torn, gaps, _ = numbers
-        found = counted - 1
+        counted, beyond, torn, gaps, _ = numbers[:]
         if beyond or torn:
-            return int(beyond) if beyond <= self._most and not torn else None
+            return beyond if beyond <= self._most and not torn else None
         if self._clean:
             zeros.give_back(memory, self._device)
-        if found != self._fitting:
-            self._expect(room, found, gaps)
-        if out is None:
-            return columns_of_host(told, room, found, self._dtypes)
-        return columns or columns_of_device(out, room, found, self._dtypes)
+        if counted != self._fitting:
+            self._expect(room, counted, gaps)
+        return found or self._name(cut(out, room, counted - 1, self._dtypes))
 
     def _arrange(self, room: int) -> None:
         """Lay out tables with room for so many labels."""
@@ -196,14 +198,17 @@ class Tabler:
         self._size = self._states + 8 * (blocks + STATES)
         self._out = 8 * len(self._dtypes) * room
         self._room, self._blocks, self._clean = room, blocks, self._size <= KEPT
-        self._fitting = -1  # labels that the room is right for
+        self._fitting = 0  # what is told of as many labels as the room is right for
 
-    def _expect(self, room: int, found: int, gaps: int) -> None:
-        """Expect as many labels as were found, or as there was room for if some are missing."""
-        if roomy(found) == room:
-            self._fitting = found
+    def _expect(self, room: int, counted: int, gaps: int) -> None:
+        """Expect as many labels as were counted, or as there was room for if some are missing."""
+        if roomy(counted - 1) == room:
+            self._fitting = counted
         else:
-            expect(self._kind, room if gaps else roomy(found))
+            expect(self._kind, room if gaps else roomy(counted - 1))
+
+    def _name(self, columns: Sequence[Array]) -> dict[str, Array]:
+        return dict(zip(self._names, columns, strict=True))
 
 
 def wait_for(numbers: Any, which: int) -> bool:
