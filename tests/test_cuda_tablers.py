@@ -41,9 +41,14 @@ def array(shape, dtype):
     """Make what a tabler looks at of an array."""
     memory = Memory(int(np.prod(shape)) * np.dtype(dtype).itemsize)
     flags = SimpleNamespace(c_contiguous=True)
-    itemsize = np.dtype(dtype).itemsize
+    dtype = np.dtype(dtype)
     return SimpleNamespace(
-        shape=shape, dtype=np.dtype(dtype), itemsize=itemsize, data=memory, flags=flags
+        shape=shape,
+        dtype=dtype,
+        itemsize=dtype.itemsize,
+        nbytes=memory.size,
+        data=memory,
+        flags=flags,
     )
 
 
@@ -151,6 +156,20 @@ def test_every_call_tells_the_kernels_where_everything_is(driver, kinds, gray):
         }
         assert got == columns_of
     assert driver.waited == 0
+
+
+@pytest.mark.parametrize(("rows", "follows"), [(40, False), (2**15, True)])
+def test_columns_of_many_labels_begin_while_these_are_counted(driver, monkeypatch, rows, follows):
+    started = []
+    monkeypatch.setattr(table_at_once, "can_follow", lambda _: True)
+    monkeypatch.setattr(
+        table_at_once, "start_following", lambda *call: started.append(starting.start_after(*call))
+    )
+    driver.told = [{"found": 3}]
+    labels = array((rows, 256), "i4")
+    assert prepare(labels)(labels)["label"][0] == (3,)
+    assert len(started) == follows
+    assert len(driver.started) == 2
 
 
 def test_more_labels_than_expected_are_counted_again(driver):

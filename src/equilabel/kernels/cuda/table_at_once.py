@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .columns import Formulas
 
 ALIGNED = 16  # bytes that are read at once
+LARGE = 1 << 25  # bytes of labels: counting them takes longer than starting what follows
 LOOKS = 2000  # at what the host is told, before it waits in another way
 NOTHING_TOLD = [0] * TOLD
 VALUE_BYTES = 32  # of the sums of a label's values
@@ -106,10 +107,11 @@ class Tabler:
         )  # fmt: skip
         self._count = Call(function, MEASURERS, None, image, None, None, last)
         image, _ = describe(shape, layout, 1, 1)
+        follows = labels.nbytes >= LARGE and can_follow(self._device)
         self._fill = Call(
             kernel("columns", "fill_columns"), ROWS,
             None, None, None, image, formulas.packed, None, None, None, None, None,
-            begin=start_following if can_follow(self._device) else start_after,
+            begin=start_following if follows else start_after,
         )  # fmt: skip
 
     def __call__(self, labels: Array, values: Array = None) -> dict[str, Array] | None:
