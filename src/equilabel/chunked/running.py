@@ -81,8 +81,7 @@ def number_blocks(
     offsets = np.zeros(blocks.number + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     pairs = _compare(job, run, progress)
-    device = "cpu" if job.held is None else job.rule.device
-    found = number_components(saved, offsets, pairs, select, device)
+    found = number_components(saved, offsets, pairs, select)
     saved.save_numbers(found.labels, offsets)
     return found
 

@@ -6,30 +6,25 @@ from .errors import DeviceMemoryError, DeviceUnavailableError
 from .reports import DeviceReport, devices
 from .using import check_memory, using
 from .workers import (
-    LANES,
-    current_event,
     fetch_block,
-    fetch_renumbered,
+    fetch_together,
     own_gpu,
     room_on_gpus,
     send_block,
     set_worker,
-    stage_block,
 )
 
 __all__ = [
     "DEVICES",
-    "LANES",
     "Device",
     "DeviceMemoryError",
     "DeviceReport",
     "DeviceUnavailableError",
     "check_memory",
-    "current_event",
     "devices",
     "fetch",
     "fetch_block",
-    "fetch_renumbered",
+    "fetch_together",
     "filters",
     "index_of",
     "is_on_cuda",
@@ -42,7 +37,6 @@ __all__ = [
     "send_block",
     "set_worker",
     "shares_memory",
-    "stage_block",
     "take",
     "using",
 ]
