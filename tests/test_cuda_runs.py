@@ -134,6 +134,7 @@ def test_without_background_all_is_one_where_binary(cupy, shape):
         pytest.param(lambda: comb((200, 1100)), id="comb"),
         pytest.param(lambda: comb((9, 40, 300)), id="comb in 3D"),
         pytest.param(lambda: ~np.indices((60, 1100)).sum(0) % 2 == 0, id="checkerboard"),
+        pytest.param(lambda: np.tile(np.arange(1024) % 2 + 1, (300, 1)), id="stripes"),
     ],
 )
 def test_long_ways_and_smooth_shapes_are_numbered_as_on_the_cpu(cupy, image):

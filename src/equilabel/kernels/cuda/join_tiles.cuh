@@ -127,7 +127,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
         const unsigned other_run = runs_before<Words>(other_start, total);
         const unsigned touches = __popc(touch.straight) + __popc(touch.left) + __popc(touch.right);
         unsigned all = 0, at = 0;
-        const bool crowded = __popc(__ballot_sync(ALL, touches > CROWDED)) >= 20;
+        const bool crowded = __popc(__ballot_sync(ALL, touches)) >= CROWDED<Tile>;
         if (crowded) at = sum_before<Words>(touches, all);
         const bool queued = crowded && all <= QUEUE * Words;
         const u2* table = nullptr;

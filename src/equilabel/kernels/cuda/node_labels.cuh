@@ -87,26 +87,43 @@ __device__ inline void visit_nodes(const Items<Id, SEGMENTS>& items, unsigned be
     }
 }
 
-// Climb from two entries that are no roots to theirs, or to the labels of these. On the way up each entry
-// follows, so that chains in which many climb at once are halved at each step. With `waiting`, until labels
-// are found.
+// Climb from entries that are no roots to theirs, or to the labels of these. On the way up each entry
+// follows, so that chains in which many climb at once are halved at each step. With `Waiting`, until labels
+// are found; else what the first-level cache knows is new enough, and the nodes of many end in few roots.
 template <typename Id, bool Waiting>
-__device__ inline void climb(Id* nodes, const Id (&node)[2], bool first, bool second)
+__device__ inline void climb(Id* nodes, const Id (&node)[2], const bool (&real)[2])
 {
-    bool climbs[2] = {first, second};
+    bool climbs[2];
     Id parent[2], above[2];
 #pragma unroll
-    for (int k = 0; k < 2; ++k) parent[k] = climbs[k] ? parent_of(nodes, node[k]) : LABEL<Id>;
+    for (int k = 0; k < 2; ++k) parent[k] = real[k] ? parent_of(nodes, node[k]) : LABEL<Id>;
 #pragma unroll
     for (int k = 0; k < 2; ++k) climbs[k] = !(parent[k] & LABEL<Id>);
     while (climbs[0] || climbs[1]) {
 #pragma unroll
-        for (int k = 0; k < 2; ++k) above[k] = climbs[k] ? parent_of(nodes, parent[k]) : parent[k];
+        for (int k = 0; k < 2; ++k) {
+            above[k] = parent[k];
+            if (climbs[k]) above[k] = Waiting ? parent_of(nodes, parent[k]) : old_parent_of(nodes, parent[k]);
+        }
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
             if (above[k] != parent[k]) __stcg(nodes + node[k], above[k]);
             climbs[k] = climbs[k] && !(above[k] & LABEL<Id>) && (Waiting || above[k] != parent[k]);
             parent[k] = above[k];
         }
+#if __CUDA_ARCH__ >= 700
+        if (Waiting && (climbs[0] || climbs[1])) __nanosleep(200);  // let others use the memory meanwhile
+#endif
+    }
+}
+
+// The same of all entries that a warp has listed.
+template <typename Id, bool Waiting>
+__device__ inline void climb_listed(Id* nodes, const Id* list, unsigned count)
+{
+    for (unsigned at = threadIdx.x % 32; at < count; at += 64) {
+        const bool real[2] = {true, at + 32 < count};
+        const Id node[2] = {list[at], real[1] ? list[at + 32] : 0};
+        climb<Id, Waiting>(nodes, node, real);
     }
 }

@@ -32,6 +32,24 @@ __device__ inline unsigned long long sum_before(const volatile unsigned long lon
     return sum;
 }
 
+// Let all nodes of a stretch that are no roots climb: those that a warp has listed, if there was room for them.
+// Then most lanes climb; shown one after the other, a quarter of the nodes of noise would.
+template <typename Id, bool Waiting, typename Items>
+__device__ inline void climb_all(Id* nodes, const Items& items, unsigned begin, unsigned end,
+                                 const unsigned* roots_of, const Id* others, unsigned listed, unsigned room)
+{
+    const int lane = threadIdx.x % 32;
+    if (listed <= room) {
+        climb_listed<Id, Waiting>(nodes, others, listed);
+        return;
+    }
+    visit_nodes(items, begin, end, [&](const Id (&node)[2], bool first, bool second, unsigned place) {
+        const bool climbs[2] = {first && !(roots_of[place] >> lane & 1),
+                                second && !(roots_of[place + 1] >> lane & 1)};
+        climb<Id, Waiting>(nodes, node, climbs);
+    });
+}
+
 // Label the roots of a forest, then all nodes. `states` holds zeros: one for each block, one to draw
 // numbers. A block takes 8192 words, in up to 1024 segments; its warps share the nodes of these.
 //
@@ -47,7 +65,8 @@ __global__ void __launch_bounds__(MANY_THREADS)
     __shared__ Index drawn;
     __shared__ unsigned sums[WARPS];
     __shared__ Items<Id, Segments> items;
-    __shared__ unsigned roots_of[Segments * WORDS + 1];  // which nodes are roots
+    constexpr unsigned Room = Segments * WORDS + 768;
+    __shared__ __align__(8) unsigned roots_of[Room];  // which nodes are roots, and room for lists
     const Plan& plan = job.plan;
     Id* const nodes = static_cast<Id*>(job.nodes);
     let_next_begin();
@@ -62,27 +81,33 @@ __global__ void __launch_bounds__(MANY_THREADS)
     const Index line = line_of(plan, mine, segment);
     items.count(real ? job.counts[mine] & 0xffff : 0, first_pixel(plan, line, segment), sums);
 
-    // Each warp has a stretch of them.
+    // Each warp has a stretch of them. Those that are no roots, it lists behind the bits that say which are.
     const unsigned share = (items.total + 2 * MANY_THREADS - 1) / (2 * MANY_THREADS) * 64;
     const unsigned begin = min(warp * share, items.total), end = min(begin + share, items.total);
-    unsigned roots = 0;
+    const unsigned used = (items.total + 63) / 64 * 2;
+    const unsigned room = (Room - used) / WARPS * sizeof(unsigned) / sizeof(Id);
+    Id* const others = reinterpret_cast<Id*>(roots_of + used) + warp * room;
+    unsigned roots = 0, listed = 0;
     visit_nodes(items, begin, end, [&](const Id (&node)[2], bool first, bool second, unsigned place) {
         const Id one = first ? parent_of(nodes, node[0]) : ~node[0];
         const Id two = second ? parent_of(nodes, node[1]) : ~node[1];
         const unsigned mask[2] = {__ballot_sync(ALL, one == node[0]), __ballot_sync(ALL, two == node[1])};
         if (lane < 2) roots_of[place + lane] = lane ? mask[1] : mask[0];
         roots += __popc(mask[0]) + __popc(mask[1]);
+        const bool other[2] = {first && one != node[0], second && two != node[1]};
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            const unsigned all = __ballot_sync(ALL, other[k]), at = listed + __popc(all & ((1u << lane) - 1));
+            if (other[k] && at < room) others[at] = node[k];
+            listed += __popc(all);
+        }
     });
     if (lane == 0) sums[warp] = roots;
     __syncthreads();
     const unsigned part = sums[lane];
     const unsigned total = sum_of_warp(part), here = sum_of_warp(lane < warp ? part : 0);
     if (threadIdx.x == 0) __stcg(job.states + block, PART | total);
-    const auto is_root = [&](unsigned place) { return roots_of[place] >> lane & 1; };
-    if (roots < end - begin)
-        visit_nodes(items, begin, end, [&](const Id (&node)[2], bool first, bool second, unsigned place) {
-            climb<Id, false>(nodes, node, first && !is_root(place), second && !is_root(place + 1));
-        });
+    climb_all<Id, false>(nodes, items, begin, end, roots_of, others, listed, room);
     const unsigned long long before = sum_before(job.states, block);
     if (threadIdx.x == 0) {
         __stcg(job.states + block, WHOLE | (before + total));
@@ -102,8 +127,5 @@ __global__ void __launch_bounds__(MANY_THREADS)
         });
     }
     __syncthreads();
-    if (roots < end - begin)
-        visit_nodes(items, begin, end, [&](const Id (&node)[2], bool first, bool second, unsigned place) {
-            climb<Id, true>(nodes, node, first && !is_root(place), second && !is_root(place + 1));
-        });
+    climb_all<Id, true>(nodes, items, begin, end, roots_of, others, listed, room);
 }

@@ -34,11 +34,17 @@ __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     const auto look_up = [&](unsigned entry) {
         return nodes[node_of<Tile>(plan, base, entry)] & ~LABEL<Id>;
     };
-#pragma unroll 2
-    for (unsigned j = word; 2 * j < total; j += Words) {
-        const unsigned pair = table[j];
-        label_of.set(first + 2 * j, look_up(pair & 0xffff));
-        if (2 * j + 1 < total) label_of.set(first + 2 * j + 1, look_up(pair >> 16));
+    // Four runs at once, so that a thread waits for two of its entries, then for their nodes.
+    for (unsigned j = word; 2 * j < total; j += 2 * Words) {
+        const unsigned at[2] = {2 * j, 2 * (j + Words)};
+        const unsigned pair[2] = {table[j], at[1] < total ? table[j + Words] : 0};
+        Id label[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            label[k] = at[k / 2] + k % 2 < total ? look_up(pair[k / 2] >> 16 * (k % 2) & 0xffff) : 0;
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (at[k / 2] + k % 2 < total) label_of.set(first + at[k / 2] + k % 2, label[k]);
     }
     // Who has nodes in its part waits until all have read them; others only say that they have.
     constexpr int Threads = Tile::Rows * Words;

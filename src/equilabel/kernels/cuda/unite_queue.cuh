@@ -3,11 +3,14 @@
 #include "tiling.cuh"
 #include "union_find.cuh"
 
-constexpr int CROWDED = 6;   // pairs of a word; where most have more, they are queued
 constexpr int QUEUE = 16;    // pairs of a word that there is room for
-constexpr int ABREAST = 4;   // pairs that a thread takes from there at once
+constexpr int ABREAST = 2;   // pairs that a thread takes from there at once
 constexpr int CLIMBED = 12;  // steps up after a root was linked
 constexpr unsigned UNITED = ~0u;
+
+// Of 32 words, those with pairs from which on they are queued.
+template <typename Tile>
+constexpr int CROWDED = Tile::Deep > 1 ? 8 : 20;
 
 // What the threads of a block have in their queues.
 struct JoinMemory {
