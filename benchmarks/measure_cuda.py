@@ -10,6 +10,7 @@ named. Run as ``python benchmarks/measure_cuda.py [--only fused labels occupatio
 from __future__ import annotations
 
 import argparse
+import statistics
 import time
 from functools import partial
 from importlib import import_module
@@ -27,6 +28,7 @@ from equilabel.kernels.layout import Layout
 from equilabel.methods import load_recipe
 from harness import store
 from label_cuda import (
+    ROUNDS,
     SOURCE,
     count_components,
     device_times,
@@ -91,17 +93,23 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
         counted = device_times([*before, partial(tally, layout=outlines), paint], wait)
         full = device_times([*before, everything, paint], wait)
         labels = label(pixels)
+        whole = times_in_turn(
+            {
+                "label us": [*passes(pixels, 2, False, out)],
+                "places fused us": [*before, tally, paint],
+                "all fused us": [*before, everything, paint],
+                "table only us": [*before, tally],
+            },
+            wait,
+        )
         row = {
             "image": name,
             "objects": known,
             "null us": null_time(pixels, out, module),
-            "label us": whole_time([*passes(pixels, 2, False, out)], wait),
+            **whole,
             "places us": fused[3],
-            "places fused us": whole_time([*before, tally, paint], wait),
             "outlines us": counted[3],
             "all us": full[3],
-            "all fused us": whole_time([*before, everything, paint], wait),
-            "table only us": whole_time([*before, tally], wait),
             "from labels us": _times_from_labels(labels, gray, known, (places, outlines), wait),
             "read labels us": read_time(labels),
             "wall label us": wall_time(partial(label, pixels, return_num=True), 10),
@@ -120,6 +128,14 @@ def fused_rows(side: int, module: Any) -> list[dict[str, Any]]:
         rows.append(row)
         print({k: round(v, 1) if isinstance(v, float) else v for k, v in row.items()}, flush=True)
     return rows
+
+
+def times_in_turn(cases: dict[str, list[Callable[[Any], Any]]], wait: Any) -> dict[str, float]:
+    """Return the median time of all steps of each case, in microseconds; cases take turns."""
+    times = [
+        {name: whole_time(steps, wait, 1) for name, steps in cases.items()} for _ in range(ROUNDS)
+    ]
+    return {name: statistics.median(turn[name] for turn in times) for name in cases}
 
 
 def address_of(sums: Any) -> int:

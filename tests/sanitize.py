@@ -22,7 +22,7 @@ from equilabel import (
     segment,
 )
 from equilabel.devices import passes
-from equilabel.kernels.cuda import block_labels, run_jobs
+from equilabel.kernels.cuda import block_labels, run_jobs, table_at_once
 from equilabel.labeling.checks import make_problem
 from equilabel.labeling.parts import label_in_parts
 from equilabel.methods import load_recipe
@@ -71,6 +71,8 @@ def measure_all():
         values = cupy.asarray(np.random.default_rng(0).integers(0, 200, shape).astype(np.uint8))
         for dtype in (np.uint8, np.int16, np.int32, np.int64):
             moved = cupy.asarray(labels.astype(dtype))
+            # Columns begin while labels are counted, or after that.
+            table_at_once.LARGE = 0 if dtype in (np.int16, np.int32) else 1 << 25
             for names in (("label", "area"), ("label", "bbox", "centroid", "inertia_tensor")):
                 expected = regionprops_table(labels, properties=names)
                 for _ in range(2):  # prepared, and from memory that was left clean

@@ -1,7 +1,5 @@
 """Small images on the GPU: one launch, and what is remembered of it from call to call."""
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 from equilabel import binarize, label
 from equilabel.labeling import known
 from equilabel.samples import blobs, percolation, spiral
+from resets import check_reset
 
 pytestmark = pytest.mark.gpu
 SHAPES = [
@@ -258,23 +257,4 @@ def test_every_device_has_its_own(cupy):
 
 
 def test_a_device_that_was_reset_is_refused_in_words_or_labels(cupy):
-    code = """
-import ctypes, os, cupy
-from equilabel import DeviceUnavailableError, label
-from equilabel.samples import percolation
-image = percolation((50, 60), 0.5)
-expected = label(image)
-pixels = cupy.asarray(image)
-for _ in range(2):
-    assert (label(pixels).get() == expected).all()
-assert ctypes.CDLL("libcuda.so.1").cuDevicePrimaryCtxReset_v2(0) == 0
-try:
-    print("labeled", (label(pixels).get() == expected).all(), flush=True)
-except DeviceUnavailableError as error:
-    print("refused:", error, flush=True)
-os._exit(0)  # nothing can be tidied up on a device that was reset
-"""
-    command = [sys.executable, "-c", code]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    refused = "refused: device 'cuda' must run what it is given; got "
-    assert result.stdout.startswith((refused, "labeled True")), result.stdout + result.stderr
+    check_reset("label, labels, cupy.asarray(image)")

@@ -21,6 +21,7 @@ from equilabel.kernels.cuda import (  # noqa: E402
     histogram,
     kalentev,
     komura,
+    label_counts,
     roots,
     sources,
     tables,
@@ -102,6 +103,7 @@ def started(monkeypatch):
         function((blocks,), (threads,), arguments)
 
     modules = accumulate, columns, histogram, kalentev, komura, tables, transfers, roots, sources
+    monkeypatch.setattr(label_counts, "kernel", kernel)
     for module in modules:
         monkeypatch.setattr(module, "cupy", FakeCuPy())
         if hasattr(module, "kernel"):

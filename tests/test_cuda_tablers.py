@@ -8,13 +8,21 @@ import pytest
 
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
-from equilabel.kernels.cuda import _compile, columns, table_at_once, transfers, zeros  # noqa: E402
+from equilabel.kernels.cuda import (  # noqa: E402
+    _compile,
+    columns,
+    label_counts,
+    starting,
+    table_at_once,
+    transfers,
+    zeros,
+)
 from equilabel.kernels.formulas import Formula, Step  # noqa: E402
 from equilabel.kernels.layout import Layout  # noqa: E402
 from test_cuda_compile import signatures  # noqa: E402
 
 STEPS = (Step(Formula.LABEL), Step(Formula.TOUCHES))
-TOLD = ("found", "beyond", "torn", "gaps", "done")
+TOLD = ("counted", "beyond", "torn", "gaps", "ended")
 
 
 class Memory:
@@ -33,9 +41,14 @@ def array(shape, dtype):
     """Make what a tabler looks at of an array."""
     memory = Memory(int(np.prod(shape)) * np.dtype(dtype).itemsize)
     flags = SimpleNamespace(c_contiguous=True)
-    itemsize = np.dtype(dtype).itemsize
+    dtype = np.dtype(dtype)
     return SimpleNamespace(
-        shape=shape, dtype=np.dtype(dtype), itemsize=itemsize, data=memory, flags=flags
+        shape=shape,
+        dtype=dtype,
+        itemsize=dtype.itemsize,
+        nbytes=memory.size,
+        data=memory,
+        flags=flags,
     )
 
 
@@ -65,7 +78,8 @@ def driver(monkeypatch):
         if base == "fill_columns" and seen.told:
             numbers = seen.told.pop(0)
             at = (ctypes.c_uint64 * len(TOLD)).from_address(int(words["told"]))
-            at[:] = [numbers.get(key, key == "done") for key in TOLD]
+            found = {"ended": 1, **numbers, "counted": 1 + numbers.get("found", 0)}
+            at[:] = [found.get(key, 0) for key in TOLD]
 
     def alloc(size):
         seen.tables.append(Memory(size))
@@ -79,7 +93,6 @@ def driver(monkeypatch):
         runtime=SimpleNamespace(
             getDevice=lambda: seen.device,
             memsetAsync=lambda *_: None,
-            deviceGetAttribute=lambda *_: 132,
         ),
         driver=SimpleNamespace(launchKernel=launch),
         alloc=alloc,
@@ -87,9 +100,11 @@ def driver(monkeypatch):
         get_current_stream=lambda: stream,
     )
     made = SimpleNamespace(cuda=cuda, ndarray=lambda shape, dtype, at: (shape, str(dtype), at.ptr))
-    for module in (_compile, table_at_once, columns, transfers, zeros):
+    for module in (_compile, starting, table_at_once, columns, transfers, zeros):
         monkeypatch.setattr(module, "cupy", made)
     monkeypatch.setattr(table_at_once, "kernel", kernel)
+    monkeypatch.setattr(label_counts, "kernel", kernel)
+    monkeypatch.setattr(table_at_once, "can_follow", lambda _: False)
     monkeypatch.setattr(columns, "_recent", {})
     monkeypatch.setattr(columns, "FIRST_GUESS", (9000,))
     monkeypatch.setattr(table_at_once, "zeros", zeros.Zeros())
@@ -100,7 +115,9 @@ def prepare(labels, gray=None, most=10**6, on_host=False, **kinds):
     formulas = columns.pack(STEPS, (1.0, 1.0), 1.0, False)
     gray = None if gray is None else np.dtype(gray)
     layout = Layout(axes=2, **kinds)
-    return table_at_once.tabler_for(labels, layout, formulas, gray, "kind", most, on_host)
+    names = "label", "touches_border"
+    spec = table_at_once.TableSpec(layout, formulas, gray, "kind", most, on_host, names)
+    return table_at_once.tabler_for(labels, spec)
 
 
 @pytest.mark.parametrize("kinds", [{}, {"pairs": "all"}])
@@ -126,34 +143,52 @@ def test_every_call_tells_the_kernels_where_everything_is(driver, kinds, gray):
         assert told["rows"] == room + 1
         assert told["stride"] == room
         assert fill_blocks == -(-room // columns.ROWS)
-        assert told["states"] + 8 * (fill_blocks + 2) <= scratch.ptr + scratch.size
-        assert (told["draw"], told["clean"]) == (0, 1)
+        assert told["states"] + 8 * (fill_blocks + columns.STATES) <= scratch.ptr + scratch.size
+        assert told["clean"] == 1
         assert (told["values"] == 0) == (gray is None)
         if gray is not None:
             assert given["grays"] == values.data.ptr
             assert told["values"] + 32 * (room + 1) == told["states"]
         assert told["out"] == out.ptr
-        assert got == [((found,), "int64", out.ptr), ((found,), "bool", out.ptr + 8 * room)]
+        columns_of = {
+            "label": ((found,), "int64", out.ptr),
+            "touches_border": ((found,), "bool", out.ptr + 8 * room),
+        }
+        assert got == columns_of
     assert driver.waited == 0
+
+
+@pytest.mark.parametrize(("rows", "follows"), [(40, False), (2**15, True)])
+def test_columns_of_many_labels_begin_while_these_are_counted(driver, monkeypatch, rows, follows):
+    started = []
+    monkeypatch.setattr(table_at_once, "can_follow", lambda _: True)
+    monkeypatch.setattr(
+        table_at_once, "start_following", lambda *call: started.append(starting.start_after(*call))
+    )
+    driver.told = [{"found": 3}]
+    labels = array((rows, 256), "i4")
+    assert prepare(labels)(labels)["label"][0] == (3,)
+    assert len(started) == follows
+    assert len(driver.started) == 2
 
 
 def test_more_labels_than_expected_are_counted_again(driver):
     labels = array((400, 256), "i4")
     tabler = prepare(labels)
     driver.told = [{"beyond": 90_000}, {"found": 90_000}]
-    assert tabler(labels)[0][0] == (90_000,)
+    assert tabler(labels)["label"][0] == (90_000,)
     rooms = [given["most"] for name, _, given in driver.started if name == "count_quads"]
     assert rooms[0] == columns.FIRST_GUESS[0] < 90_000 < rooms[1]
     driver.told = [{"beyond": 2**31 - 1}]  # there is no room for so many, or it is negative
     assert prepare(labels, most=1000)(labels) is None
     driver.told = [{"found": 3, "torn": 1}]
-    assert tabler(labels) is None
+    assert prepare(labels, most=1000)(labels) is None
 
 
 def test_a_tabler_waits_in_another_way_in_the_end(driver):
     labels = array((40, 256), "i4")
-    driver.told = [{"found": 3, "done": 0}]
-    assert prepare(labels)(labels)[0][0] == (3,)
+    driver.told = [{"found": 3, "ended": 0}]
+    assert prepare(labels)(labels)["label"][0] == (3,)
     assert driver.waited == 1
 
 
@@ -161,7 +196,7 @@ def test_columns_of_the_host_lie_after_what_is_told(driver):
     labels = array((40, 256), "i4")
     tabler = prepare(labels, on_host=True)
     driver.told = [{"found": 3}]
-    assert [str(column.dtype) for column in tabler(labels)] == ["int64", "bool"]
+    assert [str(column.dtype) for column in tabler(labels).values()] == ["int64", "bool"]
     given = driver.started[-1][2]
     assert given["out"] == given["told"] + 8 * columns.TOLD
 

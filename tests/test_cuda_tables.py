@@ -1,7 +1,5 @@
 """Tables of labels on the GPU that are prepared once: what is remembered from call to call."""
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,6 +9,7 @@ from equilabel import label, regionprops_table
 from equilabel.measuring import at_once
 from equilabel.measuring.errors import IntensityMissingError, PropertyUndefinedError
 from equilabel.samples import blobs, percolation
+from resets import check_reset
 from test_cuda_measuring import same
 
 pytestmark = pytest.mark.gpu
@@ -62,6 +61,23 @@ def test_values_are_summed_with_the_counts(cupy, shape, kind):
         agree(cupy, label(percolation(shape, density)), values, names)
 
 
+@pytest.fixture
+def following(monkeypatch):
+    """Let columns of the smallest image begin while its labels are counted."""
+    monkeypatch.setattr("equilabel.kernels.cuda.table_at_once.LARGE", 0)
+
+
+@pytest.mark.parametrize("shape", [(300, 411), (64, 2048), (12, 40, 70)])
+def test_columns_may_begin_while_labels_are_counted(cupy, following, shape):
+    names = [name for name in ALL if len(shape) == 2 or name != "perimeter"]
+    values = np.random.default_rng(0).integers(0, 200, shape).astype("u1")
+    for density in (0.02, 0.4, 0.7):
+        labels = label(percolation(shape, density))
+        agree(cupy, labels)
+        agree(cupy, labels, values, names)
+        agree(cupy, labels % 50)
+
+
 def test_values_that_no_column_needs_are_checked_all_the_same(cupy):
     labels = cupy.asarray(label(percolation((40, 50), 0.5)))
     expected = regionprops_table(labels.get(), None, PLACES)
@@ -108,8 +124,10 @@ def test_what_is_refused_is_refused_after_a_like_table_was_made(cupy, options, k
             regionprops_table(labels, **options)
 
 
-def test_labels_that_changed_are_counted_anew(cupy):
+@pytest.mark.parametrize("large", [0, 1 << 25])
+def test_labels_that_changed_are_counted_anew(cupy, monkeypatch, large):
     """The table has room for those of the last image: more of them, fewer, and negative ones."""
+    monkeypatch.setattr("equilabel.kernels.cuda.table_at_once.LARGE", large)
     labels = cupy.zeros((512, 600), np.int32)
     for most in (1, 300_000, 7, 90_000):
         labels[...] = cupy.asarray(np.random.default_rng(most).integers(0, most + 1, labels.shape))
@@ -151,7 +169,7 @@ def test_an_array_may_be_freed_and_another_lie_there(cupy):
             pool.free_all_blocks()
 
 
-def test_streams_share_no_tables(cupy, spin):
+def test_streams_share_no_tables(cupy, spin, following):
     labels = [label(percolation((300, 500), 0.5, seed=seed)) for seed in range(6)]
     expected = [regionprops_table(each, None, PLACES) for each in labels]
     moved = [cupy.asarray(each) for each in labels]
@@ -198,24 +216,7 @@ def test_every_device_has_its_own(cupy):
 
 
 def test_a_device_that_was_reset_is_refused_in_words_or_measured(cupy):
-    code = """
-import ctypes, os, cupy
-from equilabel import DeviceUnavailableError, label, regionprops_table
-from equilabel.samples import percolation
-labels = label(percolation((50, 60), 0.5))
-expected = regionprops_table(labels, None, ["area"])["area"]
-moved = cupy.asarray(labels)
-for _ in range(2):
-    assert (regionprops_table(moved, None, ["area"])["area"].get() == expected).all()
-assert ctypes.CDLL("libcuda.so.1").cuDevicePrimaryCtxReset_v2(0) == 0
-try:
-    found = regionprops_table(moved, None, ["area"])["area"].get()
-    print("measured", (found == expected).all(), flush=True)
-except DeviceUnavailableError as error:
-    print("refused:", error, flush=True)
-os._exit(0)  # nothing can be tidied up on a device that was reset
-"""
-    command = [sys.executable, "-c", code]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    refused = "refused: device 'cuda' must run what it is given; got "
-    assert result.stdout.startswith((refused, "measured True")), result.stdout + result.stderr
+    check_reset(
+        "lambda array: regionprops_table(array, None, ['area'])['area'], "
+        "regionprops_table(labels, None, ['area'])['area'], cupy.asarray(labels)"
+    )

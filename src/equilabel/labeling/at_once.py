@@ -15,9 +15,9 @@ from numpy import ndarray
 from equilabel import threads
 from equilabel.devices import is_on_cuda, shares_memory
 
-from .checks import check_out, make_problem
+from .checks import check_out
 from .execute import runs_on_host
-from .grids import drop_short_axes
+from .grids import plain_grid
 from .known import label_on_gpu
 
 if TYPE_CHECKING:
@@ -88,13 +88,12 @@ def _remember(image: HostArray, background: Any, connectivity: Any, stacked: Any
 
 def _prepare(image: HostArray, background: Any, connectivity: int | None, stacked: bool) -> Any:
     """Check what is asked, and prepare the call that labels such images; None if there is none."""
-    problem = make_problem(image, background, connectivity, stacked)
-    if problem.image is not image or not image.size or problem.numbered_by_columns:
+    grid = plain_grid(image, background, connectivity, stacked)
+    if grid is None:
         return None
-    pixels = drop_short_axes(image, stacked)
-    hops = min(problem.connectivity, pixels.ndim - stacked)
     prepare = runs_on_host().single_call
-    label = prepare(pixels.shape, pixels.dtype, problem.foreground, hops, stacked).label
+    pixels = grid.pixels
+    label = prepare(pixels.shape, pixels.dtype, grid.foreground, grid.connectivity, stacked).label
 
     def label_whole(image: HostArray, out: Array = None) -> tuple[HostArray, int] | None:
         found: tuple[HostArray, int] | None = label(image, out)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from equilabel.devices import library
 from equilabel.grid import Grid
 
-from .checks import check_whole
+from .checks import check_whole, make_problem
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
@@ -34,6 +34,24 @@ def make_grid(problem: Problem) -> Grid:
         flat = flat.reshape(pixels.shape)
         grid = Grid(flat, foreground, connectivity, problem.stacked, around)
     return grid
+
+
+def plain_grid(
+    image: Array, background: Any, connectivity: int | None, stacked: bool
+) -> Grid | None:
+    """Describe an image as `make_grid` does, if it can be labeled where it is, as it is.
+
+    Parameters
+    ----------
+    image, background, connectivity, stacked
+        As `label` takes them; they are checked.
+    """
+    problem = make_problem(image, background, connectivity, stacked)
+    if problem.image is not image or not image.size or problem.numbered_by_columns:
+        return None
+    pixels = drop_short_axes(image, stacked)
+    hops = min(problem.connectivity, pixels.ndim - stacked)
+    return Grid(pixels, problem.foreground, hops, stacked)
 
 
 def long_periodic(problem: Problem) -> tuple[bool, ...]:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from equilabel.devices import passes
 
-from .checks import make_problem
 from .execute import Solution, with_number
-from .grids import drop_short_axes
+from .grids import plain_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,13 +77,11 @@ def label_on_gpu(
 
 def _prepare(image: Array, background: Any, connectivity: int | None, stacked: bool) -> Any:
     """Check what is asked, and prepare what labels such images; None if there is no such thing."""
-    problem = make_problem(image, background, connectivity, stacked)
-    if problem.image is not image or not image.size or problem.numbered_by_columns:
+    grid = plain_grid(image, background, connectivity, stacked)
+    if grid is None:
         return None
-    pixels = drop_short_axes(image, stacked)
-    hops = min(problem.connectivity, pixels.ndim - stacked)
-    kernels = passes("at_once", "cuda")
-    return kernels.labeler_for(pixels, problem.foreground, hops, stacked, image.shape)
+    prepare = passes("at_once", "cuda").labeler_for
+    return prepare(grid.pixels, grid.foreground, grid.connectivity, stacked, image.shape)
 
 
 def remembered() -> int:

@@ -16,7 +16,7 @@ from .device_table import is_fused, room_for, steps_of
 from .request import make_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from equilabel.array_types import Array
 
@@ -33,13 +33,10 @@ class _Prepared(NamedTuple):
     measure : callable, or None
         Computes columns of labels, and of values where they are needed; None if another device is
         the current one just now.
-    names : tuple of str
-        Of the columns.
     needs_values : bool
     """
 
-    measure: Callable[[Array, Array], Sequence[Array] | None] | None
-    names: tuple[str, ...]
+    measure: Callable[[Array, Array], dict[str, Array] | None] | None
     needs_values: bool
 
 
@@ -91,8 +88,7 @@ def table_at_once(
         return None
     if not found.needs_values:
         values = None
-    own = found.measure(labels, values)
-    return None if own is None else dict(zip(found.names, own, strict=True))
+    return found.measure(labels, values)
 
 
 def _prepare(
@@ -121,9 +117,10 @@ def _prepare(
     kind, room = room_for(labels, device)
     plan = request.plan
     gray = values.dtype if plan.needs_pixels else None
-    prepare = passes("table_at_once", "cuda").tabler_for
-    measure = prepare(labels, plan.layout, formulas, gray, kind, room, place == "host")
-    return _Prepared(measure, flat, gray is not None)
+    kernels = passes("table_at_once", "cuda")
+    spec = kernels.TableSpec(plan.layout, formulas, gray, kind, room, place == "host", flat)
+    measure = kernels.tabler_for(labels, spec)
+    return _Prepared(measure, gray is not None)
 
 
 def remembered() -> int:

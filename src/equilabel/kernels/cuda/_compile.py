@@ -1,6 +1,7 @@
 """Kernels from the `.cu` files beside this module: compiled once, run on the current stream."""
 
 import ctypes
+import struct
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any, TypeAlias
 import cupy
 import numpy as np
 from cupy.cuda.compiler import CompileException
+
+from .starting import Start, start_after
 
 FOLDER = resources.files(__package__)
 THREADS = 256
@@ -81,7 +84,7 @@ def start(function: Kernel, blocks: int, threads: int, *arguments: Any) -> None:
             words[-1] = argument.data.ptr
     memory[:] = words
     stream = cupy.cuda.get_current_stream().ptr
-    cupy.cuda.driver.launchKernel(handle(function), blocks, 1, 1, threads, 1, 1, 0, stream, base, 0)
+    start_after(handle(function), blocks, threads, stream, base)
 
 
 class Call:
@@ -94,29 +97,33 @@ class Call:
         Of a block.
     *arguments : int, bool, None or () numpy.ndarray
         Numbers, structures, and None for what `start` is told.
+    begin : callable
+        How it is started, see starting.py.
     """
 
-    def __init__(self, function: Any, threads: int, *arguments: Any) -> None:
+    def __init__(
+        self, function: Any, threads: int, *arguments: Any, begin: Start = start_after
+    ) -> None:
         count = len(arguments)
         self._function, self._threads, self._kept = handle(function), threads, arguments
-        self._words = (ctypes.c_uint64 * (2 * count))()
+        self._begin = begin
+        self._words = (ctypes.c_uint64 * (2 * count))()  # addresses, then numbers: open ones first
         self._address = ctypes.addressof(self._words)
-        self._open = [count + k for k, argument in enumerate(arguments) if argument is None]
-        for k, argument in enumerate(arguments):
+        order = sorted(range(count), key=lambda k: arguments[k] is not None)
+        for at, k in enumerate(order, count):
+            argument = arguments[k]
             if isinstance(argument, np.ndarray):
                 self._words[k] = argument.__array_interface__["data"][0]
             else:
-                self._words[k] = self._address + 8 * (count + k)
-                self._words[count + k] = int(argument or 0) & MASK
+                self._words[k] = self._address + 8 * at
+                self._words[at] = int(argument or 0) & MASK
+        missing = sum(argument is None for argument in arguments)
+        self._open, self._where = struct.Struct(f"{missing}Q"), 8 * count
 
     def start(self, blocks: int, stream: int, *numbers: int) -> None:
         """Start it with numbers in the places that were left open."""
-        words = self._words
-        for k, number in zip(self._open, numbers, strict=True):
-            words[k] = number
-        cupy.cuda.driver.launchKernel(
-            self._function, blocks, 1, 1, self._threads, 1, 1, 0, stream, self._address, 0
-        )
+        self._open.pack_into(self._words, self._where, *numbers)
+        self._begin(self._function, blocks, self._threads, stream, self._address)
 
 
 @cache

@@ -3,6 +3,7 @@
 // Labels from 0 to `most`, the last row of the table, are counted. Of others, which are there if the size of
 // the table was guessed or if another stream changes labels meanwhile, the table tells the greatest.
 #include "counts.cuh"
+#include "launch_order.cuh"
 
 // The words of a strip: foreground, and which pixels have the label of each of their earlier neighbors; of
 // the one to the left alone, if no others are compared.
@@ -182,6 +183,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
     __shared__ Origin origin;
     __shared__ Words words;
     const Strip strip = find_strip(layout, 32 * Words::Words);
+    let_next_begin();
     block_table.clear();
     if (threadIdx.x == 0) origin.find(strip, layout);
     words.read(labels, layout, strip);

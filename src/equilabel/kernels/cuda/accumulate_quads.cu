@@ -3,6 +3,7 @@
 // side by side; what neighbors in a column have in common is counted in registers.
 #include "copy_async.cuh"
 #include "counts.cuh"
+#include "launch_order.cuh"
 #include "values.cuh"
 
 enum { SIZES, PLACES, PRODUCTS };  // what is counted: pixels; where they are, too; products of coordinates, too
@@ -53,6 +54,27 @@ struct Column {
         }
     }
 
+    // The same, in fewer instructions: where rows are summed, `rows` has to be turned before, and is after.
+    __device__ void meet(const Quad<Label>& quad, int row)
+    {
+        bool met = false;
+#pragma unroll
+        for (int k = 0; k < QUAD; ++k)
+            if (quad.value[k] == label) {
+                count += 1u << 8 * k;
+                met = true;
+            }
+        if (met) last = row;
+        if (What == PLACES) rows = __dp4a(count, ONE_EACH, rows);
+    }
+
+    // Make the sum of rows that of the pixels which had been met after each row up to this one, or the other
+    // way round: a pixel counts once for each row from its own on.
+    __device__ void turn(int row)
+    {
+        if (What == PLACES) rows = (row + 1) * __dp4a(count, ONE_EACH, 0u) - rows;
+    }
+
     // In coordinates of a strip in which the lane begins at (x, y).
     __device__ Entry entry(unsigned x, unsigned y) const
     {
@@ -83,7 +105,8 @@ __device__ inline unsigned places_of(const Quad<Label>& quad, Key<Label> label)
            (quad.value[2] == label ? 1u << 16 : 0u) | (quad.value[3] == label ? 1u << 24 : 0u);
 }
 
-// Two labels are held: that which was met last, and another. A third takes the place of the other.
+// Two labels are held: that which was met last, its rows turned, and another. A third takes the place of the
+// other.
 template <typename Label, int What>
 struct Lane {
     typedef ::Key<Label> Key;
@@ -91,12 +114,14 @@ struct Lane {
     typedef typename Column::Entry Entry;
     Column held, other;
 
-    __device__ void put_last_first()
+    __device__ void put_last_first(int row)
     {
         if (other.last <= held.last) return;
         const Column later = other;
         other = held;
         held = later;
+        other.turn(row);
+        held.turn(row);
     }
 
     // A row of a lane that begins at (x, y) of its strip.
@@ -104,7 +129,10 @@ struct Lane {
     __device__ void take(const Quad<Label>& quad, int row, unsigned x, unsigned y,
                          BlockTable<Key, Entry>& block_table, const Write& write)
     {
-        held.add(places_of(quad, held.label), row);
+        if (What == PRODUCTS)
+            held.add(places_of(quad, held.label), row);
+        else
+            held.meet(quad, row);
         Label rest[QUAD], any = 0;
 #pragma unroll
         for (int k = 0; k < QUAD; ++k) {
@@ -115,7 +143,7 @@ struct Lane {
         do {
             const Label label = rest[0] ? rest[0] : rest[1] ? rest[1] : rest[2] ? rest[2] : rest[3];
             if (label != other.label) {
-                put_last_first();
+                put_last_first(row);
                 if (other.count) block_table.add(other.label, other.entry(x, y), write);
                 other = Column();
                 other.label = label;
@@ -129,7 +157,7 @@ struct Lane {
                 any |= rest[k];
             }
         } while (any);
-        put_last_first();
+        put_last_first(row);
     }
 };
 
@@ -163,8 +191,8 @@ struct Rows {
 // One block for each strip of `beside` warps side by side, and the others below them.
 template <typename Label, int What, bool Fours>
 __global__ void __launch_bounds__(MEASURERS, STAY<What>)
-    count_quads(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, int beside, u8 most,
-                u8* table)
+    count_quads(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most, u8* table,
+                int beside)
 {
     typedef typename LineOf<What>::Type Entry;
     typedef Key<Label> Key;
@@ -179,6 +207,7 @@ __global__ void __launch_bounds__(MEASURERS, STAY<What>)
     const Index columns = layout.sides[5], left = columns - strip.x - x;
     const Label* next = labels + (strip.first_row + first) * columns + strip.x + x;
     for (int row = 0; row < STAGES<Label>; ++row, next += columns) ahead.copy(row, next, row < rows ? left : 0);
+    let_next_begin();
     block_table.clear();
     if (threadIdx.x == 0) origin.find(strip, layout);
     __syncthreads();
@@ -202,6 +231,7 @@ __global__ void __launch_bounds__(MEASURERS, STAY<What>)
         const Key label = column.count ? column.label : Key(0);
         block_table.add_all(label, column.entry(x, first), write);
     };
+    held.held.turn(rows - 1);
     end(held.held);
     end(held.other);
     __syncthreads();

@@ -22,8 +22,10 @@ from .transfers import Pinned
 
 STEPS, WEIGHTS = 64, 128  # as columns.cuh has them
 ROWS = 256  # of a block, as columns.cu has them
+STATES = 3  # numbers of its own that it needs beside one for each block
 FIRST_GUESS = (1 << 16,)  # labels
-TOLD, DONE = 5, 4  # numbers that the host is told; the one that is told last
+TOLD = 5  # numbers that the host is told, as columns.cu has them
+COUNTED, BEYOND, TORN, GAPS, ENDED = range(TOLD)
 SPARE = 1 << 20  # bytes of the device that a table may hold and not use
 FORMULAS = np.dtype(
     [
@@ -138,7 +140,7 @@ class Columns:
         rows, blocks = labels + 1, -(-labels // ROWS) or 1
         table = 8 * rows * layout.width
         sums = 0 if self._values is None else 32 * rows
-        size = table + sums + 8 * (blocks + 2)
+        size = table + sums + 8 * (blocks + STATES)
         memory = cupy.cuda.alloc(size)
         begin: int = memory.ptr
         cupy.cuda.runtime.memsetAsync(begin, 0, size, cupy.cuda.get_current_stream().ptr)
@@ -155,7 +157,7 @@ class Columns:
         start(
             kernel("columns", "fill_columns"), blocks, ROWS,
             begin, sums and begin + table, rows, image, self._formulas.packed,
-            begin + table + sums, told.address, out, labels, True, False,
+            begin + table + sums, told.address, out, labels, False,
         )  # fmt: skip
         done = cupy.cuda.Event(disable_timing=True)
         done.record()
@@ -178,7 +180,8 @@ class Columns:
         self._done.synchronize()
         del self._done
         labels, told = self._labels, self._told
-        found, beyond, torn, gaps, _ = told.numbers(TOLD)
+        counted, beyond, torn, gaps, _ = told.numbers(TOLD)
+        found = counted - 1
         if beyond > self._most or torn:
             return None
         if beyond:

@@ -14,8 +14,6 @@ BLOCKS = 264  # likewise
 TALLEST = 256
 MEASURERS = 256  # threads of a block, as walk.cuh has them
 STRIP = 32  # rows of labels that a block takes, or a lane
-QUAD = 4  # pixels of a lane, as accumulate_quads.cu has them
-WIDE = 32 * QUAD  # of a warp
 Described: TypeAlias = tuple[np.ndarray, int]  # an image, and how many strips it has
 IMAGE_LAYOUT = np.dtype(
     [
@@ -51,43 +49,9 @@ def columns_of_warps(sides: tuple[int, ...], wide: int) -> tuple[int, int]:
     return tall, beside * -(-rows // tall)
 
 
-def take_quads(sides: tuple[int, ...], layout: Layout) -> bool:
-    """Return whether lanes take quads of pixels: no neighbors are compared, and rows are many."""
-    tall = sides[-2] if len(sides) > 1 else 1
-    return layout.compared == "none" and sides[-1] >= WIDE and tall >= STRIP // 4
-
-
 def words_of(sides: tuple[int, ...]) -> int:
     """Return how many words of a row of labels a block takes."""
     return 32 if sides[-1] > 256 else 8
-
-
-def warps_beside(columns: int) -> int:
-    """Return how many warps of a block lie side by side: 1, 2, 4 or 8."""
-    beside = 1
-    while beside < MEASURERS // 32 and WIDE * beside < columns:
-        beside *= 2
-    return beside
-
-
-def describe_quads(sides: tuple[int, ...], layout: Layout) -> Described:
-    """Describe strips in which a lane goes down `STRIP` rows of four pixels."""
-    beside = warps_beside(sides[-1])
-    return describe(sides, layout, STRIP * (MEASURERS // 32 // beside), WIDE * beside)
-
-
-def has_fours(columns: int, address: int, size: int) -> bool:
-    """Return whether four labels of a row can be read at once, wherever they begin."""
-    return columns % QUAD == 0 and address % min(16, QUAD * size) == 0
-
-
-def quad_types(labels: str, layout: Layout, *, fours: bool, sizes: bool = False) -> str:
-    """Name what `count_quads` is compiled for: labels of a type; `sizes` alone may be wanted.
-
-    `fours` tells whether four labels of a row can be read at once.
-    """
-    what = 0 if sizes else 2 if layout.seconds else 1
-    return f"{labels}, {what}, {str(fours).lower()}"
 
 
 @lru_cache(64)

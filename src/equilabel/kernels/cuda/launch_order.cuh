@@ -1,7 +1,8 @@
 // Kernels that begin while the one before them ends, as `start_following` starts them.
 //
-// Only `number_nodes` and `paint` do, and both wait before they read or write anything. So whatever came
-// before the kernel that they follow has ended too: that kernel was started after it, or waited for it.
+// Only `number_nodes`, `paint` and `fill_columns` do, and they wait before they read or write anything that
+// kernels before them know of. So whatever came before the kernel that they follow has ended too: that kernel
+// was started after it, or waited for it.
 #pragma once
 
 // Blocks of the next kernel may take the places that this one leaves, once all of its own have begun.

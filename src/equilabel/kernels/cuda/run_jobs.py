@@ -5,17 +5,15 @@ from __future__ import annotations
 import struct
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ._compile import THREADS, handle, kernel
-from .starting import can_follow, start_after, start_following
+from .starting import Start, can_follow, start_after, start_following
 from .tiling import Tiling, arrange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from equilabel.array_types import Array
     from equilabel.grid import Foreground
 
@@ -26,7 +24,6 @@ JOB = 16  # where the job begins, after the addresses of a pass's arguments
 ARGUMENTS = struct.Struct("2Q")
 ADDRESSES = struct.Struct("9Q")  # of a Job, after its plan
 REST = struct.Struct("5Q5i4x")  # of a Job, after its addresses
-Start: TypeAlias = "Callable[[int, int, int, int, int], None]"
 
 
 class Work(NamedTuple):

@@ -14,14 +14,10 @@ from .image_layout import (
     Described,
     count_strips,
     describe,
-    describe_quads,
-    has_fours,
     kinds_of,
-    quad_types,
-    take_quads,
-    warps_beside,
     words_of,
 )
+from .label_counts import find_counting
 from .runs import RunTable
 from .transfers import download
 
@@ -80,40 +76,13 @@ class LabelSource:
         if table is None:
             table = cupy.zeros((self.slots, layout.width), np.uint64)
         if self.flat.size and self.slots:
-            if values is None and take_quads(self.sides, layout):
-                self._count_quads(layout, table)
-            else:
-                self._compare(layout, table, values, sums)
+            under = tell_grays(values, self.sides, sums)
+            address = self.flat.data.ptr
+            found = find_counting(self.kind, self.sides, layout, address, under)
+            _measure(*found[:2], self.flat, self.slots - 1, table, found[2])
             if layout.first:
                 self._keep_first(layout, table)
         return table
-
-    def _count_quads(self, layout: Layout, table: Array) -> None:
-        """Count what needs no neighbors, four pixels of a row at once."""
-        fours = has_fours(self.sides[-1], self.flat.data.ptr, self.flat.itemsize)
-        types = quad_types(self.kind, layout, fours=fours)
-        _measure(
-            kernel("accumulate_quads", f"count_quads<{types}>"),
-            describe_quads(self.sides, layout),
-            self.flat,
-            warps_beside(self.sides[-1]),
-            self.slots - 1,
-            table,
-        )
-
-    def _compare(self, layout: Layout, table: Array, values: Array, sums: int) -> None:
-        """Count with pixels as words of bits, of neighbors that have one label and values, too."""
-        kinds, deep = kinds_of(layout)
-        words = 8 if deep else words_of(self.sides)
-        name, grays = tell_grays(values, self.sides, sums)
-        _measure(
-            kernel("accumulate", f"count_labels<{self.kind}, {words}, {kinds}, {name}>"),
-            describe(self.sides, layout, STRIP, 32 * words),
-            self.flat,
-            self.slots - 1,
-            table,
-            grays,
-        )
 
     def _keep_first(self, layout: Layout, table: Array) -> None:
         """Keep the smallest flat index of each label."""

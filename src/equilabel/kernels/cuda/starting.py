@@ -7,15 +7,21 @@ has no call for it, so the driver is asked directly.
 from __future__ import annotations
 
 import ctypes
+import struct
 import sys
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import cupy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FOLLOWS = 90  # compute capability that knows programmatic dependent launch
 SERIALIZATION = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+Start: TypeAlias = "Callable[[int, int, int, int, int], None]"
+"""How a kernel is started: by handle, blocks, threads, stream and address of its arguments."""
 
 
 class _Attribute(ctypes.Structure):
@@ -24,20 +30,9 @@ class _Attribute(ctypes.Structure):
     _fields_ = (("kind", ctypes.c_int), ("value", ctypes.c_uint64 * 8))
 
 
-class _Launch(ctypes.Structure):
-    """CUlaunchConfig."""
-
-    _fields_ = (
-        ("grid", ctypes.c_uint * 3),
-        ("block", ctypes.c_uint * 3),
-        ("shared", ctypes.c_uint),
-        ("stream", ctypes.c_void_p),
-        ("attributes", ctypes.c_void_p),
-        ("count", ctypes.c_uint),
-    )
-
-
 FOLLOWING = _Attribute(SERIALIZATION, (ctypes.c_uint64 * 8)(1))
+ATTRIBUTES = ctypes.addressof(FOLLOWING), 1
+LAUNCH = struct.Struct("7IPPI")  # CUlaunchConfig: grid, block, shared bytes, stream, attributes
 
 
 def start_after(function: int, blocks: int, threads: int, stream: int, arguments: int) -> None:
@@ -61,9 +56,8 @@ def start_following(function: int, blocks: int, threads: int, stream: int, argum
 
     The kernel itself waits for what that one writes, see launch_order.cuh.
     """
-    attributes = ctypes.addressof(FOLLOWING)
-    launch = _Launch((blocks, 1, 1), (threads, 1, 1), 0, stream, attributes, 1)
-    code = _driver()(ctypes.byref(launch), function, arguments, None)
+    launch = LAUNCH.pack(blocks, 1, 1, threads, 1, 1, 0, stream, *ATTRIBUTES)
+    code = _driver()(launch, function, arguments, None)
     if code:
         raise cupy.cuda.driver.CUDADriverError(code)
 

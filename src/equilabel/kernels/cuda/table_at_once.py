@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cupy
 import numpy as np
 
 from ._compile import Call, kernel
-from .columns import DONE, ROWS, TOLD, columns_of_device, columns_of_host, expect, expected, roomy
-from .image_layout import (
-    MEASURERS,
-    STRIP,
-    describe,
-    describe_quads,
-    has_fours,
-    kinds_of,
-    quad_types,
-    take_quads,
-    warps_beside,
-    words_of,
+from .columns import (
+    BEYOND,
+    COUNTED,
+    ENDED,
+    ROWS,
+    STATES,
+    TOLD,
+    columns_of_device,
+    columns_of_host,
+    expect,
+    expected,
+    roomy,
 )
+from .image_layout import MEASURERS, describe
+from .label_counts import find_counting
 from .sources import GRAYS
+from .starting import can_follow, start_after, start_following
 from .transfers import Pinned
 from .zeros import KEPT, Zeros
 
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from .columns import Formulas
 
 ALIGNED = 16  # bytes that are read at once
-MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
+LARGE = 1 << 25  # bytes of labels: counting them takes longer than starting what follows
 LOOKS = 2000  # at what the host is told, before it waits in another way
 NOTHING_TOLD = [0] * TOLD
 VALUE_BYTES = 32  # of the sums of a label's values
@@ -47,13 +50,11 @@ FAILURES = (
 zeros = Zeros()
 
 
-class Tabler:
-    """Compute columns of labels of one kind in one thread.
+class TableSpec(NamedTuple):
+    """What is computed of labels of one kind.
 
-    Parameters
+    Attributes
     ----------
-    labels : C-contiguous cupy array of int
-        The first of its kind, on the current device.
     layout : Layout
         What is counted.
     formulas : Formulas
@@ -66,53 +67,54 @@ class Tabler:
         Labels for which a table has room.
     on_host : bool
         Whether columns are arrays of NumPy.
+    names : tuple of str
+        Of the columns.
     """
 
-    def __init__(
-        self,
-        labels: Array,
-        layout: Layout,
-        formulas: Formulas,
-        gray: Any,
-        kind: Any,
-        most: int,
-        on_host: bool,
-    ) -> None:
+    layout: Layout
+    formulas: Formulas
+    gray: Any
+    kind: Any
+    most: int
+    on_host: bool
+    names: tuple[str, ...]
+
+
+class Tabler:
+    """Compute columns of labels of one kind in one thread.
+
+    Parameters
+    ----------
+    labels : C-contiguous cupy array of int
+        The first of its kind, on the current device.
+    spec : TableSpec
+    """
+
+    def __init__(self, labels: Array, spec: TableSpec) -> None:
+        layout, formulas, gray, self._kind, self._most, self._on_host, self._names = spec
         self._device, self._alignment = labels.data.device_id, labels.data.ptr % ALIGNED
-        self._kind, self._most, self._on_host = kind, most, on_host
-        attribute = cupy.cuda.runtime.deviceGetAttribute
-        self._multiprocessors = attribute(MULTIPROCESSORS, self._device)
         self._dtypes, self._width = formulas.dtypes, layout.width
-        self._told, self._sums = Pinned(TOLD), 0 if gray is None else VALUE_BYTES
+        self._told, self._values = Pinned(TOLD), 0 if gray is None else VALUE_BYTES
         self._numbers = (ctypes.c_uint64 * TOLD).from_address(self._told.address)
-        shape, name = labels.shape, f"u{labels.itemsize}"
+        self._room = -1
+        shape = labels.shape
         self._row_bytes = 0 if gray is None else shape[-1] * gray.itemsize
         self._grays = np.zeros(3, np.uint64)
-        if gray is None and take_quads(shape, layout):
-            image, self._strips = describe_quads(shape, layout)
-            fours = has_fours(shape[-1], labels.data.ptr, labels.itemsize)
-            types = quad_types(name, layout, fours=fours, sizes=formulas.sizes)
-            self._count = Call(
-                kernel("accumulate_quads", f"count_quads<{types}>"), MEASURERS,
-                None, image, warps_beside(shape[-1]), None, None,
-            )  # fmt: skip
-        else:
-            kinds, deep = kinds_of(layout)
-            words = 8 if deep else words_of(shape)
-            image, self._strips = describe(shape, layout, STRIP, 32 * words)
-            under = "Nothing" if gray is None else f"u{gray.itemsize}"
-            types = f"{name}, {words}, {kinds}, {under}"
-            self._count = Call(
-                kernel("accumulate", f"count_labels<{types}>"), MEASURERS,
-                None, image, None, None, self._grays.view(f"V{GRAYS.itemsize}").reshape(()),
-            )  # fmt: skip
+        under = "Nothing" if gray is None else f"u{gray.itemsize}"
+        function, (image, self._strips), last = find_counting(
+            f"u{labels.itemsize}", shape, layout, labels.data.ptr,
+            (under, self._grays.view(f"V{GRAYS.itemsize}").reshape(())), sizes=formulas.sizes,
+        )  # fmt: skip
+        self._count = Call(function, MEASURERS, None, image, None, None, last)
         image, _ = describe(shape, layout, 1, 1)
+        follows = labels.nbytes >= LARGE and can_follow(self._device)
         self._fill = Call(
             kernel("columns", "fill_columns"), ROWS,
-            None, None, None, image, formulas.packed, None, None, None, None, None, None,
+            None, None, None, image, formulas.packed, None, None, None, None, None,
+            begin=start_following if follows else start_after,
         )  # fmt: skip
 
-    def __call__(self, labels: Array, values: Array = None) -> Sequence[Array] | None:
+    def __call__(self, labels: Array, values: Array = None) -> dict[str, Array] | None:
         """Measure labels of the right shape and type, or return None if that takes more care.
 
         Parameters
@@ -145,74 +147,82 @@ class Tabler:
         except FAILURES:
             return None
 
-    def _measure(self, pixels: int, room: int) -> Sequence[Array] | int | None:
+    def _measure(self, pixels: int, room: int) -> dict[str, Array] | int | None:
         """Count and compute columns of so many labels; return a label if there are more."""
-        blocks, columns = -(-room // ROWS) or 1, len(self._dtypes)
-        sums = 8 * (room + 1) * self._width
-        states = sums + self._sums * (room + 1)
-        size = states + 8 * (blocks + 2)
+        if room != self._room:
+            self._arrange(room)
         stream = cupy.cuda.get_current_stream()
         where = stream.ptr
-        clean = size <= KEPT
-        memory = zeros.take(size, self._device, where)
+        memory = zeros.take(self._size, self._device, where)
         table = memory.ptr
-        self._grays[1] = table + sums
+        if self._values:
+            self._grays[1] = table + self._sums
         self._count.start(self._strips, where, pixels, room, table)
         # While the kernel counts:
-        told, out = self._told, None
-        numbers: Any = self._numbers
+        numbers: Any
+        out: Any
+        cut: Any
         if self._on_host:
-            told = Pinned(TOLD + columns * room)
+            out = told = Pinned(TOLD + self._out // 8)
             numbers = (ctypes.c_uint64 * TOLD).from_address(told.address)
-            target = told.address + 8 * TOLD
+            target, cut = told.address + 8 * TOLD, columns_of_host
         else:
-            out = cupy.cuda.alloc(8 * columns * room)
-            target = out.ptr
+            told, numbers, out = self._told, self._numbers, cupy.cuda.alloc(self._out)
+            target, cut = out.ptr, columns_of_device
         numbers[:] = NOTHING_TOLD
         self._fill.start(
-            blocks, where, table, self._sums and table + sums, room + 1, table + states,
-            told.address, target, room, blocks > self._multiprocessors, clean,
+            self._blocks, where, table, self._values and table + self._sums, room + 1,
+            table + self._states, told.address, target, room, self._clean,
         )  # fmt: skip
-        wait_for(numbers, stream)
-        found, beyond, torn, gaps, _ = numbers
+        found = None
+        try:
+            if not self._on_host and wait_for(numbers, COUNTED) and not numbers[BEYOND]:
+                # While the kernel fills them:
+                found = self._name(cut(out, room, numbers[COUNTED] - 1, self._dtypes))
+            wait_for(numbers, ENDED)
+        finally:
+            if not numbers[ENDED]:  # nobody else gets the memory while kernels write to it
+                stream.synchronize()
+        counted, beyond, torn, gaps, _ = numbers[:]
         if beyond or torn:
-            return int(beyond) if beyond <= self._most and not torn else None
-        if clean:
+            return beyond if beyond <= self._most and not torn else None
+        if self._clean:
             zeros.give_back(memory, self._device)
-        if gaps or roomy(found) != room:
-            expect(self._kind, room if gaps else roomy(found))
-        if out is None:
-            return columns_of_host(told, room, found, self._dtypes)
-        return columns_of_device(out, room, found, self._dtypes)
+        if counted != self._fitting:
+            self._expect(room, counted, gaps)
+        return found or self._name(cut(out, room, counted - 1, self._dtypes))
+
+    def _arrange(self, room: int) -> None:
+        """Lay out tables with room for so many labels."""
+        blocks = -(-room // ROWS) or 1
+        self._sums = 8 * (room + 1) * self._width
+        self._states = self._sums + self._values * (room + 1)
+        self._size = self._states + 8 * (blocks + STATES)
+        self._out = 8 * len(self._dtypes) * room
+        self._room, self._blocks, self._clean = room, blocks, self._size <= KEPT
+        self._fitting = 0  # what is told of as many labels as the room is right for
+
+    def _expect(self, room: int, counted: int, gaps: int) -> None:
+        """Expect as many labels as were counted, or as there was room for if some are missing."""
+        if roomy(counted - 1) == room:
+            self._fitting = counted
+        else:
+            expect(self._kind, room if gaps else roomy(counted - 1))
+
+    def _name(self, columns: Sequence[Array]) -> dict[str, Array]:
+        return dict(zip(self._names, columns, strict=True))
 
 
-def wait_for(numbers: Any, stream: Any) -> None:
-    """Wait until a kernel has told the host that it has written everything."""
-    try:
-        for _ in range(LOOKS):
-            if numbers[DONE]:
-                return
-    finally:
-        if not numbers[DONE]:  # nobody else gets the memory while kernels write to it
-            stream.synchronize()
+def wait_for(numbers: Any, which: int) -> bool:
+    """Look for a while whether a kernel has told the host one of its numbers."""
+    return any(numbers[which] for _ in range(LOOKS))
 
 
-def tabler_for(
-    labels: Array,
-    layout: Layout,
-    formulas: Formulas,
-    gray: Any,
-    kind: Any,
-    most: int,
-    on_host: bool,
-) -> Tabler | None:
-    """Return what measures such labels; None if another device is the current one, or none.
-
-    The arguments are those of `Tabler`.
-    """
+def tabler_for(labels: Array, spec: TableSpec) -> Tabler | None:
+    """Return what measures such labels; None if another device is the current one, or none."""
     try:
         if labels.data.device_id != cupy.cuda.runtime.getDevice():
             return None
-        return Tabler(labels, layout, formulas, gray, kind, most, on_host)
+        return Tabler(labels, spec)
     except FAILURES:
         return None
