@@ -3,6 +3,8 @@
 Run by ``make sanitize``; pytest does not collect it.
 """
 
+from itertools import product
+
 import cupy
 import numpy as np
 
@@ -22,7 +24,8 @@ from equilabel import (
     segment,
 )
 from equilabel.devices import passes
-from equilabel.kernels.cuda import block_labels, run_jobs, table_at_once
+from equilabel.kernels.cuda import at_once, bands, block_labels, run_jobs, table_at_once
+from equilabel.labeling import known
 from equilabel.labeling.checks import make_problem
 from equilabel.labeling.parts import label_in_parts
 from equilabel.methods import load_recipe
@@ -150,14 +153,29 @@ def label_into_every_place():
 
 
 def label_in_bands():
-    """Label masks in one launch: one band, those of a cluster, those of a grid, in both ranks."""
-    for shape in ((60, 60), (100, 130), (300, 400), (200, 997), (20, 17, 66), (12, 40, 90)):
-        for share in (0.3, 0.6):
+    """Label masks in one launch: one band, those of a cluster, those of a grid, in both ranks.
+
+    Then by threads that have several chunks, as in large images; the last bands are single rows.
+    """
+    shapes = [(60, 60), (100, 130), (300, 400), (200, 997), (20, 17, 66), (12, 40, 90)]
+    usual = bands.CUTS
+    for cuts, some in (
+        (usual, 6),
+        (((64, 2, 132),), 2),
+        (((64, 4, 132),), 4),
+        (((64, 1, 132),), 2),
+    ):
+        bands.CUTS = cuts
+        at_once.prepare_launch.cache_clear()
+        known.forget()
+        for shape, share in product([*shapes[:some], (30, 512)], (0.3, 0.6)):
             mask = percolation(shape, share)
             for connectivity in range(1, len(shape) + 1):
                 found = label(cupy.asarray(mask), connectivity=connectivity)
                 expected = label(mask, connectivity=connectivity)
                 np.testing.assert_array_equal(found.get(), expected)
+    bands.CUTS = usual
+    at_once.prepare_launch.cache_clear()
 
 
 def label_lattices_and_graphs():

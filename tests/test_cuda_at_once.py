@@ -56,7 +56,7 @@ def test_one_launch_gives_the_labels_of_the_cpu(cupy, shape, dtype):
     assert known.remembered() > 0
 
 
-@pytest.mark.parametrize("side", [64, 300, 1000])
+@pytest.mark.parametrize("side", [64, 300, 1000, 2000])
 def test_long_components_take_the_same_labels_every_time(cupy, side):
     for image in (spiral(side), blobs((side, side)), percolation((side, side), 0.593)):
         pixels, expected = cupy.asarray(image), label(image)
@@ -74,7 +74,16 @@ def comb(shape):
 
 @pytest.mark.parametrize(
     "cut",
-    [(32, 132), (64, 132), (96, 132), (256, 8), (1024, 132)],
+    [
+        (32, 1, 132),
+        (64, 1, 132),
+        (96, 1, 132),
+        (256, 1, 8),
+        (1024, 1, 132),
+        (96, 2, 132),
+        (64, 4, 132),
+        (256, 4, 132),
+    ],
     ids=str,
 )
 def test_bands_of_any_size_meet(cupy, monkeypatch, cut):
@@ -83,7 +92,16 @@ def test_bands_of_any_size_meet(cupy, monkeypatch, cut):
     monkeypatch.setattr(bands, "CUTS", (cut,))
     at_once.prepare_launch.cache_clear()
     seen = 0
-    for shape in ((1, 7), (33, 31), (64, 64), (70, 129), (211, 90), (150, 250), (1000, 1030)):
+    for shape in (
+        (1, 7),
+        (33, 31),
+        (64, 64),
+        (70, 129),
+        (211, 90),
+        (150, 250),
+        (60, 512),
+        (1000, 1030),
+    ):
         seen += bands.cut(shape, 132, 2**17) is not None
         y, x = np.ogrid[: shape[0], : shape[1]]
         for image in (
@@ -102,7 +120,19 @@ def test_bands_of_any_size_meet(cupy, monkeypatch, cut):
     at_once.prepare_launch.cache_clear()
 
 
-@pytest.mark.parametrize("shape", [(1024, 1024), (1000, 1023), (20, 40, 50), (64, 64, 64)], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (1024, 1024),
+        (1000, 1023),
+        (1500, 1501),
+        (2048, 2048),
+        (1000, 4000),
+        (20, 40, 50),
+        (64, 64, 64),
+    ],
+    ids=str,
+)
 def test_one_value_in_two_or_three_axes_takes_bands(cupy, shape):
     side = max(shape)
     images = [percolation(shape, p) for p in (0.2, 0.3, 0.5)] + [blobs(shape), np.ones(shape, bool)]

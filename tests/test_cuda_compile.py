@@ -96,6 +96,7 @@ INSTANCES = {
         for tile in (bond_jobs.NARROW, bond_jobs.FLAT, bond_jobs.DEEP)
     ],
     "Edges": [f"Edges<{tiling.INNER}>", f"Edges<{tiling.MOST_EDGES}>"],
+    "Slots": [str(slots) for slots in sorted({slots for _, slots, _ in bands.CUTS})],
     "WORDS": [str(words) for words in sorted({words for _, words, _, _ in TILES})],
     "typename": ["u1", "u2", "u4", "u8"],
     "int": ["1", "2", "3", "4", "5", "6"],
@@ -152,8 +153,8 @@ def expressions(file, *, every=False):
         grays = zip(GRAYS, cycle(tiles), cycle(INSTANCES["Edges"]), strict=False)
         names += [f"label_at_once<Gray<{gray}>, {tile}, {most}>" for gray, tile, most in grays]
     if file == "bands":
-        grays = zip(GRAYS, cycle(["false", "true"]), strict=False)
-        names += [f"label_bands<Gray<{gray}>, {deep}>" for gray, deep in grays]
+        grays = zip(GRAYS, cycle(["false", "true"]), cycle(INSTANCES["Slots"]), strict=False)
+        names += [f"label_bands<Gray<{gray}>, {deep}, {slots}>" for gray, deep, slots in grays]
     for kernel, parameters in kernels(file).items():
         choices = [INSTANCES.get(name, INSTANCES[kind]) for kind, name in parameters]
         for chosen in product(*choices) if every else instances(choices):

@@ -10,6 +10,14 @@ __device__ inline unsigned parent_in(const volatile unsigned* parents, unsigned 
     return parents[at];
 }
 
+// The parents of four entries in shared memory, the first of which is a multiple of four.
+__device__ inline void parents_of_four(const unsigned* parents, unsigned first, unsigned (&parent)[4])
+{
+    const unsigned place = static_cast<unsigned>(__cvta_generic_to_shared(parents + first));
+    asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(parent[0]), "=r"(parent[1]), "=r"(parent[2]), "=r"(parent[3]) : "r"(place) : "memory");
+}
+
 // Give two entries one root, the smaller of theirs: climb from both at once, halving the ways.
 __device__ inline void unite_entries(unsigned* parents, unsigned one, unsigned two)
 {
@@ -59,8 +67,9 @@ __device__ inline void climb_all(unsigned* parents, const unsigned (&own)[Count]
 
 constexpr unsigned UNITED = ~0u;
 
-// Pairs of entries to be united, shared by the threads of a block so that all have equally many. Entries are
-// told by 16 bits, counted from `first` or, the second of a pair, from `second`.
+// Pairs of entries to be united, shared by the threads of a block so that all have equally many: first what tells
+// where they touch, in the same places. Entries are told by 16 bits, counted from `first` or, the second of a pair,
+// from `second`.
 struct Queue {
     unsigned *parents, *pairs, *count;
     unsigned first, second, room;
@@ -79,17 +88,12 @@ struct Queue {
         return __shfl_sync(ALL, before, 31) + sum - pairs;
     }
 
-    // Put a pair in its place. If that can be done in one step, or there is no place left, unite the two.
-    __device__ void put(unsigned place, unsigned one, unsigned two) const
+    // Unite two if that takes one step; returns whether it did.
+    __device__ bool unite_soon(unsigned one, unsigned two) const
     {
         const unsigned parent = parent_in(parents, first + one), other = parent_in(parents, second + two);
         const unsigned high = max(parent, other), low = min(parent, other);
-        unsigned pair = one << 16 | two;
-        if (high == low || atomicCAS(parents + high, high, low) == high) pair = UNITED;
-        if (place < room)
-            pairs[place] = pair;
-        else if (pair != UNITED)
-            unite_entries(parents, first + one, second + two);
+        return high == low || atomicCAS(parents + high, high, low) == high;
     }
 
     // Unite all pairs that wait; threads have waited for each other.

@@ -69,27 +69,27 @@ __device__ inline int take(unsigned& touch, const Chunk& chunk, int& place)
     return (place + 1) / 2;
 }
 
-// Parents of those entries of a chunk that have none yet: one of the run that goes on in it, `before`, or one
-// above. What is used of `touch` is taken out.
-__device__ inline void adopt(const Chunk& chunk, unsigned first, unsigned before, unsigned above,
-                             unsigned& touch, unsigned (&parent)[ENTRIES])
+// Find parents for the runs of a chunk that have none yet, whose heads are `orphans`: the run that goes on in it,
+// `before`, or one above. `store` takes an entry and its parent; what is used of `touch` is taken out.
+template <typename Store>
+__device__ inline void adopt(const Chunk& chunk, unsigned before, unsigned above, unsigned& touch,
+                             unsigned& orphans, const Store& store)
 {
+    if (orphans & chunk.left >> 7) {
+        store(0, before);
+        orphans ^= 1;
+    }
     const unsigned heads = heads_of(chunk.own);
-#pragma unroll
-    for (int j = 0; j < ENTRIES; ++j) {
-        const unsigned head = heads & 3u << 2 * j, later = heads & ~(2 * head - 1);
-        if (head == 0 || parent[j] != first + j) continue;
-        if (head & chunk.left >> 7) {
-            parent[j] = before;
-            continue;
-        }
+    for (unsigned rest = orphans; rest; rest &= rest - 1) {
+        const unsigned head = rest & -rest, later = heads & ~(2 * head - 1);
         const unsigned span = (later ? later & -later : 256) - head;
         unsigned within = touch & span * 0x010101;
         if (within == 0) continue;
         int place;
         touch ^= within;
-        parent[j] = above + take(within, chunk, place);
+        store((__ffs(head) - 1) / 2, above + take(within, chunk, place));
         touch ^= within;
+        orphans ^= head;
     }
 }
 

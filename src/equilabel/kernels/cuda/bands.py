@@ -18,14 +18,22 @@ if TYPE_CHECKING:
     from equilabel.grid import Foreground
 
 CHUNK, ENTRIES = 8, 4  # pixels and entries of a chunk, see band_chunks.cuh
+PAIRS, DEEP_PAIRS = 4, 12  # its places in the queue, see band_nodes.cuh
 SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 STATIC = 1024  # bytes of shared memory that the kernel has besides
 CLUSTER = 8  # blocks of a cluster, see grid_barrier.cuh
 CLUSTERS = 90  # compute capability that knows clusters
-# Threads of a block and most bands: the first that fits is taken.
-CUTS = ((512, 1), (256, 132), (512, 132), (1024, 132))
+# Threads of a block, chunks of a thread, and most bands: the first that fits is taken.
+CUTS = (
+    (512, 1, 1),
+    (256, 1, 132),
+    (512, 1, 132),
+    (1024, 1, 132),
+    (1024, 2, 132),
+    (1024, 4, 132),
+)
 ADDRESSES = struct.Struct("6Q")  # of `Bands`, see band_nodes.cuh
-REST = struct.Struct("Q10i")  # of `Bands`, after its addresses
+REST = struct.Struct("Q12i")  # of `Bands`, after its addresses
 
 
 class Cut(NamedTuple):
@@ -33,13 +41,14 @@ class Cut(NamedTuple):
 
     Attributes
     ----------
-    threads : int
-        Of a block, which takes a band: one for each chunk.
+    threads, slots : int
+        Of a block, which takes a band; chunks that a thread has there.
     across, lines, rows, bands : int
         Chunks of a row, rows of a plane and of a band, bands.
     """
 
     threads: int
+    slots: int
     across: int
     lines: int
     rows: int
@@ -54,9 +63,10 @@ class Cut(NamedTuple):
     def shared(self) -> int:
         """Bytes of shared memory, as `Memory` of band_nodes.cuh lays it out."""
         words, plane = self.most // 32 + 1, self.across * self.lines
-        tables = ENTRIES * self.threads + self.threads // CHUNK + 2 * words + self.most + self.bands
-        queue = 1 + 4 * self.threads
-        return 4 * (tables + queue) + plane + self.threads
+        chunks = self.slots * self.threads
+        tables = ENTRIES * chunks + chunks // CHUNK + 2 * words + self.most + self.bands
+        queue = 1 + (DEEP_PAIRS if self.lines > 1 else PAIRS) * chunks
+        return 4 * (tables + queue) + plane + chunks
 
     def begins(self) -> tuple[int, ...]:
         """Where all but image and labels begin in the memory for tables, and its bytes."""
@@ -69,11 +79,11 @@ def cut(shape: tuple[int, ...], multiprocessors: int, shared: int) -> Cut | None
     """Cut an image into bands, a block each; None if these do not fit the device."""
     planes, lines, width = (shape[0], 1, shape[1]) if len(shape) == 2 else shape
     across = -(-width // CHUNK)
-    for threads, most in CUTS:
-        deep = threads // (across * lines)
-        if deep == 0:
+    for threads, slots, most in CUTS:
+        deep = slots * (threads // across) // lines
+        if deep == 0 or (slots > 1 and len(shape) == 3):  # smooth volumes take less by tiles
             continue
-        found = Cut(threads, across, lines, deep * lines, -(-planes // deep))
+        found = Cut(threads, slots, across, lines, deep * lines, -(-planes // deep))
         if found.bands <= min(most, multiprocessors, threads) and found.shared <= shared:
             return found
     return None
@@ -107,14 +117,16 @@ def prepare_bands(
         found.lines,
         found.rows,
         found.bands,
+        found.threads // found.across,
+        found.threads // found.across * found.across,
         connectivity,
         dtype.itemsize == 1 and width % CHUNK == 0 and alignment % CHUNK == 0,
-        width % 4 == 0,
+        (width % 4 == 0) + (width % (2 * CHUNK) == 0),
     )
     *begins, number, room = found.begins()
-    cluster = 1 < found.bands <= CLUSTER and clusters
+    cluster = 1 < found.bands <= CLUSTER and clusters and found.slots == 1
     return Launch(
-        _compiled(pixel_type(dtype, foreground), deep, cluster, shared, device),
+        _compiled(pixel_type(dtype, foreground), deep, found.slots, cluster, shared, device),
         CLUSTER if cluster else found.bands,
         found.threads,
         found.shared,
@@ -132,12 +144,12 @@ def prepare_bands(
 
 
 @lru_cache(64)
-def _compiled(pixel: str, deep: bool, cluster: bool, shared: int, device: int) -> int:
+def _compiled(pixel: str, deep: bool, slots: int, cluster: bool, shared: int, device: int) -> int:
     """Return the handle of the kernel for such pixels, which may have so many bytes to share."""
     kind = f"{pixel}, {str(deep).lower()}"
     if cluster:
         function = kernel("bands", f"label_bands_in_cluster<{kind}>")
     else:
-        function = kernel("bands", f"label_bands<{kind}>")
+        function = kernel("bands", f"label_bands<{kind}, {slots}>")
     function.max_dynamic_shared_size_bytes = shared
     return handle(function)

@@ -14,25 +14,52 @@ struct WholeGrid {
     __device__ static void wait()
     {
         __syncthreads();
-        if (threadIdx.x == 0 && gridDim.x > 1) {
-            unsigned high, low, before, now;
-            asm("mov.u32 %0, %%envreg1;" : "=r"(high));
-            asm("mov.u32 %0, %%envreg2;" : "=r"(low));
-            const unsigned long long barrier = (static_cast<unsigned long long>(high) << 32 | low) + 4;
-            const unsigned part = blockIdx.x ? 1 : 0x80000000u - (gridDim.x - 1);
-            asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;"
-                         : "=r"(before) : "l"(barrier), "r"(part) : "memory");
-            do {
-                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-                             : "=r"(now) : "l"(barrier) : "memory");
-            } while (!((before ^ now) >> 31));
+        if (threadIdx.x == 0 && gridDim.x > 1) arrive_and_wait();
+        __syncthreads();
+    }
+
+    // The same; until all have come, warps but the first do some work again and again. `done` is 0 in the beginning,
+    // in shared memory.
+    template <typename Work>
+    __device__ static void wait_and(unsigned* done, const Work& work)
+    {
+        if (threadIdx.x < 32) {
+            asm volatile("bar.sync 1, %0;" :: "r"(blockDim.x) : "memory");
+            if (threadIdx.x == 0 && gridDim.x > 1) arrive_and_wait();
+            if (threadIdx.x == 0) atomicExch(done, 1);
+        } else {
+            __syncwarp();
+            asm volatile("bar.arrive 1, %0;" :: "r"(blockDim.x) : "memory");
+            while (*static_cast<volatile unsigned*>(done) == 0) work();
         }
         __syncthreads();
+    }
+
+private:
+    __device__ static void arrive_and_wait()
+    {
+        unsigned high, low, before, now;
+        asm("mov.u32 %0, %%envreg1;" : "=r"(high));
+        asm("mov.u32 %0, %%envreg2;" : "=r"(low));
+        const unsigned long long barrier = (static_cast<unsigned long long>(high) << 32 | low) + 4;
+        const unsigned part = blockIdx.x ? 1 : 0x80000000u - (gridDim.x - 1);
+        asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;"
+                     : "=r"(before) : "l"(barrier), "r"(part) : "memory");
+        do {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                         : "=r"(now) : "l"(barrier) : "memory");
+        } while (!((before ^ now) >> 31));
     }
 };
 
 // The blocks of a cluster, which is the whole grid.
 struct WholeCluster {
+    template <typename Work>
+    __device__ static void wait_and(unsigned*, const Work&)
+    {
+        wait();
+    }
+
     __device__ static void wait()
     {
 #if __CUDA_ARCH__ >= 900

@@ -1,0 +1,242 @@
+// Bands of an image by themselves: their pixels, chunk by chunk, and the components of these in shared memory.
+#pragma once
+#include "band_nodes.cuh"
+#include "band_pixels.cuh"
+
+// What a thread does to find the components of its band: it has a chunk in each of its slots, and a bit of `roots`
+// and `marked` for each entry of these. Neighboring threads have neighboring chunks.
+template <typename Pixel, bool Deep, int Slots>
+struct BandRuns {
+    const Bands& job;
+    const Memory memory;
+    const int number, top, tall;  // of the band; its rows
+    const int row, at;            // where the chunk in slot 0 is; beyond all rows if the thread has none
+    unsigned set[Slots], roots = 0, marked = 0;
+    bool late = false;  // whether touches were left out of the queue
+
+    __device__ BandRuns(const Bands& job, void* shared)
+        : job(job), memory(shared, job, Slots * blockDim.x), number(blockIdx.x), top(number * job.rows),
+          tall(min(job.rows, job.height - top)),
+          row(Slots == 1 || threadIdx.x < job.stride ? threadIdx.x / job.across : job.height),
+          at(threadIdx.x % job.across)
+    {
+    }
+
+    __device__ bool exists() const { return Slots == 1 || threadIdx.x < job.stride; }
+
+    __device__ int row_of(int slot) const { return Slots == 1 ? row : row + slot * job.step; }
+
+    // The chunk in a slot, and its first entry.
+    __device__ int number_of(int slot) const { return Slots == 1 ? threadIdx.x : threadIdx.x + slot * job.stride; }
+
+    __device__ unsigned first_of(int slot) const { return ENTRIES * number_of(slot); }
+
+    __device__ bool in_first_plane(int slot) const { return number > 0 && row_of(slot) < job.lines; }
+
+    __device__ bool in_last_plane(int slot) const
+    {
+        const int row = row_of(slot);
+        return number + 1 < job.bands && row < tall && row >= tall - job.lines;
+    }
+
+    // The first pixel of a chunk, and how many there are.
+    __device__ Index begin_of(int row, int at) const
+    {
+        return static_cast<Index>(top + row) * job.width + CHUNK * at;
+    }
+
+    __device__ int count_of(int row, int at) const
+    {
+        return row < tall ? min(CHUNK, job.width - CHUNK * at) : 0;
+    }
+
+    // An edge of the chunk's row, and the chunk with that where the edge leads.
+    __device__ Edge edge_at(int edge, int row) const
+    {
+        const int z = Deep ? row / job.lines : row;
+        return Edge(job, edge, row - z * job.lines, z == 0);
+    }
+
+    __device__ Chunk chunk_at(const Edge& edge, int row) const
+    {
+        const u1* const here = memory.pixels + row * job.across;
+        return Chunk(here, edge.exists ? here - edge.back * job.across : nullptr, at, job.across);
+    }
+
+    // Read the pixels of the band, and of the plane before it.
+    __device__ void read()
+    {
+        const Test<Pixel> test(job.background, job.compare);
+        const Pixel* const image = static_cast<const Pixel*>(job.image);
+        const int plane = number ? job.lines * job.across : 0;
+        int chunk = threadIdx.x;  // of the plane before
+        if (sizeof(Pixel) == 1 && job.wide && job.compare != EVERY) {  // all is asked for before the first comes
+            uint2 eight[Slots], before = make_uint2(0, 0);
+#pragma unroll
+            for (int slot = 0; slot < Slots; ++slot) {
+                eight[slot] = make_uint2(0, 0);
+                if (row_of(slot) < tall) eight[slot] = read_wide(image + begin_of(row_of(slot), at));
+            }
+            if (chunk < plane)
+                before = read_wide(image + begin_of(chunk / job.across - job.lines, chunk % job.across));
+#pragma unroll
+            for (int slot = 0; slot < Slots; ++slot)
+                set[slot] = row_of(slot) < tall ? test_wide(eight[slot], test) : 0;
+            if (chunk < plane) memory.pixels[chunk - plane] = test_wide(before, test);
+            chunk += blockDim.x;
+        } else {
+#pragma unroll
+            for (int slot = 0; slot < Slots; ++slot)
+                set[slot] = read_chunk(image + begin_of(row_of(slot), at), count_of(row_of(slot), at), job.compare,
+                                       job.wide, test);
+        }
+        for (; chunk < plane; chunk += blockDim.x) {
+            const int y = chunk / job.across, x = chunk - y * job.across;
+            memory.pixels[chunk - plane] = read_chunk(image + begin_of(y - job.lines, x), count_of(0, x),
+                                                      job.compare, job.wide, test);
+        }
+#pragma unroll
+        for (int slot = 0; slot < Slots; ++slot)
+            if (exists()) memory.pixels[number_of(slot)] = set[slot];
+        for (int word = threadIdx.x; word < Slots * blockDim.x / CHUNK; word += blockDim.x) memory.marks[word] = 0;
+        if (threadIdx.x == 0) *memory.queue.count = 0;
+    }
+
+    // Let touches along an edge wait in the queue, as items that say where they are: then all threads have equally
+    // many to look up and unite.
+    __device__ void put(int slot, int step, unsigned touch)
+    {
+        if (!__any_sync(ALL, touch)) return;
+        unsigned place = memory.queue.reserve(__popc(touch));
+        for (; touch; touch &= touch - 1, ++place) {
+            if (place < memory.queue.room)
+                memory.queue.pairs[place] = item_of(slot, step, touch);
+            else
+                late = true;
+        }
+    }
+
+    __device__ unsigned item_of(int slot, int step, unsigned touch) const
+    {
+        return number_of(slot) << 7 | step << 5 | (__ffs(touch) - 1);
+    }
+
+    // The two entries that touch; that of the plane before the band has a negative number.
+    __device__ int2 entries_of(unsigned item) const
+    {
+        const int pixel = item & 7, kind = item >> 3 & 3, step = item >> 5 & 3, chunk = item >> 7;
+        const int back = Deep ? Edge(job, step, 0, false).back : 1, at = pixel + (kind == 2) - (kind == 1);
+        const int other = chunk - back * job.across + (at >> 3);
+        return make_int2(ENTRIES * chunk + entry_at(memory.pixels[chunk], pixel),
+                         ENTRIES * other + entry_at(memory.pixels[other], at & 7));
+    }
+
+    // Do something with all touches, in the first plane with those of the plane before.
+    template <typename Do>
+    __device__ void with_touches(bool before, const Do& work) const
+    {
+#pragma unroll
+        for (int slot = 0; slot < (before && !Deep ? 1 : Slots); ++slot) {
+            const int row = row_of(slot);
+            for (int step = 0; step < (Deep ? 4 : 1); ++step) {
+                if (before && step == 1) continue;
+                const Edge edge = before ? Edge(job, step, row, false) : edge_at(step, row);
+                unsigned touch = 0;
+                if (set[slot] && edge.exists && (!before || in_first_plane(slot)))
+                    touch = touching(chunk_at(edge, row), edge.corners);
+                work(slot, step, touch);
+            }
+        }
+    }
+
+    // Point every entry at one before it, where there is one; what else touches waits in the queue.
+    __device__ void adopt_runs()
+    {
+#pragma unroll
+        for (int slot = 0; slot < Slots; ++slot) {
+            if (!__any_sync(ALL, set[slot])) continue;
+            const unsigned first = first_of(slot);
+            const int row = row_of(slot);
+            if (exists())
+                reinterpret_cast<uint4*>(memory.parents)[number_of(slot)] =
+                    make_uint4(first, first + 1, first + 2, first + 3);
+            unsigned orphans = heads_of(set[slot]);
+#pragma unroll
+            for (int step = 0; step < (Deep ? 4 : 1); ++step) {
+                const Edge edge = edge_at(step, row);
+                const Chunk chunk = row < tall ? chunk_at(edge, row) : Chunk();
+                unsigned touch = touching(chunk, edge.corners);
+                if (step < 2) {
+                    const unsigned last = entry_before(chunk, first);
+                    adopt(chunk, last, first - ENTRIES * edge.back * job.across, touch, orphans,
+                          [&](unsigned entry, unsigned parent) { memory.parents[first + entry] = parent; });
+                }
+                put(slot, step, touch);
+            }
+        }
+    }
+
+    // Let the entries of a slot climb to their roots, and do something with each and its root. Where a thread has
+    // one slot, latency counts, so all climb at once; where it has more, instructions do.
+    template <typename Do>
+    __device__ void climb(int slot, const Do& work) const
+    {
+        const unsigned heads = heads_of(set[slot]), first = first_of(slot);
+        if (Slots == 1) {
+            const unsigned own[ENTRIES] = {first, first + 1, first + 2, first + 3};
+            unsigned parent[ENTRIES];
+            if (heads == 0) return;
+            parents_of_four(memory.parents, first, parent);
+            climb_all(memory.parents, own, parent);
+#pragma unroll
+            for (int j = 0; j < ENTRIES; ++j)
+                if (heads >> 2 * j & 3) work(j, parent[j]);
+        } else {
+            for (unsigned rest = heads; rest; rest &= rest - 1) {
+                const int entry = (__ffs(rest) - 1) / 2;
+                const unsigned own[1] = {first + entry};
+                unsigned parent[1] = {parent_in(memory.parents, own[0])};
+                climb_all(memory.parents, own, parent);
+                work(entry, parent[0]);
+            }
+        }
+    }
+
+    __device__ void unite_runs()
+    {
+        const auto& queue = memory.queue;
+        const unsigned all = min(*queue.count, queue.room);
+        for (unsigned at = threadIdx.x; at < all; at += blockDim.x) {
+            const int2 pair = entries_of(queue.pairs[at]);
+            queue.pairs[at] = queue.unite_soon(pair.x, pair.y) ? UNITED : pair.x << 16 | pair.y;
+        }
+        if (late)
+            with_touches(false, [&](int slot, int step, unsigned touch) {
+                for (; touch; touch &= touch - 1) {
+                    const int2 pair = entries_of(item_of(slot, step, touch));
+                    unite_entries(memory.parents, pair.x, pair.y);
+                }
+            });
+        late = false;
+        __syncthreads();
+#pragma unroll
+        for (int slot = 0; slot < Slots; ++slot) climb(slot, [](int, unsigned) {});
+        queue.unite();
+    }
+
+    // Find out which entries are roots, and mark those of border components.
+    __device__ void find_roots()
+    {
+        if (threadIdx.x == 0) *memory.queue.count = 0;
+#pragma unroll
+        for (int slot = 0; slot < Slots; ++slot) {
+            const unsigned first = first_of(slot);
+            const bool edge = in_first_plane(slot) || in_last_plane(slot);
+            climb(slot, [&](int entry, unsigned root) {
+                if (root == first + entry) roots |= 1u << (ENTRIES * slot + entry);
+                if (edge && !(parent_in(memory.marks, root / 32) >> root % 32 & 1))
+                    atomicOr(memory.marks + root / 32, 1u << root % 32);
+            });
+        }
+    }
+};
