@@ -348,7 +348,11 @@ def checked(row: dict[str, Any]) -> str:
 def scale_cuda(name: str = "scale_cuda") -> str:
     """Tabulate images in chunks on GPUs, beside what bounds them."""
     results = load(name)
-    kinds = {"zarr": "Zarr", "raw": "Zarr, not compressed", "numpy": "NumPy, to NumPy"}
+    kinds = {
+        **{"zarr": "Zarr", "raw": "Zarr, not compressed", "numpy": "NumPy, to NumPy"},
+        **{"pinned": "pinned memory, to pinned memory", "memory": "Zarr in a memory store"},
+        "raw-memory": "Zarr in a memory store, not compressed",
+    }
     rows = []
     for row in results["rows"][1:]:
         took = ", ".join(f"{row[f'{step}_seconds']:.3f}" for step in ("label", "merge", "write"))

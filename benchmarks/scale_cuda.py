@@ -1,14 +1,16 @@
 """Time `label_chunked` on GPUs: one, and all of a host, beside its CPU cores and what bounds them.
 
-    python benchmarks/scale_cuda.py [--side 1024] [--blocks 256] [--images zarr raw numpy]
+    python benchmarks/scale_cuda.py [--side 1024] [--blocks 256] [--images zarr raw numpy ...]
 
-The image lies in `--folder` as a Zarr, by default in memory. Each run is a process of its own that
-sees as many GPUs as it is to use, and labels several times: the first does not count. The last is
-watched by PyTorch's profiler, if it is installed: how long copies and kernels were at work on each
-GPU. In the same process the limits are measured: the bus (pinned memory, both ways), and the same
-threads when they read the image and write its labels, and do nothing else. Labels of all runs are
-compared by checksums. Results go to ``benchmarks/results/scale_cuda.json``, those of a host with
-two GPUs to ``scale_cuda_2.json``.
+The image lies in `--folder` as a Zarr, by default in memory, and so do its labels. It may also be
+an array of NumPy, whose labels are a new one; both may be in pinned memory, used again and again
+(pinned); or both be Zarrs in a memory store, compressed (memory) or not (raw-memory). Each run is
+a process of its own that sees as many GPUs as it is to use, and labels several times: the first
+does not count. The last is watched by PyTorch's profiler, if it is installed: how long copies and
+kernels were at work on each GPU. In the same process the limits are measured: the bus (pinned
+memory, both ways), and the same threads when they read the image and write its labels, and do
+nothing else. Labels of all runs are compared by checksums. Results go to
+``benchmarks/results/scale_cuda.json``, those of a host with two GPUs to ``scale_cuda_2.json``.
 """
 
 from __future__ import annotations
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 TURNS = 3  # the first does not count
 PIECE = 1 << 26  # bytes of a copy, as many as the labels of 256^3 voxels
 COPIES = 32
+BLOCKS = (256, 512)
+FILES = ("zarr", "raw")  # kinds of images that are files
+KINDS = (*FILES, "numpy", "pinned", "memory", "raw-memory")
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -51,29 +56,89 @@ def seconds(call: Callable[[], object]) -> float:
 def digest_of(labels: Any) -> str:
     """Return a checksum of labels: of an array, or of the files of a Zarr."""
     found = hashlib.sha256()
-    if isinstance(labels, np.ndarray):
-        found.update(labels)
+    if not isinstance(labels, (str, Path)):
+        for first in range(0, labels.shape[0], BLOCKS[0]):
+            found.update(np.ascontiguousarray(labels[first : first + BLOCKS[0]]))
         return found.hexdigest()
     for file in sorted(one for one in Path(labels).rglob("*") if one.is_file()):
         found.update(file.read_bytes())
     return found.hexdigest()
 
 
+class Inside:
+    """An image of some kind, and where its labels go.
+
+    Parameters
+    ----------
+    image : str
+        Path of a Zarr.
+    kind : str
+        As the command has it.
+    out : str
+        Path of the labels of a Zarr.
+    block : int
+        Side of the chunks of labels.
+    """
+
+    def __init__(self, image: str, kind: str, out: str, block: int) -> None:
+        self._kind, self._out, self._block = kind, out, block
+        self.image: Any = image
+        self._pinned: Any = None
+        if kind in FILES:
+            return
+        zarr = import_module("zarr")
+        stored = zarr.open_array(image, mode="r")
+        self._shape, form = stored.shape, {"shape": stored.shape, "dtype": stored.dtype}
+        if kind.endswith("memory"):
+            packed = {"compressors": None} if kind.startswith("raw") else {}
+            form |= {"chunks": stored.chunks} | packed
+            self.image = zarr.create_array(zarr.storage.MemoryStore(), **form)
+        elif kind == "pinned":
+            empty = import_module("cupyx").empty_pinned
+            self.image = empty(stored.shape, stored.dtype)
+            self._pinned = empty(stored.shape, np.int32)
+        else:
+            self.image = np.empty(stored.shape, stored.dtype)
+        for part in parts_of(stored.shape, stored.chunks[0]):
+            self.image[part] = stored[part]
+
+    def out(self) -> Any:
+        """Return where labels go."""
+        if self._kind in FILES:
+            shutil.rmtree(self._out, ignore_errors=True)
+            return self._out
+        if not self._kind.endswith("memory"):
+            return self._pinned
+        zarr = import_module("zarr")
+        packed = [
+            zarr.codecs.BloscCodec(cname="lz4", shuffle="noshuffle"),
+            zarr.codecs.Crc32cCodec(),
+        ]
+        return zarr.create_array(
+            zarr.storage.MemoryStore(),
+            shape=self._shape,
+            chunks=(self._block,) * len(self._shape),
+            dtype="i4",
+            compressors=None if self._kind.startswith("raw") else packed,
+            config={"write_empty_chunks": True},
+        )
+
+
 def run(
-    image: str, out: str, block: int, device: str, workers: int, limits: bool
+    image: str, kind: str, out: str, block: int, device: str, workers: int, limits: bool
 ) -> dict[str, Any]:
-    """Label an image several times; return what the fastest took. `out` may be "" for memory."""
+    """Label an image several times; return what the fastest took."""
     from equilabel import label_chunked
 
-    where: Any = image if out else np.load(image)
-    turns = []
+    inside, turns = Inside(image, kind, out, block), []
 
     def once() -> Any:
         begun: dict[str, float] = {}
+        target = inside.out()
         start = time.perf_counter()
         labels, count = label_chunked(
-            where,
-            out=out or None,
+            inside.image,
+            out=target,
             chunks=block,
             device=device,
             workers=workers,
@@ -88,18 +153,14 @@ def run(
     for turn in range(TURNS):
         labels = once()
         digest = digest_of(labels) if turn == TURNS - 1 else ""
-        if out:
-            shutil.rmtree(out)
         del labels
     best = min(turns[1:], key=lambda row: row["seconds"])
     row = best | {"first_seconds": turns[0]["seconds"], "peak_mb": peak(), "sha256": digest}
     if device == "cuda":
         row |= watched(once)
-        if out:
-            shutil.rmtree(out)
         row["device_mb"] = device_memory()
     if limits:
-        row |= stored(image, out, block, workers) if out else {}
+        row |= stored(image, out, block, workers) if kind in FILES else {}
         row |= buses() if device == "cuda" else {}
     return row
 
@@ -227,10 +288,11 @@ def main() -> None:
     """Measure, print and store."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--side", type=int, default=1024)
-    parser.add_argument("--blocks", type=int, nargs="+", default=[256])
+    parser.add_argument("--blocks", type=int, nargs="+", help="256; pinned: and 512")
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     parser.add_argument("--folder", default=memory, help="where the image is made, and its labels")
-    parser.add_argument("--images", nargs="+", default=["zarr", "numpy"], help="also: raw")
+    usual = [one for one in KINDS if one != "raw"]
+    parser.add_argument("--images", nargs="+", default=usual, choices=KINDS)
     parser.add_argument("--gpus", type=int, nargs="+", help="how many; 0 for the CPU")
     parser.add_argument("--workers", type=int, help="threads; by default the cores")
     parser.add_argument("--unlimited", action="store_true", help="limits are not measured")
@@ -243,14 +305,18 @@ def main() -> None:
     rows: list[dict[str, Any]] = [{"card": card, "gpus": count, "versions": versions()}]
     with tempfile.TemporaryDirectory(prefix="equilabel-", dir=options.folder) as folder:
         for kind in options.images:
-            image = Path(folder, kind + (".npy" if kind == "numpy" else ".zarr"))
-            make(image, options.side, min(options.blocks), kind)
-            out = "" if kind == "numpy" else str(Path(folder, "labels.zarr"))
-            for block in options.blocks:
+            image = Path(folder, "raw.zarr" if kind == "raw" else "image.zarr")
+            if not image.exists():
+                form = {"compressors": None} if kind == "raw" else {}
+                make_image(image, options.side, min(options.blocks or BLOCKS), **form)
+            out = str(Path(folder, "labels.zarr"))
+            few = 1 if kind == "pinned" else 0
+            for block in options.blocks or BLOCKS[: 1 + few]:
                 found = []
-                for gpus in options.gpus or range(count, -1, -1):
+                for gpus in options.gpus or range(count, few - 1, -1):
                     device = "cuda" if gpus else "cpu"
-                    asked = (str(image), out, block, device, workers, not options.unlimited)
+                    limits = not options.unlimited
+                    asked = (str(image), kind, out, block, device, workers, limits)
                     row = {"image": kind, "side": options.side, "block": block, "gpus": gpus}
                     found.append(row | {"workers": workers, "card": card} | fresh(gpus, *asked))
                     print(json.dumps(found[-1]), flush=True)
@@ -269,16 +335,6 @@ def versions() -> dict[str, str]:
         with suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found
-
-
-def make(path: Path, side: int, chunk: int, kind: str) -> None:
-    """Write an image: a Zarr, compressed or not, or a file of NumPy."""
-    if kind != "numpy":
-        make_image(path, side, chunk, **({"compressors": None} if kind == "raw" else {}))
-        return
-    with suppress(FileNotFoundError), tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        make_image(Path(folder, "image.zarr"), side, chunk)
-        np.save(path, import_module("zarr").open_array(Path(folder, "image.zarr"))[...])
 
 
 if __name__ == "__main__":

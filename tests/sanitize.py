@@ -6,6 +6,7 @@ Run by ``make sanitize``; pytest does not collect it.
 from itertools import product
 
 import cupy
+import cupyx
 import numpy as np
 
 from equilabel import (
@@ -121,8 +122,11 @@ def label_blocks():
     for shape in ((70, 1025), (9, 17, 130)):
         image = percolation(shape, 0.5).astype(np.uint8)
         sides = [side // 2 for side in shape]
-        found = label_chunked(image, chunks=sides, device="cuda", scheduler="synchronous")
-        np.testing.assert_array_equal(found, label(image))
+        pinned = cupyx.empty_pinned(shape, np.uint8)
+        pinned[...] = image
+        for pixels, out in ((image, None), (pinned, cupyx.empty_pinned(shape, np.int32))):
+            asked = {"chunks": sides, "device": "cuda", "scheduler": "synchronous", "out": out}
+            np.testing.assert_array_equal(label_chunked(pixels, **asked), label(image))
     for size in (1, 4098, 70_001):
         for dtype in (np.int32, np.int64):
             labels = cupy.arange(1, size + 1, dtype=dtype)

@@ -11,15 +11,16 @@ pytest.importorskip("dask")
 
 from equilabel import label, label_chunked, segment, segment_chunked  # noqa: E402
 from equilabel.chunked import held, zarr_source  # noqa: E402
+from equilabel.chunked.merging import unite  # noqa: E402
 from equilabel.devices import (  # noqa: E402
     fetch,
     fetch_block,
-    fetch_together,
+    fetch_renumbered,
     own_gpu,
     send_block,
     set_worker,
 )
-from equilabel.kernels.cuda import block_labels  # noqa: E402
+from equilabel.kernels.cuda import block_labels, staging  # noqa: E402
 
 pytestmark = [
     pytest.mark.gpu,
@@ -167,13 +168,128 @@ def test_copies_of_a_worker(dtype):
             some = rng.integers(0, 2, rng.integers(0, 300, 3)).astype(dtype)
             there.append((some, send_block(some[::-1])))
             np.testing.assert_array_equal(fetch_block(there[-1][1]), some[::-1])
-        for some, other in there:
-            np.testing.assert_array_equal(fetch_block(other), some[::-1])
-        some = [other for _, other in there]
-        for one, other in zip(fetch_together(some), some, strict=True):
-            np.testing.assert_array_equal(one, fetch(other))
+        found = [fetch_block(other) for _, other in there]  # each in memory of its own
+        for (some, _), other in zip(there, found, strict=True):
+            np.testing.assert_array_equal(other, some[::-1])
     with pytest.raises(RuntimeError, match="own_gpu"):
         send_block(np.zeros(9))
+
+
+def pinned(shape, dtype):
+    import cupyx
+
+    return cupyx.empty_pinned(shape, dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.int64])
+@pytest.mark.parametrize("shape", [(90,), (50, 64), (40, 33, 48), (3, 5, 7, 16)])
+def test_parts_of_pinned_arrays_are_copied_by_a_kernel(shape, dtype):
+    rng = np.random.default_rng(17)
+    whole = pinned(shape, dtype)
+    whole[...] = rng.integers(0, 100, shape)
+    for _ in range(20):
+        low = [int(rng.integers(0, side)) for side in shape]
+        part = tuple(
+            slice(a, int(rng.integers(a + 1, n + 1))) for a, n in zip(low, shape, strict=True)
+        )
+        with own_gpu("cuda"):
+            np.testing.assert_array_equal(fetch_block(send_block(whole[part])), whole[part])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("small", [np.uint16, np.int32])
+def test_labels_are_written_to_parts_of_pinned_arrays(small, dtype):
+    rng = np.random.default_rng(19)
+    shape = (20, 33, 64)
+    numbers = rng.integers(1, 2**31 - 1, 101).astype(dtype)
+    numbers[0] = 0
+    for part in (
+        (slice(0, 20), slice(0, 33), slice(0, 64)),
+        (slice(4, 9), slice(3, 20), slice(16, 48)),
+        (slice(4, 9), slice(3, 20), slice(15, 48)),
+        (slice(4, 9), slice(3, 20), slice(16, 47)),
+        (slice(19, 20), slice(3, 4), slice(9, 10)),
+    ):
+        out = pinned(shape, dtype)
+        out[...] = -7
+        expected = out.copy()
+        labels = rng.integers(0, 101, expected[part].shape).astype(small)
+        expected[part] = numbers[labels]
+        with own_gpu("cuda"):
+            assert fetch_renumbered(cupy.asarray(labels), numbers, out[part]) is None
+            np.testing.assert_array_equal(out, expected)
+            usual = np.zeros(shape, dtype)
+            found = fetch_renumbered(cupy.asarray(labels), numbers, usual[part])
+            np.testing.assert_array_equal(found, expected[part])
+
+
+def test_arrays_that_are_not_pinned_as_they_are_go_another_way():
+    there = pinned((30, 40), np.int32)
+    assert staging.is_pinned(there)
+    assert staging.is_pinned(there[3:9, 5:7])
+    assert not staging.is_pinned(np.zeros((30, 40), np.int32))
+    assert not staging.is_pinned(there[::-1])
+    assert not staging.is_pinned(there.astype(">i4"))
+    assert not staging.is_pinned(there[:0])
+    there[...] = np.arange(1200).reshape(30, 40)
+    with own_gpu("cuda"):
+        for odd in (there[::-1], there[::2, ::3], there.T, there.view(">i4")):
+            np.testing.assert_array_equal(fetch_block(send_block(odd)), odd)
+
+
+@pytest.mark.parametrize("image_kind", ["numpy", "pinned", "raw", "memory"])
+@pytest.mark.parametrize("out_kind", ["numpy", "pinned", "raw", "memory", "disk"])
+@pytest.mark.parametrize("room", [0, 10**9], ids=["none", "all"])
+def test_arrays_of_a_caller_take_labels(room, out_kind, image_kind, tmp_path, monkeypatch):
+    import zarr
+
+    monkeypatch.setattr(held, "room_on_gpus", lambda _: dict.fromkeys(range(GPUS), room))
+    rng = np.random.default_rng(23)
+    pixels = rng.integers(0, 3, (70, 64, 96)).astype(np.uint8)
+    pixels[:32] = 0
+    expected = label(pixels)
+
+    def array(kind, dtype):
+        if kind in ("numpy", "pinned"):
+            return (
+                pinned(pixels.shape, dtype) if kind == "pinned" else np.empty(pixels.shape, dtype)
+            )
+        where = tmp_path / "labels.zarr" if kind == "disk" else zarr.storage.MemoryStore()
+        form = {"compressors": None} if kind == "raw" else {}
+        return zarr.create_array(where, shape=pixels.shape, chunks=(32,) * 3, dtype=dtype, **form)
+
+    image, out = array(image_kind, np.uint8), array(out_kind, np.int32)
+    image[...], out[...] = pixels, 5
+    found = label_chunked(image, chunks=32, device="cuda", out=out, workers=5)
+    assert found is out
+    np.testing.assert_array_equal(out[...], expected)
+
+
+@pytest.mark.parametrize("count", [1, 70_000])
+def test_components_are_sorted_on_a_gpu_as_on_the_cpu(count):
+    firsts = np.random.default_rng(count).permutation(10 * count)[:count] + 2**40
+    edges = [np.stack([np.arange(count // 2), np.arange(count // 2) + 1], axis=1)]
+    expected, known = unite(firsts.copy(), edges)
+    labels, found = unite(firsts.copy(), edges, "cuda")
+    assert found == known
+    np.testing.assert_array_equal(labels, expected)
+    np.testing.assert_array_equal(
+        fetch(block_labels.rank_keys(cupy.asarray(firsts))), np.argsort(np.argsort(firsts)) + 1
+    )
+
+
+@pytest.mark.parametrize("small", [np.uint16, np.int32, np.int64])
+def test_faces_are_those_of_a_slice(small):
+    rng = np.random.default_rng(29)
+    for shape in ((9,), (5, 7), (6, 5, 4), (3, 4, 5, 6), (2, 3, 2, 3, 2, 3)):
+        labels = rng.integers(0, 60_000, shape).astype(np.int64 if small == np.int64 else np.int32)
+        cuts = []
+        for axis, side in enumerate(shape):
+            first, last = sorted(rng.choice(side + 1, 2, replace=False).tolist())
+            cuts += [(axis, first, last), (axis, 0, 1)]
+        found = fetch(block_labels.cut_faces(cupy.asarray(labels), cuts, np.dtype(small)))
+        expected = [labels.take(range(a, b), axis).reshape(-1) for axis, a, b in cuts]
+        np.testing.assert_array_equal(found, np.concatenate(expected).astype(small))
 
 
 @pytest.mark.parametrize("stop", ["merge", "write"])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.devices import fetch_together, library, passes
+from equilabel.devices import fetch_block, is_on_cuda, passes
 
 from .block_runs import BlockRuns
 from .blocks import steps_forward
@@ -46,25 +47,38 @@ def cut_faces(
         Number of labels: up to 65,535 of them are copied as 16 bits.
     """
     dtype = np.dtype(np.uint16) if count < 2**16 else labels.dtype
-    lows: list[HostArray] = []
-    highs: list[HostArray] = []
-    for axis in range(len(labels.shape)):
-        for ends, move in ((lows, -1), (highs, 1)):
-            step = [0] * len(labels.shape)
+    axes = len(labels.shape)
+    cuts: dict[tuple[int, int], tuple[int, int, int]] = {}
+    for axis in range(int(stacked), axes):
+        for move in (-1, 1):
+            step = [0] * axes
             step[axis] = move
-            followed = blocks.neighbor(block, step, periodic) is not None
-            if not followed or (stacked and axis == 0):
-                ends.append(library(labels).empty(0, dtype))
-                continue
-            side = labels.shape[axis]
-            span = (0, min(depth, side)) if move < 0 else (max(side - depth, 0), side)
-            if isinstance(labels, BlockRuns):
-                layers = labels.layers(axis, *span)
-            else:
-                layers = labels[(slice(None),) * axis + (slice(*span),)]
-            ends.append(layers.astype(dtype))
-    found = fetch_together([*lows, *highs])
-    return tuple(found[: len(lows)]), tuple(found[len(lows) :])
+            if blocks.neighbor(block, step, periodic) is not None:
+                side = labels.shape[axis]
+                span = (0, min(depth, side)) if move < 0 else (max(side - depth, 0), side)
+                cuts[move, axis] = (axis, *span)
+    found = dict(zip(cuts, _layers(labels, list(cuts.values()), dtype), strict=True))
+    none = np.empty(0, dtype)
+    lows, highs = (tuple(found.get((move, axis), none) for axis in range(axes)) for move in (-1, 1))
+    return lows, highs
+
+
+def _layers(
+    labels: HostArray | BlockRuns, cuts: list[tuple[int, int, int]], dtype: np.dtype[Any]
+) -> list[HostArray]:
+    """Copy some layers of labels, each along an axis from one to before another."""
+    if isinstance(labels, BlockRuns):
+        return [labels.layers(*cut).astype(dtype) for cut in cuts]
+    if not (cuts and is_on_cuda(labels)):
+        spans = [(slice(None),) * axis + (slice(first, last),) for axis, first, last in cuts]
+        return [labels[span].astype(dtype) for span in spans]
+    shape, found, begin = labels.shape, [], 0
+    flat = fetch_block(passes("block_labels", "cuda").cut_faces(labels, cuts, dtype)).copy()
+    for axis, first, last in cuts:
+        sides = (*shape[:axis], last - first, *shape[axis + 1 :])
+        found.append(flat[begin : begin + prod(sides)].reshape(sides))
+        begin += prod(sides)
+    return found
 
 
 def pairs_across(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from equilabel.devices import index_of, is_on_cuda, room_on_gpus
+from equilabel.devices import LANES, current_event, index_of, is_on_cuda, room_on_gpus
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
@@ -34,9 +34,9 @@ class HeldLabels:
 
     def __init__(self, device: str, blocks: Blocks, workers: int) -> None:
         free = room_on_gpus(device)
-        each = -(-workers // len(free)) * AT_WORK * prod(blocks.sides)
+        each = min(-(-workers // len(free)), LANES) * AT_WORK * prod(blocks.sides)
         self._room = {gpu: int(SHARE * max(0, some - each)) for gpu, some in free.items()}
-        self._held: dict[int, Array] = {}
+        self._held: dict[int, tuple[Array, Any]] = {}
         self._lock = threading.Lock()
 
     def keep(self, block: int, labels: Array, count: int) -> bool:
@@ -49,10 +49,13 @@ class HeldLabels:
             if narrow.nbytes > self._room[gpu]:
                 return False
             self._room[gpu] -= narrow.nbytes
-            self._held[block] = narrow
+            self._held[block] = narrow, current_event()
         return True
 
     def take(self, block: int) -> Array:
         """Return the labels of a block, and let go of them; None if they are not held."""
         with self._lock:
-            return self._held.pop(block, None)
+            narrow, made = self._held.pop(block, (None, None))
+        if made is not None:
+            made.synchronize()  # others worked on another stream
+        return narrow

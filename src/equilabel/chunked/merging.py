@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.devices import passes
+from equilabel.devices import fetch_block, own_gpu, passes, send_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .checkpoints import Saved
 
 
+MANY = 2**16  # components that are worth the way to a GPU
 MOST_STRETCHES = 2**20  # of the image, by which components are sorted first
 
 
@@ -42,7 +43,7 @@ class Numbers:
 
 
 def unite(
-    firsts: NDArray[np.int64], edges: Iterable[NDArray[np.int64]]
+    firsts: NDArray[np.int64], edges: Iterable[NDArray[np.int64]], device: str = "cpu"
 ) -> tuple[NDArray[np.integer], int]:
     """Give numbers to the components of the whole image in the order of their first elements.
 
@@ -52,6 +53,8 @@ def unite(
         First element of each component of each block; no two are equal. Overwritten.
     edges : iterable of (E, 2) arrays of int64
         Components that touch. Each array is forgotten before the next one comes.
+    device : str
+        Where components are sorted.
 
     Returns
     -------
@@ -71,13 +74,25 @@ def unite(
         kernels.unite_edges(parents, some)
     keys = np.empty(kernels.lower_firsts(parents, firsts), np.int64)
     kernels.list_roots(parents, firsts, keys)
-    order = np.empty(len(keys), np.int64)
-    stretches = min(MOST_STRETCHES, 1 << len(keys).bit_length())
-    if not kernels.rank_keys(keys, np.empty(stretches + 1, np.int64), order):
-        order = np.argsort(keys, kind="stable")
-        keys[order] = np.arange(1, len(keys) + 1)
+    keys = _ranks(keys, device)
     kernels.number_elements(parents, keys)
     return parents, len(keys)
+
+
+def _ranks(keys: NDArray[np.int64], device: str) -> NDArray[np.int64]:
+    """Return the place of each key among all of them, from 1; they are overwritten."""
+    if device.startswith("cuda") and len(keys) >= MANY:
+        with own_gpu(device):
+            found: NDArray[np.int64] = fetch_block(
+                passes("block_labels", "cuda").rank_keys(send_block(keys))
+            )
+        return found
+    order = np.empty(len(keys), np.int64)
+    stretches = min(MOST_STRETCHES, 1 << len(keys).bit_length())
+    if not passes("edge_unions", "cpu").rank_keys(keys, np.empty(stretches + 1, np.int64), order):
+        order = np.argsort(keys, kind="stable")
+        keys[order] = np.arange(1, len(keys) + 1)
+    return keys
 
 
 def merge_sizes(
@@ -100,6 +115,7 @@ def number_components(
     offsets: NDArray[np.int64],
     pairs: Iterable[tuple[int, int, NDArray[np.int64]]],
     select: Callable[..., NDArray[np.bool_]] | None,
+    device: str = "cpu",
 ) -> Numbers:
     """Merge what is stored of all blocks.
 
@@ -113,6 +129,8 @@ def number_components(
         Two blocks, and which components of them touch; in any order.
     select : callable, optional
         Tells from pixels, first and last coordinates of each label which are kept.
+    device : str
+        Where components are sorted, for workers in this process.
     """
     firsts = np.empty(offsets[-1], np.int64)
     sizes = []
@@ -122,7 +140,7 @@ def number_components(
         if select is not None:
             sizes.append(part.sizes)
     edges = (both + offsets[[one, other]] - 1 for one, other, both in pairs)
-    labels, count = unite(firsts, edges)
+    labels, count = unite(firsts, edges, device)
     if select is not None and count:
         kept = select(*merge_sizes(labels, count, np.concatenate(sizes)))
         numbers = np.zeros(count + 1, labels.dtype)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+
+from equilabel import neighborhood
+from equilabel.devices import passes
 
 from .zarr_parts import read_part, write_part
 
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from equilabel.array_types import HostArray
+
+
+ALIGNED = 16  # bytes
 
 
 class Output(Protocol):
@@ -28,6 +34,10 @@ class Output(Protocol):
     @property
     def keeps(self) -> bool:
         """Whether what is written may be kept as it is, not copied."""
+        ...
+
+    def view(self, part: tuple[slice, ...]) -> HostArray | None:
+        """Return the memory of a block, if it is in an array of NumPy."""
         ...
 
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
@@ -51,13 +61,32 @@ class ArrayOutput:
         """Type of the labels."""
         return self.array.dtype
 
+    def view(self, part: tuple[slice, ...]) -> HostArray | None:
+        """Return the memory of a block."""
+        return self.array[part]
+
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
-        """Write the labels of a block."""
-        self.array[part] = labels
+        """Write the labels of a block past the caches, or a mask."""
+        if labels.dtype == self.array.dtype and labels.dtype.kind in "iu":
+            copy_past_caches(labels, self.array, part)
+        else:
+            self.array[part] = labels
 
     def read(self, part: tuple[slice, ...]) -> HostArray:
         """Read them again."""
         return self.array[part]
+
+
+def copy_past_caches(labels: HostArray, array: HostArray, part: tuple[slice, ...]) -> None:
+    """Copy labels to a part of an array of the same type, which is in C order."""
+    labels = np.ascontiguousarray(labels)
+    strides = neighborhood.strides(array.shape)
+    offsets = [np.arange(one.start, one.stop) * k for one, k in zip(part, strides, strict=True)]
+    starts = reduce(np.add.outer, offsets[:-1], offsets[-1][:1]).reshape(-1)
+    step, first = ALIGNED // array.itemsize, array.ctypes.data % ALIGNED
+    aligned = not first and not (starts % step).any()
+    rows = labels.reshape(len(starts), -1)
+    passes("streaming", "cpu").copy_rows(rows, starts, aligned, array.reshape(-1))
 
 
 @dataclass(frozen=True)
@@ -87,6 +116,9 @@ class ZarrOutput:
         """Return an array at another path."""
         return ZarrOutput(path, self.name, self.token)
 
+    def view(self, part: tuple[slice, ...]) -> None:
+        """Return that labels are written, and not where."""
+
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
         """Write the labels of a block; all of its chunks, those without labels too."""
         write_part(_open(self.path, self.token), part, labels)
@@ -112,6 +144,9 @@ class StoredOutput:
     def keeps(self) -> bool:
         """Whether chunks stay in memory as they are: they are not compressed."""
         return is_in_memory(self.array) and not self.array.compressors
+
+    def view(self, part: tuple[slice, ...]) -> None:
+        """Return that labels are written, and not where."""
 
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
         """Write the labels of a block."""

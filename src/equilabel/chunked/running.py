@@ -81,7 +81,8 @@ def number_blocks(
     offsets = np.zeros(blocks.number + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     pairs = _compare(job, run, progress)
-    found = number_components(saved, offsets, pairs, select)
+    device = "cpu" if job.held is None else job.rule.device
+    found = number_components(saved, offsets, pairs, select, device)
     saved.save_numbers(found.labels, offsets)
     return found
 

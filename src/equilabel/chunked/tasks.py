@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from equilabel import neighborhood
-from equilabel.devices import fetch, fetch_block, is_on_cuda, own_gpu, passes, send_block
+from equilabel.devices import (
+    fetch,
+    fetch_block,
+    fetch_renumbered,
+    is_on_cuda,
+    own_gpu,
+    passes,
+    send_block,
+    stage_block,
+)
 from equilabel.labeling import solve
 from equilabel.measuring import Request
 from equilabel.measuring.plan import make_plan
@@ -17,6 +26,7 @@ from .block_runs import BlockRuns
 from .checkpoints import Faces, Part
 from .face_cache import FACES
 from .faces import cut_faces, pairs_across
+from .outputs import copy_past_caches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,14 +58,15 @@ def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
     origin = np.array(job.blocks.origin(block), np.int64)
     values = np.empty(0, pixels.dtype)
     known = checksum(pixels) if job.kept is None else 0
+    staged = stage_block(pixels, job.rule.device)
     with own_gpu(job.rule.device):
-        problem = _problem(job, pixels)
+        problem = _problem(job, staged)
         labels, firsts, flat, sizes = _components(job, problem, pixels, origin)
         if problem.foreground.values:
             values = _values(problem.image, flat)
+        stays = job.held is not None and job.held.keep(block, labels, len(firsts))
         layers = (job.periodic, job.stacked, job.depth, len(firsts))
         ends = cut_faces(labels, job.blocks, block, *layers)
-        stays = job.held is not None and job.held.keep(block, labels, len(firsts))
         if job.kept is not None and not stays:
             here = labels if isinstance(labels, BlockRuns) else fetch_block(labels)
             job.kept.keep(block, job.blocks.slices(block), here)
@@ -77,9 +88,9 @@ def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
     return read if isinstance(read, tuple) else (read, None)
 
 
-def _problem(job: Job, pixels: HostArray) -> Problem:
+def _problem(job: Job, staged: Any) -> Problem:
     """Return what `solve` labels, on the GPU of this worker if the job is for GPUs."""
-    return job.rule.problem(send_block(pixels) if job.rule.device.startswith("cuda") else pixels)
+    return job.rule.problem(send_block(staged) if job.rule.device.startswith("cuda") else staged)
 
 
 def _components(
@@ -185,7 +196,7 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
     if held is not None:
         with own_gpu(job.rule.device, held):
             counts = _count(job, block, held, None, load)
-            final = _renumbered(held, numbers, output)
+            final = _renumbered(held, numbers, output, part)
         return _store(job, block, output, final, counts)
     if job.kept is not None:
         if job.counted is not None:
@@ -200,10 +211,11 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
             f"{part} than before. Remove what was begun, and run again."
         )
         raise ChangedInputError(message)
+    staged = stage_block(pixels, job.rule.device)
     with own_gpu(job.rule.device):
-        labels = solve(_problem(job, pixels)).labels
+        labels = solve(_problem(job, staged)).labels
         counts = _count(job, block, labels, values, load)
-        final = _renumbered(labels, numbers, output)
+        final = _renumbered(labels, numbers, output, part)
     if job.painted is not None:
         final = job.painted(pixels, final)
     return _store(job, block, output, final, counts)
@@ -213,9 +225,10 @@ def _store(
     job: Job, block: int, output: Output, final: HostArray, counts: Sequence[HostArray]
 ) -> int:
     """Write the final labels of a block, and note that this is done."""
-    if final.dtype != output.dtype:
-        final = final.view(output.dtype)  # a type without a sign is seen as what it holds
-    output.write(job.blocks.slices(block), final)
+    if final is not None:
+        if final.dtype != output.dtype:
+            final = final.view(output.dtype)  # a type without a sign is seen as what it holds
+        output.write(job.blocks.slices(block), final)
     known = checksum(final) if job.saved.lasting else 0
     job.saved.save_done(block, (np.array([known]), *counts))
     return block
@@ -235,13 +248,21 @@ def _count(
     return job.counted.count(job, block, labels, values, FACES.reader(job.saved))
 
 
-def _renumbered(labels: Array, numbers: HostArray, output: Output) -> HostArray:
-    """Return final labels, on the host and with a sign; those of the host are overwritten."""
+def _renumbered(
+    labels: Array, numbers: HostArray, output: Output, part: tuple[slice, ...]
+) -> HostArray:
+    """Return final labels, on the host and with a sign; those of the host are overwritten.
+
+    None if they have been written already: by a GPU, to memory that it can write to.
+    """
     signed = np.int64 if output.dtype.itemsize == 8 else np.int32
     if is_on_cuda(labels):
-        there = send_block(numbers.astype(signed, copy=False))
-        moved: HostArray = fetch_block(passes("block_labels", "cuda").renumber_block(labels, there))
-        return moved.copy() if output.keeps else moved  # pinned memory is not for keeping
+        moved = fetch_renumbered(labels, numbers.astype(signed, copy=False), output.view(part))
+        if not output.keeps:
+            return moved
+        mine = np.empty(moved.shape, moved.dtype)  # pinned memory is not for keeping
+        copy_past_caches(moved, mine, tuple(map(slice, [0] * mine.ndim, mine.shape)))
+        return mine
     final: HostArray = np.ascontiguousarray(labels, signed)
     one_row = (np.zeros(1, np.int64), final.size)
     passes("renumbering", "cpu").renumber(final.reshape(-1), *one_row, numbers)

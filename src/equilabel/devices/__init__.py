@@ -6,25 +6,30 @@ from .errors import DeviceMemoryError, DeviceUnavailableError
 from .reports import DeviceReport, devices
 from .using import check_memory, using
 from .workers import (
+    LANES,
+    current_event,
     fetch_block,
-    fetch_together,
+    fetch_renumbered,
     own_gpu,
     room_on_gpus,
     send_block,
     set_worker,
+    stage_block,
 )
 
 __all__ = [
     "DEVICES",
+    "LANES",
     "Device",
     "DeviceMemoryError",
     "DeviceReport",
     "DeviceUnavailableError",
     "check_memory",
+    "current_event",
     "devices",
     "fetch",
     "fetch_block",
-    "fetch_together",
+    "fetch_renumbered",
     "filters",
     "index_of",
     "is_on_cuda",
@@ -37,6 +42,7 @@ __all__ = [
     "send_block",
     "set_worker",
     "shares_memory",
+    "stage_block",
     "take",
     "using",
 ]

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .arrays import index_of, is_on_cuda
 from .reports import count_gpus
 from .using import free_memory
@@ -18,38 +20,54 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
 
 
-_idle: dict[int, list[tuple[Any, Any]]] = {}  # what threads that have ended had on each GPU
+LANES = 3  # workers that use a GPU at once; the others read and write meanwhile
 
 
 class _Lane:
-    """A stream on a GPU, and pinned memory for its copies; the next thread takes them over.
+    """A stream on a GPU, and what is being copied there.
 
     CuPy keeps memory that was freed for the stream that had it.
     """
 
     def __init__(self, gpu: int) -> None:
-        self._others = _idle.setdefault(gpu, [])  # at the end of Python, the name is gone
-        try:
-            self.stream, self.staging = self._others.pop()
-        except IndexError:
-            self.stream = import_module("cupy").cuda.Stream(non_blocking=True)
-            self.staging = import_module("equilabel.kernels.cuda.staging").Staging()
+        self.gpu = gpu
+        self.stream = import_module("cupy").cuda.Stream(non_blocking=True)
+        self.sent: list[Any] = []
 
-    def __del__(self) -> None:
-        if "staging" in self.__dict__:
-            self._others.append((self.stream, self.staging))
+
+class _Lanes:
+    """The lanes of a GPU. The one that was used last is taken first: it has memory at hand."""
+
+    def __init__(self, gpu: int) -> None:
+        self._gpu = gpu
+        self._free: list[_Lane] = []
+        self._turns = threading.BoundedSemaphore(LANES)
+
+    @contextmanager
+    def taken(self) -> Iterator[_Lane]:
+        """Wait for a lane, and have it for oneself."""
+        with self._turns:
+            try:
+                lane = self._free.pop()
+            except IndexError:
+                lane = _Lane(self._gpu)
+            try:
+                with lane.stream:
+                    yield lane
+            finally:
+                self._free.append(lane)
 
 
 class _Worker(threading.local):
-    """What belongs to a thread: its number, a lane on each GPU, and the one it is on."""
+    """What belongs to a thread: its number, and the lane it is on."""
 
     def __init__(self) -> None:
         self.number = 0
-        self.lanes: dict[int, _Lane] = {}
         self.lane: _Lane | None = None
 
 
 _worker = _Worker()
+_lanes: dict[int, _Lanes] = {}
 
 
 def set_worker(number: int) -> None:
@@ -61,7 +79,7 @@ def set_worker(number: int) -> None:
 def own_gpu(device: str, held: Array = None) -> Iterator[None]:
     """Make the GPU of this worker current, with a stream of its own.
 
-    So copies of one worker overlap the kernels of others.
+    So copies of one worker overlap the kernels of others. Some workers at once do so; others wait.
 
     Parameters
     ----------
@@ -76,12 +94,11 @@ def own_gpu(device: str, held: Array = None) -> Iterator[None]:
         return
     cupy = sys.modules.get("cupy") or import_module("cupy")
     gpu = index_of(held) if held is not None else _own_index(device)
-    with cupy.cuda.Device(gpu):
-        before = _worker.lane
-        lane = _worker.lane = _worker.lanes.get(gpu) or _worker.lanes.setdefault(gpu, _Lane(gpu))
+    lanes = _lanes.get(gpu) or _lanes.setdefault(gpu, _Lanes(gpu))
+    with cupy.cuda.Device(gpu), lanes.taken() as lane:
+        before, _worker.lane = _worker.lane, lane
         try:
-            with lane.stream:
-                yield
+            yield
         finally:
             _worker.lane = before
 
@@ -92,28 +109,64 @@ def _own_index(device: str) -> int:
     return int(index) if index else _worker.number % count_gpus()
 
 
-def send_block(pixels: HostArray) -> Array:
-    """Copy a block to the GPU that `own_gpu` made current, on its stream."""
-    return _staging().upload(pixels)
+def stage_block(pixels: HostArray, device: str) -> Any:
+    """Return a block as `send_block` can copy it at once: for any device but a GPU, as it is."""
+    if not device.startswith("cuda"):
+        return pixels
+    cupy = sys.modules.get("cupy") or import_module("cupy")
+    with cupy.cuda.Device(_own_index(device)):
+        return _staging().Staged(pixels)
+
+
+def send_block(pixels: Any) -> Array:
+    """Copy a block to the GPU that `own_gpu` made current, on its stream.
+
+    Parameters
+    ----------
+    pixels : numpy.ndarray, or what `stage_block` returned
+    """
+    lane, staged = _own_lane(), pixels
+    if isinstance(pixels, np.ndarray):
+        staged = _staging().Staged(pixels)
+    if lane.sent:
+        lane.stream.synchronize()
+        lane.sent.clear()
+    lane.sent.append(staged)
+    return staged.send()
 
 
 def fetch_block(labels: Array) -> HostArray:
-    """Copy a block from the GPU that `own_gpu` made current; the next call overwrites it."""
-    host: HostArray = _staging().download(labels) if is_on_cuda(labels) else labels
+    """Copy a block from the GPU that `own_gpu` made current; to pinned memory, which is scarce."""
+    if is_on_cuda(labels):
+        _own_lane()
+        labels = _staging().fetch(labels)
+    host: HostArray = labels
     return host
 
 
-def fetch_together(arrays: list[Array]) -> list[HostArray]:
-    """Bring arrays of one type to the host, in one copy if they are of a GPU."""
-    if not arrays or not is_on_cuda(arrays[0]):
-        return arrays
-    joined = sys.modules["cupy"].concatenate([array.reshape(-1) for array in arrays])
-    flat: HostArray = _staging().download(joined).copy()
-    found, begin = [], 0
-    for array in arrays:
-        found.append(flat[begin : begin + array.size].reshape(array.shape))
-        begin += array.size
+def fetch_renumbered(labels: Array, numbers: HostArray, out: HostArray | None) -> HostArray:
+    """Copy the number of each label to the host: to `out` if that is pinned, else as `fetch_block`.
+
+    Parameters
+    ----------
+    labels : array of uint16, int32 or int64
+        On the GPU that `own_gpu` made current.
+    numbers : (N + 1,) array of int
+        In place of labels 0, which stays 0, to N.
+    out : array, or None
+        Where they belong, of the same type as `numbers`.
+
+    Returns
+    -------
+    numpy.ndarray, or None if they are in `out`
+    """
+    found: HostArray = _staging().fetch_renumbered(labels, send_block(numbers), out)
     return found
+
+
+def current_event() -> Any:
+    """Return what can be waited for until the lane of this worker has done what it was given."""
+    return _own_lane().stream.record()
 
 
 def room_on_gpus(device: str) -> dict[int, int]:
@@ -127,9 +180,14 @@ def room_on_gpus(device: str) -> dict[int, int]:
     return found
 
 
-def _staging() -> Any:
-    """Return the pinned memory of the lane that this worker is on."""
+def _own_lane() -> _Lane:
+    """Return the lane that this worker is on."""
     if _worker.lane is None:
         message = "blocks are copied within own_gpu; got a call outside of it. Enter it first."
         raise RuntimeError(message)
-    return _worker.lane.staging
+    return _worker.lane
+
+
+def _staging() -> Any:
+    """Return the module that copies blocks."""
+    return import_module("equilabel.kernels.cuda.staging")

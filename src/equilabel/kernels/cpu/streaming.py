@@ -78,3 +78,28 @@ def stream_row(runs, columns, row, block, limit, line, out):
         else:
             paint_many(line, 0, pixels, begins, run, runs.parents)
         stream(line, out, begin)
+
+
+@njit(nogil=True, cache=True)
+def copy_rows(rows, starts, aligned, out):
+    """Copy labels to rows that lie apart, past the caches.
+
+    Parameters
+    ----------
+    rows : (R, W) array of int
+    starts : (R,) array of int64
+        Where each row begins in `out`.
+    aligned : bool
+        Whether all of these are at multiples of 16 bytes.
+    out : (P,) array of the same type
+        Overwritten, as many elements from each start as a row has.
+    """
+    width = rows.shape[1]
+    whole = width & ~63 if aligned else 0
+    for row in range(rows.shape[0]):
+        start = starts[row]
+        for begin in range(0, whole, 64):
+            stream(rows[row, begin:], out, start + begin)
+        for k in range(whole, width):
+            out[start + k] = rows[row, k]
+    fence()

@@ -70,14 +70,14 @@ def download(array: Array, out: np.ndarray | None = None, *, keep: bool = False)
     array = array.copy(order="C") if not array.flags.c_contiguous else array
     straight = out is not None and out.flags.c_contiguous and out.dtype == array.dtype
     if keep and SMALL < array.nbytes <= PIECE:
-        pinned = _buffer(array.nbytes)[: array.nbytes].view(array.dtype).reshape(array.shape)
+        pinned = pinned_memory(array.nbytes)[: array.nbytes].view(array.dtype).reshape(array.shape)
         array.get(out=pinned)
         return np.asarray(pinned)
     host = out if out is not None and straight else np.empty(array.shape, array.dtype)
     if array.nbytes <= SMALL:
         array.get(out=host)
     elif array.nbytes <= PIECE:
-        buffer = _buffer(array.nbytes)
+        buffer = pinned_memory(array.nbytes)
         pinned = buffer[: array.nbytes].view(array.dtype).reshape(array.shape)
         array.get(out=pinned)
         host[...] = pinned
@@ -160,7 +160,7 @@ def _share_out(size: int, move: Callable[[np.ndarray, int, int, Any], None]) -> 
 
     def work() -> None:
         with cupy.cuda.Device(device):
-            buffer = _buffer(min(PIECE, size))
+            buffer = pinned_memory(min(PIECE, size))
             stream = cupy.cuda.Stream(non_blocking=True)
             for begin in begins:  # a piece for whoever asks next
                 move(buffer, begin, min(begin + PIECE, size), stream.ptr)
@@ -170,8 +170,8 @@ def _share_out(size: int, move: Callable[[np.ndarray, int, int, Any], None]) -> 
         task.result()
 
 
-def _buffer(size: int) -> np.ndarray:
-    """Return pinned memory, of a pool that keeps it."""
+def pinned_memory(size: int) -> np.ndarray:
+    """Return bytes of pinned memory; a pool takes it back when nobody uses it any more."""
     return np.frombuffer(cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
 
 
