@@ -9,10 +9,11 @@ import numpy as np
 from .bits import LAST, NONE, ONE, popcount
 from .caching import BORROWING, inlined, njit
 from .positions import new_position
-from .run_contacts import first_contacts, unite_contacts
+from .run_contacts import first_contacts, unite_contacts, unite_straight
 from .run_edges import detour_along, line_beside, lines_of, rows_along
 from .run_table import AXES, locate
 from .smaller import larger, smaller
+from .union_find import unite
 
 
 @njit(nogil=True, cache=True, **BORROWING)
@@ -44,6 +45,66 @@ def link_first_edge(runs, edges, span):
                     rows = rows_along(runs, lines, along)
                     link_first(runs, rows, edge[5] != 0, block + along - begin, other)
         block += end - position[4]
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def link_rows_above(runs, span):
+    """Do as `link_first_edge` for blocks of single rows, whose first edge is the row before.
+
+    Parameters
+    ----------
+    runs, span
+        As for `link`.
+    """
+    row, last_row, low, high = span
+    tall = runs.grid[4]
+    y = row % tall
+    while row < last_row:
+        if y > 0 and low < row <= high:
+            link_row_above(runs, row)
+        y = y + 1 if y + 1 < tall else 0
+        row += 1
+
+
+@inlined
+def link_row_above(runs, row):
+    """Unite the runs of a row, all of them their own roots so far, with those of the row before.
+
+    Two runs that touch have one column in which the later of the two begins, over a pixel of the
+    other: so each contact is one bit, and a word in which none begins has none.
+    """
+    bits, starts, parents = runs.bits, runs.starts, runs.parents
+    other = row - 1
+    for word in range(starts.shape[1]):
+        here = starts[row, word]
+        there = starts[other, word]
+        if here | there == NONE:
+            continue
+        events = (here & bits[other, word]) | (there & bits[row, word])
+        if events == NONE:
+            continue
+        run = np.uint64(runs.first[row, word])  # unsigned: no index counts from the end
+        other_run = np.uint64(runs.first[other, word])
+        if events & (events - ONE) == NONE:  # as mostly: no loop to begin
+            upto = events ^ (events - ONE)
+            one = run + np.uint64(popcount(here & upto)) - ONE
+            unite(parents, one, other_run + np.uint64(popcount(there & upto)) - ONE)
+            continue
+        if events == here and here == there:  # a copy
+            for k in range(NONE, np.uint64(popcount(here))):
+                parents[run + k] = parents[other_run + k]
+            continue
+        first = NONE
+        if here != NONE:
+            first = first_contacts(events, here) & ~((here & (~here + ONE)) - ONE)
+        events ^= first
+        while first != NONE:  # of runs that begin here: their own roots, no need to look
+            upto = first ^ (first - ONE)
+            one = run + np.uint64(popcount(here & upto)) - ONE
+            parents[one] = parents[other_run + np.uint64(popcount(there & upto)) - ONE]
+            first &= first - ONE
+        mine, theirs = runs.first[row, word], runs.first[other, word]
+        unite_straight(parents, events, (here, mine), (there, theirs))
 
 
 @njit(nogil=True, cache=True)

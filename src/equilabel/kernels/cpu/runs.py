@@ -128,7 +128,10 @@ def _unite_inside(table: RunTable, span: tuple[int, int]) -> None:
     if table.pixels is not None:
         value_unions.link_values(table.pixels, table.columns, runs, edges, within)
     elif len(edges):
-        run_unions.link_first_edge(runs, edges, within)
+        if runs.tall == 1:
+            run_unions.link_rows_above(runs, within)
+        else:
+            run_unions.link_first_edge(runs, edges, within)
         if len(edges) > 1:
             run_unions.link(runs, edges, 1, within)
 

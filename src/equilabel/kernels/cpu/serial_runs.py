@@ -6,10 +6,10 @@ import numpy as np
 
 from .caching import Kernel, is_kept, njit
 from .numbering import index, is_one, number, relabel, reorder
-from .packing import SEVERAL, begin, pack, pack_values
+from .packing import NOTHING, SEVERAL, begin, pack, pack_values
 from .painting import paint_one, paint_rows
 from .run_table import AXES, SLACK, Runs
-from .run_unions import link, link_first_edge
+from .run_unions import link, link_first_edge, link_rows_above
 from .value_unions import link_values
 from .vector_compare import is_whole
 
@@ -70,7 +70,10 @@ def label_runs(pixels, level, plan, edges, row_edges, labels):
     found, value = pack(pixels, columns, level[0], bounded, not values, bits[:-1])
     if found == SEVERAL:
         return VALUES
-    if values and found and not is_whole(value):
+    if found == NOTHING:
+        labels[:] = 0
+        return 0
+    if values and not is_whole(value):
         return FRACTIONS
     unknown, counts = new_table(bits, plan[:AXES], plan[8], plan[9])
     blocks = counts.size - 1
@@ -78,7 +81,10 @@ def label_runs(pixels, level, plan, edges, row_edges, labels):
     runs = index_runs(unknown, counts)
     if counts[blocks] > 1:
         if edges.shape[0] > 0:
-            link_first_edge(runs, edges, (0, blocks, 0, blocks))
+            if runs.tall == 1:
+                link_rows_above(runs, (0, blocks, 0, blocks))
+            else:
+                link_first_edge(runs, edges, (0, blocks, 0, blocks))
         link(runs, edges, 1, (0, blocks, 0, blocks))
     return number_runs(runs, counts, columns, labels)
 
