@@ -42,15 +42,16 @@ def pytest_collection_modifyitems(config, items):
     cuda = any(report.available for report in devices() if report.name.startswith("cuda"))
     if not cuda and "gpu" not in config.option.markexpr:
         # Thousands: to skip them one by one takes longer than to say how many they are.
-        config.hook.pytest_deselected(items=[item for item in items if "gpu" in item.keywords])
-        items[:] = [item for item in items if "gpu" not in item.keywords]
+        there = [item for item in items if not item.get_closest_marker("gpu")]
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("gpu")])
+        items[:] = there
     # It asks for many types: most of that has been compiled, and kept, when it comes last.
     items.sort(key=lambda item: item.path.name == "test_attack.py")
     if COMPILED:
         return
     skip = pytest.mark.skip(reason="slow without a compiler: NUMBA_DISABLE_JIT is set")
     for item in items:
-        if "slow" in item.keywords:
+        if item.get_closest_marker("slow"):
             item.add_marker(skip)
 
 

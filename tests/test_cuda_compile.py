@@ -71,7 +71,7 @@ INSTANCES = {
     "Sum": ["i4", "i8"],
     "Real": ["f4", "f8"],
     "Count": ["u4", "u8"],
-    "Word": ["u1", "u2", "u4", "u8", "Four<u4>"],
+    "Unit": ["u1", "u2", "u4", "u8", "Four<u4>"],
     "Value": ["u1", "i2", "u4", "i8", "f4", "f8"],
     "Gray": ["u1", "u2"],
     "What": ["0", "1", "2"],

@@ -113,8 +113,8 @@ __global__ void renumber_into(const Small* __restrict__ labels, const Label* __r
 }
 
 // Copies a block out of a larger array, which may be in pinned memory of the host.
-template <typename Word>
-__global__ void copy_block(const Word* __restrict__ source, const Place place, Word* out, Index size)
+template <typename Unit>
+__global__ void copy_block(const Unit* __restrict__ source, const Place place, Unit* out, Index size)
 {
     const Index i = thread_index();
     if (i < size) out[i] = source[locate(place, i)];

@@ -13,7 +13,7 @@ from ._compile import kernel, launch
 TOGETHER = 4  # elements of a thread
 AXES = 6
 PLACE = np.dtype([("sides", "i8", AXES), ("strides", "i8", AXES)])
-WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "Four<u4>"}
+UNITS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "Four<u4>"}
 MOST_FACES = 12
 FACES = np.dtype(
     [
@@ -135,7 +135,7 @@ def copy_block(part: np.ndarray) -> Array:
         count //= 2
     place["sides"][-1] //= count
     place["strides"][:-1] //= count
-    function = kernel("block_labels", f"copy_block<{WORDS[count * part.itemsize]}>")
+    function = kernel("block_labels", f"copy_block<{UNITS[count * part.itemsize]}>")
     launch(function, part.size // count, np.uint64(address), place, out, part.size // count)
     return out
 
