@@ -42,9 +42,9 @@ def pytest_collection_modifyitems(config, items):
     cuda = any(report.available for report in devices() if report.name.startswith("cuda"))
     if not cuda and "gpu" not in config.option.markexpr:
         # Thousands: to skip them one by one takes longer than to say how many they are.
-        there = [item for item in items if not item.get_closest_marker("gpu")]
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("gpu")])
-        items[:] = there
+        left_out = [item for item in items if item.get_closest_marker("gpu")]
+        items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+        config.hook.pytest_deselected(items=left_out)
     # It asks for many types: most of that has been compiled, and kept, when it comes last.
     items.sort(key=lambda item: item.path.name == "test_attack.py")
     if COMPILED:

@@ -23,13 +23,11 @@ struct WholeGrid {
     template <typename Work>
     __device__ static void wait_and(unsigned* done, const Work& work)
     {
-        if (threadIdx.x < 32) {
-            asm volatile("bar.sync 1, %0;" :: "r"(blockDim.x) : "memory");
-            if (threadIdx.x == 0 && gridDim.x > 1) arrive_and_wait();
-            if (threadIdx.x == 0) atomicExch(done, 1);
-        } else {
-            __syncwarp();
-            asm volatile("bar.arrive 1, %0;" :: "r"(blockDim.x) : "memory");
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            if (gridDim.x > 1) arrive_and_wait();
+            atomicExch(done, 1);
+        } else if (threadIdx.x >= 32) {
             while (*static_cast<volatile unsigned*>(done) == 0) work();
         }
         __syncthreads();
