@@ -46,8 +46,10 @@ __device__ inline void unite_entries(unsigned* parents, unsigned one, unsigned t
     }
 }
 
-// Climb from `Count` entries at once, given their parents, to what are roots by then. Each step is stored, so
-// that chains in which many climb are halved.
+constexpr unsigned NONE = ~0u;  // instead of an entry
+
+// Climb from `Count` entries at once, where there are some, given their parents, to what are roots by then. Each
+// step is stored, so that chains in which many climb are halved.
 template <int Count>
 __device__ inline void climb_all(unsigned* parents, const unsigned (&own)[Count], unsigned (&parent)[Count])
 {
@@ -56,6 +58,7 @@ __device__ inline void climb_all(unsigned* parents, const unsigned (&own)[Count]
         more = false;
 #pragma unroll
         for (int j = 0; j < Count; ++j) {
+            if (parent[j] == NONE) continue;
             const unsigned above = parent_in(parents, parent[j]);
             if (above == parent[j]) continue;
             atomicMin(parents + own[j], above);

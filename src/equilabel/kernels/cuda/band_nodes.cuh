@@ -23,7 +23,7 @@ struct Bands {
     int across, lines, rows, bands;  // chunks of a row; rows of a plane, and of a band
     int step, stride;                // rows, and chunks of these, that the threads of a block have at once
     int hops;                        // connectivity
-    int wide, quads;  // whether chunks of bytes begin at multiples of 8; see `paint_chunk`
+    int wide, quads;  // whether chunks of bytes begin at multiples of 8; rows of labels at multiples of 4: 1, of 16: 2
 };
 
 // Most border components of a band.

@@ -32,10 +32,10 @@ __device__ inline unsigned read_chunk(const Pixel* pixels, int count, int compar
     return set;
 }
 
-// Write the labels of a chunk from those of its entries; with `quads`, four at once, and with 2 of these, eight
-// together with the neighboring thread, whose chunk is in the same row.
+// Write the labels of a chunk from those of its entries, four at once; if `pairs`, eight together with the
+// neighboring thread, whose chunk is in the same row.
 __device__ inline void paint_chunk(u4* labels, unsigned set, const unsigned (&label)[ENTRIES], int count,
-                                   int quads)
+                                   bool pairs)
 {
     u4 value[CHUNK], last = 0;
     const unsigned heads = heads_of(set);
@@ -44,7 +44,7 @@ __device__ inline void paint_chunk(u4* labels, unsigned set, const unsigned (&la
         last = heads >> j & 1 ? label[j / 2] : last;
         value[j] = set >> j & 1 ? last : 0;
     }
-    if (quads > 1) {  // whole sectors of 32 bytes at a time
+    if (pairs) {  // whole sectors of 32 bytes at a time
         const bool odd = threadIdx.x & 1;
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
@@ -58,13 +58,7 @@ __device__ inline void paint_chunk(u4* labels, unsigned set, const unsigned (&la
         return;
     }
     if (count <= 0) return;
-    if (quads) {
-        uint4* const fours = reinterpret_cast<uint4*>(labels);
-        __stcs(fours, make_uint4(value[0], value[1], value[2], value[3]));
-        if (count > 4) __stcs(fours + 1, make_uint4(value[4], value[5], value[6], value[7]));
-        return;
-    }
-#pragma unroll
-    for (int j = 0; j < CHUNK; ++j)
-        if (j < count) labels[j] = value[j];
+    uint4* const fours = reinterpret_cast<uint4*>(labels);
+    __stcs(fours, make_uint4(value[0], value[1], value[2], value[3]));
+    if (count > 4) __stcs(fours + 1, make_uint4(value[4], value[5], value[6], value[7]));
 }

@@ -176,28 +176,39 @@ struct BandRuns {
         }
     }
 
-    // Let the entries of a slot climb to their roots, and do something with each and its root. Where a thread has
-    // one slot, latency counts, so all climb at once; where it has more, instructions do.
+    // Let all entries climb to their roots, and do something with each and its root: those of a chunk at once, or,
+    // where a thread has several chunks, one of each.
     template <typename Do>
-    __device__ void climb(int slot, const Do& work) const
+    __device__ void climb(const Do& work) const
     {
-        const unsigned heads = heads_of(set[slot]), first = first_of(slot);
-        if (Slots == 1) {
+        if constexpr (Slots == 1) {
+            const unsigned heads = heads_of(set[0]), first = first_of(0);
+            if (heads == 0) return;
             const unsigned own[ENTRIES] = {first, first + 1, first + 2, first + 3};
             unsigned parent[ENTRIES];
-            if (heads == 0) return;
             parents_of_four(memory.parents, first, parent);
             climb_all(memory.parents, own, parent);
 #pragma unroll
             for (int j = 0; j < ENTRIES; ++j)
-                if (heads >> 2 * j & 3) work(j, parent[j]);
+                if (heads >> 2 * j & 3) work(0, j, parent[j]);
         } else {
-            for (unsigned rest = heads; rest; rest &= rest - 1) {
-                const int entry = (__ffs(rest) - 1) / 2;
-                const unsigned own[1] = {first + entry};
-                unsigned parent[1] = {parent_in(memory.parents, own[0])};
+            unsigned rest[Slots], any = 0;
+#pragma unroll
+            for (int slot = 0; slot < Slots; ++slot) any |= rest[slot] = heads_of(set[slot]);
+            while (any) {
+                unsigned own[Slots], parent[Slots];
+#pragma unroll
+                for (int slot = 0; slot < Slots; ++slot) {
+                    own[slot] = rest[slot] ? first_of(slot) + (__ffs(rest[slot]) - 1) / 2 : NONE;
+                    parent[slot] = rest[slot] ? parent_in(memory.parents, own[slot]) : NONE;
+                }
                 climb_all(memory.parents, own, parent);
-                work(entry, parent[0]);
+                any = 0;
+#pragma unroll
+                for (int slot = 0; slot < Slots; ++slot) {
+                    if (rest[slot]) work(slot, own[slot] - first_of(slot), parent[slot]);
+                    any |= rest[slot] &= rest[slot] - 1;
+                }
             }
         }
     }
@@ -219,8 +230,7 @@ struct BandRuns {
             });
         late = false;
         __syncthreads();
-#pragma unroll
-        for (int slot = 0; slot < Slots; ++slot) climb(slot, [](int, unsigned) {});
+        climb([](int, int, unsigned) {});
         queue.unite();
     }
 
@@ -228,15 +238,10 @@ struct BandRuns {
     __device__ void find_roots()
     {
         if (threadIdx.x == 0) *memory.queue.count = 0;
-#pragma unroll
-        for (int slot = 0; slot < Slots; ++slot) {
-            const unsigned first = first_of(slot);
-            const bool edge = in_first_plane(slot) || in_last_plane(slot);
-            climb(slot, [&](int entry, unsigned root) {
-                if (root == first + entry) roots |= 1u << (ENTRIES * slot + entry);
-                if (edge && !(parent_in(memory.marks, root / 32) >> root % 32 & 1))
-                    atomicOr(memory.marks + root / 32, 1u << root % 32);
-            });
-        }
+        climb([&](int slot, int entry, unsigned root) {
+            if (root == first_of(slot) + entry) roots |= 1u << (ENTRIES * slot + entry);
+            if ((in_first_plane(slot) || in_last_plane(slot)) && !(parent_in(memory.marks, root / 32) >> root % 32 & 1))
+                atomicOr(memory.marks + root / 32, 1u << root % 32);
+        });
     }
 };

@@ -164,8 +164,31 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
             }
     }
 
+    // Paint pixel after pixel, where rows do not begin at multiples of four: threads side by side write side by side.
+    __device__ void paint_pixels() const
+    {
+        const int all = tall * job.width;
+        const float rows_of_pixel = 1.0f / job.width;
+        u4* const labels = job.labels + static_cast<Index>(top) * job.width;
+        for (int pixel = threadIdx.x; pixel < all; pixel += blockDim.x) {
+            const int row = static_cast<int>((pixel + 0.5f) * rows_of_pixel), x = pixel - row * job.width;
+            const int chunk = row * job.across + x / CHUNK;
+            const unsigned set = memory.pixels[chunk];
+            unsigned label = TOLD;
+            if (set >> x % CHUNK & 1) {
+                label = memory.parents[ENTRIES * chunk + entry_at(set, x % CHUNK)];
+                if (!(label & TOLD)) label = memory.parents[label];
+            }
+            __stcs(labels + pixel, label & ~TOLD);
+        }
+    }
+
     __device__ void paint() const
     {
+        if (!job.quads) {
+            paint_pixels();
+            return;
+        }
 #pragma unroll
         for (int slot = 0; slot < Slots; ++slot) {
             const int count = count_of(row_of(slot), at);
@@ -180,7 +203,7 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
                     label[j] &= ~TOLD;
                 }
             }
-            paint_chunk(job.labels + begin_of(row_of(slot), at), set[slot], label, count, job.quads);
+            paint_chunk(job.labels + begin_of(row_of(slot), at), set[slot], label, count, job.quads > 1);
         }
     }
 };
