@@ -89,7 +89,7 @@ __device__ inline void visit_nodes(const Items<Id, SEGMENTS>& items, unsigned be
 
 // Climb from entries that are no roots to theirs, or to the labels of these. On the way up each entry
 // follows, so that chains in which many climb at once are halved at each step. With `Waiting`, until labels
-// are found; else what the first-level cache knows is new enough, and the nodes of many end in few roots.
+// are found.
 template <typename Id, bool Waiting>
 __device__ inline void climb(Id* nodes, const Id (&node)[2], const bool (&real)[2])
 {
@@ -101,18 +101,19 @@ __device__ inline void climb(Id* nodes, const Id (&node)[2], const bool (&real)[
     for (int k = 0; k < 2; ++k) climbs[k] = !(parent[k] & LABEL<Id>);
     while (climbs[0] || climbs[1]) {
 #pragma unroll
-        for (int k = 0; k < 2; ++k) {
-            above[k] = parent[k];
-            if (climbs[k]) above[k] = Waiting ? parent_of(nodes, parent[k]) : old_parent_of(nodes, parent[k]);
-        }
+        for (int k = 0; k < 2; ++k) above[k] = climbs[k] ? parent_of(nodes, parent[k]) : parent[k];
+        bool rises = false;
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            if (above[k] != parent[k]) __stcg(nodes + node[k], above[k]);
+            if (above[k] != parent[k]) {
+                __stcg(nodes + node[k], above[k]);
+                rises = true;
+            }
             climbs[k] = climbs[k] && !(above[k] & LABEL<Id>) && (Waiting || above[k] != parent[k]);
             parent[k] = above[k];
         }
 #if __CUDA_ARCH__ >= 700
-        if (Waiting && (climbs[0] || climbs[1])) __nanosleep(200);  // let others use the memory meanwhile
+        if (Waiting && !rises) __nanosleep(200);  // let others use the memory until roots have their labels
 #endif
     }
 }

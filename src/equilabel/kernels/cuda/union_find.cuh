@@ -19,18 +19,6 @@ __device__ inline Id parent_of(const volatile Id* parents, Id index)
     return parents[index];
 }
 
-// The same through the first-level caches, which may know an old value: an ancestor too.
-template <typename Id>
-__device__ inline Id old_parent_of(const Id* parents, Id index)
-{
-    Id parent;
-    if constexpr (sizeof(Id) == 4)
-        asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(parent) : "l"(parents + index));
-    else
-        asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(parent) : "l"(parents + index));
-    return parent;
-}
-
 // The root of an entry; nothing is changed. An old value, from a cache or overtaken by another thread,
 // lies on the way to the same root, and chains only go down: the walk ends.
 template <typename Id>
