@@ -77,7 +77,7 @@ viewer: .venv/dev .venv/screen
 	    --dist worksteal -m "not slow$(SHORT)" -q $(COUNTED)
 
 speed: .venv/dev .venv/screen
-	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -q
+	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -m "gui$(SHORT)" -q
 
 # The kernels: those of the CPU on small images, with the bounds of arrays checked, and in plain
 # Python, where coverage sees into them; those for GPUs are compiled.

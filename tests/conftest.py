@@ -177,10 +177,16 @@ class SharedViewer:
 
     def __init__(self):
         self.viewer = None
+        self.form = None  # that `kept_form` keeps for the next test
         self._patch = pytest.MonkeyPatch()
 
-    def open(self):
-        """Return the viewer, opened when it is first asked for."""
+    def open(self, *, keep=False):
+        """Return the viewer, opened when it is first asked for; a form in it stays to `keep` it."""
+        if self.form is not None and not keep:
+            from gui import empty
+
+            self.form = None
+            empty(self.viewer)
         if self.viewer is None:
             from napari import Viewer
             from napari.settings import get_settings
@@ -200,7 +206,7 @@ class SharedViewer:
         """Close the viewer, if it is open."""
         if self.viewer is not None:
             self.viewer.close()
-            self.viewer = None
+            self.viewer = self.form = None
             self._patch.undo()
             forget_commands()
             gc.collect()
@@ -237,13 +243,41 @@ def forget_commands():
 
 
 @pytest.fixture
-def viewer(shared_viewer):
-    """Open a real viewer without layers and forms; it is that of the tests before."""
+def viewer(shared_viewer, request):
+    """Open a real viewer without layers and forms, but `kept_form`; it is that of earlier tests."""
     from gui import empty
 
-    viewer = shared_viewer.open()
+    viewer = shared_viewer.open(keep="kept_form" in request.fixturenames)
     yield viewer
-    empty(viewer)
+    if shared_viewer.form is None:
+        empty(viewer)
+
+
+@pytest.fixture
+def kept_form(viewer, shared_viewer, qtbot):
+    """Open the form on the sample of nuclei, or take that of the test before.
+
+    It is closed unless the test leaves its fields and its image as they were.
+    """
+    from gui import LONG, choices, open_form
+
+    form, shared_viewer.form = shared_viewer.form, None
+    if form is None:
+        viewer.open_sample("equilabel", "nuclei_2d")
+        form = open_form(viewer, qtbot)
+    [image] = viewer.layers
+    name, before = image.name, choices(form)
+    yield form
+    if image in viewer.layers and (form.bar.task is None or not form.bar.task.running):
+        for layer in set(viewer.layers) - {image}:
+            viewer.layers.remove(layer)
+        image.name = name
+        form.tabs.setCurrentIndex(0)
+        form.bar.show_message("")
+        waits = (form.preview, form.results._place, form.results.colors)
+        qtbot.waitUntil(lambda: not any(each.waiting for each in waits), timeout=LONG)
+        if choices(form) == before:
+            shared_viewer.form = form
 
 
 @pytest.fixture

@@ -29,6 +29,13 @@ def settle(form, qtbot):
     QApplication.processEvents()
 
 
+def choices(form):
+    """Return all that a person can choose in the fields of a form that finds objects."""
+    fields = form.fields
+    others = (fields.image, fields.unit, fields.new_layer, fields.show_preview)
+    return fields.choices(), [each.value for each in others]
+
+
 def run(form, qtbot):
     """Press the button, and wait for the end."""
     with qtbot.waitSignal(form.bar.ended, timeout=LONG):

@@ -73,6 +73,35 @@ def test_no_cell_of_any_table_is_a_formula(here):
         assert [cell for cell in cells if cell[:1] in tuple("=+-@")] == []
 
 
+ODD = (
+    "two words",
+    "zellkerne µm é 細胞",
+    "-rf",
+    "--out",
+    "'a' \"b\"",
+    "$(x) %s {0}",
+    "<b>&amp;",
+    "~",
+)
+
+
+@posix
+@pytest.mark.parametrize("inputs", [["../in"], ["--", *(f"{name}.tif" for name in ODD)]])
+def test_names_that_a_shell_a_page_or_an_option_could_misread(here, monkeypatch, inputs):
+    for name in ODD:
+        tiff(f"in/{name}.tif")
+    monkeypatch.chdir("in")
+    words = ["--no-overlay", "--out", "../out", *inputs]
+    for more, status in ([], "done"), (["--resume"], "skipped"):
+        assert main(["batch", *more, *words]) == 0
+        assert [row["status"] for row in summary("../out").values()] == [status] * len(ODD)
+    for name in ODD:
+        assert {f"{name}_labels.tif", f"{name}_table.csv"} <= set(names("../out"))
+    page = Path("../out/report.html").read_text("utf-8")
+    assert "&lt;b&gt;&amp;amp;" in page
+    assert "<b>&amp;" not in page
+
+
 @posix
 def test_escape_sequences_of_names_and_metadata_reach_neither_terminal_nor_tables(here, capsys):
     tiff("in/\x1b[2Jcleared.tif")

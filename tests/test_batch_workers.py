@@ -318,3 +318,16 @@ def test_the_causes_of_an_end_are_told_apart():
         worker.explain_end(how, 5) for how in (worker.TIME, "out of memory", "SIGKILL", "SIGBUS")
     }
     assert len(said) == 4
+
+
+@posix
+def test_semaphores_of_killed_workers_are_removed_without_a_word(tmp_path):
+    code = (
+        "from multiprocessing import resource_tracker\n"
+        "from equilabel.cli import worker\n"
+        "worker._start_tracker()\n"
+        "resource_tracker.register('/equilabel-test-none', 'semaphore')\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -18,9 +18,8 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 
 @pytest.fixture
-def form(viewer, qtbot):
-    viewer.open_sample("equilabel", "nuclei_2d")
-    return open_form(viewer, qtbot)
+def form(kept_form):
+    return kept_form
 
 
 @pytest.fixture
@@ -168,8 +167,9 @@ def test_any_other_failure_is_one_sentence(viewer, qtbot, form, notes, monkeypat
 
 
 def test_compiling_is_said_while_a_run_waits_for_it_and_not_when_it_is_kept(
-    viewer, qtbot, form, tmp_path, monkeypatch
+    viewer, qtbot, tmp_path, monkeypatch
 ):
+    form = open_form(viewer, qtbot)
     monkeypatch.setattr(cache_folders, "folders", lambda: [tmp_path])
 
     def double(x):

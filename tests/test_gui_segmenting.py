@@ -15,9 +15,8 @@ pytestmark = pytest.mark.gui
 
 
 @pytest.fixture
-def form(viewer, qtbot):
-    viewer.open_sample("equilabel", "nuclei_2d")
-    return open_form(viewer, qtbot)
+def form(kept_form):
+    return kept_form
 
 
 def made(layer):
@@ -39,6 +38,49 @@ def test_a_run_gives_the_labels_of_segment_on_the_canvas(viewer, qtbot, form):
     np.testing.assert_array_equal(layer.scale, image.scale)
     assert layer.units == image.units
     assert layer.axis_labels == image.axis_labels
+
+
+def test_labels_that_were_painted_are_not_replaced_unasked(viewer, qtbot, form):
+    layer = run(form, qtbot)
+    found = layer.data.copy()
+    run(form, qtbot)  # nothing was changed: no question
+    layer.fill((0, 0), 77)
+    painted = layer.data.copy()
+    asked = []
+    answer(form, "Cancel", asked)
+    form.run_button.click()
+    assert not form.bar.task.running
+    np.testing.assert_array_equal(layer.data, painted)
+    answer(form, "Replace", asked)
+    run(form, qtbot)
+    np.testing.assert_array_equal(layer.data, found)
+    layer.undo()  # of what was painted on the labels before
+    np.testing.assert_array_equal(layer.data, found)
+    layer.fill((0, 0), 5)
+    layer.undo()
+    np.testing.assert_array_equal(layer.data, found)
+    layer.fill((0, 0), 77)
+    assert len(viewer.layers) == 2
+    answer(form, "Keep it", asked)
+    run(form, qtbot)
+    np.testing.assert_array_equal(layer.data, painted)
+    assert len(viewer.layers) == 3
+    question = "Replace 'nuclei objects'? Since its objects were found, it was painted."
+    assert asked == [question] * 3
+
+
+def test_a_removed_result_is_made_again(viewer, qtbot, form):
+    viewer.layers.remove(run(form, qtbot))
+    assert run(form, qtbot) in viewer.layers
+
+
+def test_each_image_has_its_own_result(viewer, qtbot, form):
+    run(form, qtbot)
+    viewer.add_image(nuclei_2d((64, 64), seed=3), name="other")
+    form.fields.image.value = viewer.layers["other"]
+    settle(form, qtbot)
+    run(form, qtbot)
+    assert {"nuclei objects", "other objects"} < {layer.name for layer in viewer.layers}
 
 
 def test_every_field_reaches_the_run(viewer, qtbot, form):
@@ -103,54 +145,11 @@ def test_a_second_run_updates_the_layer_in_place(viewer, qtbot, form):
     assert len(first.features) == first.data.max() + 1
 
 
-def test_labels_that_were_painted_are_not_replaced_unasked(viewer, qtbot, form):
-    layer = run(form, qtbot)
-    found = layer.data.copy()
-    run(form, qtbot)  # nothing was changed: no question
-    layer.fill((0, 0), 77)
-    painted = layer.data.copy()
-    asked = []
-    answer(form, "Cancel", asked)
-    form.run_button.click()
-    assert not form.bar.task.running
-    np.testing.assert_array_equal(layer.data, painted)
-    answer(form, "Replace", asked)
-    run(form, qtbot)
-    np.testing.assert_array_equal(layer.data, found)
-    layer.undo()  # of what was painted on the labels before
-    np.testing.assert_array_equal(layer.data, found)
-    layer.fill((0, 0), 5)
-    layer.undo()
-    np.testing.assert_array_equal(layer.data, found)
-    layer.fill((0, 0), 77)
-    assert len(viewer.layers) == 2
-    answer(form, "Keep it", asked)
-    run(form, qtbot)
-    np.testing.assert_array_equal(layer.data, painted)
-    assert len(viewer.layers) == 3
-    question = "Replace 'nuclei objects'? Since its objects were found, it was painted."
-    assert asked == [question] * 3
-
-
 def test_a_new_layer_is_made_if_asked_for(viewer, qtbot, form):
     run(form, qtbot)
     form.fields.new_layer.value = True
     run(form, qtbot)
     assert [layer.name for layer in viewer.layers][1:] == ["nuclei objects", "nuclei objects [1]"]
-
-
-def test_a_removed_result_is_made_again(viewer, qtbot, form):
-    viewer.layers.remove(run(form, qtbot))
-    assert run(form, qtbot) in viewer.layers
-
-
-def test_each_image_has_its_own_result(viewer, qtbot, form):
-    run(form, qtbot)
-    viewer.add_image(nuclei_2d((64, 64), seed=3), name="other")
-    form.fields.image.value = viewer.layers["other"]
-    settle(form, qtbot)
-    run(form, qtbot)
-    assert {"nuclei objects", "other objects"} < {layer.name for layer in viewer.layers}
 
 
 @pytest.mark.parametrize(
@@ -352,6 +351,24 @@ def test_the_steps_that_are_folded_reach_the_run_and_the_copied_texts(viewer, qt
     assert not fields.track.native.isVisible()
 
 
+def test_all_methods_are_offered_and_devices_that_cannot_be_used_say_why(form):
+    from equilabel import devices
+
+    items = form.fields.device.native.model()
+    for row, report in enumerate(devices(), start=1):
+        assert items.item(row).text() == report.name
+        assert items.item(row).isEnabled() == report.available
+        if not report.available:
+            assert items.item(row).toolTip() == report.reason
+            assert report.reason in form.fields.device.tooltip
+    assert list(form.fields.method.choices) == ["auto", *GRID_METHODS]
+
+
+def test_a_layer_with_another_name_is_offered_by_it(viewer, form):
+    viewer.layers[0].name = "renamed"
+    assert form.fields.image.native.currentText() == "renamed"
+
+
 def test_planes_without_a_name_are_asked_about(viewer, qtbot, form):
     assert form.fields.remark.text() == ""
     viewer.add_image(np.zeros((48, 32, 32)), name="planes")
@@ -371,24 +388,6 @@ def test_neighbors_have_their_familiar_names(viewer, qtbot, shape, names):
         for k in range(form.fields.connectivity.native.count())
     ]
     assert [text.split(":")[0] for text in texts] == names.split()
-
-
-def test_all_methods_are_offered_and_devices_that_cannot_be_used_say_why(form):
-    from equilabel import devices
-
-    items = form.fields.device.native.model()
-    for row, report in enumerate(devices(), start=1):
-        assert items.item(row).text() == report.name
-        assert items.item(row).isEnabled() == report.available
-        if not report.available:
-            assert items.item(row).toolTip() == report.reason
-            assert report.reason in form.fields.device.tooltip
-    assert list(form.fields.method.choices) == ["auto", *GRID_METHODS]
-
-
-def test_a_layer_with_another_name_is_offered_by_it(viewer, form):
-    viewer.layers[0].name = "renamed"
-    assert form.fields.image.native.currentText() == "renamed"
 
 
 def test_statistics_taken_off_stay_off_for_another_image(viewer, qtbot, form):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.storage.zarr_arrays import open_zarr, undecoded
+
 from .zarr_parts import read_part
 
 if TYPE_CHECKING:
@@ -29,7 +31,10 @@ class ZarrPart:
 
     def __call__(self) -> HostArray:
         """Read and decode it."""
-        return read_part(self.open(), self.part)
+        try:
+            return read_part(self.open(), self.part)
+        except Exception as error:  # every codec has others
+            raise undecoded(error, self.part) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +94,7 @@ class TiffOpener:
 
 @lru_cache(16)
 def _open_zarr(path: str) -> Any:
-    import zarr
-
-    return zarr.open_array(path, mode="r")
+    return open_zarr(path)
 
 
 @lru_cache(16)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from equilabel.storage.ome_zarr import is_zarr
+from equilabel.storage.ome_zarr import find_image, is_zarr
 
 from .channels import find_channel
 from .columns import PIXEL
@@ -66,10 +66,17 @@ def find_axes(path: Path, options: Options) -> Axes:
         If the image cannot be read, or options do not suit its axes.
     """
     from equilabel.storage.lazy import describe_tiff, describe_zarr
+    from equilabel.storage.zarr_arrays import note_missing
 
-    image = describe_zarr(path) if is_zarr(path) else describe_tiff(path)
-    if image.axes:
-        return _known(image, options, is_file=path.is_file())
+    if not is_zarr(path):
+        return _named(describe_tiff(path), options, is_file=path.is_file())
+    image = describe_zarr(path)
+    found = (_named if image.axes else _plain)(image, options)
+    return replace(found, notes=(*found.notes, *note_missing(find_image(path).path)))
+
+
+def _plain(image: TiffImage, options: Options) -> Axes:
+    """Return what axes mean that have no names."""
     if options.channel is not None:
         message = (
             "--channel needs the axes of an OME-Zarr; got a plain Zarr, whose axes have no names. "
@@ -86,7 +93,7 @@ def find_axes(path: Path, options: Options) -> Axes:
     return Axes(arguments, image.pixels.shape, unit=unit)
 
 
-def _known(image: TiffImage, options: Options, *, is_file: bool) -> Axes:
+def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes:
     """Return what axes mean that have names."""
     channel_axis, channel = find_channel(image, options.channel)
     axes = image.axes.replace("C", "")

@@ -29,8 +29,8 @@ def claimed(out: Path) -> Iterator[Path]:
     """Lock a folder for one run, and yield a new folder in it for unfinished files.
 
     The new folder belongs to this run alone: processes that are left over from a killed run use
-    another. It is removed at the end; after a killed run, the next run removes it. The lock ends
-    with its process.
+    another. It is removed at the end. What killed runs left beside it stays until the next run
+    calls `clear_others`: results in it may be finished. The lock ends with its process.
 
     Raises
     ------
@@ -42,12 +42,13 @@ def claimed(out: Path) -> Iterator[Path]:
     try:
         claim = _claim(unfinished)
         try:
-            _clear(unfinished)
             place = unfinished / secrets.token_hex(4)
             place.mkdir()
-            yield place
+            try:
+                yield place
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
         finally:
-            _clear(unfinished)
             _release(claim, unfinished / CLAIM)
     finally:
         for folder in (unfinished, *new):
@@ -96,10 +97,10 @@ def _release(claim: int, path: Path) -> None:
         os.close(claim)
 
 
-def _clear(unfinished: Path) -> None:
-    """Remove everything but the claim."""
-    for leftover in unfinished.iterdir():
-        if leftover.name != CLAIM:
+def clear_others(place: Path) -> None:
+    """Remove what lies beside the folder of a run: killed runs left it."""
+    for leftover in place.parent.iterdir():
+        if leftover.name not in (CLAIM, place.name):
             if leftover.is_dir() and not leftover.is_symlink():
                 shutil.rmtree(leftover, ignore_errors=True)
             else:

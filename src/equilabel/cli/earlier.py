@@ -45,7 +45,7 @@ def find_earlier(
         return None
     for kind, ending in endings.items():
         known = record.outputs.get(kind, {})
-        if not _holds(out / f"{name}{ending}", known, hashed=hashed):
+        if not holds(out / f"{name}{ending}", known, hashed=hashed):
             return None
     return record
 
@@ -61,8 +61,8 @@ def count_others(out: Path, names: Collection[str]) -> int:
     return sum(os.path.lexists(out / f"{record.name}{LABELS}") for record in found)
 
 
-def _holds(path: Path, known: Mapping[str, Any], *, hashed: bool) -> bool:
-    """Return whether a file is the result that was written."""
+def holds(path: Path, known: Mapping[str, Any], *, hashed: bool = True) -> bool:
+    """Return whether a file is the result that was written: `known` is what its record says."""
     try:
         with os.fdopen(open_regular(path), "rb") as file:
             if os.fstat(file.fileno()).st_size != known.get("bytes"):

@@ -18,7 +18,7 @@ from .options import RefusedError
 from .records import OF_RUN, STATE, record_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from .inputs import Input
     from .options import Options
@@ -119,7 +119,13 @@ def _refuse_obstacles(out: Path) -> None:
 
 
 def settle(
-    place: Path, out: Path, name: str, options: Options, *, flush: bool
+    place: Path,
+    out: Path,
+    name: str,
+    options: Options,
+    *,
+    flush: bool,
+    moved: Collection[Path] = (),
 ) -> tuple[Path, Path]:
     """Move the finished results of an image to their final names.
 
@@ -139,6 +145,8 @@ def settle(
     flush : bool
         Whether to bring the files of the results to the disk first. Not the record: its checksum
         tells a part of it from the whole.
+    moved : collection of Path
+        Results that have their names already: whoever moved them was killed.
 
     Raises
     ------
@@ -150,7 +158,8 @@ def settle(
     tuple of Path
         Folders with new names, to be flushed.
     """
-    finals = [out / f"{name}{ending}" for ending in options.endings().values()]
+    own = [out / f"{name}{ending}" for ending in options.endings().values()]
+    finals = [final for final in own if final not in moved]
     record = record_path(out, name)
     for final in (*finals, record):
         if final.is_dir() and not final.is_symlink():  # before any is moved
@@ -161,15 +170,16 @@ def settle(
                 flush_file(place / final.name)
     for ending in options.all_endings():
         earlier = out / f"{name}{ending}"
-        if earlier not in finals and os.path.lexists(earlier) and not earlier.is_dir():
+        if earlier not in own and os.path.lexists(earlier) and not earlier.is_dir():
             earlier.unlink(missing_ok=True)
-    _make(finals[0].parent)
+    folder = (out / name).parent
+    _make(folder)
     for final in finals:
         (place / final.name).replace(final)
     _make(record.parent)
     (place / RECORD).replace(record)
     place.rmdir()
-    return finals[0].parent, record.parent
+    return folder, record.parent
 
 
 class Flushes:

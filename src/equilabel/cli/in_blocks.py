@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from dataclasses import replace
 from math import prod
@@ -96,6 +98,7 @@ def label_in_blocks(
     axes = find_axes(path, options)
     image = _open(path, axes)
     sides, workers = choose_blocks(image, header, options)
+    _refuse_without_room(own.parent.parent, header)
     own.parent.mkdir()  # fails if the folder of the run has been removed, and with it the run
     stored, flat = own.parent / "blocks.zarr", own.parent / "labels"
     result = segment_chunked(
@@ -151,6 +154,12 @@ def choose_blocks(
         )
         raise ValueError(message)
     return sides, workers
+
+
+def _refuse_without_room(folder: Path, header: Header) -> None:
+    """Raise OSError if labels of one byte for each pixel are more than the disk has left."""
+    if prod(header.shape) > shutil.disk_usage(folder).free:
+        raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} for labels of {header}")
 
 
 def _open(path: Path, axes: Axes) -> LazyImage:

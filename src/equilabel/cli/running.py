@@ -18,6 +18,7 @@ from equilabel.storage.files import flush_folder
 from equilabel.storage.objects import Part, merge_tables
 
 from . import progress
+from .claim import clear_others
 from .clustered import label_on_cluster
 from .columns import lengths
 from .earlier import count_others, find_earlier
@@ -28,6 +29,7 @@ from .names import printable
 from .one import Job
 from .options import RefusedError
 from .records import OBJECTS, OF_RUN, REPORT, RUN, STATE, SUMMARY, Record, write_summary
+from .recovery import find_finished
 from .report import write_report
 from .settling import Settling
 from .signals import collecting
@@ -95,6 +97,8 @@ class Run:
         """Label all images; return the exit code."""
         with collecting() as heard:
             trouble = ""
+            if self.resume:
+                self.recover()
             for number, item in enumerate(self.inputs):
                 if item.complaint:
                     self.records[number] = self.blank(item, "failed", item.complaint)
@@ -128,7 +132,11 @@ class Run:
             return self.close(heard, trouble)
 
     def begin(self, shown: progress.Lines | progress.Bar) -> None:
-        """Print which files are left out, the heading, and the inputs that are no images."""
+        """Print which files are left out, the heading, and the inputs that are no images.
+
+        The options have passed their trial: what killed runs left is not needed any more.
+        """
+        clear_others(self.place)
         for line in self.skipped:
             say(line)
         shown.begin()
@@ -161,6 +169,20 @@ class Run:
                 record = replace(record, status="failed", error=explain(error), outputs={})
         self.records[job.number] = record
         return record
+
+    def recover(self) -> None:
+        """Move results to their names that a run had finished before it was killed.
+
+        `label_one` then finds them, and keeps them if the image is still the same.
+        """
+        images = {item.name for item in self.inputs if not item.complaint}
+        fingerprint = self.provenance.fingerprint
+        for found in find_finished(self.place, self.out, images, self.options, fingerprint):
+            if not self.declared:
+                self.declare()
+            with suppress(OSError):  # it is labeled again
+                moving = partial(settle, found.place, self.out, found.name, self.options)
+                self.names.add(*moving(flush=True, moved=found.moved))
 
     def declare(self) -> None:
         """Write the record of this run into the folder, before the first result gets its name.

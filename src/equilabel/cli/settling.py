@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Settling:
     """Keeps the results of images in threads, and shows the records as they are kept.
 
-    Whoever killed the program now would lose the images in these threads and those in the
-    processes, and no others. On leaving the block all images are kept.
+    What is in these threads when the program is killed, the next run finds: see `recovery`. On
+    leaving the block all images are kept.
 
     Parameters
     ----------

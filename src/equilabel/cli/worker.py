@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import signal
+import sys
 import warnings
 from contextlib import suppress
 from multiprocessing import get_context, parent_process, resource_tracker
@@ -66,8 +67,7 @@ class Worker:
         self.ready = False
         self.since, self.late = monotonic(), 0.0
         self.fingerprint = provenance.fingerprint
-        with warnings.catch_warnings(action="ignore"):  # it warns when it dies
-            resource_tracker.ensure_running()  # now: it opens its signals up again
+        _start_tracker()  # now: it opens its signals up again
         self.connection, theirs = context.Pipe()
         self.process = context.Process(
             target=serve, args=(theirs, options, provenance, threads), daemon=True
@@ -193,6 +193,20 @@ def serve(connection: Connection, options: Options, provenance: Provenance, thre
         os._exit(NO_MEMORY)
     except Exception:
         os._exit(BROKEN)
+
+
+def _start_tracker() -> None:
+    """Start the process that removes the semaphores of processes that were killed.
+
+    Some codecs make one in each process. It is not told on the terminal what was removed.
+    """
+    before = sys.warnoptions[:]
+    sys.warnoptions.append("ignore:resource_tracker:UserWarning")  # what it is started with
+    try:
+        with warnings.catch_warnings(action="ignore"):  # if it has died
+            resource_tracker.ensure_running()
+    finally:
+        sys.warnoptions[:] = before
 
 
 def _follow() -> None:

@@ -12,6 +12,7 @@ from .directories import refuse
 from .ome_zarr import find_image
 from .series import opened
 from .tiff import TiffImage, with_calibration
+from .zarr_arrays import open_zarr
 
 UNLIMITED = 2**62  # nothing is decoded as a whole
 
@@ -112,14 +113,12 @@ def describe_zarr(path: Path | str) -> TiffImage:
     Raises
     ------
     UnreadableImageError
-        As `find_image`.
+        As `find_image` and `open_zarr`.
     ImportError
         If zarr is not installed.
     """
-    import zarr
-
     known = find_image(path)
-    array: Any = zarr.open_array(known.path, mode="r")
+    array = open_zarr(known.path)
     shape, axes = tuple(array.shape), known.axes if len(known.axes) == len(array.shape) else ""
     if axes:
         pairs = [(n, name) for n, name in zip(shape, axes, strict=True) if n > 1 or name in "YX"]

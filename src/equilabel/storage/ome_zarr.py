@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .directories import refuse
+from .directories import UnreadableImageError, refuse
 from .units import LENGTHS, positive, spelled
 
 LONGEST = 2**24  # bytes of a description that is read
@@ -103,6 +103,8 @@ def find_image(path: Path | str) -> ZarrImage:
         version = str(ome.get("version") or scales[0].get("version", ""))
         found = _described(path, scales[0], version)
         return replace(found, channels=_channels(ome.get("omero")))
+    except UnreadableImageError:
+        raise
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         refuse("have the description of an OME-Zarr", f"{error!r} at {str(path)!r}")
 

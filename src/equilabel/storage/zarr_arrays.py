@@ -1,0 +1,101 @@
+"""Open arrays of Zarr whose descriptions can be believed, and say which part cannot be decoded."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from .directories import UnreadableImageError, refuse, unreadable
+from .memory import free, readable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DESCRIPTIONS = ("zarr.json", ".zarray", ".zattrs")
+MOST = 2**63  # bytes of an array: more cannot be counted
+
+
+def open_zarr(path: Path | str) -> Any:
+    """Open an array of Zarr for reading.
+
+    Parameters
+    ----------
+    path : path
+        Folder of the array.
+
+    Returns
+    -------
+    zarr.Array
+
+    Raises
+    ------
+    UnreadableImageError
+        If its description is none, or it announces what no machine can read.
+    ImportError
+        If zarr is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import zarr
+    >>> folder = tempfile.mkdtemp()
+    >>> made = zarr.create_array(folder, shape=(0, 5), chunks=(1, 5), dtype="u1")
+    >>> open_zarr(folder)
+    Traceback (most recent call last):
+    equilabel.storage.directories.UnreadableImageError: image file must have an axis and no empty \
+one; got shape (0, 5). Copy or export it again.
+    """
+    import zarr
+
+    try:
+        array: Any = zarr.open_array(path, mode="r")
+        shape, chunks, width = tuple(array.shape), tuple(array.chunks), array.dtype.itemsize
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # zarr has many kinds
+        refuse("have the description of an array of Zarr", f"{_text(error)} at {str(path)!r}")
+    if not shape or min(shape) < 1 or min(chunks) < 1:
+        refuse("have an axis and no empty one", f"shape {shape}")
+    if prod(shape) * width >= MOST:
+        refuse("have fewer than 2^63 bytes of pixels", f"shape {shape}")
+    if prod(chunks) * width > free():
+        size, shown = readable(prod(chunks) * width), " x ".join(map(str, chunks))
+        remedy = "Store it in smaller chunks, or use a machine with more memory."
+        refuse("have chunks that fit in memory", f"chunks of {shown}, {size}", remedy)
+    return array
+
+
+def note_missing(folder: Path) -> tuple[str, ...]:
+    """Return a note if chunks of an array have no files: left out as empty, or lost."""
+    array = open_zarr(folder)
+    stored = getattr(array, "shards", None) or array.chunks
+    pairs = zip(array.shape, stored, strict=True)
+    total = prod(-(-length // side) for length, side in pairs)
+    found = sum(file.is_file() and file.name not in DESCRIPTIONS for file in folder.rglob("*"))
+    if found >= total:
+        return ()
+    value = array.fill_value or 0  # there may be none
+    return (f"{total - found:,} of {total:,} chunks are not stored: their pixels are {value}.",)
+
+
+def undecoded(error: Exception, part: tuple[slice, ...]) -> Exception:
+    """Return the error to raise where a part cannot be read: the same one, or one that tells where.
+
+    Parameters
+    ----------
+    error : Exception
+        What was raised.
+    part : tuple of slice
+        Of the array.
+    """
+    if isinstance(error, (MemoryError, UnreadableImageError)):
+        return error
+    if isinstance(error, OSError) and error.errno is not None:
+        return error
+    where = ", ".join(f"{one.start}:{one.stop}" for one in part)
+    return unreadable("have chunks that can be decoded", f"{_text(error)} in [{where}]")
+
+
+def _text(error: Exception) -> str:
+    text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -1,0 +1,188 @@
+"""Zarrs that are damaged, lie about themselves, or lack chunks; labels in chunks on a full disk."""
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from batches import label_here, picture, summary
+from equilabel import label, label_chunked
+from equilabel.cli import main, running
+
+zarr = pytest.importorskip("zarr")
+pytestmark = pytest.mark.slow
+
+DEEP = "[" * 10**5 + "]" * 10**5
+
+
+def ome_zarr(path, **form):
+    """Write an OME-Zarr of 48 x 64 pixels in six chunks."""
+    group = zarr.create_group(path)
+    form = {"shape": (48, 64), "chunks": (16, 32), "dtype": "u1", **form}
+    array = group.create_array("0", **form)
+    array[...] = picture((48, 64))
+    axes = [{"name": name, "type": "space", "unit": "micrometer"} for name in "yx"]
+    steps = [{"type": "scale", "scale": [0.5, 0.5]}]
+    scales = [{"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": steps}]}]
+    group.attrs["ome"] = {"version": "0.5", "multiscales": scales}
+    return Path(path)
+
+
+def rewritten(name, *keys, value):
+    """Return what sets an entry of a description; a text is put in as it is."""
+
+    def damage(folder):
+        file = folder / name
+        content = json.loads(file.read_text("utf-8"))
+        inner = content
+        for key in keys[:-1]:
+            inner = inner[key]
+        inner[keys[-1]] = "@" if isinstance(value, str) else value
+        file.write_text(json.dumps(content).replace('"@"', str(value)), "utf-8")
+
+    return damage
+
+
+def cut(folder):
+    chunk = folder / "0/c/0/0"
+    chunk.write_bytes(chunk.read_bytes()[:-5])
+
+
+def set_chunks(*sides):
+    return rewritten("0/zarr.json", "chunk_grid", "configuration", "chunk_shape", value=sides)
+
+
+def set_shape(*shape):
+    return rewritten("0/zarr.json", "shape", value=shape)
+
+
+DATASET = ("zarr.json", "attributes", "ome", "multiscales", 0, "datasets", 0)
+FAULTS = {
+    "deep group": (rewritten("zarr.json", "x", value=DEEP), "have descriptions in JSON"),
+    "deep array": (rewritten("0/zarr.json", "x", value=DEEP), "have descriptions in JSON"),
+    "digits": (rewritten("0/zarr.json", "x", value="9" * 10**5), "have descriptions in JSON"),
+    "text": (lambda folder: (folder / "zarr.json").write_text("no"), "have descriptions in JSON"),
+    "large": (
+        lambda folder: (folder / "zarr.json").write_text("{}" + " " * 2**24),
+        "have descriptions of up to",
+    ),
+    "no array": (lambda folder: (folder / "0/zarr.json").unlink(), "be a Zarr; got a folder"),
+    "elsewhere": (rewritten(*DATASET, "path", value='"../../a"'), "keep its arrays in its own"),
+    "huge": (set_shape(10**10, 10**10), "have fewer than 2^63 bytes"),
+    "negative": (set_shape(-48, 64), "have the description of an array"),
+    "empty": (set_shape(0, 64), "have an axis and no empty one"),
+    "huge chunks": (set_chunks(10**11, 32), "have chunks that fit in memory"),
+    "other chunks": (set_chunks(17, 32), "have chunks that can be decoded"),
+    "no codec": (rewritten("0/zarr.json", "codecs", value=[]), "have the description of an array"),
+    "cut": (cut, "have chunks that can be decoded"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_zarr_that_lies_is_refused_at_once_in_the_words_of_its_fault(here, monkeypatch, fault):
+    monkeypatch.setattr(running, "label_all", label_here)
+    damage, rule = FAULTS[fault]
+    damage(ome_zarr("in/a.zarr"))
+    begun = time.monotonic()
+    assert main(["batch", "in", "--out", "out"]) == 1
+    assert time.monotonic() - begun < 5
+    error = summary()["in/a.zarr"]["error"]
+    assert error.startswith(f"image file must {rule}")
+    assert error.count("image file must") == 1
+    assert len(error) < 600
+
+
+def test_labels_that_the_disk_cannot_hold_are_refused_before_work(here, monkeypatch):
+    monkeypatch.setattr(running, "label_all", label_here)
+    set_shape(10**9, 10**9)(ome_zarr("in/a.zarr"))
+    assert main(["batch", "in", "--no-overlay", "--out", "out"]) == 1
+    assert "the disk of --out must have room" in summary()["in/a.zarr"]["error"]
+
+
+def test_chunks_that_are_missing_are_told_in_a_note(here, monkeypatch, capsys):
+    monkeypatch.setattr(running, "label_all", label_here)
+    ome_zarr("in/a.zarr")
+    whole = ome_zarr("in/b.zarr", config={"write_empty_chunks": True})
+    (whole / "0/c/1/1").unlink()
+    assert main(["batch", "in", "--out", "out"]) == 0
+    assert summary()["in/a.zarr"]["notes"] == ""
+    said = "1 of 6 chunks are not stored: their pixels are 0."
+    assert said in summary()["in/b.zarr"]["notes"]
+    assert said in capsys.readouterr().out
+
+
+# --------------------------------------------------------------------------------- checksums
+
+NOISE = np.random.default_rng(5).random((20, 24)) < 0.3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_changed_bit_of_labels_is_read(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    zarr.save_array(tmp_path / "image.zarr", NOISE)
+    out = label_chunked(tmp_path / "image.zarr", out=tmp_path / "labels.zarr", chunks=8)
+    array = zarr.open_array(out, mode="r")
+    chunks = sorted(file for file in (out / "c").rglob("*") if file.is_file())
+    for _ in range(40):
+        chunk = chunks[rng.integers(len(chunks))]
+        whole = chunk.read_bytes()
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+        chunk.write_bytes(damaged)
+        with pytest.raises(ValueError, match="checksum"):
+            array[...]
+        chunk.write_bytes(whole)
+    np.testing.assert_array_equal(array[...], label(NOISE))
+
+
+def test_a_changed_bit_of_an_image_with_checksums_is_told_with_its_place(tmp_path):
+    codecs = [zarr.codecs.ZstdCodec(), zarr.codecs.Crc32cCodec()]
+    image = tmp_path / "image.zarr"
+    form = {"shape": NOISE.shape, "chunks": (8, 8), "dtype": "?", "compressors": codecs}
+    zarr.create_array(image, **form)[...] = NOISE
+    chunk = image / "c/1/2"
+    whole = chunk.read_bytes()
+    chunk.write_bytes(whole[:-6] + bytes([whole[-6] ^ 1]) + whole[-5:])
+    with pytest.raises(ValueError, match=r"image file must have chunks .*\[8:16, 16:24\]"):
+        label_chunked(image, out=tmp_path / "labels.zarr", chunks=8)
+    assert not (tmp_path / "labels.zarr").exists()
+    chunk.write_bytes(whole)
+    out = label_chunked(image, out=tmp_path / "labels.zarr", chunks=8)
+    np.testing.assert_array_equal(zarr.open_array(out)[...], label(NOISE))
+
+
+# ------------------------------------------------------------------------------------- disks
+
+
+def test_a_run_in_chunks_whose_disk_is_full_goes_on_when_there_is_room(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)]
+    root = os.name == "posix" and os.geteuid() == 0
+    if not root or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root may mount a disk")
+    try:
+        image = tmp_path / "image.zarr"
+        pixels = np.random.default_rng(1).random((40, 40, 40)) < 0.3
+        zarr.create_array(image, shape=pixels.shape, chunks=(10,) * 3, dtype="?")[...] = pixels
+        with pytest.raises(OSError, match="No space left on device"):
+            label_chunked(image, out=disk / "labels.zarr", chunks=10)
+        assert not (disk / "labels.zarr").exists()
+        assert sum(file.is_file() for file in disk.rglob("*")) > 10
+        subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
+        steps = []
+        out = label_chunked(
+            image,
+            out=disk / "labels.zarr",
+            chunks=10,
+            resume=True,
+            progress=lambda *now: steps.append(now),
+        )
+        assert steps[0][1] > 0  # what is done is kept
+        np.testing.assert_array_equal(zarr.open_array(out)[...], label(pixels))
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
