@@ -270,7 +270,7 @@ def all_sizes_cuda() -> str:
     count = sum(map(len, slower.values()))
     return (
         f"{card(results)} Another library is faster on {count} of {len(results['rows'])} images, "
-        f"sizes and connectivities: {listed}."
+        f"sizes and connectivities{f': {listed}' if listed else ''}."
     )
 
 
