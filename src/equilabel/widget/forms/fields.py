@@ -14,7 +14,7 @@ from equilabel.widget.logic.sources import COLORS
 from equilabel.widget.logic.statistics import Statistic
 from equilabel.widget.napari_types import Layer
 
-from .layout import Grid, fill_column
+from .layout import Grid, column
 
 AXES = (
     "Space: objects extend along this axis. Time: the images along it are independent. "
@@ -93,28 +93,28 @@ class AxesField(QWidget):
         self._changed = changed
         self._fields: list[ComboBox] = []
         self._grid = Grid()
-        fill_column(self, self._grid)
+        column(self._grid, into=self)
 
     @property
     def roles(self) -> tuple[Role, ...]:
         return tuple(field.value for field in self._fields)
 
     def show_axes(self, roles: Sequence[Role], shape: Sequence[int], names: Sequence[str]) -> None:
+        self._shape, self._names = shape, names
         self._fields = [ComboBox(choices=ROLES, value=role, tooltip=AXES) for role in roles]
-        self._names, self._shape = names, shape
-        self._name()
-        for field in self._fields:
-            field.changed.connect(self._change)
         old, self._grid = self._grid, Grid(*self._fields)
         self.layout().replaceWidget(old, self._grid)
         old.hide()
         old.deleteLater()
+        self._name()
+        for field in self._fields:
+            field.changed.connect(self._change)
 
     def _name(self) -> None:
         """Label the fields with the names that axes have in their roles."""
         names = name_axes(self.roles, self._names)
-        for field, name, length in zip(self._fields, names, self._shape, strict=True):
-            field.label = f"{name} ({length})"
+        for title, name, length in zip(self._grid.titles, names, self._shape, strict=True):
+            title.setText(f"{name} ({length})")
 
     def _change(self, *_: object) -> None:
         self._name()

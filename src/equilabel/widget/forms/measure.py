@@ -16,7 +16,7 @@ from equilabel.widget.viewer.layers import images, labels, made_by, show_measure
 from equilabel.widget.viewer.notifications import guarded, warn
 
 from .fields import AxesField, StatisticsField, color_field, layer_field, offer_layers
-from .layout import Form, Grid, fill_column, fold
+from .layout import Form, Grid, column, fold
 from .run_form import RunForm
 
 MISSING = (
@@ -41,7 +41,7 @@ class MeasureForm(RunForm):
         self.axes, self.statistics = AxesField(self._update_fields), StatisticsField()
         grid = Grid(self.labels, self.image, self.color)
         parts = (grid, fold("Axes", self.axes), QLabel("Statistics"), self.statistics)
-        fill_column(fields, *parts).addStretch()
+        column(*parts, into=fields, stretch=True)
         super().__init__(napari_viewer, "Measure", fields)
         self._measured: Layer = None
         self.labels.changed.connect(self._set_labels)

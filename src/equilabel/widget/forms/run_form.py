@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from qtpy.QtCore import QEvent, Signal
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QTabWidget, QWidget
+from qtpy.QtWidgets import QLabel, QProgressBar, QPushButton, QTabWidget, QWidget
 
 from equilabel.widget.logic.axes import Role, check_roles
 from equilabel.widget.logic.sources import Source
@@ -12,7 +12,7 @@ from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.notifications import warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult, Task
 
-from .layout import column, fill_column
+from .layout import column, side_by_side
 from .results import ResultsPanel
 
 FINE = 100  # parts of a step that the progress bar shows
@@ -34,7 +34,7 @@ class RunForm(QWidget):
         self.tabs = QTabWidget()
         self.tabs.addTab(column(fields, self.bar, margins=True), title)
         self.tabs.addTab(self.results, "Results")
-        fill_column(self, self.tabs).setContentsMargins(0, 6, 0, 0)
+        column(self.tabs, into=self).layout().setContentsMargins(0, 6, 0, 0)
         self.setMinimumWidth(364)
 
     def _warm_up_for(self, kind: Any, work: Callable[[], str]) -> None:
@@ -88,12 +88,9 @@ class RunBar(QWidget):
         self.progress.setMaximumHeight(6)
         self.message = QLabel()
         self.message.setWordWrap(True)
-        row = QHBoxLayout()
-        row.addWidget(self.run_button, 3)
-        row.addWidget(self.cancel_button, 1)
-        layout = fill_column(self, self.progress, self.message)
-        layout.insertLayout(0, row)
-        layout.setContentsMargins(0, 4, 0, 0)
+        buttons = side_by_side(self.run_button, self.cancel_button, widths=(3, 1))
+        column(buttons, self.progress, self.message, into=self)
+        self.layout().setContentsMargins(0, 4, 0, 0)
         self.run_button.clicked.connect(self.wanted)
         self.cancel_button.clicked.connect(self.cancel)
 

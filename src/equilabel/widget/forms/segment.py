@@ -43,7 +43,7 @@ class SegmentForm(RunForm):
         self._replaced: Layer = None  # labels changed by hand that may be replaced
         self.choices = self.fields.choices
         self.preview = LivePreview(napari_viewer, self.fields, self)
-        self.fields.image_changed.connect(self._set_layer)
+        self.fields.image.changed.connect(self._set_layer)
         self.bar.wanted.connect(self._run)
         self.bar.done.connect(self._show_outcome)
         self.reset_choices()
