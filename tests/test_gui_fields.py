@@ -95,14 +95,14 @@ def test_the_line_below_the_buttons_is_about_the_image_that_is_chosen(viewer, qt
     form = open_form(viewer, qtbot)
     form.fields.image.value = first
     run(form, qtbot)
-    assert "objects, threshold" in form.bar.message.text()
+    assert "objects, threshold" in form.message.text()
     form.fields.image.value = viewer.layers["second"]
-    assert form.bar.message.text() == ""
+    assert form.message.text() == ""
     form.fields.image.value = first
-    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
+    with qtbot.waitSignal(form.ended, timeout=LONG):
         form.run_button.click()
         form.fields.image.value = viewer.layers["second"]
-    assert form.bar.message.text().startswith("first: ")
+    assert form.message.text().startswith("first: ")
 
 
 def test_sizes_in_a_unit_are_not_rounded_to_nothing(viewer, qtbot):

@@ -99,7 +99,7 @@ def test_labels_and_fields_share_their_edges_and_nothing_is_cut_off(viewer, qtbo
         settle(form, qtbot)
         left, count = check_edges(form.fields, form)
         assert count > 35
-        assert left == box(form.bar, form)[0] == box(form.fields.remark, form)[0]
+        assert left == box(form.progress, form)[0] == box(form.fields.remark, form)[0]
         assert all(
             w.toolTip()
             for w, column in cells(form.fields)

@@ -49,7 +49,7 @@ def test_labels_that_were_painted_are_not_replaced_unasked(viewer, qtbot, form):
     asked = []
     answer(form, "Cancel", asked)
     form.run_button.click()
-    assert not form.bar.task.running
+    assert not form.task.running
     np.testing.assert_array_equal(layer.data, painted)
     answer(form, "Replace", asked)
     run(form, qtbot)

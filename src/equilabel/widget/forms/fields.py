@@ -9,6 +9,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 import equilabel
+from equilabel.descriptions import DESCRIPTIONS
 from equilabel.widget.logic.axes import ROLES, Role, name_axes
 from equilabel.widget.logic.sources import COLORS
 from equilabel.widget.logic.statistics import Statistic
@@ -27,10 +28,19 @@ NAME = Qt.ItemDataRole.UserRole
 STATES = (Qt.CheckState.Unchecked, Qt.CheckState.Checked)
 
 
-def field(kind: Callable[..., Any], label: str, tooltip: str, /, **options: Any) -> Any:
-    """Declare a field of a form, which is made once the form uses it."""
+def field(kind: Callable[..., Any], label: str, tooltip: str = "", /, **options: Any) -> Any:
+    """Declare a field of a form, which is made once the form uses it.
+
+    Without a tool tip it has the description of the argument of `segment` that it is named for.
+    """
     words = "text" if kind is CheckBox else "label"
-    return cached_property(lambda _: kind(**{words: label}, tooltip=tooltip, **options))
+
+    def make(_: object) -> Any:
+        hint = tooltip or DESCRIPTIONS[declared.attrname or ""]
+        return kind(**{words: label}, tooltip=hint, **options)
+
+    declared = cached_property(make)
+    return declared
 
 
 def layer_field(label: str, tooltip: str) -> Any:

@@ -15,6 +15,7 @@ from qtpy.QtWidgets import (
     QLabel,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -55,6 +56,7 @@ class Grid(QWidget):
                 continue
             native = field.native
             native.setToolTip(field.tooltip)
+            native.setSizePolicy(native.sizePolicy().horizontalPolicy(), QSizePolicy.Policy.Fixed)
             layout.addWidget(native, number, 1)
             _tame(native)
             if not isinstance(field, ButtonWidget):
@@ -104,13 +106,7 @@ class Form(QWidget):
         grids = self.findChildren(Grid)
         widest = max((each.sizeHint().width() for grid in grids for each in grid.titles), default=0)
         for grid in grids:
-            layout = grid.layout()
-            layout.setColumnMinimumWidth(0, widest)
-            for number in range(layout.rowCount()):
-                cell = layout.itemAtPosition(number, 1)
-                field = None if cell is None else cell.widget()
-                if field is not None and not field.minimumHeight():
-                    field.setMinimumHeight(field.sizeHint().height())  # where the form scrolls, too
+            grid.layout().setColumnMinimumWidth(0, widest)
 
     def showEvent(self, event: Event) -> None:
         self.align()

@@ -21,9 +21,9 @@ MEASURED_BESIDE = 76  # where another field follows; both have room for a number
 NARROW = "min-width: 50px; padding: 1px 4px"
 
 
-def length(kind: str, label: str, tooltip: str, **options: float) -> Any:
+def length(kind: str, label: str, **options: Any) -> Any:
     """Declare a field for a length or size of a kind."""
-    return field(LengthField, label, tooltip, kind=kind, **options)
+    return field(LengthField, label, kind=kind, **options)
 
 
 @dataclass(eq=False)

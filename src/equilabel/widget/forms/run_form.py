@@ -21,18 +21,30 @@ FINE = 100  # parts of a step that the progress bar shows
 class RunForm(QWidget):
     """A form whose button starts a run on a layer, and whose second tab shows the results."""
 
+    done = Signal()  # the run is done; its result is in `result`
+    ended = Signal()  # the run is done, failed or cancelled
+
     def __init__(self, viewer: Viewer, title: str, fields: QWidget) -> None:
         super().__init__()
         self._viewer = viewer
         self._layer: Layer = None
         self._warm_up = LatestResult(warn_once)
         self._warm: Any = ()  # the kind of layer that it is for
-        self.fields = fields
-        self.bar = RunBar(title)
-        self.run_button, self.cancel_button = self.bar.run_button, self.bar.cancel_button
-        self.results = ResultsPanel(viewer)
+        self.task: Task | None = None
+        self.result: Any = None
+        self._words = "starting"  # for the step under way
+        self.fields, self.results = fields, ResultsPanel(viewer)
+        self.run_button, self.cancel_button = QPushButton(title), QPushButton("Cancel")
+        self.run_button.setStyleSheet("font-weight: bold; padding: 7px;")
+        self.cancel_button.setEnabled(False)
+        self.cancel_button.clicked.connect(self.cancel)
+        self.progress = QProgressBar(textVisible=False, maximumHeight=6)
+        self.message = QLabel(wordWrap=True)
+        buttons = side_by_side(self.run_button, self.cancel_button, widths=(3, 1))
+        bar = column(buttons, self.progress, self.message)
+        bar.layout().setContentsMargins(0, 4, 0, 0)
         self.tabs = QTabWidget()
-        self.tabs.addTab(column(fields, self.bar, margins=True), title)
+        self.tabs.addTab(column(fields, bar, margins=True), title)
         self.tabs.addTab(self.results, "Results")
         column(self.tabs, into=self).layout().setContentsMargins(0, 6, 0, 0)
         self.setMinimumWidth(364)
@@ -57,54 +69,17 @@ class RunForm(QWidget):
         if problem:
             raise ValueError(problem)
 
-    def changeEvent(self, event: Event) -> None:
-        """End all work once the dock is closed: napari takes the form out of it."""
-        if event.type() == QEvent.Type.ParentChange and self.parent() is None:
-            self.end()
-        super().changeEvent(event)
-
-    def end(self) -> None:
-        self.bar.cancel()
-        self._warm_up.cancel()
-
-
-class RunBar(QWidget):
-    """Buttons to run and cancel a task, and its progress."""
-
-    wanted = Signal()  # the button was pressed
-    done = Signal()  # the task is done; its result is in `result`
-    ended = Signal()  # the task is done, failed or cancelled
-
-    def __init__(self, title: str) -> None:
-        super().__init__()
-        self.result: Any = None
-        self.task: Task | None = None
-        self._words = ""  # for the step under way
-        self.run_button, self.cancel_button = QPushButton(title), QPushButton("Cancel")
-        self.run_button.setStyleSheet("font-weight: bold; padding: 7px;")
-        self.cancel_button.setEnabled(False)
-        self.progress = QProgressBar()
-        self.progress.setTextVisible(False)
-        self.progress.setMaximumHeight(6)
-        self.message = QLabel()
-        self.message.setWordWrap(True)
-        buttons = side_by_side(self.run_button, self.cancel_button, widths=(3, 1))
-        column(buttons, self.progress, self.message, into=self)
-        self.layout().setContentsMargins(0, 4, 0, 0)
-        self.run_button.clicked.connect(self.wanted)
-        self.cancel_button.clicked.connect(self.cancel)
-
     @property
     def running(self) -> bool:
         return self.task is not None and self.task.running
 
     def begin(self, title: str, work: Callable[..., Any], steps: Sequence[str]) -> None:
-        """Start a task, unless one is running."""
+        """Start a run, unless one is under way."""
         if self.running:
             return
         self.task = task = Task(title, work, steps)
         task.stepped.connect(self._step)
-        task.compiling.connect(self._compile)
+        task.compiling.connect(self._say)
         task.done.connect(self._finish)
         task.failed.connect(self._fail)
         task.cancelled.connect(self._stop)
@@ -116,16 +91,25 @@ class RunBar(QWidget):
         if self.task is not None:
             self.task.cancel()
 
-    def show_message(self, text: str) -> None:
-        self.message.setText(text)
+    def changeEvent(self, event: Event) -> None:
+        """End all work once the dock is closed: napari takes the form out of it."""
+        if event.type() == QEvent.Type.ParentChange and self.parent() is None:
+            self.end()
+        super().changeEvent(event)
 
-    def _step(self, text: str, count: float) -> None:
+    def end(self) -> None:
+        self.cancel()
+        self._warm_up.cancel()
+
+    def _step(self, words: str, count: float) -> None:
         self.progress.setValue(int(FINE * count))
-        self._words = _begun(text)
-        self.show_message(self._words)
+        self._words = words
+        self._say("")
 
-    def _compile(self, text: str) -> None:
-        self.show_message(_begun(text) if text else self._words)
+    def _say(self, compiling: str) -> None:
+        """Say what is being compiled, or which step is under way."""
+        words = compiling or self._words
+        self.message.setText(f"{words[0].upper()}{words[1:]} ...")
 
     def _finish(self, result: Any) -> None:
         self._switch(running=False)
@@ -142,14 +126,10 @@ class RunBar(QWidget):
 
     def _end(self, text: str) -> None:
         self._switch(running=False)
-        self.show_message(text)
+        self.message.setText(text)
         self.ended.emit()
 
     def _switch(self, *, running: bool) -> None:
         self.run_button.setEnabled(not running)
         self.cancel_button.setEnabled(running)
         self.progress.setValue(0)
-
-
-def _begun(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]} ..."

@@ -37,29 +37,6 @@ TIPS = {
     "image": "Image layer to find objects in.",
     "unit": "Pixels: the same number along each axis. The unit of the layer: the same length in "
     "all directions, converted with its pixel size.",
-    "channel": "Channel to find objects in. All channels are measured.",
-    "sigma": "Standard deviation of a Gaussian that smooths the image before the threshold. "
-    "Intensities are measured in the original image.",
-    "fill_holes": "Fill holes inside objects.",
-    "split": "Part objects where they have a neck, before they are dropped by size and measured.",
-    "depth": "Objects are parted where the radius of the smaller one exceeds that of the neck by "
-    "more. Lower it to part more objects.",
-    "min_size": "Smaller objects are dropped.",
-    "border": "Drop objects that touch the border of the image, where they are cut off.",
-    "track": "Add columns to the table: which object of a frame is which of the next, and where "
-    "objects divide or merge. Those that overlap are taken for the same.",
-    "background": "Subtract an uneven background first: all that is wider than a box that reaches "
-    "this far to either side, or what a ball of this radius reaches. Choose it larger than the "
-    "radius of the largest object.",
-    "background_method": "A box: the background is all that is wider. A rolling ball: the "
-    "background is what a ball of this radius reaches from below, as in ImageJ; it takes longer "
-    "the larger it is.",
-    "closing": "Fill gaps, cracks and bays into which no ball of this radius fits.",
-    "opening": "Remove specks, spurs and bridges into which no ball of this radius fits.",
-    "connectivity": "Which pixels are neighbors, and so belong to the same object: those that "
-    "share a side, or also those that share a corner only (in 3D a face, an edge, a corner).",
-    "method": "Labeling algorithm: all give the same labels. 'auto' is the fastest.",
-    "device": "Device that computes. 'auto' is the fastest that can be used.",
     "new_layer": "Keep the labels of earlier runs. Otherwise a run replaces them.",
     "preview": "Show the outline of the objects on the visible plane, and count them.",
 }
@@ -73,26 +50,22 @@ class SegmentFields(Form):
 
     image = layer_field("Image", TIPS["image"])
     color = color_field()
-    channel = field(SpinBox, "Channel", TIPS["channel"], min=0, max=0)
+    channel = field(SpinBox, "Channel", min=0, max=0)
     unit = field(ComboBox, "Lengths in", TIPS["unit"], choices=[PIXELS])
-    sigma = length("radius", "Smoothing", TIPS["sigma"])
-    fill_holes = field(CheckBox, "Fill holes", TIPS["fill_holes"])
-    split = field(CheckBox, "Split objects that touch", TIPS["split"])
-    depth = length("depth", "Neck depth", TIPS["depth"], start=DEPTH, least=0.1, step=0.1)
-    min_size = length("size", "Minimum size", TIPS["min_size"], step=10.0, decimals=0)
-    exclude_border = field(CheckBox, "Drop objects at the border", TIPS["border"])
-    track = field(CheckBox, "Follow objects over time", TIPS["track"])
-    background = length("radius", "Background", TIPS["background"], step=10.0, decimals=0)
-    background_method = field(
-        ComboBox, "Found with", TIPS["background_method"], choices=BACKGROUNDS
-    )
-    closing = length("radius", "Closing", TIPS["closing"])
-    opening = length("radius", "Opening", TIPS["opening"])
-    connectivity = field(
-        ComboBox, "Neighbors", TIPS["connectivity"], choices=connectivities(2), value=2
-    )
-    method = field(method_field, "Method", TIPS["method"])
-    device = field(device_field, "Device", TIPS["device"])
+    sigma = length("radius", "Smoothing")
+    fill_holes = field(CheckBox, "Fill holes")
+    split = field(CheckBox, "Split objects that touch")
+    depth = length("depth", "Neck depth", start=DEPTH, least=0.1, step=0.1)
+    min_size = length("size", "Minimum size", step=10.0, decimals=0)
+    exclude_border = field(CheckBox, "Drop objects at the border")
+    track = field(CheckBox, "Follow objects over time")
+    background = length("radius", "Background", step=10.0, decimals=0)
+    background_method = field(ComboBox, "Found with", choices=BACKGROUNDS)
+    closing = length("radius", "Closing")
+    opening = length("radius", "Opening")
+    connectivity = field(ComboBox, "Neighbors", choices=connectivities(2), value=2)
+    method = field(method_field, "Method")
+    device = field(device_field, "Device")
     new_layer = field(CheckBox, "New layer for each run", TIPS["new_layer"])
     show_preview = field(CheckBox, "Preview", TIPS["preview"])
 

@@ -8,6 +8,7 @@ from qtpy.QtCore import QObject, Qt, Signal
 from superqt import QLabeledDoubleSlider
 from superqt.utils import signals_blocked
 
+from equilabel.descriptions import DESCRIPTIONS
 from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
 
 from .fields import field
@@ -33,11 +34,6 @@ TIPS = {
     "in the histogram.",
     "level": "Objects are pixels above the level; if they are dark, below.",
     "levels": "Objects are pixels above low that are connected to a pixel above high.",
-    "block": "Each pixel is compared with the average of a block of this side around it, less the "
-    "offset. Choose it larger than the objects.",
-    "offset": "Subtracted from the average of the block. With a negative offset, objects need more "
-    "contrast.",
-    "dark": "Find objects that are darker than the background.",
 }
 BLOCK: dict[str, Any] = {"start": 51, "least": 3, "most": 6001, "step": 2, "decimals": 0}
 MANUAL = ("number", "hysteresis")
@@ -53,8 +49,8 @@ class ThresholdField(QObject):
     remarked = Signal(str)  # what a person should know of the threshold; empty if nothing
 
     method = field(ComboBox, "Threshold", TIPS["method"], choices=CHOICES, value="otsu")
-    offset = field(FloatSpinBox, "", TIPS["offset"], min=-1e9, max=1e9, step=1.0)
-    dark = field(CheckBox, "Objects are dark", TIPS["dark"])
+    offset = field(FloatSpinBox, "", min=-1e9, max=1e9, step=1.0)
+    dark = field(CheckBox, "Objects are dark")
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,9 +58,8 @@ class ThresholdField(QObject):
         self._known = float("nan")  # the last estimate that was a number
         self.histogram = HistogramView()
         self.slider, self.range = QLabeledDoubleSlider(Qt.Orientation.Horizontal), range_slider()
-        self.block_size = LengthField(
-            "Block, offset", TIPS["block"], kind="block", beside=self.offset, **BLOCK
-        )
+        tip = DESCRIPTIONS["block_size"]
+        self.block_size = LengthField("Block, offset", tip, "block", beside=self.offset, **BLOCK)
         for each in (self.slider, self.block_size.native):
             each.setFixedHeight(HEIGHT)
         # Of the fields for levels, a single one is visible, so that no field below moves.
