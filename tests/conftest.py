@@ -268,12 +268,12 @@ def kept_form(viewer, shared_viewer, qtbot):
     [image] = viewer.layers
     name, before = image.name, choices(form)
     yield form
-    if image in viewer.layers and (form.bar.task is None or not form.bar.task.running):
+    if image in viewer.layers and (not form.running):
         for layer in set(viewer.layers) - {image}:
             viewer.layers.remove(layer)
         image.name = name
         form.tabs.setCurrentIndex(0)
-        form.bar.show_message("")
+        form.message.setText("")
         waits = (form.preview, form.results._place, form.results.colors)
         qtbot.waitUntil(lambda: not any(each.waiting for each in waits), timeout=LONG)
         if choices(form) == before:

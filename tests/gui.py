@@ -38,8 +38,8 @@ def choices(form):
 
 def run(form, qtbot):
     """Press the button, and wait for the end."""
-    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
-        form.bar.run_button.click()
+    with qtbot.waitSignal(form.ended, timeout=LONG):
+        form.run_button.click()
     QApplication.processEvents()
     return form.results.layer
 

@@ -20,6 +20,7 @@ LEVELS = {
     "threads": 0,
     "samples": 0,
     "storage": 0,
+    "descriptions": 0,
     "array_types": -1,
     "quantities": 1,
     "grid": 1,
@@ -150,16 +151,17 @@ def test_methods_know_nothing_of_ours():
 
 
 def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling():
-    seen = seen_from("cli", "", "quantities", "storage", "compiling", "cli")
+    rooms = ("", "quantities", "storage", "compiling", "descriptions", "cli")
+    seen = seen_from("cli", *rooms)
     # Rows of images that do not fit into memory, and tasks on a Dask cluster.
     others = (" equilabel.chunked.lazy_image", " equilabel.chunked.cluster")
     assert not [each for each in seen if not each.endswith(others)]
 
 
 def test_the_plugin_sees_only_the_facade_and_rooms_without_kernels():
-    rooms = ("", "quantities", "storage", "samples", "compiling", "threads", "outlines", "widget")
+    rooms = ("", "quantities", "storage", "compiling", "descriptions", "samples", "threads")
     large = "equilabel.chunked.viewing"  # images that do not fit into memory
-    seen = [each.split()[-1] for each in seen_from("widget", *rooms)]
+    seen = [each.split()[-1] for each in seen_from("widget", *rooms, "outlines", "widget")]
     assert not {*seen} - {large}
 
 

@@ -95,7 +95,7 @@ def test_a_viewer_closed_while_running_ends_the_run(own_viewer, qtbot, form, hel
     reached, release = held
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
-    worker = form.bar.task._worker
+    worker = form.task._worker
     QTimer.singleShot(50, release.set)
     own_viewer.close()
     qtbot.waitUntil(lambda: not worker.is_running, timeout=LONG)
@@ -106,10 +106,10 @@ def test_closing_the_dock_cancels_its_run(own_viewer, qtbot, form, held):
     reached, release = held
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
-    worker = form.bar.task._worker
+    worker = form.task._worker
     [dock] = own_viewer.window._wrapped_dock_widgets.values()
     dock.title.close_button.click()
-    assert not form.bar.task.running
+    assert not form.task.running
     assert not progress._all_instances
     release.set()
     qtbot.waitUntil(lambda: not worker.is_running, timeout=LONG)

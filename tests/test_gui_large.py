@@ -59,7 +59,9 @@ def test_a_layer_larger_than_memory_is_segmented_in_blocks(
     place = tmp_path / "scan labels"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(place), ""))
     answer(form, "Save as ...", said)
-    form.bar.wanted.connect(lambda: form.bar.task.stepped.connect(lambda *one: steps.append(one)))
+    form.run_button.clicked.connect(
+        lambda: form.task.stepped.connect(lambda *one: steps.append(one))
+    )
     layer = run(form, qtbot)
     assert "'scan' needs" in said[0]
     names = ("label", *form.choices().properties) if form.choices().properties else None
@@ -71,7 +73,7 @@ def test_a_layer_larger_than_memory_is_segmented_in_blocks(
     assert not isinstance(layer.data[0], np.ndarray)
     np.testing.assert_array_equal(layer.data[0], found.labels)
     assert len(layer.features) == found.num + 1
-    assert form.bar.message.text().endswith(f"Its labels are in {str(place)!r}.")
+    assert form.message.text().endswith(f"Its labels are in {str(place)!r}.")
     assert any(words.startswith("labeling, 7 of") for words, _ in steps)
     assert colors_on(canvas(viewer)) > 1000
     form.results.select([3])
@@ -85,7 +87,7 @@ def test_the_labels_of_a_temporary_folder_give_way_to_those_of_the_next_run(view
     first = []
     answer(form, "Temporary folder", [])
     first.append(run(form, qtbot).metadata["equilabel"]["stored"])
-    assert "temporary folder" in form.bar.message.text()
+    assert "temporary folder" in form.message.text()
     answer(form, "Temporary folder", [])
     layer = run(form, qtbot)
     assert layer.metadata["equilabel"]["stored"] != first[0]
@@ -98,11 +100,11 @@ def test_cancel_ends_with_the_blocks_under_way(viewer, qtbot, form, gate):
     gate.held = True
     form.run_button.click()
     qtbot.waitUntil(gate.reached.is_set, timeout=LONG)
-    with qtbot.waitSignal(form.bar.task.cancelled, timeout=500):
+    with qtbot.waitSignal(form.task.cancelled, timeout=500):
         form.cancel_button.click()
-    assert "Cancelled" in form.bar.message.text()
+    assert "Cancelled" in form.message.text()
     gate.release.set()
-    qtbot.waitUntil(lambda: not form.bar.task._worker.is_running, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.task._worker.is_running, timeout=LONG)
     assert gate.read <= 2 * os.cpu_count() + 2
     assert [each.name for each in viewer.layers] == ["scan"]
 
@@ -110,7 +112,7 @@ def test_cancel_ends_with_the_blocks_under_way(viewer, qtbot, form, gate):
 def test_a_question_that_is_cancelled_runs_nothing(form):
     answer(form, "Cancel", [])
     form.run_button.click()
-    assert form.bar.task is None
+    assert form.task is None
 
 
 @pytest.mark.long
@@ -119,7 +121,7 @@ def test_fields_that_blocks_cannot_do_are_named_and_the_remedy_helps(form, qtbot
     form.run_button.click()
     words = "Split objects that touch"
     assert f"got {words}. Untick {words}, or crop the image." in notes()[-1]
-    assert form.bar.task is None
+    assert form.task is None
     form.fields.split.value = False
     answer(form, "Temporary folder", [])
     assert run(form, qtbot) is not None

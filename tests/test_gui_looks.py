@@ -90,7 +90,7 @@ def test_labels_and_fields_share_their_edges_and_nothing_is_cut_off(viewer, qtbo
     viewer.add_image(np.stack([nuclei_3d((8, 64, 64))] * 2), scale=(1, 2, 0.25, 0.25), **options)
     form = open_form(viewer, qtbot)
     form.fields.unit.value = "µm"
-    for field in form.fields.lengths._fields:
+    for field in form.fields.lengths:
         field.value = 0.45 if field.kind == "radius" else 12.5
     form.fields.split.value = True
     unfold(form)
@@ -99,7 +99,7 @@ def test_labels_and_fields_share_their_edges_and_nothing_is_cut_off(viewer, qtbo
         settle(form, qtbot)
         left, count = check_edges(form.fields, form)
         assert count > 35
-        assert left == box(form.bar, form)[0] == box(form.fields.remark, form)[0]
+        assert left == box(form.progress, form)[0] == box(form.fields.remark, form)[0]
         assert all(
             w.toolTip()
             for w, column in cells(form.fields)

@@ -30,7 +30,7 @@ def test_a_menu_entry_opens_its_form(viewer, qtbot, path, title):
     assert title not in viewer.window.dock_widgets
     entry.trigger()
     form = viewer.window.dock_widgets[title]
-    qtbot.waitUntil(lambda: form.bar.run_button.isVisible(), timeout=LONG)
+    qtbot.waitUntil(lambda: form.run_button.isVisible(), timeout=LONG)
 
 
 def test_every_sample_opens_as_a_layer_one_can_see(viewer, qtbot):

@@ -23,7 +23,7 @@ def test_in_a_stack_the_preview_lies_on_the_visible_plane(viewer, qtbot, order):
         layer = form.preview.layer
         start = image.world_to_data(layer.data_to_world((0, 0, 0)))
         assert round(start[order[0]]) == place
-        expected = stack.take(place, order[0]) > form.fields.threshold.slider.value
+        expected = stack.take(place, order[0]) > form.fields.threshold.slider.value()
         np.testing.assert_array_equal(np.squeeze(layer.data, order[0]) > 0, expected)
         others = [axis for axis in range(3) if axis != order[0]]
         np.testing.assert_allclose(start[others], 0, atol=1e-9)

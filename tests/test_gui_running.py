@@ -31,7 +31,7 @@ def test_progress_is_shown_in_the_form_and_by_napari(viewer, qtbot, form, held):
     reached, release = held
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
-    qtbot.waitUntil(lambda: "threshold" in form.bar.message.text(), timeout=LONG)
+    qtbot.waitUntil(lambda: "threshold" in form.message.text(), timeout=LONG)
     assert form.cancel_button.isEnabled()
     assert not form.run_button.isEnabled()
     qtbot.waitUntil(lambda: len(progress._all_instances) == 1, timeout=LONG)
@@ -39,8 +39,8 @@ def test_progress_is_shown_in_the_form_and_by_napari(viewer, qtbot, form, held):
     assert "nuclei" in bar.desc
     assert bar.total == len(segment_form.STEPS)
     steps = []
-    form.bar.task.stepped.connect(lambda words, _: steps.append(words))
-    with qtbot.waitSignal(form.bar.done, timeout=LONG):
+    form.task.stepped.connect(lambda words, _: steps.append(words))
+    with qtbot.waitSignal(form.done, timeout=LONG):
         release.set()
     assert steps == ["labeling", "measuring"]
     assert not progress._all_instances
@@ -52,13 +52,13 @@ def test_cancel_takes_effect_at_once_and_leaves_the_layers(viewer, qtbot, form, 
     reached, release = held
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
-    with qtbot.waitSignal(form.bar.task.cancelled, timeout=500):
+    with qtbot.waitSignal(form.task.cancelled, timeout=500):
         form.cancel_button.click()
-    assert "Cancelled" in form.bar.message.text()
+    assert "Cancelled" in form.message.text()
     assert form.run_button.isEnabled()
     assert not progress._all_instances
     release.set()
-    qtbot.waitUntil(lambda: not form.bar.task._worker.is_running, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.task._worker.is_running, timeout=LONG)
     QApplication.processEvents()
     assert [layer.name for layer in viewer.layers] == ["nuclei"]
 
@@ -75,7 +75,7 @@ def test_a_cancelled_run_stops_at_its_next_step(viewer, qtbot, form, monkeypatch
     qtbot.waitUntil(reached.is_set, timeout=LONG)
     form.cancel_button.click()
     release.set()
-    qtbot.waitUntil(lambda: not form.bar.task._worker.is_running, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.task._worker.is_running, timeout=LONG)
     assert not labeled
     run(form, qtbot)
     assert labeled  # what was watched is what a run calls
@@ -94,9 +94,9 @@ def test_pressing_twice_begins_one_run(viewer, qtbot, form, held):
     reached, release = held
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
-    task = form.bar.task
-    form.bar.wanted.emit()
-    assert form.bar.task is task
+    task = form.task
+    form._run()
+    assert form.task is task
     release.set()
     qtbot.waitUntil(lambda: not task.running, timeout=LONG)
     assert len(viewer.layers) == 2
@@ -107,7 +107,7 @@ def test_the_labels_of_an_image_removed_meanwhile_are_kept(viewer, qtbot, form, 
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
     viewer.layers.clear()
-    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
+    with qtbot.waitSignal(form.ended, timeout=LONG):
         release.set()
     [layer] = viewer.layers
     assert layer.data.max() > 10
@@ -123,7 +123,7 @@ def test_a_result_removed_meanwhile_is_made_again(viewer, qtbot, form, held):
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
     viewer.layers.remove(old)
-    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
+    with qtbot.waitSignal(form.ended, timeout=LONG):
         release.set()
     assert form.results.layer in viewer.layers
     assert form.results.layer is not old
@@ -132,10 +132,10 @@ def test_a_result_removed_meanwhile_is_made_again(viewer, qtbot, form, held):
 def test_labels_removed_while_they_are_measured_are_told(viewer, qtbot, notes, monkeypatch):
     labels = viewer.add_labels(np.eye(32, dtype=int), name="mine")
     form = open_form(viewer, qtbot, MEASURE)
-    form.bar.begin("x", lambda tell: time.sleep(0.3), ())
+    form.begin("x", lambda tell: time.sleep(0.3), ())
     form._measured = labels
     viewer.layers.remove(labels)
-    with qtbot.waitSignal(form.bar.ended, timeout=LONG):
+    with qtbot.waitSignal(form.ended, timeout=LONG):
         pass
     assert "labels must stay open while they are measured; got 'mine' removed" in notes()[-1]
 
@@ -182,11 +182,11 @@ def test_compiling_is_said_while_a_run_waits_for_it_and_not_when_it_is_kept(
         return caching.njit(nogil=True, cache=True)(double)(21)  # as a new process has it
 
     said = []
-    form.bar.show_message = said.append
-    form.bar.done.disconnect()
+    form.message.setText = said.append
+    form.done.disconnect()
     for _ in range(2):
-        with qtbot.waitSignal(form.bar.ended, timeout=LONG):
-            form.bar.begin("x", work, ("label",))
+        with qtbot.waitSignal(form.ended, timeout=LONG):
+            form.begin("x", work, ("label",))
         said.append("end")
     words = ["Compiling, first time only: 1 function ...", "Labeling ..."] if COMPILED else []
     first, second = said[: said.index("end")], said[said.index("end") + 1 :]
@@ -214,7 +214,7 @@ def test_no_layer_at_all(viewer, qtbot, notes):
     form.run_button.click()
     assert "an image layer must be open; got none. Open an image, or a sample" in notes()[-1]
     measure = open_form(viewer, qtbot, MEASURE)
-    measure.bar.run_button.click()
+    measure.run_button.click()
     message = notes()[-1]
     assert "a labels layer must be open; got none. Make one with 'Label components" in message
     viewer.open_sample("equilabel", "spiral")  # as the messages say

@@ -68,7 +68,7 @@ def open_viewer(sample: str) -> tuple[Viewer, Any]:
 def run(form: Any) -> Any:
     """Press the button and wait."""
     ended: list[int] = []
-    form.bar.ended.connect(lambda: ended.append(1))
+    form.ended.connect(lambda: ended.append(1))
     form.run_button.click()
     wait_for(lambda: ended)
     return form.results.layer

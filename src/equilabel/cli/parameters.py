@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Option
 
 from equilabel import METHODS
+from equilabel.descriptions import DESCRIPTIONS
 
 from .values import number, one_of, whole
 
@@ -83,20 +84,14 @@ Threshold = Annotated[
 ]
 Background = Annotated[
     str | None,
-    option(
-        OBJECTS,
-        "LENGTH",
-        "First subtract an uneven background: what is wider than a box that reaches this far to "
-        "either side (a top-hat). Wider than any object; as for --sigma, 50px or 20um.",
-    ),
+    option(OBJECTS, "LENGTH", f"{DESCRIPTIONS['background']} As for --sigma: 50px or 20um."),
 ]
 BackgroundMethod = Annotated[
     str,
     option(
         OBJECTS,
         "NAME",
-        "How --background is found: top_hat or rolling_ball, which has it as its radius and takes "
-        "much longer.",
+        "How --background is found: top_hat or rolling_ball. " + DESCRIPTIONS["background_method"],
     ),
 ]
 Sigma = Annotated[
@@ -104,21 +99,18 @@ Sigma = Annotated[
     option(
         OBJECTS,
         "LENGTH",
-        "Smooth images before the threshold: standard deviation of a Gaussian, in pixels (2 or "
-        "2px) or with a unit (0.3um), which is converted with the pixel size of each image. One, "
-        "or one for each axis.",
+        f"{DESCRIPTIONS['sigma']} In pixels (2 or 2px) or with a unit (0.3um), which is converted "
+        "with the pixel size of each image. One, or one for each axis.",
     ),
 ]
-Dark = Annotated[
-    bool, option(OBJECTS, "", "Find objects that are darker than the background.", "--dark")
-]
+Dark = Annotated[bool, option(OBJECTS, "", DESCRIPTIONS["dark"], "--dark")]
 BlockSize = Annotated[
     str | None,
     option(
         OBJECTS,
         "LENGTH",
-        "Side of the block around each pixel that --threshold local averages, larger than the "
-        "objects: an odd number of pixels, or a length with its unit (20um).",
+        f"Of --threshold local. {DESCRIPTIONS['block_size']} An odd number of pixels, or a length "
+        "with its unit (20um).",
     ),
 ]
 Offset = Annotated[
@@ -126,34 +118,22 @@ Offset = Annotated[
     option(
         OBJECTS,
         "NUMBER",
-        "Subtract this from the average of --threshold local.",
+        f"Of --threshold local. {DESCRIPTIONS['offset']}",
         parser=number("offset", "-20"),
     ),
 ]
-Closing = Annotated[
-    str,
-    option(
-        OBJECTS,
-        "LENGTH",
-        "Close gaps and cracks into which no ball of this radius fits; as for --sigma.",
-    ),
-]
+Closing = Annotated[str, option(OBJECTS, "LENGTH", f"{DESCRIPTIONS['closing']} As for --sigma.")]
 Opening = Annotated[
-    str,
-    option(
-        OBJECTS,
-        "LENGTH",
-        "Then remove specks and bridges into which no ball of this radius fits; as for --sigma.",
-    ),
+    str, option(OBJECTS, "LENGTH", f"{DESCRIPTIONS['opening']} After --closing; as for --sigma.")
 ]
-FillHoles = Annotated[bool, option(OBJECTS, "", "Fill holes inside objects.", "--fill-holes")]
+FillHoles = Annotated[bool, option(OBJECTS, "", DESCRIPTIONS["fill_holes"], "--fill-holes")]
 Connectivity = Annotated[
     int | None,
     option(
         OBJECTS,
         "HOPS",
-        "Which pixels are neighbors: 1, those that share a side (in 3D a face); 2, or a corner "
-        "(in 3D an edge); 3, or a corner in 3D. By default all of these.",
+        f"{DESCRIPTIONS['connectivity']} 1: a side (in 3D a face). 2: or a corner (in 3D an edge). "
+        "3: or a corner in 3D. By default all of these.",
         parser=whole("connectivity", "1"),
     ),
 ]
@@ -162,13 +142,13 @@ MinSize = Annotated[
     option(
         OBJECTS,
         "SIZE",
-        "Drop smaller objects: a number of pixels (30), or an area (5um2), in 3D a volume (1um3).",
+        f"{DESCRIPTIONS['min_size']} A number of pixels (30), or an area (5um2), in 3D a volume "
+        "(1um3).",
     ),
 ]
 MaxSize = Annotated[str | None, option(OBJECTS, "SIZE", "Drop larger objects.")]
 ExcludeBorder = Annotated[
-    bool,
-    option(OBJECTS, "", "Drop objects that touch the border of the image.", "--exclude-border"),
+    bool, option(OBJECTS, "", DESCRIPTIONS["exclude_border"], "--exclude-border")
 ]
 IMAGE_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]
 Method = Annotated[
@@ -176,7 +156,7 @@ Method = Annotated[
     option(
         OBJECTS,
         "NAME",
-        f"Labeling algorithm: auto or one of {', '.join(IMAGE_METHODS)}. All give the same labels.",
+        f"{DESCRIPTIONS['method']} The others are {', '.join(IMAGE_METHODS)}.",
     ),
 ]
 Device = Annotated[
@@ -184,7 +164,7 @@ Device = Annotated[
     option(
         OBJECTS,
         "NAME",
-        "Compute on auto, cpu, cuda, or cuda:1 and so on if there are several GPUs. "
+        f"{DESCRIPTIONS['device']} Or cpu, cuda, or cuda:1 and so on if there are several GPUs: "
         "`equilabel devices` lists what can be used.",
     ),
 ]
@@ -245,8 +225,7 @@ Track = Annotated[
     option(
         TABLE,
         "",
-        "Follow the objects of a movie by the pixels they share from frame to frame: adds the "
-        "columns track, parent and event.",
+        f"{DESCRIPTIONS['track']} The columns are track, parent and event.",
         "--track",
     ),
 ]
@@ -255,8 +234,7 @@ Channel = Annotated[
     option(
         FILES,
         "CHANNEL",
-        "Channel to find objects in: its index (from 0) or name. Intensities are measured in all "
-        "channels.",
+        f"{DESCRIPTIONS['channel']} Its index (from 0) or its name.",
     ),
 ]
 Slices = Annotated[

@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Annotated
 
+from equilabel.descriptions import DESCRIPTIONS
+
 from .parameters import OBJECTS, option
 
 DEFAULT = "default"  # what stands for the value that was left out
@@ -14,9 +16,8 @@ Split = Annotated[
     option(
         OBJECTS,
         "[LENGTH]",
-        "Part objects that touch where they have a neck. With a length, in pixels (1.5) or with "
-        "its unit (0.4um), where it is deeper than that: the radius of the smaller object exceeds "
-        "that of the neck by more. Without one, 0.8 pixels.",
+        f"{DESCRIPTIONS['split']} With a length, in pixels (1.5) or with its unit (0.4um): "
+        f"{DESCRIPTIONS['depth']} Without one, 0.8 pixels.",
     ),
 ]
 

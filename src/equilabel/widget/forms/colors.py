@@ -23,6 +23,7 @@ from .ranges import RangeField
 NORMAL = "(each its own)"
 COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
 ICON = QSize(64, 12)
+TIP = "Column whose values color the objects, from the first to the last of the colors."
 
 
 class ColorForm(Grid):
@@ -34,20 +35,18 @@ class ColorForm(Grid):
 
     def __init__(self, viewer: Viewer) -> None:
         super().__init__()
-        tip = "Column whose values color the objects, from the first to the last of the colors."
-        self.range = RangeField(NORMAL, tip, ("Color by", "Limits"), inner=True)
+        self._viewer = viewer
+        self._layer: Layer = None
+        self._work = LatestResult(self._put_colormap, warn)
+        self.range = RangeField(("Color by", "Limits"), TIP, NORMAL, self._color, inner=True)
         self.column, self.limits = self.range.column, self.range.slider
         self.colormap.native.setIconSize(ICON)
         for number, name in enumerate(COLORMAPS):
             self.colormap.native.setItemIcon(number, _icon_of(_scale_of(name)))
+        self.colormap.changed.connect(self._color)
         hint = "Give each object a color of its own again."
         self.reset_button = button("Default colors", hint, self._reset)
         self.fill(*self.range.rows, self.colormap, self.reset_button)
-        self._viewer = viewer
-        self._layer: Layer = None
-        self._work = LatestResult(self._put_colormap, warn)
-        self.range.changed.connect(self._color)
-        self.colormap.changed.connect(self._color)
 
     @property
     def waiting(self) -> bool:
@@ -65,14 +64,15 @@ class ColorForm(Grid):
 
     @guarded
     def _color(self) -> None:
-        if self._layer is None:
+        self._work.cancel()
+        layer, values = self._layer, self.range.values
+        if layer is None:
             return
         if not self.range.chosen:
-            self._reset()
+            reset_colors(layer)
             return
-        layer, (low, high) = self._layer, self.limits.value()
         rows, scale = labels_of(layer.features), _scale_of(self.colormap.value)
-        values = self.range.values
+        low, high = self.limits.value()
 
         def work() -> tuple[Layer, Any]:
             colors = colors_by_value(rows, values, low, high, scale)
@@ -85,12 +85,9 @@ class ColorForm(Grid):
         if layer in self._viewer.layers:
             layer.colormap = colormap
 
-    @guarded
     def _reset(self) -> None:
-        self._work.cancel()
         self.range.clear()
-        if self._layer is not None:
-            reset_colors(self._layer)
+        self._color()
 
 
 def _scale_of(name: str) -> Any:

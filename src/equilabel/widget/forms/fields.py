@@ -9,12 +9,13 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 import equilabel
+from equilabel.descriptions import DESCRIPTIONS
 from equilabel.widget.logic.axes import ROLES, Role, name_axes
 from equilabel.widget.logic.sources import COLORS
 from equilabel.widget.logic.statistics import Statistic
 from equilabel.widget.napari_types import Layer
 
-from .layout import Grid, fill_column
+from .layout import Grid, column
 
 AXES = (
     "Space: objects extend along this axis. Time: the images along it are independent. "
@@ -27,10 +28,19 @@ NAME = Qt.ItemDataRole.UserRole
 STATES = (Qt.CheckState.Unchecked, Qt.CheckState.Checked)
 
 
-def field(kind: Callable[..., Any], label: str, tooltip: str, /, **options: Any) -> Any:
-    """Declare a field of a form, which is made once the form uses it."""
+def field(kind: Callable[..., Any], label: str, tooltip: str = "", /, **options: Any) -> Any:
+    """Declare a field of a form, which is made once the form uses it.
+
+    Without a tool tip it has the description of the argument of `segment` that it is named for.
+    """
     words = "text" if kind is CheckBox else "label"
-    return cached_property(lambda _: kind(**{words: label}, tooltip=tooltip, **options))
+
+    def make(_: object) -> Any:
+        hint = tooltip or DESCRIPTIONS[declared.attrname or ""]
+        return kind(**{words: label}, tooltip=hint, **options)
+
+    declared = cached_property(make)
+    return declared
 
 
 def layer_field(label: str, tooltip: str) -> Any:
@@ -93,28 +103,28 @@ class AxesField(QWidget):
         self._changed = changed
         self._fields: list[ComboBox] = []
         self._grid = Grid()
-        fill_column(self, self._grid)
+        column(self._grid, into=self)
 
     @property
     def roles(self) -> tuple[Role, ...]:
         return tuple(field.value for field in self._fields)
 
     def show_axes(self, roles: Sequence[Role], shape: Sequence[int], names: Sequence[str]) -> None:
+        self._shape, self._names = shape, names
         self._fields = [ComboBox(choices=ROLES, value=role, tooltip=AXES) for role in roles]
-        self._names, self._shape = names, shape
-        self._name()
-        for field in self._fields:
-            field.changed.connect(self._change)
         old, self._grid = self._grid, Grid(*self._fields)
         self.layout().replaceWidget(old, self._grid)
         old.hide()
         old.deleteLater()
+        self._name()
+        for field in self._fields:
+            field.changed.connect(self._change)
 
     def _name(self) -> None:
         """Label the fields with the names that axes have in their roles."""
         names = name_axes(self.roles, self._names)
-        for field, name, length in zip(self._fields, names, self._shape, strict=True):
-            field.label = f"{name} ({length})"
+        for title, name, length in zip(self._grid.titles, names, self._shape, strict=True):
+            title.setText(f"{name} ({length})")
 
     def _change(self, *_: object) -> None:
         self._name()

@@ -30,19 +30,20 @@ class FilterForm(Grid):
 
     def __init__(self, viewer: Viewer, outline: Callable[[Any], None]) -> None:
         super().__init__()
-        tip = "Column whose values have to lie within the range below it."
-        self.rows = [RangeField("(all)", tip, ("Keep by", "Range")) for _ in range(ROWS)]
+        self._viewer, self._outline = viewer, outline
+        self._layer: Layer = None
+        self._columns: Mapping[str, Any] = {}
+        self.task: Task | None = None
+        labels, tip = (
+            ("Keep by", "Range"),
+            "Column whose values have to lie within the range below it.",
+        )
+        self.rows = [RangeField(labels, tip, "(all)", self._preview) for _ in range(ROWS)]
         self.count = QLabel(toolTip="Objects within all ranges; they are outlined on the canvas.")
         hint = "Add a layer without the other objects."
         self.button = button("Keep in a new layer", hint, self._keep)
         fields = [field for row in self.rows for field in row.rows]
         self.fill(*fields, side_by_side(self.count, self.button))
-        self._viewer, self._outline = viewer, outline
-        self._layer: Layer = None
-        self._columns: Mapping[str, Any] = {}
-        self.task: Task | None = None
-        for row in self.rows:
-            row.changed.connect(self._preview)
 
     @property
     def ranges(self) -> list[Range]:

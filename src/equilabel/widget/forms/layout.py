@@ -1,7 +1,7 @@
 """Arrangement of widgets: grids of fields, rows and columns, folds, scroll areas."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from magicgui.widgets.bases import ButtonWidget
 from qtpy.QtCore import QEvent, QObject, Qt
@@ -15,6 +15,7 @@ from qtpy.QtWidgets import (
     QLabel,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -23,11 +24,18 @@ from superqt import QCollapsible
 from equilabel.widget.napari_types import Event
 
 
+class Row(NamedTuple):
+    """A widget of Qt with a label, as a field of a grid."""
+
+    label: str
+    tooltip: str
+    native: QWidget
+
+
 class Grid(QWidget):
     """Fields below each other, with their labels beside them: two left edges, one right edge.
 
-    A check box lies below the fields; a field without a label, and a widget of Qt, take both
-    columns.
+    A check box lies below the fields, and a widget of Qt takes both columns.
     """
 
     def __init__(self, *rows: Any) -> None:
@@ -46,23 +54,17 @@ class Grid(QWidget):
             if isinstance(field, QWidget):
                 layout.addWidget(field, number, 0, 1, 2)
                 continue
-            tick = isinstance(field, ButtonWidget)
-            below = tick or bool(field.label)
-            layout.addWidget(field.native, number, int(below), 1, 2 - below)
-            field.native.setToolTip(field.tooltip or "")
-            _tame(field.native)
-            if below and not tick:
-                self._add_title(field, number)
-
-    def _add_title(self, field: Any, number: int) -> None:
-        title = QLabel(field.label)
-        title.setToolTip(field.tooltip or "")
-        title.setHidden(field.native.isHidden())
-        if hasattr(field, "label_changed"):
-            field.label_changed.connect(lambda text: title.setText(text))
-        field.native.installEventFilter(_Beside(title))
-        self.layout().addWidget(title, number, 0)
-        self.titles.append(title)
+            native = field.native
+            native.setToolTip(field.tooltip)
+            native.setSizePolicy(native.sizePolicy().horizontalPolicy(), QSizePolicy.Policy.Fixed)
+            layout.addWidget(native, number, 1)
+            _tame(native)
+            if not isinstance(field, ButtonWidget):
+                title = QLabel(field.label, toolTip=field.tooltip)
+                title.setHidden(native.isHidden())
+                native.installEventFilter(_Beside(title))
+                layout.addWidget(title, number, 0)
+                self.titles.append(title)
 
 
 class _Beside(QObject):
@@ -86,14 +88,14 @@ class _Wheel(QObject):
 
 def _tame(native: QWidget) -> None:
     """Make fields as narrow as the form, and leave the mouse wheel to the form that scrolls."""
-    for kind in (QComboBox, QAbstractSpinBox, QAbstractSlider):
-        for field in ([native] if isinstance(native, kind) else []) + native.findChildren(kind):
+    for field in (native, *native.findChildren(QWidget)):
+        if isinstance(field, (QComboBox, QAbstractSpinBox, QAbstractSlider)):
             field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             field.installEventFilter(_Wheel(field))
-            if kind is QComboBox:
-                policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-                field.setSizeAdjustPolicy(policy)
-                field.setMinimumContentsLength(8)
+        if isinstance(field, QComboBox):
+            policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            field.setSizeAdjustPolicy(policy)
+            field.setMinimumContentsLength(8)
 
 
 class Form(QWidget):
@@ -104,43 +106,35 @@ class Form(QWidget):
         grids = self.findChildren(Grid)
         widest = max((each.sizeHint().width() for grid in grids for each in grid.titles), default=0)
         for grid in grids:
-            layout = grid.layout()
-            layout.setColumnMinimumWidth(0, widest)
-            for number in range(layout.rowCount()):
-                cell = layout.itemAtPosition(number, 1)
-                field = None if cell is None else cell.widget()
-                if field is not None and not field.minimumHeight():
-                    field.setMinimumHeight(field.sizeHint().height())  # where the form scrolls, too
+            grid.layout().setColumnMinimumWidth(0, widest)
 
     def showEvent(self, event: Event) -> None:
         self.align()
         super().showEvent(event)
 
 
-def fill_column(box: QWidget, *parts: QWidget, margins: bool = False) -> QVBoxLayout:
-    """Put widgets below each other into one."""
+def column(
+    *parts: QWidget, into: QWidget | None = None, margins: bool = False, stretch: bool = False
+) -> QWidget:
+    """Put widgets below each other into another one; with `stretch` none is taller than needed."""
+    box = into or QWidget()
     layout = QVBoxLayout(box)
     if not margins:
         layout.setContentsMargins(0, 0, 0, 0)
     for part in parts:
         layout.addWidget(part)
-    return layout
-
-
-def column(*parts: QWidget, margins: bool = False) -> QWidget:
-    """Make a widget of others below each other."""
-    box = QWidget()
-    fill_column(box, *parts, margins=margins)
+    if stretch:
+        layout.addStretch()
     return box
 
 
-def side_by_side(*parts: QWidget) -> QWidget:
-    """Make a widget of others beside each other, with the same width."""
+def side_by_side(*parts: QWidget, widths: Sequence[int] = (1, 1)) -> QWidget:
+    """Put widgets beside each other into one; those of width 0 keep their own."""
     box = QWidget()
     layout = QHBoxLayout(box)
     layout.setContentsMargins(0, 0, 0, 0)
-    for part in parts:
-        layout.addWidget(part, 1)
+    for part, width in zip(parts, widths, strict=True):
+        layout.addWidget(part, width)
     return box
 
 
@@ -170,13 +164,12 @@ def _arrow(symbol: str) -> QIcon:
     return QIcon(pixels)
 
 
-def scrolled(contents: QWidget) -> QScrollArea:
-    """Put a widget into an area that scrolls up and down."""
-    scroll = QScrollArea()
-    scroll.setWidgetResizable(True)
+def scrolled(*parts: QWidget, margins: bool = False) -> QScrollArea:
+    """Put widgets below each other into an area that scrolls up and down."""
+    scroll = QScrollArea(widgetResizable=True)
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     scroll.setStyleSheet("QScrollArea {padding: 0px; border: none}")
-    scroll.setWidget(contents)
+    scroll.setWidget(column(*parts, margins=margins, stretch=True))
     return scroll
 
 

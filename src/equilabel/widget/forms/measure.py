@@ -16,7 +16,7 @@ from equilabel.widget.viewer.layers import images, labels, made_by, show_measure
 from equilabel.widget.viewer.notifications import guarded, warn
 
 from .fields import AxesField, StatisticsField, color_field, layer_field, offer_layers
-from .layout import Form, Grid, fill_column, fold
+from .layout import Form, Grid, column, fold
 from .run_form import RunForm
 
 MISSING = (
@@ -41,13 +41,13 @@ class MeasureForm(RunForm):
         self.axes, self.statistics = AxesField(self._update_fields), StatisticsField()
         grid = Grid(self.labels, self.image, self.color)
         parts = (grid, fold("Axes", self.axes), QLabel("Statistics"), self.statistics)
-        fill_column(fields, *parts).addStretch()
+        column(*parts, into=fields, stretch=True)
         super().__init__(napari_viewer, "Measure", fields)
         self._measured: Layer = None
         self.labels.changed.connect(self._set_labels)
         self.image.changed.connect(self._update_fields)
-        self.bar.wanted.connect(self._run)
-        self.bar.done.connect(self._show_outcome)
+        self.run_button.clicked.connect(self._run)
+        self.done.connect(self._show_outcome)
         self.reset_choices()
 
     @while_alive
@@ -99,7 +99,7 @@ class MeasureForm(RunForm):
         self._measured = self._layer
         source, image = Source.of(self._layer), self._image()
         names, color = self.statistics.names, self.color.value
-        self.bar.begin(
+        self.begin(
             f"measurements of {source.name!r}",
             lambda report: measure_source(source, image, roles, names, report, color=color),
             ("read", "measure"),
@@ -107,10 +107,10 @@ class MeasureForm(RunForm):
 
     @guarded
     def _show_outcome(self) -> None:
-        outcome: Outcome = self.bar.result
+        outcome: Outcome = self.result
         layer = self._measured
         if layer not in self._viewer.layers:
-            self.bar.show_message("")
+            self.message.setText("")
             warn(
                 f"labels must stay open while they are measured; got {layer.name!r} removed. "
                 "Open them and measure again."
@@ -119,6 +119,6 @@ class MeasureForm(RunForm):
         show_measurements(layer, outcome)
         self.results.show_layer(layer)
         count, seconds = (outcome.metadata[name] for name in ("objects", "seconds"))
-        self.bar.show_message(f"{count_objects(count)}, {seconds:.2f} s.")
+        self.message.setText(f"{count_objects(count)}, {seconds:.2f} s.")
         for note in outcome.notes:
             warn(note)

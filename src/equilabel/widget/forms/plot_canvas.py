@@ -1,12 +1,12 @@
 """The plot, drawn by matplotlib, which is optional."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_qtagg import FigureCanvasQTAgg, NavigationToolbar2QT
 from matplotlib.figure import Figure
 from napari.utils.theme import get_theme
-from qtpy.QtCore import Signal
 
 from equilabel.array_types import HostArray
 from equilabel.widget.napari_types import Event, Viewer
@@ -16,13 +16,14 @@ MOST_BINS = 60
 
 
 class PlotCanvas(FigureCanvasQTAgg):
-    """A histogram or a scatter plot of objects, in the colors of napari."""
+    """A histogram or a scatter plot of objects, in the colors of napari.
 
-    selected = Signal(object)  # labels of the objects at a click
+    `select` gets the labels of the objects at a click.
+    """
 
-    def __init__(self, viewer: Viewer) -> None:
+    def __init__(self, viewer: Viewer, select: Callable[[Any], None]) -> None:
         super().__init__(Figure(layout="constrained"))
-        self._viewer = viewer
+        self._viewer, self._select = viewer, select
         self.axes = self.figure.add_subplot()
         self._rows = np.zeros(0, np.int64)
         self._x = self._y = self._edges = np.zeros(0)
@@ -81,7 +82,7 @@ class PlotCanvas(FigureCanvasQTAgg):
 
     def _click(self, event: Event) -> None:
         if event.inaxes is self.axes:
-            self.selected.emit(self.labels_at(event.x, event.y).astype(np.int64))
+            self._select(self.labels_at(event.x, event.y).astype(np.int64))
 
     def _redraw(self, _: object = None) -> None:
         theme = get_theme(self._viewer.theme)

@@ -1,10 +1,10 @@
 """Fields for a plot of columns: a click on a bar or a point of it selects objects."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from magicgui.widgets import ComboBox
-from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QWidget
 
 from equilabel.widget.logic.features import labels_of
 from equilabel.widget.napari_types import Layer, Viewer
@@ -16,6 +16,7 @@ from .layout import Grid, button, side_by_side
 HISTOGRAM, SCATTER = "histogram", "scatter plot"
 TIPS = {
     "kind": "Histogram: how many objects have which value. Scatter plot: a point for each object.",
+    "x": "Column along the x axis.",
     "y": "Column along the y axis of a scatter plot.",
     "show": "Open the plot. A click on a bar or a point selects its objects.",
     "save": "Write the plot to a file: PNG, PDF, SVG, ...",
@@ -23,24 +24,30 @@ TIPS = {
 
 
 class PlotForm(Grid):
-    """The form that plots columns."""
+    """The form that plots columns.
 
-    wanted = Signal()  # the plot is to be shown; it is in `canvas`
-    selected = Signal(object)  # labels of the objects whose bar or point was clicked
+    `open_plot` is called with the plot to show it; `select` gets the labels of the objects whose
+    bar or point was clicked.
+    """
 
     kind = field(ComboBox, "Kind", TIPS["kind"], choices=[HISTOGRAM, SCATTER])
-    x = field(ComboBox, "x axis", "Column along the x axis.", choices=[])
+    x = field(ComboBox, "x axis", TIPS["x"], choices=[])
     y = field(ComboBox, "y axis", TIPS["y"], choices=[], enabled=False)
 
-    def __init__(self, viewer: Viewer) -> None:
+    def __init__(
+        self,
+        viewer: Viewer,
+        open_plot: Callable[[QWidget], None],
+        select: Callable[[Any], None],
+    ) -> None:
         super().__init__()
-        self.button = button("Show plot", TIPS["show"], self._show)
-        self.save_button = button("Save plot", TIPS["save"], self._save)
-        self.fill(self.kind, self.x, self.y, side_by_side(self.button, self.save_button))
-        self._viewer = viewer
+        self._viewer, self._open, self._select = viewer, open_plot, select
         self._layer: Layer = None
         self._columns: Mapping[str, Any] = {}
         self.canvas: Any = None
+        self.button = button("Show plot", TIPS["show"], self._show)
+        self.save_button = button("Save plot", TIPS["save"], self._save)
+        self.fill(self.kind, self.x, self.y, side_by_side(self.button, self.save_button))
         for each in (self.kind, self.x, self.y):
             each.changed.connect(self._redraw)
 
@@ -58,17 +65,7 @@ class PlotForm(Grid):
 
     @guarded
     def _show(self) -> None:
-        self._make()
-        self.wanted.emit()
-
-    @guarded
-    def _save(self) -> None:
-        self._make()
-        self.wanted.emit()
-        self.canvas.save()
-
-    def _make(self) -> None:
-        """Make the plot, or raise ImportError that says what it needs."""
+        """Show the plot, or raise ImportError that says what it needs."""
         if self.canvas is None:
             try:
                 from .plot_canvas import PlotCanvas
@@ -76,9 +73,15 @@ class PlotForm(Grid):
                 remedy = 'install it with `pip install "equilabel[plots]"`'
                 message = f"A plot needs matplotlib: {remedy} ({error})."
                 raise ImportError(message) from error
-            self.canvas = PlotCanvas(self._viewer)
-            self.canvas.selected.connect(self.selected)
-        self._redraw()
+            self.canvas = PlotCanvas(self._viewer, self._select)
+            self._redraw()
+        self._open(self.canvas)
+
+    @guarded
+    def _save(self) -> None:
+        self._show()
+        if self.canvas is not None:
+            self.canvas.save()
 
     @guarded
     def _redraw(self) -> None:

@@ -22,7 +22,7 @@ from equilabel.widget.viewer.tasks import LatestResult
 from .colors import ColorForm
 from .fields import layer_field, offer_layers
 from .filters import FilterForm
-from .layout import Form, Grid, button, column, fill_column, fold, scrolled, side_by_side
+from .layout import Form, Grid, button, column, fold, scrolled, side_by_side
 from .plots import PlotForm
 from .table import Below
 
@@ -51,12 +51,10 @@ class ResultsPanel(Form):
         self.below = Below(viewer)
         self.table = self.below.table
         self.colors = ColorForm(viewer)
-        self.plot = PlotForm(viewer)
+        self.plot = PlotForm(viewer, self.below.open, self.select)
         self.filter = FilterForm(viewer, self._outline)
         self._arrange()
         self.layer_field.changed.connect(self._set_layer)
-        self.plot.wanted.connect(self._open_plot)
-        self.plot.selected.connect(self.select)
         self.table.selected.connect(self.select)
         self._canvas = CurrentCanvas(viewer, self)
 
@@ -66,19 +64,19 @@ class ResultsPanel(Form):
         self.save_button = button("Save table", TIPS["save"], self._save)
         self.python_button = button("Copy as Python", TIPS["python"], self._copy_python)
         self.batch_button = button("Copy as command", TIPS["batch"], self._copy_batch)
-        parts = {"Colors": self.colors, "Plot": self.plot, "Filter": self.filter}
-        folds = [fold(title, part) for title, part in parts.items()]
+        folds = [
+            fold("Colors", self.colors),
+            fold("Plot", self.plot),
+            fold("Filter", self.filter),
+        ]
         for each in folds:
             each.expand(animate=False)
-        contents = column(
+        parts = (
             *(Grid(self.layer_field), self.summary),
             side_by_side(self.table_button, self.save_button),
             side_by_side(self.python_button, self.batch_button),
-            *folds,
-            margins=True,
         )
-        contents.layout().addStretch()
-        fill_column(self, scrolled(contents))
+        column(scrolled(*parts, *folds, margins=True), into=self)
 
     @property
     def layer(self) -> Layer:
@@ -136,10 +134,6 @@ class ResultsPanel(Form):
         self._require_layer()
         self._fill_table()
         self.below.open(self.table)
-
-    @guarded
-    def _open_plot(self) -> None:
-        self.below.open(self.plot.canvas)
 
     @guarded
     def _save(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from qtpy.QtCore import QEvent, Signal
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QTabWidget, QWidget
+from qtpy.QtWidgets import QLabel, QProgressBar, QPushButton, QTabWidget, QWidget
 
 from equilabel.widget.logic.axes import Role, check_roles
 from equilabel.widget.logic.sources import Source
@@ -12,7 +12,7 @@ from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.notifications import warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult, Task
 
-from .layout import column, fill_column
+from .layout import column, side_by_side
 from .results import ResultsPanel
 
 FINE = 100  # parts of a step that the progress bar shows
@@ -21,20 +21,32 @@ FINE = 100  # parts of a step that the progress bar shows
 class RunForm(QWidget):
     """A form whose button starts a run on a layer, and whose second tab shows the results."""
 
+    done = Signal()  # the run is done; its result is in `result`
+    ended = Signal()  # the run is done, failed or cancelled
+
     def __init__(self, viewer: Viewer, title: str, fields: QWidget) -> None:
         super().__init__()
         self._viewer = viewer
         self._layer: Layer = None
         self._warm_up = LatestResult(warn_once)
         self._warm: Any = ()  # the kind of layer that it is for
-        self.fields = fields
-        self.bar = RunBar(title)
-        self.run_button, self.cancel_button = self.bar.run_button, self.bar.cancel_button
-        self.results = ResultsPanel(viewer)
+        self.task: Task | None = None
+        self.result: Any = None
+        self._words = "starting"  # for the step under way
+        self.fields, self.results = fields, ResultsPanel(viewer)
+        self.run_button, self.cancel_button = QPushButton(title), QPushButton("Cancel")
+        self.run_button.setStyleSheet("font-weight: bold; padding: 7px;")
+        self.cancel_button.setEnabled(False)
+        self.cancel_button.clicked.connect(self.cancel)
+        self.progress = QProgressBar(textVisible=False, maximumHeight=6)
+        self.message = QLabel(wordWrap=True)
+        buttons = side_by_side(self.run_button, self.cancel_button, widths=(3, 1))
+        bar = column(buttons, self.progress, self.message)
+        bar.layout().setContentsMargins(0, 4, 0, 0)
         self.tabs = QTabWidget()
-        self.tabs.addTab(column(fields, self.bar, margins=True), title)
+        self.tabs.addTab(column(fields, bar, margins=True), title)
         self.tabs.addTab(self.results, "Results")
-        fill_column(self, self.tabs).setContentsMargins(0, 6, 0, 0)
+        column(self.tabs, into=self).layout().setContentsMargins(0, 6, 0, 0)
         self.setMinimumWidth(364)
 
     def _warm_up_for(self, kind: Any, work: Callable[[], str]) -> None:
@@ -57,57 +69,17 @@ class RunForm(QWidget):
         if problem:
             raise ValueError(problem)
 
-    def changeEvent(self, event: Event) -> None:
-        """End all work once the dock is closed: napari takes the form out of it."""
-        if event.type() == QEvent.Type.ParentChange and self.parent() is None:
-            self.end()
-        super().changeEvent(event)
-
-    def end(self) -> None:
-        self.bar.cancel()
-        self._warm_up.cancel()
-
-
-class RunBar(QWidget):
-    """Buttons to run and cancel a task, and its progress."""
-
-    wanted = Signal()  # the button was pressed
-    done = Signal()  # the task is done; its result is in `result`
-    ended = Signal()  # the task is done, failed or cancelled
-
-    def __init__(self, title: str) -> None:
-        super().__init__()
-        self.result: Any = None
-        self.task: Task | None = None
-        self._words = ""  # for the step under way
-        self.run_button, self.cancel_button = QPushButton(title), QPushButton("Cancel")
-        self.run_button.setStyleSheet("font-weight: bold; padding: 7px;")
-        self.cancel_button.setEnabled(False)
-        self.progress = QProgressBar()
-        self.progress.setTextVisible(False)
-        self.progress.setMaximumHeight(6)
-        self.message = QLabel()
-        self.message.setWordWrap(True)
-        row = QHBoxLayout()
-        row.addWidget(self.run_button, 3)
-        row.addWidget(self.cancel_button, 1)
-        layout = fill_column(self, self.progress, self.message)
-        layout.insertLayout(0, row)
-        layout.setContentsMargins(0, 4, 0, 0)
-        self.run_button.clicked.connect(self.wanted)
-        self.cancel_button.clicked.connect(self.cancel)
-
     @property
     def running(self) -> bool:
         return self.task is not None and self.task.running
 
     def begin(self, title: str, work: Callable[..., Any], steps: Sequence[str]) -> None:
-        """Start a task, unless one is running."""
+        """Start a run, unless one is under way."""
         if self.running:
             return
         self.task = task = Task(title, work, steps)
         task.stepped.connect(self._step)
-        task.compiling.connect(self._compile)
+        task.compiling.connect(self._say)
         task.done.connect(self._finish)
         task.failed.connect(self._fail)
         task.cancelled.connect(self._stop)
@@ -119,16 +91,25 @@ class RunBar(QWidget):
         if self.task is not None:
             self.task.cancel()
 
-    def show_message(self, text: str) -> None:
-        self.message.setText(text)
+    def changeEvent(self, event: Event) -> None:
+        """End all work once the dock is closed: napari takes the form out of it."""
+        if event.type() == QEvent.Type.ParentChange and self.parent() is None:
+            self.end()
+        super().changeEvent(event)
 
-    def _step(self, text: str, count: float) -> None:
+    def end(self) -> None:
+        self.cancel()
+        self._warm_up.cancel()
+
+    def _step(self, words: str, count: float) -> None:
         self.progress.setValue(int(FINE * count))
-        self._words = _begun(text)
-        self.show_message(self._words)
+        self._words = words
+        self._say("")
 
-    def _compile(self, text: str) -> None:
-        self.show_message(_begun(text) if text else self._words)
+    def _say(self, compiling: str) -> None:
+        """Say what is being compiled, or which step is under way."""
+        words = compiling or self._words
+        self.message.setText(f"{words[0].upper()}{words[1:]} ...")
 
     def _finish(self, result: Any) -> None:
         self._switch(running=False)
@@ -145,14 +126,10 @@ class RunBar(QWidget):
 
     def _end(self, text: str) -> None:
         self._switch(running=False)
-        self.show_message(text)
+        self.message.setText(text)
         self.ended.emit()
 
     def _switch(self, *, running: bool) -> None:
         self.run_button.setEnabled(not running)
         self.cancel_button.setEnabled(running)
         self.progress.setValue(0)
-
-
-def _begun(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]} ..."

@@ -43,9 +43,9 @@ class SegmentForm(RunForm):
         self._replaced: Layer = None  # labels changed by hand that may be replaced
         self.choices = self.fields.choices
         self.preview = LivePreview(napari_viewer, self.fields, self)
-        self.fields.image_changed.connect(self._set_layer)
-        self.bar.wanted.connect(self._run)
-        self.bar.done.connect(self._show_outcome)
+        self.fields.image.changed.connect(self._set_layer)
+        self.run_button.clicked.connect(self._run)
+        self.done.connect(self._show_outcome)
         self.reset_choices()
         self._prepare()
 
@@ -62,14 +62,23 @@ class SegmentForm(RunForm):
         if self._layer is not None:
             self._layer.events.data.disconnect(self._update_pixels)
         self._layer, self._source = self.fields.image.value, None
-        if not self.bar.running:
-            self.bar.show_message("")  # it was about another image
+        if not self.running:
+            self.message.setText("")  # it was about another image
         if self._layer is not None:
             self._layer.events.data.connect(self._update_pixels)
-            self._source = Source.of(self._layer)
-        self.preview.set_layer(self._layer, self._source)
-        self.fields.show_source(self._source)
-        self._prepare()
+        self._update_pixels()
+
+    @guarded
+    def _update_pixels(self) -> None:
+        """Use the pixels of the layer, which have changed, or are those of another one."""
+        before = self._source
+        self._source = source = None if self._layer is None else Source.of(self._layer)
+        self.preview.set_layer(self._layer, source)
+        if before is not None and source is not None and before.shape == source.shape:
+            self.preview.update_histogram()
+        else:
+            self.fields.show_source(source)
+            self._prepare()
 
     @guarded
     def _prepare(self) -> None:
@@ -78,19 +87,6 @@ class SegmentForm(RunForm):
         if source is None or not check_roles(roles):
             kind = None if source is None else (source.data.dtype, source.rgb, roles)
             self._warm_up_for(kind, partial(warm_up_segmenting, source, self.choices()))
-
-    @guarded
-    def _update_pixels(self) -> None:
-        """Use the pixels of the layer, which have changed."""
-        if self._layer is None:
-            return
-        shape = None if self._source is None else self._source.shape
-        self._source = Source.of(self._layer)
-        if self._source.shape != shape:
-            self._set_layer()
-            return
-        self.preview.set_layer(self._layer, self._source)
-        self.preview.update_histogram()
 
     def hideEvent(self, event: Event) -> None:
         self.preview.hide()
@@ -109,14 +105,14 @@ class SegmentForm(RunForm):
             return
         title = f"objects of {source.name!r}"
         if not large.is_large(source):
-            self.bar.begin(title, lambda report: segment_source(source, choices, report), STEPS)
+            self.begin(title, lambda report: segment_source(source, choices, report), STEPS)
             return
         if problem := large.explain_refusal(source, choices):
             raise ValueError(problem)
         wanted, place = self._ask_where(source)
         if wanted:
             work = partial(large.segment_large, source, choices, place)
-            self.bar.begin(title, work, large.STEPS)
+            self.begin(title, work, large.STEPS)
 
     def _explain_no_image(self) -> str:
         others = labels(self._viewer)
@@ -133,19 +129,18 @@ class SegmentForm(RunForm):
     def _may_replace(self, name: str) -> bool:
         """Ask what becomes of labels that were changed by hand; return False to do nothing."""
         earlier = None if self.fields.new_layer.value else find_result(self._viewer, name)
-        changes = "" if earlier is None else describe_changes(earlier)
-        answer = (
-            "Keep it"
-            if earlier is None or not changes
-            else ask(
-                self,
-                "Replace labels",
-                f"Replace {earlier.name!r}? Since its objects were found, {changes}.",
-                "If you keep it, the new labels get a layer of their own.",
-                {"Keep it": "Accept", "Replace": "Destructive", "Cancel": "Reject"},
-            )
+        self._replaced = None
+        if earlier is None or not (changes := describe_changes(earlier)):
+            return True
+        answer = ask(
+            self,
+            "Replace labels",
+            f"Replace {earlier.name!r}? Since its objects were found, {changes}.",
+            "If you keep it, the new labels get a layer of their own.",
+            {"Keep it": "Accept", "Replace": "Destructive", "Cancel": "Reject"},
         )
-        self._replaced = earlier if answer == "Replace" else None
+        if answer == "Replace":
+            self._replaced = earlier
         return answer in ("Keep it", "Replace")
 
     def _ask_where(self, source: Source) -> tuple[bool, Path | None]:
@@ -166,7 +161,7 @@ class SegmentForm(RunForm):
 
     @guarded
     def _show_outcome(self) -> None:
-        outcome: Outcome = self.bar.result
+        outcome: Outcome = self.result
         new = self.fields.new_layer.value
         layer = show_labels(self._viewer, outcome, new_layer=new, replace=self._replaced)
         self.fields.show_preview.value = False
@@ -174,7 +169,7 @@ class SegmentForm(RunForm):
         name = outcome.metadata["image"]
         text = f"{self.results.summary.text()} {outcome.stored}".strip()
         chosen = self._layer is not None and self._layer.name == name
-        self.bar.show_message(text if chosen else f"{name}: {text}")
+        self.message.setText(text if chosen else f"{name}: {text}")
         present = [each.name for each in images(self._viewer)]
         if self._layer not in self._viewer.layers and name not in present:
             inform(f"The image {name!r} was removed during the run; its labels are kept.")

@@ -24,39 +24,19 @@ from .fields import (
     field,
     layer_field,
     method_field,
+    offer,
 )
-from .layout import Form, Grid, column, fill_column, fold, scrolled, side_by_side
-from .lengths import LengthFields, length
+from .layout import Form, Grid, column, fold, scrolled, side_by_side
+from .lengths import LengthField, length
 from .threshold import ThresholdField
 
 NO_IMAGE = "Open an image, or a sample: File > Open Sample > equilabel."
 BACKGROUNDS = [("Box (top-hat)", "top_hat"), ("Rolling ball", "rolling_ball")]
-
-
+PIXELS = "pixels"
 TIPS = {
-    "channel": "Channel to find objects in. All channels are measured.",
-    "sigma": "Standard deviation of a Gaussian that smooths the image before the threshold. "
-    "Intensities are measured in the original image.",
-    "fill_holes": "Fill holes inside objects.",
-    "split": "Part objects where they have a neck, before they are dropped by size and measured.",
-    "depth": "Objects are parted where the radius of the smaller one exceeds that of the neck by "
-    "more. Lower it to part more objects.",
-    "min_size": "Smaller objects are dropped.",
-    "border": "Drop objects that touch the border of the image, where they are cut off.",
-    "track": "Add columns to the table: which object of a frame is which of the next, and where "
-    "objects divide or merge. Those that overlap are taken for the same.",
-    "background": "Subtract an uneven background first: all that is wider than a box that reaches "
-    "this far to either side, or what a ball of this radius reaches. Choose it larger than the "
-    "radius of the largest object.",
-    "background_method": "A box: the background is all that is wider. A rolling ball: the "
-    "background is what a ball of this radius reaches from below, as in ImageJ; it takes longer "
-    "the larger it is.",
-    "closing": "Fill gaps, cracks and bays into which no ball of this radius fits.",
-    "opening": "Remove specks, spurs and bridges into which no ball of this radius fits.",
-    "connectivity": "Which pixels are neighbors, and so belong to the same object: those that "
-    "share a side, or also those that share a corner only (in 3D a face, an edge, a corner).",
-    "method": "Labeling algorithm: all give the same labels. 'auto' is the fastest.",
-    "device": "Device that computes. 'auto' is the fastest that can be used.",
+    "image": "Image layer to find objects in.",
+    "unit": "Pixels: the same number along each axis. The unit of the layer: the same length in "
+    "all directions, converted with its pixel size.",
     "new_layer": "Keep the labels of earlier runs. Otherwise a run replaces them.",
     "preview": "Show the outline of the objects on the visible plane, and count them.",
 }
@@ -65,31 +45,27 @@ TIPS = {
 class SegmentFields(Form):
     """The fields of the form that segments an image."""
 
-    image_changed = Signal()  # another image layer was chosen
     histogram_changed = Signal()  # a value on which the histogram or the threshold depends
     outline_changed = Signal()  # a value on which the preview alone depends
 
-    image = layer_field("Image", "Image layer to find objects in.")
+    image = layer_field("Image", TIPS["image"])
     color = color_field()
-    channel = field(SpinBox, "Channel", TIPS["channel"], min=0, max=0)
-    sigma = length("radius", "Smoothing", TIPS["sigma"])
-    fill_holes = field(CheckBox, "Fill holes", TIPS["fill_holes"])
-    split = field(CheckBox, "Split objects that touch", TIPS["split"])
-    depth = length("depth", "Neck depth", TIPS["depth"], start=DEPTH, least=0.1, step=0.1)
-    min_size = length("size", "Minimum size", TIPS["min_size"], step=10.0, decimals=0)
-    exclude_border = field(CheckBox, "Drop objects at the border", TIPS["border"])
-    track = field(CheckBox, "Follow objects over time", TIPS["track"])
-    background = length("radius", "Background", TIPS["background"], step=10.0, decimals=0)
-    background_method = field(
-        ComboBox, "Found with", TIPS["background_method"], choices=BACKGROUNDS
-    )
-    closing = length("radius", "Closing", TIPS["closing"])
-    opening = length("radius", "Opening", TIPS["opening"])
-    connectivity = field(
-        ComboBox, "Neighbors", TIPS["connectivity"], choices=connectivities(2), value=2
-    )
-    method = field(method_field, "Method", TIPS["method"])
-    device = field(device_field, "Device", TIPS["device"])
+    channel = field(SpinBox, "Channel", min=0, max=0)
+    unit = field(ComboBox, "Lengths in", TIPS["unit"], choices=[PIXELS])
+    sigma = length("radius", "Smoothing")
+    fill_holes = field(CheckBox, "Fill holes")
+    split = field(CheckBox, "Split objects that touch")
+    depth = length("depth", "Neck depth", start=DEPTH, least=0.1, step=0.1)
+    min_size = length("size", "Minimum size", step=10.0, decimals=0)
+    exclude_border = field(CheckBox, "Drop objects at the border")
+    track = field(CheckBox, "Follow objects over time")
+    background = length("radius", "Background", step=10.0, decimals=0)
+    background_method = field(ComboBox, "Found with", choices=BACKGROUNDS)
+    closing = length("radius", "Closing")
+    opening = length("radius", "Opening")
+    connectivity = field(ComboBox, "Neighbors", choices=connectivities(2), value=2)
+    method = field(method_field, "Method")
+    device = field(device_field, "Device")
     new_layer = field(CheckBox, "New layer for each run", TIPS["new_layer"])
     show_preview = field(CheckBox, "Preview", TIPS["preview"])
 
@@ -99,10 +75,6 @@ class SegmentFields(Form):
         self._spacing: tuple[float, ...] = (1.0, 1.0)
         self._remarks: dict[str, str] = {}
         self.threshold = ThresholdField()
-        lengths = (self.sigma, self.depth, self.min_size)
-        radii = (self.background, self.closing, self.opening)
-        self.lengths = LengthFields(*lengths, *radii, self.threshold.block_size)
-        self.unit = self.lengths.unit
         self.axes, self.statistics = AxesField(self.update_axes), StatisticsField()
         # Below the fields, so that they move nothing.
         self.remark, self.count = QLabel(wordWrap=True), QLabel()
@@ -110,6 +82,12 @@ class SegmentFields(Form):
         self._connect()
         self._allow()
         self.show_source(None)
+
+    @property
+    def lengths(self) -> tuple[LengthField, ...]:
+        """All fields for lengths, which share a unit."""
+        shown = (self.threshold.block_size, self.sigma, self.depth, self.min_size)
+        return (*shown, self.background, self.closing, self.opening)
 
     def _arrange(self) -> None:
         main = Grid(
@@ -126,23 +104,19 @@ class SegmentFields(Form):
             fold("Statistics", self.statistics),
             fold("Computing", Grid(self.method, self.device, self.new_layer)),
         )
-        self._body.layout().addStretch()
-        self._foot = side_by_side(self.show_preview.native, self.count)
-        self._foot.layout().setAlignment(self.count, Qt.AlignmentFlag.AlignRight)
         self.count.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         width = self.count.fontMetrics().horizontalAdvance("100000000 objects")
         self.count.setFixedSize(width, self.show_preview.native.sizeHint().height())
-        top = column(Grid(self.image), self._body)
-        top.layout().addStretch()
-        fill_column(self, scrolled(top), self.remark, self._foot).setStretch(0, 1)
+        self._foot = side_by_side(self.show_preview.native, self.count, widths=(1, 0))
+        column(scrolled(Grid(self.image), self._body), self.remark, self._foot, into=self)
 
     def _connect(self) -> None:
-        self.image.changed.connect(lambda: self.image_changed.emit())
         seen = (self.color, self.channel, self.sigma, self.background, self.background_method)
-        for each in (*seen, self.lengths, self.threshold.dark):
+        for each in (*seen, self.threshold.dark):
             each.changed.connect(self._change_histogram)
         for each in (self.background, self.split):
             each.changed.connect(self._allow)
+        self.unit.changed.connect(self._change_unit)
         self.threshold.method_changed.connect(self.histogram_changed)
         self.threshold.moved.connect(self.outline_changed)
         self.threshold.remarked.connect(lambda text: self._say("threshold", text))
@@ -167,6 +141,14 @@ class SegmentFields(Form):
     def _allow(self, *_: object) -> None:
         self.depth.number.enabled = bool(self.split.value)
         self.background_method.enabled = bool(self.background.value)
+
+    @guarded
+    def _change_unit(self) -> None:
+        """Show all lengths in the unit that is chosen."""
+        unit = "" if self.unit.value == PIXELS else self.unit.value
+        for each in self.lengths:
+            each.show_unit(unit, self._spacing)
+        self._change_histogram()
 
     @guarded
     def _change_histogram(self) -> None:
@@ -206,10 +188,12 @@ class SegmentFields(Form):
         if "channel" in roles:
             self.channel.max = source.shape[roles.index("channel")] - 1
         self.track.visible = "time" in roles
-        self.lengths.show_units(length_unit(unit), self._spacing)
+        unit = length_unit(unit)
+        offer(self.unit, [PIXELS, unit] if unit else [PIXELS])
+        self.unit.visible = bool(unit)
         self._say("axes", source.explain_guess(roles))
         self.align()
-        self._change_histogram()
+        self._change_unit()
 
     def choices(self) -> Choices:
         plain = ("color", "channel", "background_method", "fill_holes", "exclude_border", "track")

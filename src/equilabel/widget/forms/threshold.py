@@ -3,17 +3,19 @@
 from typing import Any
 
 import numpy as np
-from magicgui.widgets import CheckBox, ComboBox, FloatSlider, FloatSpinBox
-from qtpy.QtCore import QObject, Signal
-from qtpy.QtWidgets import QDoubleSpinBox
+from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox
+from qtpy.QtCore import QObject, Qt, Signal
+from superqt import QLabeledDoubleSlider
+from superqt.utils import signals_blocked
 
+from equilabel.descriptions import DESCRIPTIONS
 from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
-from equilabel.widget.logic.objects import format_number
 
 from .fields import field
 from .histogram_view import HistogramView
+from .layout import Row
 from .lengths import LengthField
-from .ranges import HEIGHT, range_slider
+from .ranges import HEIGHT, range_slider, set_range
 
 CHOICES = [
     ("Otsu", "otsu"),
@@ -32,17 +34,11 @@ TIPS = {
     "in the histogram.",
     "level": "Objects are pixels above the level; if they are dark, below.",
     "levels": "Objects are pixels above low that are connected to a pixel above high.",
-    "block": "Each pixel is compared with the average of a block of this side around it, less the "
-    "offset. Choose it larger than the objects.",
-    "offset": "Subtracted from the average of the block. With a negative offset, objects need more "
-    "contrast.",
-    "dark": "Find objects that are darker than the background.",
 }
 BLOCK: dict[str, Any] = {"start": 51, "least": 3, "most": 6001, "step": 2, "decimals": 0}
 MANUAL = ("number", "hysteresis")
 SAMPLED = "The level was found in a sample of the image. A run uses all pixels."
 STEPS = 1000  # of a slider over the range of an image
-LARGEST, SMALLEST = 2.0**31 - 1, 1e-9  # gray value and step that a slider can show
 
 
 class ThresholdField(QObject):
@@ -53,40 +49,42 @@ class ThresholdField(QObject):
     remarked = Signal(str)  # what a person should know of the threshold; empty if nothing
 
     method = field(ComboBox, "Threshold", TIPS["method"], choices=CHOICES, value="otsu")
-    slider = field(FloatSlider, "Level", TIPS["level"], min=0, max=1, step=0.001)
-    range = field(range_slider, "Low, high", TIPS["levels"])
-    offset = field(FloatSpinBox, "", TIPS["offset"], min=-1e9, max=1e9, step=1.0)
-    dark = field(CheckBox, "Objects are dark", TIPS["dark"])
+    offset = field(FloatSpinBox, "", min=-1e9, max=1e9, step=1.0)
+    dark = field(CheckBox, "Objects are dark")
 
     def __init__(self) -> None:
         super().__init__()
         self._estimate: float | None = None
         self._known = float("nan")  # the last estimate that was a number
         self.histogram = HistogramView()
-        self.block_size = LengthField(
-            "Block, offset", TIPS["block"], kind="block", beside=self.offset, **BLOCK
-        )
-        levels = (self.slider, self.range, self.block_size)
-        for each in levels:
-            each.native.setFixedHeight(HEIGHT)
+        self.slider, self.range = QLabeledDoubleSlider(Qt.Orientation.Horizontal), range_slider()
+        tip = DESCRIPTIONS["block_size"]
+        self.block_size = LengthField("Block, offset", tip, "block", beside=self.offset, **BLOCK)
+        for each in (self.slider, self.block_size.native):
+            each.setFixedHeight(HEIGHT)
         # Of the fields for levels, a single one is visible, so that no field below moves.
-        self.rows = (self.histogram, self.method, *levels, self.dark)
+        self.rows = (
+            self.histogram,
+            self.method,
+            Row("Level", TIPS["level"], self.slider),
+            Row("Low, high", TIPS["levels"], self.range),
+            self.block_size,
+            self.dark,
+        )
         self.method.changed.connect(self._change_method)
-        for each in (*levels, self.offset):
-            each.changed.connect(self._move)
-        self.dark.changed.connect(self._update)
+        for changed in (self.slider.valueChanged, self.range.valueChanged):
+            changed.connect(self._move)
+        for each in (self.block_size, self.offset, self.dark):
+            each.changed.connect(self._update)
         self.histogram.dragged.connect(self._drag)
         self._show_fields()
 
     @property
     def choice(self) -> str | float | tuple[float, float]:
         method: str = self.method.value
-        if method == "number":
-            return float(self.slider.value)
-        if method == "hysteresis":
-            low, high = self.range.value
-            return float(low), float(high)
-        return method
+        numbers: dict[str, float | tuple[float, float]]
+        numbers = {"number": self.slider.value(), "hysteresis": self.range.value()}
+        return numbers.get(method, method)
 
     @property
     def level(self) -> float | tuple[float, float] | None:
@@ -95,7 +93,10 @@ class ThresholdField(QObject):
         return self._estimate if isinstance(choice, str) else choice
 
     def show_histogram(self, histogram: Histogram | None) -> None:
-        """Show the histogram of an image, and set the range of the sliders to its range."""
+        """Show the histogram of an image, and set the range of the sliders to its range.
+
+        The range is wider if a person has set a value beyond it.
+        """
         self.histogram.show_histogram(histogram)
         if histogram is None or not histogram.counts.size:
             self.remarked.emit("")
@@ -104,12 +105,11 @@ class ThresholdField(QObject):
         low, high = histogram.low, histogram.high + histogram.flat
         step = (high - low) / STEPS
         step = max(1.0, round(step)) if histogram.whole else step
-        for each, manual in zip((self.slider, self.range), MANUAL, strict=True):
-            _set_range(each, low, high, step, keep=self.method.value == manual)
-        decimals = 0 if histogram.whole else int(np.clip(2 - np.log10(step), 0, 9))
-        self.range.native.setDecimals(decimals)
-        for number in self.slider.native.findChildren(QDoubleSpinBox):
-            number.setDecimals(decimals)
+        decimals = 0 if histogram.whole else 2 - np.log10(step)
+        for slider, manual in zip((self.slider, self.range), MANUAL, strict=True):
+            kept = np.array(slider.value() if self.method.value == manual else low)
+            ends = min(low, kept.min()), max(high, kept.max())
+            set_range(slider, *ends, step, decimals)
         self._show_lines()
 
     def show_estimate(self, estimate: ThresholdEstimate) -> None:
@@ -118,22 +118,19 @@ class ThresholdField(QObject):
         text = ""
         if self.method.value not in (*MANUAL, "local"):
             text = estimate.problem
-            if found is not None and self.slider.enabled:
+            if found is not None:
                 text = "" if estimate.exact else SAMPLED
-                with self.slider.changed.blocked():
-                    self.slider.value = _clip(found, self.slider.min, self.slider.max)
-            elif found is not None:
-                text = f"Threshold: {format_number(found)}, beyond what the slider can show."
+                with signals_blocked(self.slider):
+                    self.slider.setValue(found)
         self.remarked.emit(text)
         self._show_lines()
 
     def set_level(self, value: float) -> None:
         self._set_manual()
-        with self.slider.changed.blocked():
-            if self.slider.enabled:
-                self.slider.min = min(value, self.slider.min)
-                self.slider.max = max(value, self.slider.max)
-            self.slider.value = value
+        with signals_blocked(self.slider):
+            low, high = self.slider.minimum(), self.slider.maximum()
+            self.slider.setRange(min(value, low), max(value, high))
+            self.slider.setValue(value)
         self._update()
 
     def _set_manual(self) -> None:
@@ -143,22 +140,22 @@ class ThresholdField(QObject):
 
     def _change_method(self, *_: object) -> None:
         if self.method.value == "hysteresis":
-            low, high = self.range.min, self.range.max
+            low, high = self.range.minimum(), self.range.maximum()
             middle = self._known if low < self._known < high else (low + high) / 2
-            with self.range.changed.blocked():
-                self.range.value = (middle - (middle - low) / 4, middle + (high - middle) / 4)
+            with signals_blocked(self.range):
+                self.range.setValue((middle - (middle - low) / 4, middle + (high - middle) / 4))
         self._show_fields()
         self._show_lines()
         self.method_changed.emit()
 
     def _show_fields(self) -> None:
         method = self.method.value
-        self.slider.visible = method not in ("hysteresis", "local")
-        self.range.visible = method == "hysteresis"
+        self.slider.setVisible(method not in ("hysteresis", "local"))
+        self.range.setVisible(method == "hysteresis")
         self.block_size.native.setVisible(method == "local")
 
     def _move(self, *_: object) -> None:
-        if self.method.value not in (*MANUAL, "local"):
+        if self.method.value not in MANUAL:
             self._set_manual()  # moving the slider sets a number
         self._update()
 
@@ -168,8 +165,8 @@ class ThresholdField(QObject):
 
     def _drag(self, line: int, value: float) -> None:
         if self.method.value == "hysteresis":
-            low, high = self.range.value
-            self.range.value = (min(value, high), high) if line == 0 else (low, max(value, low))
+            low, high = self.range.value()
+            self.range.setValue((min(value, high), high) if line == 0 else (low, max(value, low)))
         else:
             self.set_level(value)
 
@@ -177,27 +174,3 @@ class ThresholdField(QObject):
         level = self.level
         lines = () if level is None else level if isinstance(level, tuple) else (level,)
         self.histogram.show_lines(lines, dark=self.dark.value)
-
-
-def _set_range(field: Any, low: float, high: float, step: float, *, keep: bool) -> None:
-    """Set the range of a slider, or disable it if the range is beyond what it can show.
-
-    With `keep`, the range is widened for the value that a person has set.
-    """
-    with field.changed.blocked():
-        field.enabled = max(abs(low), abs(high)) < LARGEST and step > SMALLEST
-        if not field.enabled:
-            return
-        before = field.value
-        if keep:
-            each = before if isinstance(before, tuple) else (before,)
-            low, high = min(low, *each), max(high, *each)
-        field.min, field.max = min(low, field.min), max(high, field.max)
-        field.step = step
-        field.value = _clip(before, low, high)
-        field.min, field.max = low, high
-
-
-def _clip(value: Any, low: float, high: float) -> Any:
-    clipped = np.clip(value, low, high).tolist()
-    return tuple(clipped) if isinstance(value, tuple) else clipped

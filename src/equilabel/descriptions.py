@@ -1,0 +1,33 @@
+"""What arguments of `segment` do, as `equilabel batch --help` and the form of napari say it."""
+
+DESCRIPTIONS = {
+    "background": "Subtract an uneven background first: all that is wider than a box that reaches "
+    "this far to either side, or what a ball of this radius reaches. Choose it larger than the "
+    "radius of the largest object.",
+    "background_method": "A box: the background is all that is wider. A rolling ball: the "
+    "background is what a ball of this radius reaches from below, as in ImageJ; it takes longer "
+    "the larger it is.",
+    "sigma": "Standard deviation of a Gaussian that smooths the image before the threshold. "
+    "Intensities are measured in the original image.",
+    "dark": "Find objects that are darker than the background.",
+    "block_size": "Each pixel is compared with the average of a block of this side around it, less "
+    "the offset. Choose it larger than the objects.",
+    "offset": "Subtracted from the average of the block. With a negative offset, objects need more "
+    "contrast.",
+    "closing": "Fill gaps, cracks and bays into which no ball of this radius fits.",
+    "opening": "Remove specks, spurs and bridges into which no ball of this radius fits.",
+    "fill_holes": "Fill holes inside objects.",
+    "connectivity": "Which pixels are neighbors, and so belong to the same object: those that "
+    "share a side, or also those that share a corner only (in 3D a face, an edge, a corner).",
+    "split": "Part objects where they have a neck, before they are dropped by size and measured.",
+    "depth": "Objects are parted where the radius of the smaller one exceeds that of the neck by "
+    "more. Lower it to part more objects.",
+    "min_size": "Smaller objects are dropped.",
+    "exclude_border": "Drop objects that touch the border of the image, where they are cut off.",
+    "track": "Add columns to the table: which object of a frame is which of the next, and where "
+    "objects divide or merge. Those that overlap are taken for the same.",
+    "channel": "Channel to find objects in. All channels are measured.",
+    "method": "Labeling algorithm: all give the same labels. 'auto' is the fastest.",
+    "device": "Device that computes. 'auto' is the fastest that can be used.",
+}
+"""A sentence or two for each argument; "depth" is what `split` is if it is a length."""
