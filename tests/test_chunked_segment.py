@@ -173,6 +173,19 @@ def test_labels_of_an_ome_zarr_are_listed_in_it_with_lower_resolutions(version, 
     assert again.threshold == 140
 
 
+def test_axes_of_an_ome_zarr_may_be_written_out(tmp_path):
+    image = smooth_noise(np.random.default_rng(3), (2, 3, 12, 40, 30), "u1")
+    words = ("Time", "channel", "depth", "height", "width")
+    tables = []
+    for name, axes in (("letters", "tczyx"), ("words", words)):
+        write_ome(tmp_path / name, image, axes, "0.5", [1.0, 1.0, 2.0, 0.5, 0.5])
+        out = tmp_path / f"{name}_labels"
+        tables.append(segment_chunked(tmp_path / name, channel=1, threshold=140, out=out).table)
+    assert find_image(tmp_path / "words").axes == "TCZYX"
+    assert len(tables[0]) > 1
+    pd.testing.assert_frame_equal(*tables)
+
+
 def test_labels_of_an_array_whose_axes_are_named_become_an_ome_zarr(tmp_path):
     image = smooth_noise(np.random.default_rng(4), (2, 1, 40, 300), "u1")
     source = zarr.create_array(tmp_path / "image.zarr", data=image, chunks=(1, 1, 16, 16))

@@ -6,26 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from equilabel.outlines import outline
+from equilabel.outlines import Outlines, find_box, outline
+from equilabel.quantities import decimals_for, describe_pixels, odd, pixel_of
+from equilabel.storage.slabs import slabs
 from equilabel.widget.logic.axes import Arrangement, explain_guess, guess_roles, name_axes
-from equilabel.widget.logic.choices import (
-    connectivities,
-    decimals_for,
-    describe_pixels,
-    length_unit,
-    odd,
-    pixel_of,
-)
+from equilabel.widget.logic.choices import connectivities, length_unit
 from equilabel.widget.logic.colors import color_indices, limits
 from equilabel.widget.logic.features import as_features, as_table, own_columns, whole
 from equilabel.widget.logic.filters import Range, find_kept
 from equilabel.widget.logic.histogram import _cut, compute_histogram, sample
 from equilabel.widget.logic.messages import explain
 from equilabel.widget.logic.objects import count_objects, format_number, show_objects
-from equilabel.widget.logic.outlines import Outlines, find_box
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.scripts import with_filter
-from equilabel.widget.logic.sources import Source, slabs
+from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import miniature, warm_up_measuring
 
 S, T, C = "space", "time", "channel"
@@ -73,7 +67,7 @@ def test_colors_span_the_values():
 
 def test_a_table_becomes_features_and_a_table_again():
     table = pd.DataFrame({"label": [1, 3], "num_pixels": [7, 9]})
-    features = as_features(table)[0]
+    features = as_features(table)
     assert features["num_pixels"].isna().tolist() == [True, False, True, False]
     assert as_table(features, whole(table)).equals(table)
 
@@ -171,12 +165,13 @@ def test_a_sample_has_its_pixel_size_and_the_names_of_its_axes():
 def test_a_line_of_python_says_the_filter():
     line = with_filter("found = segment(image)", [("area", 20.0, math.inf)])
     assert line.split("; ")[-1] == "found = filter_objects(found, {'area': (20.0, None)})"
+    twice = with_filter("", [("area", 20.0, 50.0), ("area", 10.0, 40.0)])
+    assert twice.endswith("{'area': (20.0, 40.0)})")
 
 
 def test_an_array_is_read_in_slabs():
-    assert len(slabs((64, 1024, 1024), 4)) == 4
-    assert len(slabs((8, 8), 1)) == 1
-    assert slabs((0, 4), 1) == []
+    counts = [len(list(slabs(*of))) for of in (((64, 1024, 1024), 4), ((8, 8), 1), ((0, 4), 1))]
+    assert counts == [4, 1, 0]
 
 
 def test_tiny_labels_of_a_movie_can_be_measured():

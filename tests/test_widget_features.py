@@ -23,8 +23,7 @@ TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0,
 
 
 def test_row_i_is_label_i_and_row_0_the_background():
-    features, dense = as_features(TABLE)
-    assert dense
+    features = as_features(TABLE)
     assert list(features) == ["num_pixels", "area"]
     assert labels_of(features).tolist() == [0, 1, 2, 3, 4, 5]
     assert features["area"].tolist()[1:3] == [1.0, 2.25]
@@ -32,34 +31,33 @@ def test_row_i_is_label_i_and_row_0_the_background():
 
 
 def test_features_turn_back_into_the_table():
-    features, _ = as_features(TABLE)
+    features = as_features(TABLE)
     pd.testing.assert_frame_equal(as_table(features, whole(TABLE)), TABLE)
 
 
 def test_the_table_of_a_run_comes_back_to_the_last_bit():
     image = np.random.default_rng(0).integers(0, 9, (40, 50))
     table = segment(image, spacing=(0.3, 0.7)).table
-    features, _ = as_features(table)
+    features = as_features(table)
     pd.testing.assert_frame_equal(as_table(features, whole(table)), table)
 
 
 def test_no_objects_leave_the_background_alone():
-    features, dense = as_features(TABLE[:0])
-    assert dense
+    features = as_features(TABLE[:0])
+    assert list(features) == ["num_pixels", "area"]
     assert labels_of(features).tolist() == [0]
     assert len(as_table(features)) == 0
 
 
 def test_huge_labels_do_not_make_a_huge_table():
     table = pd.DataFrame({"label": [7, 10**9], "area": [1.0, 2.0]})
-    features, dense = as_features(table)
-    assert not dense
+    features = as_features(table)
     assert features["index"].tolist() == [0, 7, 10**9]
     assert as_table(features)["label"].tolist() == [7, 10**9]
 
 
 def test_only_numbers_can_be_drawn():
-    features, _ = as_features(TABLE)
+    features = as_features(TABLE)
     features["name"] = "a"
     assert list(numeric_columns(features)) == ["num_pixels", "area"]
 
@@ -72,7 +70,7 @@ def test_features_without_an_index_go_by_position():
 
 # ------------------------------------------------------------------- filter
 
-FEATURES = as_features(TABLE)[0]
+FEATURES = as_features(TABLE)
 
 
 def test_without_a_range_all_objects_are_kept():
@@ -97,7 +95,7 @@ def test_ranges_keep_what_lies_in_all_of_them(ranges, labels):
 def test_those_kept_are_numbered_anew_and_keep_their_rows(factor):
     labels = np.array([[1, 1, 0, 2], [5, 0, 2, 2]]) * factor
     table = TABLE.assign(label=TABLE["label"] * factor)
-    features, _ = as_features(table)
+    features = as_features(table)
     kept = find_kept(features, [Range("num_pixels", 1, 5)])
     fewer, rows = keep_objects(labels, features, kept)
     assert fewer.tolist() == [[1, 1, 0, 0], [2, 0, 0, 0]]
@@ -121,7 +119,7 @@ def test_keeping_nothing_leaves_no_label():
 def measured(image, **columns):
     """Return what measuring gives: labels 1 to 3, and columns."""
     table = pd.DataFrame({"label": [1, 2, 3], **columns})
-    features, _ = as_features(table)
+    features = as_features(table)
     metadata = {"intensity": image, "columns": list(features), "whole": whole(table)}
     return Outcome(np.zeros((1, 1), int), features, {}, metadata)
 
@@ -159,7 +157,7 @@ def test_intensities_of_several_images_stand_in_one_table():
 
 
 def test_missing_values_are_empty_and_sort_last():
-    features, _ = as_features(TABLE.assign(mean=[np.nan, 2.0, 1.0]))
+    features = as_features(TABLE.assign(mean=[np.nan, 2.0, 1.0]))
     features["kind"] = ["", "b", "c", "", "", "a"]
     shown = show_objects(features, {"spacing": (1.0, 1.0), "unit": ""})
     assert shown.headers == ("Index", "num_pixels [px]", "area [px²]", "mean", "kind")

@@ -1,7 +1,7 @@
 """From a layer to labels and a table, without a screen; and how to say it again."""
 
 import shlex
-from itertools import groupby
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from equilabel.widget.logic.filters import Range, find_kept, keep_objects
 from equilabel.widget.logic.runs import measure_source, segment_source
 from equilabel.widget.logic.scripts import batch_command, python_line, with_filter
 from equilabel.widget.logic.sources import Source, without_first_axis
-from equilabel.widget.logic.statistics import ORDER, offered
+from equilabel.widget.logic.statistics import TICKED, offered
 
 layers = pytest.importorskip("napari.layers")
 USUAL = ("num_pixels", "area", "centroid")
@@ -275,7 +275,7 @@ def test_every_statistic_offered_can_be_measured(spacing, stacked, image):
     shape = (2,) * stacked + (6,) * len(spacing)
     labels = np.zeros(shape, int)
     labels[(0,) * stacked + (slice(1, 5),) * len(spacing)] = 1
-    statistics = offered(spacing, stacked=stacked, image=image)
+    statistics = [*chain(*offered(spacing, stacked=stacked, image=image).values())]
     table = equilabel.regionprops_table(
         labels,
         np.ones(shape) if image else None,
@@ -290,26 +290,30 @@ def test_every_statistic_offered_can_be_measured(spacing, stacked, image):
 @pytest.mark.parametrize("stacked", [True, False])
 @pytest.mark.parametrize("spacing", [(1.0,), (0.5, 0.5), (2.0, 1.0), (4.0, 1.0, 1.0), (1.0,) * 4])
 def test_the_usual_statistics_are_those_of_segment(spacing, stacked):
-    usual = [each.name for each in offered(spacing, stacked=stacked) if each.usual]
+    usual = [each.name for each in offered(spacing, stacked=stacked)[TICKED]]
     assert usual == list(default_properties(len(spacing), spacing, stacked)[1:])
 
 
 def test_every_column_of_numbers_is_offered_once_in_its_group():
     offers = [offered((1.0,) * rank, stacked=True) for rank in (2, 3)]
     offers.append(offered((2.0, 1.0)))
-    for statistics in offers:
-        names = [each.name for each in statistics]
-        assert len(set(names)) == len(names)
-        groups = [each.group for each in statistics]
-        assert [group for group, _ in groupby(groups)] == list(ORDER)
+    names = set()
+    for groups in offers:
+        listed = [each.name for each in chain(*groups.values())]
+        assert len(set(listed)) == len(listed)
+        names |= {*listed}
+        for group, rows in groups.items():
+            assert rows
+            assert group == TICKED or {each.group for each in rows} == {group}
+            slow = [not each.counted for each in rows]
+            assert slow == sorted(slow)
     arrays = {"coords", "coords_scaled", "slice"}
     arrays |= {name for name in equilabel.PROPERTIES if name.startswith("image")}
-    names = {each.name for statistics in offers for each in statistics}
     assert names == set(equilabel.PROPERTIES) - arrays - {"label"}
 
 
 def test_what_is_measured_object_by_object_is_slow():
-    slow = {each.name for each in offered((1.0, 1.0)) if each.slow}
+    slow = {each.name for each in chain(*offered((1.0, 1.0)).values()) if not each.counted}
     assert "area_filled" in slow
     assert not slow & {"eccentricity", "solidity"}
 

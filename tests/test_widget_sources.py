@@ -3,13 +3,9 @@
 import numpy as np
 import pytest
 
-from equilabel.widget.logic.sources import (
-    Source,
-    check_memory,
-    forecast,
-    gray,
-    slabs,
-)
+from equilabel.storage.colors import gray
+from equilabel.storage.slabs import slabs
+from equilabel.widget.logic.sources import Source, check_memory, forecast
 
 Image = pytest.importorskip("napari.layers").Image
 COLORED = np.random.default_rng(0).integers(0, 255, (6, 7, 3), np.uint8)
@@ -31,7 +27,7 @@ def test_the_finest_level_of_a_pyramid_is_taken():
 
 def test_a_dask_array_is_read_piece_by_piece(monkeypatch):
     dask = pytest.importorskip("dask.array")
-    monkeypatch.setattr("equilabel.widget.logic.sources.SLAB", 100)
+    monkeypatch.setattr("equilabel.storage.slabs.SLAB", 100)
     pixels = np.arange(5 * 8 * 9, dtype="u2").reshape(5, 8, 9)
     source = Source.of(Image(dask.from_array(pixels, chunks=(2, 8, 9))))
     told = []
@@ -53,7 +49,7 @@ def test_reading_stops_when_told_to():
 
 @pytest.mark.parametrize("shape", [(), (0, 4), (4, 0), (3,), (5, 6, 7)])
 def test_slabs_cover_an_array_once(shape, monkeypatch):
-    monkeypatch.setattr("equilabel.widget.logic.sources.SLAB", 50)
+    monkeypatch.setattr("equilabel.storage.slabs.SLAB", 50)
     seen = np.zeros(shape, int)
     for part in slabs(shape, 1):
         seen[part] += 1

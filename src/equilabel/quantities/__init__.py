@@ -7,6 +7,7 @@ an image of two axes and a volume of one of three. Physical ones need the pixel 
 
 from .blur import questions_asked, wide_blur, without_questions
 from .derived import derived_unit
+from .display import decimals_for, describe_pixels, odd, pixel_of
 from .pixels import Length, Lengths, Size, length_in_pixels, size_in_pixels
 from .quantity import KINDS, Quantity, known_unit, parse
 
@@ -16,10 +17,14 @@ __all__ = [
     "Lengths",
     "Quantity",
     "Size",
+    "decimals_for",
     "derived_unit",
+    "describe_pixels",
     "known_unit",
     "length_in_pixels",
+    "odd",
     "parse",
+    "pixel_of",
     "questions_asked",
     "size_in_pixels",
     "wide_blur",

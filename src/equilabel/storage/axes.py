@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,25 @@ if TYPE_CHECKING:
 
 AXES = "TCZYX"
 UNNAMED = "QI"  # letters of tifffile for axes of which it knows nothing
+NAMES = {
+    "T": {"t", "time", "times", "frame", "frames", "timepoint"},
+    "C": {"c", "ch", "channel", "channels", "wavelength", "lambda"},
+    "Z": {"z", "depth", "plane", "slice"},
+    "Y": {"y", "height", "row"},
+    "X": {"x", "width", "column"},
+}
+
+
+def letter_of(name: str) -> str:
+    """Return the letter of the axis that a name means; empty if it is not known.
+
+    Examples
+    --------
+    >>> letter_of("Time"), letter_of("z"), letter_of("position")
+    ('T', 'Z', '')
+    """
+    word = re.sub(r"[^a-z]", "", name.lower())
+    return next((letter for letter, names in NAMES.items() if word in names), "")
 
 
 def canonical(pixels: HostArray, axes: str) -> tuple[HostArray, str, tuple[str, ...]]:

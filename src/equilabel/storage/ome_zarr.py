@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .axes import letter_of
 from .directories import UnreadableImageError, refuse
 from .units import LENGTHS, positive, spelled
 
@@ -118,9 +119,8 @@ def _described(path: Path, scales: dict[str, Any], version: str) -> ZarrImage:
     if _attributes(inner) is not None:
         refuse("have an array at each path that it names", repr(dataset["path"]))
     axes = scales.get("axes", [])
-    names = [str(axis["name"] if isinstance(axis, dict) else axis).upper() for axis in axes]
-    known = all(name in "TCZYX" and len(name) == 1 for name in names)
-    if not known or len(set(names)) < len(names):
+    names = [letter_of(str(axis["name"] if isinstance(axis, dict) else axis)) for axis in axes]
+    if not all(names) or len(set(names)) < len(names):
         return ZarrImage(inner, path, version=version)
     scale = [1.0] * len(names)
     for transform in (*dataset.get("coordinateTransformations", ()),):

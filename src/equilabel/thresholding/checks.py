@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from equilabel.quantities import length_in_pixels, parse
+from equilabel.quantities import length_in_pixels, odd, parse
 
 from .lengths import LARGEST, per_axis
 from .levels import THRESHOLDS
@@ -85,7 +85,7 @@ def check_block(
     each = [sides] * inner if np.ndim(sides) == 0 else sides
     for axis, side in enumerate(each):
         if parse("block_size", side).is_physical:
-            found[axis] = 2 * math.floor(found[axis] / 2) + 1
+            found[axis] = float(odd(found[axis]))
     found = [1.0] * stacked + found
     if not all(1 <= side <= 6 * LARGEST + 1 and side % 2 == 1 for side in found) or max(found) < 3:
         message = (

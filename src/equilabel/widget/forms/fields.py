@@ -1,6 +1,6 @@
 """Fields that forms declare: layers, columns, methods, devices, roles of axes, statistics."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,9 +10,9 @@ from qtpy.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 import equilabel
 from equilabel.descriptions import DESCRIPTIONS
+from equilabel.storage.colors import COLORS
 from equilabel.widget.logic.axes import ROLES, Role, name_axes
-from equilabel.widget.logic.sources import COLORS
-from equilabel.widget.logic.statistics import Statistic
+from equilabel.widget.logic.statistics import TICKED
 from equilabel.widget.napari_types import Layer
 
 from .layout import Grid, column
@@ -142,27 +142,27 @@ class StatisticsField(QTreeWidget):
         self.setStyleSheet(BOX)
         self._ticked: dict[str, bool] = {}
         self._items: dict[str, QTreeWidgetItem] = {}
-        self._open = {"Usual"}
+        self._open = {TICKED}
         self.itemChanged.connect(self._remember)
         self.itemExpanded.connect(lambda item: self._open.add(item.text(0)))
         self.itemCollapsed.connect(lambda item: self._open.discard(item.text(0)))
 
-    def offer(self, statistics: Sequence[Statistic]) -> None:
-        """Show statistics; those that were ticked or unticked before stay so."""
+    def offer(self, groups: Mapping[str, Sequence[Any]]) -> None:
+        """Show properties by groups; those that were ticked or unticked before stay so."""
         self.blockSignals(True)
         self.clear()
         self._items.clear()
-        groups: dict[str, QTreeWidgetItem] = {}
-        for each in statistics:
-            if each.group not in groups:
-                groups[each.group] = group = QTreeWidgetItem(self, [each.group])
-                group.setFlags(Qt.ItemFlag.ItemIsEnabled)
-                group.setExpanded(each.group in self._open)
-            words = each.name + " (slow)" * each.slow
-            self._items[each.name] = item = QTreeWidgetItem(groups[each.group], [words])
-            item.setData(0, NAME, each.name)
-            item.setToolTip(0, each.summary + SLOW * each.slow)
-            self.tick(each.name, self._ticked.get(each.name, each.usual))
+        for title, rows in groups.items():
+            group = QTreeWidgetItem(self, [title])
+            group.setFlags(Qt.ItemFlag.ItemIsEnabled)
+            group.setExpanded(title in self._open)
+            group.setHidden(not rows)
+            for row in rows:
+                words = row.name + " (slow)" * (not row.counted)
+                self._items[row.name] = item = QTreeWidgetItem(group, [words])
+                item.setData(0, NAME, row.name)
+                item.setToolTip(0, row.summary + SLOW * (not row.counted))
+                self.tick(row.name, self._ticked.get(row.name, title == TICKED))
         self.blockSignals(False)
 
     @property

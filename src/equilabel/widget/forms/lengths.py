@@ -9,7 +9,7 @@ from magicgui.widgets import FloatSpinBox
 from magicgui.widgets.bases import Widget
 from qtpy.QtWidgets import QAbstractSpinBox, QLabel
 
-from equilabel.widget.logic.choices import decimals_for, describe_pixels, odd, pixel_of
+from equilabel.quantities import decimals_for, describe_pixels, odd, pixel_of
 
 from .fields import field
 from .layout import side_by_side

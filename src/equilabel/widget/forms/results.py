@@ -7,10 +7,10 @@ from qtpy.QtCore import QTimer
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QFileDialog, QLabel, QMainWindow
 
+from equilabel.outlines import find_box
 from equilabel.storage.table import write_table
 from equilabel.widget.logic.features import as_table, numeric_columns
 from equilabel.widget.logic.objects import ObjectTable, count_objects, show_objects, summarize
-from equilabel.widget.logic.outlines import find_box
 from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.canvas import CurrentCanvas, go_to, position, while_alive

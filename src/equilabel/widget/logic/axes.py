@@ -8,15 +8,14 @@ from typing import Literal
 import numpy as np
 
 from equilabel.array_types import HostArray
+from equilabel.storage.axes import letter_of
 
 Role = Literal["space", "time", "channel"]
 ROLES: tuple[Role, ...] = ("space", "time", "channel")
 
-_WORDS: dict[Role, set[str]] = {
-    "time": {"t", "time", "times", "frame", "frames", "timepoint", "p", "position", "scene"},
-    "channel": {"c", "ch", "channel", "channels", "wavelength", "lambda", "s"},
-    "space": {"z", "y", "x", "depth", "height", "width", "plane", "slice", "row", "column"},
-}
+# Of names that storage does not know: images at several positions are as independent as frames.
+OTHERS: dict[str, Role] = {"p": "time", "position": "time", "scene": "time", "s": "channel"}
+LETTERS: dict[str, Role] = {"T": "time", "C": "channel", **dict.fromkeys("ZYX", "space")}
 FEW = 4  # an axis no longer than this, before the last two, is taken for channels
 
 
@@ -64,8 +63,7 @@ def explain_guess(
 def _known_roles(
     shape: Sequence[int], axis_labels: Sequence[str], dimensions: Sequence[str]
 ) -> list[Role | None]:
-    words = (re.sub(r"[^a-z]", "", label.lower()) for label in axis_labels)
-    roles = [next((role for role in ROLES if word in _WORDS[role]), None) for word in words]
+    roles = [LETTERS.get(letter_of(name), OTHERS.get(name.lower())) for name in axis_labels]
     roles = roles or [None] * len(shape)
     for axis, dimension in enumerate(dimensions):
         if dimension == "time":
@@ -132,14 +130,18 @@ class Arrangement:
         return ordered
 
     def restore(self, labels: HostArray) -> HostArray:
-        """Bring labels of an arranged image back into the order of the layer.
+        """Bring labels of an arranged image, of any resolution, back into the order of the layer.
 
         An axis of channels in the first place is left out; in any other place the labels repeat
         along it, in a view that cannot be written to.
         """
-        axes = [*self.times, *self.space]
-        labels = labels.reshape([self.shape[axis] for axis in axes])
-        labels = labels.transpose(np.argsort(axes).tolist())
+        if len(self.times) > 1:
+            times = [self.shape[axis] for axis in self.times]
+            labels = labels.reshape(*times, *labels.shape[1:])
+        labels = labels.transpose(np.argsort([*self.times, *self.space]).tolist())
         if self.channel is None or self.drops_channel:
             return labels
-        return np.broadcast_to(np.expand_dims(labels, self.channel), self.shape)
+        labels = np.expand_dims(labels, self.channel)
+        shape = list(labels.shape)
+        shape[self.channel] = self.shape[self.channel]
+        return np.broadcast_to(labels, shape)

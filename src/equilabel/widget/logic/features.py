@@ -15,12 +15,11 @@ SPARSE = 8  # labels per object from which on features have rows for objects onl
 INTENSITY = "intensity"  # how columns of gray values begin
 
 
-def as_features(table: Table) -> tuple[Table, bool]:
+def as_features(table: Table) -> Table:
     """Convert a table of objects, by ascending label, to features of their labels layer.
 
-    Columns are floats, or words, with NaN or no words in rows without an object. Also returned is
-    whether row i is label i: if most labels do not occur, only those that occur get rows, and a
-    column "index" has the labels.
+    Columns are floats, or words, with NaN or no words in rows without an object. Row i is label i;
+    if most labels do not occur, only those that occur get rows, and a column "index" has them.
     """
     import pandas as pd
 
@@ -35,7 +34,7 @@ def as_features(table: Table) -> tuple[Table, bool]:
         column = np.full(len(rows), "" if words else np.nan, dtype=object if words else None)
         column[places] = table[name]
         columns[str(name)] = column
-    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows))), dense
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)))
 
 
 def whole(table: Table) -> list[str]:

@@ -8,10 +8,11 @@ import numpy as np
 import equilabel
 from equilabel.array_types import HostArray
 from equilabel.quantities import without_questions
+from equilabel.storage.colors import gray
 
 from .choices import Choices
 from .planes import Plane
-from .sources import Source, gray
+from .sources import Source
 
 BINS = 128
 SAMPLE = 2**21  # most pixels that a histogram is computed of

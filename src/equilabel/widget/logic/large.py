@@ -4,7 +4,6 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
@@ -16,6 +15,7 @@ from equilabel import threads
 from equilabel.chunked.viewing import OtherRunError, as_dask, open_levels, sides_for
 from equilabel.quantities import without_questions
 from equilabel.storage import memory
+from equilabel.storage.colors import gray
 from equilabel.storage.ome_zarr import is_zarr
 
 from . import sources
@@ -102,7 +102,7 @@ def segment_large(
     out = place or Path(str(folder), "labels.zarr")
     try:
         found = _segment(source, choices, arguments, out=out, progress=report)
-        levels = tuple(_restore(level, arrangement) for level in open_levels(out))
+        levels = tuple(map(arrangement.restore, open_levels(out)))
     except BaseException:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -139,7 +139,7 @@ def _segment(
 ) -> equilabel.Segmentation:
     """Segment a layer; go on with what an earlier run on it left at the same place."""
     image = as_dask(source.data, ELEMENTS)
-    image = sources.gray(image, choices.color) if source.rgb else image
+    image = gray(image, choices.color) if source.rgb else image
     image = source.arrangement(choices.roles).arrange(image)
     labels = image[..., 0] if "channel_axis" in arguments else image
     sides = sides_for(labels, ELEMENTS)
@@ -158,12 +158,3 @@ def _segment(
             return equilabel.segment_chunked(image, **how, resume=True)
         except OtherRunError:
             return equilabel.segment_chunked(image, **how)
-
-
-def _restore(labels: Any, arrangement: Arrangement) -> Any:
-    """Bring labels of any resolution back into the order of the layer."""
-    shape = list(arrangement.shape)
-    if len(arrangement.times) < 2:
-        for axis, side in zip([*arrangement.times, *arrangement.space], labels.shape, strict=True):
-            shape[axis] = side
-    return replace(arrangement, shape=tuple(shape)).restore(labels)

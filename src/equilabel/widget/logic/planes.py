@@ -8,9 +8,10 @@ import numpy as np
 import equilabel
 from equilabel.array_types import HostArray
 from equilabel.quantities import size_in_pixels
+from equilabel.storage.colors import gray
 
 from .choices import Choices
-from .sources import Source, gray
+from .sources import Source
 
 LARGEST = 2**24  # pixels of a plane; of larger ones every n-th pixel is shown
 LARGEST_SPLIT = 2**22  # pixels of a plane whose objects are split while a person looks on

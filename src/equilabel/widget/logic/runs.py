@@ -81,7 +81,7 @@ def _describe(
     source: Source, roles: tuple[Role, ...], table: Table
 ) -> tuple[Table, dict[str, Any]]:
     """Return a table as features, and what is said of all runs."""
-    features, _ = as_features(table)
+    features = as_features(table)
     spacing, unit = source.spacing(roles)
     return features, {
         "version": equilabel.__version__,

@@ -86,10 +86,14 @@ def _why_no_command(source: Source, choices: Choices) -> str:
 
 
 def with_filter(line: str, ranges: Sequence[tuple[str, float, float]]) -> str:
-    """Add to a line of Python that objects are kept by ranges of their measurements."""
+    """Add to a line of Python that objects are kept by all ranges of their measurements."""
+    ends: dict[str, tuple[float, float]] = {}
+    for name, low, high in ranges:
+        least, most = ends.get(name, (low, high))
+        ends[name] = max(low, least), min(high, most)
     kept = {
-        name: tuple(float(end) if math.isfinite(end) else None for end in ends)
-        for name, *ends in ranges
+        name: tuple(float(end) if math.isfinite(end) else None for end in both)
+        for name, both in ends.items()
     }
     return f"{line}; from equilabel import filter_objects; found = filter_objects(found, {kept})"
 

@@ -2,19 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from equilabel.array_types import Array, HostArray
 from equilabel.storage import memory
+from equilabel.storage.colors import gray
+from equilabel.storage.slabs import read_slabs
 from equilabel.widget.napari_types import Layer
 
 from .axes import Arrangement, Role, explain_guess, guess_roles
-
-COLORS = ("luminance", "red", "green", "blue")
-LUMINANCE = (0.2125, 0.7154, 0.0721)  # of red, green and blue, as scikit-image weighs them
-SLAB = 2**26  # bytes read at once of images that are not in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,48 +90,8 @@ class Source:
         MemoryError if image and labels cannot fit into memory.
         """
         check_memory(self)
-        pixels = self.data
-        if self.lazy:
-            pixels = np.empty(self.data.shape, self.data.dtype)
-            for part in slabs(self.data.shape, self.data.dtype.itemsize):
-                report("read")
-                pixels[part] = np.asarray(self.data[part])
+        pixels = read_slabs(self.data, partial(report, "read")) if self.lazy else self.data
         return np.asarray(gray(pixels, color)) if self.rgb else pixels
-
-
-def slabs(shape: Sequence[int], itemsize: int) -> list[tuple[slice, ...]]:
-    """Split an array along its first axis into pieces that are read one by one."""
-    if not shape or 0 in shape:
-        return [] if 0 in shape else [()]
-    plane = int(np.prod(shape[1:], dtype=np.int64)) * itemsize
-    count = max(1, SLAB // plane)
-    return [(slice(start, start + count),) for start in range(0, shape[0], count)]
-
-
-def gray(pixels: Array, color: str) -> Array:
-    """Return a channel of a color image, or its luminance.
-
-    Parameters
-    ----------
-    pixels : (..., 3 or 4) array
-        Of NumPy, or of Dask, which is not computed.
-    color : {"luminance", "red", "green", "blue"}
-
-    Returns
-    -------
-    (...) array
-        A channel, or the luminance in float32, in the range of the colors.
-
-    Examples
-    --------
-    >>> pixels = np.array([[[10, 20, 30]]], np.uint8)
-    >>> gray(pixels, "green"), gray(pixels, "luminance").round(2)
-    (array([[20]], dtype=uint8), array([[18.6]], dtype=float32))
-    """
-    if color in COLORS[1:]:
-        return pixels[..., COLORS.index(color) - 1]
-    weights = np.array(LUMINANCE, np.float32)
-    return pixels[..., :3].astype(np.float32) @ weights
 
 
 def check_memory(source: Source, available: int | None = None) -> None:

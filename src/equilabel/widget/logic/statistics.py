@@ -1,6 +1,6 @@
 """Statistics of `equilabel.PROPERTIES` that the forms offer, and those ticked by default."""
 
-from typing import NamedTuple
+from typing import Any
 
 import equilabel
 
@@ -10,29 +10,21 @@ NOT_OFFERED = (
     *("image", "image_convex", "image_filled", "image_intensity"),
 )
 SQUARE = "perimeter"  # defined for square pixels
-ORDER = ("Usual", "Size and position", "Shape", "Gray values", "Moments")
-
-
-class Statistic(NamedTuple):
-    """A property that can be measured; if it is slow, object by object."""
-
-    name: str
-    summary: str
-    group: str
-    usual: bool
-    slow: bool
+TICKED = "Usual"  # the group of those that are ticked
+GROUPS = (TICKED, "Size and position", "Shape", "Gray values", "Moments")
 
 
 def offered(
     spacing: tuple[float, ...], *, stacked: bool = False, image: bool = True
-) -> list[Statistic]:
-    """List the statistics that are defined for images of such pixels, with frames, or gray values.
+) -> dict[str, list[Any]]:
+    """List by groups the properties that are defined for images of such pixels.
 
-    Group by group, the usual ones first, those that are slow last in their group.
+    Those of frames need a stack, those of gray values an image. What is computed object by object,
+    and so is slow, comes last in its group.
     """
     rank = len(spacing)
-    default = equilabel.default_properties(rank, spacing, stacked)
-    found = []
+    usual = equilabel.default_properties(rank, spacing, stacked)
+    groups: dict[str, list[Any]] = {group: [] for group in GROUPS}
     for name, row in equilabel.PROPERTIES.items():
         if (
             name in NOT_OFFERED
@@ -42,7 +34,5 @@ def offered(
             or (name == SQUARE and len(set(spacing)) > 1)
         ):
             continue
-        usual = name in default
-        group = "Usual" if usual else row.group
-        found.append(Statistic(name, row.summary, group, usual, not row.counted))
-    return sorted(found, key=lambda each: (ORDER.index(each.group), each.slow))
+        groups[TICKED if name in usual else row.group].append(row)
+    return {group: sorted(rows, key=lambda row: not row.counted) for group, rows in groups.items()}

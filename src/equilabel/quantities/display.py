@@ -1,0 +1,81 @@
+"""Lengths and sizes as a person reads them: in a unit, beside what they come to in pixels."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def pixel_of(kind: str, spacing: Sequence[float]) -> float:
+    """Return what a pixel counts for a kind of length or size, in the unit of the pixel size.
+
+    Parameters
+    ----------
+    kind : {"radius", "block", "depth", "size"}
+        A pixel along the last axis for a radius or the side of a block; along the axis of the
+        finest for a depth; its area (volume) for a size.
+    spacing : sequence of float
+        Pixel size along each spatial axis.
+
+    Examples
+    --------
+    >>> [pixel_of(kind, (2.0, 0.25, 0.5)) for kind in ("radius", "depth", "size")]
+    [0.5, 0.25, 0.25]
+    """
+    if kind == "size":
+        return math.prod(spacing)
+    return min(spacing) if kind == "depth" else spacing[-1]
+
+
+def describe_pixels(kind: str, value: float, spacing: Sequence[float]) -> str:
+    """Say how many pixels a physical length or size is along the axes; nothing of none.
+
+    Parameters
+    ----------
+    kind, spacing
+        As for `pixel_of`.
+    value : float
+        In the unit of `spacing`.
+
+    Examples
+    --------
+    >>> describe_pixels("radius", 0.65, (0.325, 0.325)), describe_pixels("block", 10, (2.0, 0.5))
+    ('= 2 px', '5-21 px')
+    """
+    if not value:
+        return ""
+    if kind == "block":
+        sides = sorted(odd(value / step) for step in spacing)
+        return f"= {sides[0]} px" if sides[0] == sides[-1] else f"{sides[0]}-{sides[-1]} px"
+    if kind != "radius":
+        pixels = value / pixel_of(kind, spacing)
+        return f"= {math.ceil(round(pixels, 9)) if kind == 'size' else format(pixels, '.3g')} px"
+    least, most = value / max(spacing), value / min(spacing)
+    if math.isclose(least, most, rel_tol=0.005):
+        return f"= {least:.3g} px"
+    return f"{least:.{2 + (least > 99)}g}-{most:.{2 + (most > 99)}g} px"
+
+
+def odd(pixels: float) -> int:
+    """Return the side of a block: the odd number nearest to a number of pixels.
+
+    Examples
+    --------
+    >>> odd(51), odd(50.2), odd(49.9)
+    (51, 51, 49)
+    """
+    return 2 * math.floor(pixels / 2) + 1
+
+
+def decimals_for(step: float) -> int:
+    """Return how many decimals show a hundredth of a pixel of this length.
+
+    Examples
+    --------
+    >>> decimals_for(1.0), decimals_for(0.0515)
+    (2, 4)
+    """
+    return int(min(12, max(2, 2 - math.floor(math.log10(step))))) if step > 0 else 2
