@@ -51,13 +51,13 @@ def test_results_of_an_earlier_run_are_no_images(here, capsys):
         assert main(["batch", *words, "--out", "in", "--overwrite"]) == 0
         assert names("in") == sorted([*results("a"), "a.tif"])
         said = capsys.readouterr().out
-        assert "in/a_labels.tif: skipped, a label image whose table is beside it, 'a_table" in said
+        assert "in/a_labels.tif: left out, a label image whose table is beside it, 'a_table" in said
 
 
 def test_results_alone_are_no_images(here, capsys):
     tiff("in/a_labels.tif")
     said = refused(capsys, "batch", "in", "--out", "out")
-    assert "got 'in/a_labels.tif', which has the name of a label image. Pass the file" in said
+    assert "got 'in/a_labels.tif', named like a label image. Pass the file" in said
 
 
 def test_a_pattern_that_matches_a_folder_means_the_images_in_it(here):
@@ -165,7 +165,7 @@ def test_a_file_named_like_a_result_is_taken_when_named_itself(here, capsys):
     tiff("in/a_labels.tif")
     tiff("in/b.tif")
     assert main(["batch", "in", "--out", "out"]) == 0
-    said = "in/a_labels.tif: skipped, which has the name of a label image. Pass the file by its"
+    said = "in/a_labels.tif: left out, named like a label image. Pass the file by its"
     assert said in capsys.readouterr().out
     assert main(["batch", "in", "in/a_labels.tif", "--out", "both"]) == 0
     assert names("both") == results("a_labels", "b")

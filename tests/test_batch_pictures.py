@@ -51,7 +51,7 @@ def test_overlays_of_an_earlier_run_are_no_images(here, capsys):
     main(["batch", "a.tif", "--out", "."])
     assert main(["batch", ".", "--out", "out"]) == 0
     said = capsys.readouterr().out
-    assert "a_overlay.png: skipped, an overlay whose table is beside it, 'a_table.csv'." in said
+    assert "a_overlay.png: left out, an overlay whose table is beside it, 'a_table.csv'." in said
     assert list(summary()) == ["a.tif"]
 
 

@@ -100,7 +100,7 @@ def find(
             path, why = left_out[0]
             message = f"INPUT must be images; got {quoted(path)}, {why}"
         raise RefusedError(message)
-    lines = [f"{printable(path)}: skipped, {why}" for path, why in left_out]
+    lines = [f"{printable(path)}: left out, {why}" for path, why in left_out]
     return named_apart(list(inputs.values())), [*lines, *tell_unread(unread.values())]
 
 

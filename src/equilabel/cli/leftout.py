@@ -44,7 +44,7 @@ def reason(path: Path, *, named: bool, labels: bool = False) -> str:
             return f"{what} whose table is beside it, {beside}. Rename it to label it too."
     if named or (ending == "_overlay" and path.suffix.lower() != ".png"):
         return ""
-    return f"which has the name of {what}. Pass the file by its name to label it too."
+    return f"named like {what}. Pass the file by its name to label it too."
 
 
 def count_kinds(paths: Iterable[Path]) -> str:

@@ -54,6 +54,18 @@ class Pace:
         if self.failed:
             found += [f"{self.failed} failed"]
         if self.worked and self.count < self.total:
-            minutes = (self.total - self.count) * seconds / self.worked / 60
-            found += [f"{minutes / 60:.1f} h left" if minutes > 90 else f"{minutes:.0f} min left"]
+            found += [f"{_spoken((self.total - self.count) * seconds / self.worked)} left"]
         return found
+
+
+def _spoken(seconds: float) -> str:
+    """Return how long something takes.
+
+    Examples
+    --------
+    >>> _spoken(40), _spoken(300), _spoken(7200)
+    ('40 s', '5 min', '2.0 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds <= 5400 else f"{seconds / 3600:.1f} h"

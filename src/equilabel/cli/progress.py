@@ -38,7 +38,7 @@ def describe(record: Record) -> str:
     if record.status == "failed":
         return f"{record.file}: failed: {record.error}"
     if record.status == "skipped":
-        return f"{record.file}: skipped, complete and unchanged ({_objects(record)})"
+        return f"{record.file}: kept, complete and unchanged ({_objects(record)})"
     if record.status == "interrupted":
         return f"{record.file}: interrupted"
     if record.threshold is None:  # labels were measured
@@ -182,9 +182,8 @@ def close(
         count[record.status] += 1
     done = "measured" if options.command == "measure" else "labeled"
     parts = [f"{count['done']} {done}"]
-    parts += [
-        f"{count[word]} {word}" for word in ("skipped", "failed", "interrupted") if count[word]
-    ]
+    said = {"skipped": "kept", "failed": "failed", "interrupted": "interrupted"}
+    parts += [f"{count[status]} {word}" for status, word in said.items() if count[status]]
     say(f"\n{images(len(records))}: {', '.join(parts)}, in {seconds:.1f} s")
     units = {record.unit or "pixels" for record in records if record.complete}
     if len(units) > 1:
