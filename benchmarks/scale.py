@@ -1,15 +1,25 @@
 """Time, memory and bytes of labeling in chunks: beside memory and dask-image, and as images grow.
 
     python benchmarks/scale.py growth                    # 8 to 4096 chunks of 64^3
-    python benchmarks/scale.py memory --side 1024        # beside `label` in memory
+    python benchmarks/scale.py growth --sides 512 1024   # two of these rows, beside the others
+    python benchmarks/scale.py memory --side 1024 --chunk 128   # beside `label` in memory
     python benchmarks/scale.py large --side 2048 --chunk 256
-    python benchmarks/scale.py peer --python VENV/bin/python   # beside dask-image of that Python
+    python benchmarks/scale.py peer --python VENV/bin/python --name "peer, dask 2025.3"
     python benchmarks/scale.py graph                     # face graphs of 10^7 and 10^8 edges
-    python benchmarks/scale.py files --count 10000       # `equilabel batch` beside reading, writing
+    python benchmarks/scale.py files                     # `equilabel batch` beside reading, writing
     python benchmarks/scale.py table                     # writes the tables of docs/scale.md
 
 Each run is a process of its own, so that its peak memory is its own. Results are added to
-`benchmarks/results/scale.json`.
+`benchmarks/results/scale.json`, each with its commit; those of other commands stay. What is made
+meanwhile lies in the folder of temporary files (`TMPDIR`) and is removed. On two idle cores:
+
+    command   takes   needs
+    growth    2 min   0.4 GB of disk
+    memory    2 min   0.6 GB of disk, 6.5 GB of memory
+    large     7 min   3 GB of disk
+    peer      2 min   0.7 GB of disk
+    graph     2 min   2 GB of memory
+    files     7 min   3.5 GB of disk
 """
 
 from __future__ import annotations
@@ -36,8 +46,18 @@ if TYPE_CHECKING:
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 WHAT = ("growth", "memory", "large", "peer", "graph", "files", "table")
+SIDES = [128, 256, 512, 1024]
+ENDINGS = "_labels.tif", "_table.csv"
 TILE = 256
 BATCH = 10**5  # edges of a group of blocks
+
+
+def commit() -> str:
+    """Return which code was measured, with a + if it has changed since."""
+    here: Any = {"capture_output": True, "text": True, "cwd": RESULTS.parents[2]}
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], **here).stdout.strip()
+    changed = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "src"], **here).returncode
+    return found + "+" * changed
 
 
 def make_image(path: Path, side: int, chunk: int, **form: Any) -> None:
@@ -75,10 +95,16 @@ def peak() -> float:
 
 def run_chunked(image: str, out: str, chunk: int | None, scheduler: str) -> dict[str, float]:
     """Label a Zarr in chunks; return seconds, CPU seconds, peak memory and bytes."""
+    import zarr
+
     from equilabel import label_chunked
     from equilabel.chunked import face_cache
 
-    label_chunked(np.eye(64, dtype="u1"), chunks=32)  # compiles or loads
+    for share in (0.0005, 0.03):  # few labels, and more than 16 bits hold: compiles or loads
+        with tempfile.TemporaryDirectory(dir=Path(out).parent) as folder:
+            small = Path(folder, "image")
+            zarr.save_array(small, (np.random.default_rng(0).random((192,) * 3) < share).view("u1"))
+            label_chunked(small, out=Path(folder, "labels"), chunks=64, scheduler=scheduler)
     before = peak()
     begun: dict[str, float] = {}
     stored = 0
@@ -275,6 +301,7 @@ def run_alone(folder: str, made: str, first: int, step: int, plain: bool) -> dic
         return {
             "seconds": time.perf_counter() - start,
             "cpu_seconds": time.process_time() - cpu,
+            "peak_mb": peak(),
         }
 
 
@@ -303,9 +330,10 @@ def measure_files(count: int, rounds: int, folder: Path) -> list[dict[str, objec
                 )
             seconds = max(half["seconds"] for half in halves)
             cpu = sum(half["cpu_seconds"] for half in halves)
-            found[name].append({"seconds": seconds, "cpu_seconds": cpu})
+            most = max(half["peak_mb"] for half in halves)
+            found[name].append({"seconds": seconds, "cpu_seconds": cpu, "peak_mb": most})
         print({name: runs[-1] for name, runs in found.items()}, file=sys.stderr)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    results = sum(sum(one.stat().st_size for one in out.glob(f"*{end}")) for end in ENDINGS)
     middle = {
         name: {key: float(np.median([run[key] for run in runs])) for key in runs[0]}
         for name, runs in found.items()
@@ -319,8 +347,8 @@ def measure_files(count: int, rounds: int, folder: Path) -> list[dict[str, objec
         }
         for name, runs in found.items()
     }
-    known = {"files": count, "rounds": rounds, "commit": commit.stdout.strip(), "shares": shares}
-    return [{**known, **middle}]
+    sizes = {"image_bytes": bytes_of(images), "results_bytes": results}
+    return [{"files": count, "rounds": rounds, "shares": shares, **sizes, **middle}]
 
 
 def fresh(function: str, *arguments: object) -> dict[str, float]:
@@ -337,6 +365,11 @@ def fresh(function: str, *arguments: object) -> dict[str, float]:
 def keep(name: str, rows: list[dict[str, object]]) -> None:
     """Store results beside those of other commands, and print them."""
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    rows = [{**row, "commit": commit()} for row in rows]
+    if name == "growth":
+        sides = {row["side"] for row in rows}
+        others = [row for row in known.get(name, ()) if row["side"] not in sides]
+        rows = sorted([*others, *rows], key=lambda row: row["side"])
     known[name] = rows
     RESULTS.write_text(json.dumps(known, indent=1) + "\n")
     print(json.dumps(rows, indent=1))
@@ -345,7 +378,7 @@ def keep(name: str, rows: list[dict[str, object]]) -> None:
 def measure(options: argparse.Namespace, folder: Path) -> list[dict[str, object]]:
     """Run one of the commands."""
     rows: list[dict[str, object]] = []
-    sides = [128, 256, 512, 1024] if options.what == "growth" else [options.side]
+    sides = options.sides if options.what == "growth" else [options.side]
     for side in sides:
         chunk = options.chunk or 64
         image, out = folder / f"{side}.zarr", folder / f"{side}-labels.zarr"
@@ -408,17 +441,20 @@ def describe_files(row: dict[str, Any]) -> list[str]:
     }
     lines = [
         f"| {row['files']:,} TIFFs of 512^2, two processes | seconds | files/s | CPU ms for each | "
-        "batch reaches of its speed | of its CPU time |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "peak memory of a process | batch reaches of its speed | of its CPU time |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, words in names.items():
         one, share = row[name], row["shares"][name]
         lines.append(
             f"| {words} | {one['seconds']:.3g} | {row['files'] / one['seconds']:.3g} | "
-            f"{one['cpu_seconds'] / row['files'] * 1e3:.3g} | "
+            f"{one['cpu_seconds'] / row['files'] * 1e3:.3g} | {one['peak_mb']:.0f} MB | "
             f"{share['seconds']:.2f} | {share['cpu_seconds']:.2f} |"
         )
-    what = f"Medians of {row['rounds']} rounds in turn, commit {row['commit']}."
+    what = (
+        f"Medians of {row['rounds']} rounds in turn, {gigabytes(row, 'image_bytes')} of images and "
+        f"{gigabytes(row, 'results_bytes')} of labels and tables."
+    )
     return [*lines, "", what]
 
 
@@ -460,8 +496,12 @@ def write_tables() -> None:
         ]
         ratios = [f"{peer[name] / ours[name]:.3g}" for name in ("seconds", "cpu_seconds")]
         lines.append(f"| Dask {peer['dask']} | {' | '.join(cells + ratios)} |")
-    if "files" in known:
-        lines += ["", *describe_files(known["files"][0])]
+    lines += ["", *describe_files(known["files"][0])]
+    commits = [
+        f"{name} {', '.join(dict.fromkeys(row.get('commit', 'not recorded') for row in rows))}"
+        for name, rows in sorted(known.items())
+    ]
+    lines += ["", f"Commits: {'; '.join(commits)}."]
     page = Path(__file__).parents[1] / "docs" / "scale.md"
     text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition("<!-- scale -->\n")
@@ -475,10 +515,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=WHAT)
     parser.add_argument("--side", type=int, default=512)
+    parser.add_argument("--sides", type=int, nargs="+", default=SIDES, help="rows of growth")
     parser.add_argument("--chunk", type=int, help="side of the chunks of the image")
     parser.add_argument("--block", type=int, help="side of blocks; by default chosen")
     parser.add_argument("--count", type=int, default=10_000, help="of the files")
-    parser.add_argument("--rounds", type=int, default=5, help="of the files, in turn")
+    parser.add_argument("--rounds", type=int, default=3, help="of the files, in turn")
     parser.add_argument("--edges", type=int, default=10**8, help="of the face graph")
     parser.add_argument("--components", type=int, default=10**9, help="of the face graph, at most")
     parser.add_argument("--image", help="a Zarr that is there already")
