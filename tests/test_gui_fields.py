@@ -25,7 +25,7 @@ def test_why_there_is_no_threshold_is_said_below_the_field(viewer, qtbot):
 
 
 def threshold_alone(qtbot):
-    field = ThresholdField()
+    field = ThresholdField(lambda: None, lambda: None, lambda _: None)
     field.grid = Grid(*field.rows)  # goes with the field
     qtbot.addWidget(field.grid)
     return field

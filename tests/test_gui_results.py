@@ -304,5 +304,5 @@ def test_the_object_selected_in_the_viewer_is_marked_in_the_plot(form):
     plot.button.click()
     form.results.layer.selected_label = 4
     features = form.results.layer.features
-    marked = plot.canvas._mark.get_offsets()
+    marked = plot.canvas.axes.collections[-1].get_offsets()
     np.testing.assert_allclose(marked, [[features["area"][4], features["intensity_mean"][4]]])

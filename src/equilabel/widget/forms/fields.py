@@ -12,7 +12,7 @@ import equilabel
 from equilabel.descriptions import DESCRIPTIONS
 from equilabel.storage.colors import COLORS
 from equilabel.widget.logic.axes import ROLES, Role, name_axes
-from equilabel.widget.logic.statistics import TICKED
+from equilabel.widget.logic.statistics import GROUPS, TICKED
 from equilabel.widget.napari_types import Layer
 
 from .layout import Grid, column
@@ -110,24 +110,22 @@ class AxesField(QWidget):
         return tuple(field.value for field in self._fields)
 
     def show_axes(self, roles: Sequence[Role], shape: Sequence[int], names: Sequence[str]) -> None:
+        """Show the axes of another layer; this is a change, too."""
         self._shape, self._names = shape, names
         self._fields = [ComboBox(choices=ROLES, value=role, tooltip=AXES) for role in roles]
+        for field in self._fields:
+            field.changed.connect(self._change)
         old, self._grid = self._grid, Grid(*self._fields)
         self.layout().replaceWidget(old, self._grid)
         old.hide()
         old.deleteLater()
-        self._name()
-        for field in self._fields:
-            field.changed.connect(self._change)
+        self._change()
 
-    def _name(self) -> None:
+    def _change(self, *_: object) -> None:
         """Label the fields with the names that axes have in their roles."""
         names = name_axes(self.roles, self._names)
         for title, name, length in zip(self._grid.titles, names, self._shape, strict=True):
             title.setText(f"{name} ({length})")
-
-    def _change(self, *_: object) -> None:
-        self._name()
         self._changed()
 
 
@@ -142,20 +140,19 @@ class StatisticsField(QTreeWidget):
         self.setStyleSheet(BOX)
         self._ticked: dict[str, bool] = {}
         self._items: dict[str, QTreeWidgetItem] = {}
-        self._open = {TICKED}
+        self._groups = {title: QTreeWidgetItem(self, [title]) for title in GROUPS}
+        for group in self._groups.values():
+            group.setFlags(Qt.ItemFlag.ItemIsEnabled)
+        self._groups[TICKED].setExpanded(True)
         self.itemChanged.connect(self._remember)
-        self.itemExpanded.connect(lambda item: self._open.add(item.text(0)))
-        self.itemCollapsed.connect(lambda item: self._open.discard(item.text(0)))
 
     def offer(self, groups: Mapping[str, Sequence[Any]]) -> None:
         """Show properties by groups; those that were ticked or unticked before stay so."""
         self.blockSignals(True)
-        self.clear()
         self._items.clear()
         for title, rows in groups.items():
-            group = QTreeWidgetItem(self, [title])
-            group.setFlags(Qt.ItemFlag.ItemIsEnabled)
-            group.setExpanded(title in self._open)
+            group = self._groups[title]
+            group.takeChildren()
             group.setHidden(not rows)
             for row in rows:
                 words = row.name + " (slow)" * (not row.counted)

@@ -20,6 +20,7 @@ from .layout import Grid, button, side_by_side
 from .ranges import RangeField
 
 ROWS = 3  # ranges that can be set
+TIP = "Column whose values have to lie within the range below it."
 
 
 class FilterForm(Grid):
@@ -34,11 +35,8 @@ class FilterForm(Grid):
         self._layer: Layer = None
         self._columns: Mapping[str, Any] = {}
         self.task: Task | None = None
-        labels, tip = (
-            ("Keep by", "Range"),
-            "Column whose values have to lie within the range below it.",
-        )
-        self.rows = [RangeField(labels, tip, "(all)", self._preview) for _ in range(ROWS)]
+        words = (("Keep by", "Range"), TIP, "(all)")
+        self.rows = [RangeField(*words, self._preview) for _ in range(ROWS)]
         self.count = QLabel(toolTip="Objects within all ranges; they are outlined on the canvas.")
         hint = "Add a layer without the other objects."
         self.button = button("Keep in a new layer", hint, self._keep)

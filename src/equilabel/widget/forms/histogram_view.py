@@ -1,9 +1,9 @@
 """The histogram of an image, with its threshold as a line to drag."""
 
 import numpy as np
-from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from qtpy.QtCore import QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtWidgets import QWidget
 
 from equilabel.widget.logic.histogram import Histogram
 from equilabel.widget.logic.objects import format_number
@@ -27,15 +27,12 @@ class HistogramView(QWidget):
     dragged = Signal(int, float)  # the index of a line, and its gray value
 
     def __init__(self) -> None:
-        super().__init__(toolTip=TIP, minimumHeight=HEIGHT)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        super().__init__(toolTip=TIP)
+        self.setFixedHeight(HEIGHT)
         self.shown: Histogram | None = None
         self.lines: tuple[float, ...] = ()
         self.dark = False
         self._dragged: int | None = None
-
-    def sizeHint(self) -> QSize:
-        return QSize(260, HEIGHT)
 
     def show_histogram(self, histogram: Histogram | None) -> None:
         self.shown = histogram

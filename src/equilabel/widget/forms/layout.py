@@ -4,24 +4,19 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from magicgui.widgets.bases import ButtonWidget
+from qtpy import QtWidgets
 from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtGui import QColor, QIcon, QPainter, QPixmap
-from qtpy.QtWidgets import (
-    QAbstractSlider,
-    QAbstractSpinBox,
-    QComboBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QScrollArea,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtWidgets import QLabel, QPushButton, QScrollArea, QSizePolicy, QWidget
 from superqt import QCollapsible
 
 from equilabel.widget.napari_types import Event
+
+CHANGED_BY_WHEEL = (
+    QtWidgets.QComboBox,
+    QtWidgets.QAbstractSpinBox,
+    QtWidgets.QAbstractSlider,
+)
 
 
 class Row(NamedTuple):
@@ -41,7 +36,7 @@ class Grid(QWidget):
     def __init__(self, *rows: Any) -> None:
         super().__init__()
         self.titles: list[QLabel] = []
-        layout = QGridLayout(self)
+        layout = QtWidgets.QGridLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setVerticalSpacing(4)
         layout.setColumnStretch(1, 1)
@@ -89,12 +84,11 @@ class _Wheel(QObject):
 def _tame(native: QWidget) -> None:
     """Make fields as narrow as the form, and leave the mouse wheel to the form that scrolls."""
     for field in (native, *native.findChildren(QWidget)):
-        if isinstance(field, (QComboBox, QAbstractSpinBox, QAbstractSlider)):
+        if isinstance(field, CHANGED_BY_WHEEL):
             field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
             field.installEventFilter(_Wheel(field))
-        if isinstance(field, QComboBox):
-            policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-            field.setSizeAdjustPolicy(policy)
+        if isinstance(field, QtWidgets.QComboBox):
+            field.setSizeAdjustPolicy(field.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             field.setMinimumContentsLength(8)
 
 
@@ -118,7 +112,7 @@ def column(
 ) -> QWidget:
     """Put widgets below each other into another one; with `stretch` none is taller than needed."""
     box = into or QWidget()
-    layout = QVBoxLayout(box)
+    layout = QtWidgets.QVBoxLayout(box)
     if not margins:
         layout.setContentsMargins(0, 0, 0, 0)
     for part in parts:
@@ -131,14 +125,14 @@ def column(
 def side_by_side(*parts: QWidget, widths: Sequence[int] = (1, 1)) -> QWidget:
     """Put widgets beside each other into one; those of width 0 keep their own."""
     box = QWidget()
-    layout = QHBoxLayout(box)
+    layout = QtWidgets.QHBoxLayout(box)
     layout.setContentsMargins(0, 0, 0, 0)
     for part, width in zip(parts, widths, strict=True):
         layout.addWidget(part, width)
     return box
 
 
-def fold(title: str, contents: QWidget) -> QCollapsible:
+def fold(title: str, contents: QWidget, *, expanded: bool = False) -> QCollapsible:
     """Put a widget under a title that shows and hides it."""
     folder = QCollapsible(title, expandedIcon=_arrow("▾"), collapsedIcon=_arrow("▸"))
     folder.setDuration(0)
@@ -150,6 +144,8 @@ def fold(title: str, contents: QWidget) -> QCollapsible:
     for layout in (folder.layout(), folder.content().layout()):
         layout.setContentsMargins(0, 0, 0, 0)
     folder.addWidget(contents)
+    if expanded:
+        folder.expand(animate=False)
     return folder
 
 

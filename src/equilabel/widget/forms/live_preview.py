@@ -29,8 +29,7 @@ class LivePreview(QObject):
         self._histogram = LatestResult(self._show_histogram, warn)
         self._drawing = LatestResult(self._show_outline, self._explain)
         self._stale = False  # whether something has changed since the outline was begun
-        self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self._draw)
+        self._timer = QTimer(self, singleShot=True, timeout=self._draw)
         fields.histogram_changed.connect(self.update_histogram)
         fields.outline_changed.connect(self.update_outline)
         seen = viewer.dims.events

@@ -11,8 +11,8 @@ from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.statistics import offered
 from equilabel.widget.logic.warming import warm_up_measuring
 from equilabel.widget.napari_types import Layer, Viewer
+from equilabel.widget.viewer import layers
 from equilabel.widget.viewer.canvas import while_alive
-from equilabel.widget.viewer.layers import images, labels, made_by, show_measurements
 from equilabel.widget.viewer.notifications import guarded, warn
 
 from .fields import AxesField, StatisticsField, color_field, layer_field, offer_layers
@@ -54,8 +54,8 @@ class MeasureForm(RunForm):
     def reset_choices(self) -> None:
         """Offer the layers of the viewer; napari calls it when they change."""
         self.results.reset_choices()
-        offer_layers(self.labels, labels(self._viewer))
-        offer_layers(self.image, images(self._viewer))
+        offer_layers(self.labels, layers.labels(self._viewer))
+        offer_layers(self.image, layers.images(self._viewer))
         if self.labels.value is not self._layer:
             self._set_labels()
         else:
@@ -64,13 +64,12 @@ class MeasureForm(RunForm):
     @guarded
     def _set_labels(self) -> None:
         self._layer = self.labels.value
-        if self._layer is not None:
-            source = Source.of(self._layer)
-            roles = made_by(self._layer).get("axes", ())
-            if len(roles) != len(source.shape):
-                roles = source.guess()
-            self.axes.show_axes(roles, source.shape, source.transform["axis_labels"])
-        self._update_fields()
+        if self._layer is None:
+            return
+        source, roles = Source.of(self._layer), layers.made_by(self._layer).get("axes", ())
+        if len(roles) != len(source.shape):
+            roles = source.guess()
+        self.axes.show_axes(roles, source.shape, source.transform["axis_labels"])
 
     def _image(self) -> Source | None:
         return None if self.image.value is None else Source.of(self.image.value)
@@ -116,7 +115,7 @@ class MeasureForm(RunForm):
                 "Open them and measure again."
             )
             return
-        show_measurements(layer, outcome)
+        layers.show_measurements(layer, outcome)
         self.results.show_layer(layer)
         count, seconds = (outcome.metadata[name] for name in ("objects", "seconds"))
         self.message.setText(f"{count_objects(count)}, {seconds:.2f} s.")

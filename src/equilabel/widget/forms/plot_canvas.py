@@ -29,7 +29,6 @@ class PlotCanvas(FigureCanvasQTAgg):
         self._x = self._y = self._edges = np.zeros(0)
         self._names = ("", "")
         self._selected: Any = ()
-        self._mark: Any = None
         self.setMinimumSize(80, 80)
         self.mpl_connect("button_press_event", self._click)
         viewer.events.theme.connect(self._redraw)
@@ -53,18 +52,7 @@ class PlotCanvas(FigureCanvasQTAgg):
 
     def mark(self, labels: Any) -> None:
         self._selected = labels
-        if self._mark is not None:
-            self._mark.remove()
-            self._mark = None
-        hit = np.isin(self._rows, labels)
-        color = get_theme(self._viewer.theme).warning.as_hex()
-        if hit.any() and self._edges.size:
-            _, _, self._mark = self.axes.hist(self._x[hit], bins=self._edges, color=color)
-        elif hit.any():
-            self._mark = self.axes.scatter(
-                self._x[hit], self._y[hit], s=70, facecolors="none", edgecolors=color, lw=2
-            )
-        self.draw_idle()
+        self._redraw()
 
     def labels_at(self, x: float, y: float) -> HostArray:
         """Return the labels at a position of the canvas."""
@@ -86,20 +74,23 @@ class PlotCanvas(FigureCanvasQTAgg):
 
     def _redraw(self, _: object = None) -> None:
         theme = get_theme(self._viewer.theme)
-        colors = (theme.background, theme.text, theme.current)
-        back, text, bright = (color.as_hex() for color in colors)
-        self._mark = None
+        colors = (theme.background, theme.text, theme.current, theme.warning)
+        back, text, bright, mark = (color.as_hex() for color in colors)
+        hit = np.isin(self._rows, self._selected)
         self.axes.clear()
         for part in (self.figure, self.axes):
             part.set_facecolor(back)
         if self._edges.size:
             self.axes.hist(self._x, bins=self._edges, color=bright, edgecolor=back)
+            self.axes.hist(self._x[hit], bins=self._edges, color=mark)
         else:
             size = float(np.clip(4000 / max(1, self._rows.size), 3, 26))
             self.axes.scatter(self._x, self._y, s=size, color=bright, linewidths=0)
+            ring = {"s": 70, "facecolors": "none", "edgecolors": mark, "lw": 2}
+            self.axes.scatter(self._x[hit], self._y[hit], **ring)
         self.axes.set_xlabel(self._names[0], color=text)
         self.axes.set_ylabel(self._names[1], color=text)
         self.axes.tick_params(colors=text)
         self.axes.spines[:].set_color(text)
         self.axes.spines[["top", "right"]].set_visible(False)
-        self.mark(self._selected)
+        self.draw_idle()

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from magicgui.widgets import ComboBox
-from qtpy.QtWidgets import QWidget
 
 from equilabel.widget.logic.features import labels_of
 from equilabel.widget.napari_types import Layer, Viewer
@@ -35,10 +34,7 @@ class PlotForm(Grid):
     y = field(ComboBox, "y axis", TIPS["y"], choices=[], enabled=False)
 
     def __init__(
-        self,
-        viewer: Viewer,
-        open_plot: Callable[[QWidget], None],
-        select: Callable[[Any], None],
+        self, viewer: Viewer, open_plot: Callable[[Any], None], select: Callable[[Any], None]
     ) -> None:
         super().__init__()
         self._viewer, self._open, self._select = viewer, open_plot, select

@@ -48,7 +48,7 @@ class RangeField:
         labels: tuple[str, str],
         tooltip: str,
         none: str,
-        changed: Callable[[], None],
+        changed: Callable[..., None],
         *,
         inner: bool = False,
     ) -> None:
@@ -59,7 +59,7 @@ class RangeField:
         self.rows = (self.column, Row(labels[1], ENDS, self.slider))
         self._fit()
         self.column.changed.connect(self._choose)
-        self.slider.valueChanged.connect(lambda _: changed())
+        self.slider.valueChanged.connect(changed)
 
     @property
     def chosen(self) -> str:

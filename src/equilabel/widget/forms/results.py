@@ -45,8 +45,7 @@ class ResultsPanel(Form):
         self._layer: Layer = None
         self._followed = 0  # label that was selected last
         self.outlines = SelectedObjects(viewer)
-        self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self._update)
+        self._timer = QTimer(self, singleShot=True, timeout=self._update)
         self._place = LatestResult(self._go)
         self.below = Below(viewer)
         self.table = self.below.table
@@ -64,19 +63,16 @@ class ResultsPanel(Form):
         self.save_button = button("Save table", TIPS["save"], self._save)
         self.python_button = button("Copy as Python", TIPS["python"], self._copy_python)
         self.batch_button = button("Copy as command", TIPS["batch"], self._copy_batch)
-        folds = [
-            fold("Colors", self.colors),
-            fold("Plot", self.plot),
-            fold("Filter", self.filter),
-        ]
-        for each in folds:
-            each.expand(animate=False)
-        parts = (
+        contents = scrolled(
             *(Grid(self.layer_field), self.summary),
             side_by_side(self.table_button, self.save_button),
             side_by_side(self.python_button, self.batch_button),
+            fold("Colors", self.colors, expanded=True),
+            fold("Plot", self.plot, expanded=True),
+            fold("Filter", self.filter, expanded=True),
+            margins=True,
         )
-        column(scrolled(*parts, *folds, margins=True), into=self)
+        column(contents, into=self)
 
     @property
     def layer(self) -> Layer:
@@ -125,9 +121,8 @@ class ResultsPanel(Form):
 
     def _fill_table(self) -> None:
         layer = self._layer
-        self.table.show_table(
-            ObjectTable() if layer is None else show_objects(layer.features, made_by(layer))
-        )
+        known = None if layer is None else show_objects(layer.features, made_by(layer))
+        self.table.show_table(known or ObjectTable())
 
     @guarded
     def _open_table(self) -> None:
@@ -140,9 +135,8 @@ class ResultsPanel(Form):
         layer = self._require_layer()
         made = made_by(layer)
         table = as_table(layer.features, made.get("measured", made).get("whole", ()))
-        name, _ = QFileDialog.getSaveFileName(
-            self, "Save the table", f"{layer.name}.csv", "Tables (*.csv *.parquet)"
-        )
+        suggested, kinds = f"{layer.name}.csv", "Tables (*.csv *.parquet)"
+        name, _ = QFileDialog.getSaveFileName(self, "Save the table", suggested, kinds)
         if name:
             file = name if Path(name).suffix else f"{name}.csv"
             write_table(file, table)

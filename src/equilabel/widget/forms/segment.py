@@ -11,14 +11,8 @@ from equilabel.widget.logic.runs import Outcome, segment_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import warm_up_segmenting
 from equilabel.widget.napari_types import Event, Layer, Viewer
+from equilabel.widget.viewer import layers
 from equilabel.widget.viewer.canvas import while_alive
-from equilabel.widget.viewer.layers import (
-    describe_changes,
-    find_result,
-    images,
-    labels,
-    show_labels,
-)
 from equilabel.widget.viewer.notifications import ask, guarded, inform, warn
 
 from .fields import offer_layers
@@ -53,7 +47,7 @@ class SegmentForm(RunForm):
     def reset_choices(self) -> None:
         """Offer the layers of the viewer; napari calls it when they change."""
         self.results.reset_choices()
-        offer_layers(self.fields.image, images(self._viewer))
+        offer_layers(self.fields.image, layers.images(self._viewer))
         if self.fields.image.value is not self._layer:
             self._set_layer()
 
@@ -115,7 +109,7 @@ class SegmentForm(RunForm):
             self.begin(title, work, large.STEPS)
 
     def _explain_no_image(self) -> str:
-        others = labels(self._viewer)
+        others = layers.labels(self._viewer)
         if others:
             return (
                 f"an image layer must be open; got {others[-1].name!r}, a labels layer. "
@@ -128,9 +122,9 @@ class SegmentForm(RunForm):
 
     def _may_replace(self, name: str) -> bool:
         """Ask what becomes of labels that were changed by hand; return False to do nothing."""
-        earlier = None if self.fields.new_layer.value else find_result(self._viewer, name)
+        earlier = None if self.fields.new_layer.value else layers.find_result(self._viewer, name)
         self._replaced = None
-        if earlier is None or not (changes := describe_changes(earlier)):
+        if earlier is None or not (changes := layers.describe_changes(earlier)):
             return True
         answer = ask(
             self,
@@ -163,14 +157,14 @@ class SegmentForm(RunForm):
     def _show_outcome(self) -> None:
         outcome: Outcome = self.result
         new = self.fields.new_layer.value
-        layer = show_labels(self._viewer, outcome, new_layer=new, replace=self._replaced)
+        layer = layers.show_labels(self._viewer, outcome, new_layer=new, replace=self._replaced)
         self.fields.show_preview.value = False
         self.results.show_layer(layer)
         name = outcome.metadata["image"]
         text = f"{self.results.summary.text()} {outcome.stored}".strip()
         chosen = self._layer is not None and self._layer.name == name
         self.message.setText(text if chosen else f"{name}: {text}")
-        present = [each.name for each in images(self._viewer)]
+        present = [each.name for each in layers.images(self._viewer)]
         if self._layer not in self._viewer.layers and name not in present:
             inform(f"The image {name!r} was removed during the run; its labels are kept.")
         for note in outcome.notes:

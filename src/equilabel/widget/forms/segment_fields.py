@@ -1,5 +1,7 @@
 """The fields of the form that segments an image, and their values."""
 
+from functools import partial
+
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QLabel
@@ -74,10 +76,11 @@ class SegmentFields(Form):
         self._source: Source | None = None
         self._spacing: tuple[float, ...] = (1.0, 1.0)
         self._remarks: dict[str, str] = {}
-        self.threshold = ThresholdField()
-        self.axes, self.statistics = AxesField(self.update_axes), StatisticsField()
         # Below the fields, so that they move nothing.
         self.remark, self.count = QLabel(wordWrap=True), QLabel()
+        changes = (self.histogram_changed.emit, self.outline_changed.emit)
+        self.threshold = ThresholdField(*changes, partial(self._say, "threshold"))
+        self.axes, self.statistics = AxesField(self.update_axes), StatisticsField()
         self._arrange()
         self._connect()
         self._allow()
@@ -117,9 +120,6 @@ class SegmentFields(Form):
         for each in (self.background, self.split):
             each.changed.connect(self._allow)
         self.unit.changed.connect(self._change_unit)
-        self.threshold.method_changed.connect(self.histogram_changed)
-        self.threshold.moved.connect(self.outline_changed)
-        self.threshold.remarked.connect(lambda text: self._say("threshold", text))
         lengths = (self.depth, self.min_size, self.closing, self.opening)
         checks = (self.split, self.fill_holes, self.exclude_border, self.show_preview)
         for each in (*lengths, *checks, self.connectivity):
@@ -166,7 +166,6 @@ class SegmentFields(Form):
             self.threshold.show_histogram(None)
             return
         self.axes.show_axes(source.guess(), source.shape, source.transform["axis_labels"])
-        self.update_axes()
 
     @guarded
     def update_axes(self) -> None:

@@ -1,10 +1,11 @@
 """The field for the threshold: a method or a slider, below the histogram of the image."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox
-from qtpy.QtCore import QObject, Qt, Signal
+from qtpy.QtCore import Qt
 from superqt import QLabeledDoubleSlider
 from superqt.utils import signals_blocked
 
@@ -41,19 +42,21 @@ SAMPLED = "The level was found in a sample of the image. A run uses all pixels."
 STEPS = 1000  # of a slider over the range of an image
 
 
-class ThresholdField(QObject):
-    """The threshold: a method that finds it, or a number."""
+class ThresholdField:
+    """The threshold: a method that finds it, or a number.
 
-    method_changed = Signal()
-    moved = Signal()  # the threshold has changed
-    remarked = Signal(str)  # what a person should know of the threshold; empty if nothing
+    `choose` is called when another method is chosen, `move` when the threshold has changed, and
+    `say` with what a person should know of the threshold; empty if nothing.
+    """
 
     method = field(ComboBox, "Threshold", TIPS["method"], choices=CHOICES, value="otsu")
     offset = field(FloatSpinBox, "", min=-1e9, max=1e9, step=1.0)
     dark = field(CheckBox, "Objects are dark")
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(
+        self, choose: Callable[[], None], move: Callable[[], None], say: Callable[[str], None]
+    ) -> None:
+        self._choose, self._tell, self._say = choose, move, say
         self._estimate: float | None = None
         self._known = float("nan")  # the last estimate that was a number
         self.histogram = HistogramView()
@@ -99,7 +102,7 @@ class ThresholdField(QObject):
         """
         self.histogram.show_histogram(histogram)
         if histogram is None or not histogram.counts.size:
-            self.remarked.emit("")
+            self._say("")
             self._estimate = None
             return
         low, high = histogram.low, histogram.high + histogram.flat
@@ -122,7 +125,7 @@ class ThresholdField(QObject):
                 text = "" if estimate.exact else SAMPLED
                 with signals_blocked(self.slider):
                     self.slider.setValue(found)
-        self.remarked.emit(text)
+        self._say(text)
         self._show_lines()
 
     def set_level(self, value: float) -> None:
@@ -146,7 +149,7 @@ class ThresholdField(QObject):
                 self.range.setValue((middle - (middle - low) / 4, middle + (high - middle) / 4))
         self._show_fields()
         self._show_lines()
-        self.method_changed.emit()
+        self._choose()
 
     def _show_fields(self) -> None:
         method = self.method.value
@@ -161,7 +164,7 @@ class ThresholdField(QObject):
 
     def _update(self, *_: object) -> None:
         self._show_lines()
-        self.moved.emit()
+        self._tell()
 
     def _drag(self, line: int, value: float) -> None:
         if self.method.value == "hysteresis":
