@@ -596,3 +596,46 @@ def test_a_damaged_directory_is_refused_or_read_in_the_right_shape(tmp_path):
             assert image.pixels.size == whole.pixels.size, (name, at)
     assert counts["refused"] > 300
     assert counts["read"] > 100
+
+
+def read_or_refuse(path, data):
+    """Return the image in a file with these bytes, or None if it is refused."""
+    path.write_bytes(data)
+    try:
+        return read_tiff(path)
+    except UnreadableImageError:
+        return None
+
+
+def test_no_tag_of_any_page_makes_an_image_of_another_size(tmp_path):
+    refused, widths = 0, {1: 1, 3: 2, 4: 4, 5: 8, 16: 8}
+    for name, data, whole in small_files(tmp_path):
+        with tifffile.TiffFile(tmp_path / f"{name}.tif") as opened:
+            tags = [tag for page in opened.pages for tag in page.aspage().tags]
+        for tag in (tag for tag in tags if int(tag.dtype) in widths):
+            place = slice(tag.valueoffset, tag.valueoffset + tag.count * widths[int(tag.dtype)])
+            for byte in (b"\0", b"\xff"):
+                damaged = bytearray(data)
+                damaged[place] = byte * len(damaged[place])
+                image = read_or_refuse(tmp_path / "damaged.tif", damaged)
+                refused += image is None
+                assert image is None or image.pixels.size == whole.pixels.size, (name, tag.name)
+    assert refused > 500
+
+
+def test_no_compressed_strip_or_tile_of_any_page_may_be_damaged(tmp_path):
+    tried = 0
+    for name, data, _ in small_files(tmp_path):
+        with tifffile.TiffFile(tmp_path / f"{name}.tif") as opened:
+            pages = [page.aspage() for page in opened.pages]
+            compressed = int(pages[0].compression) == 8
+            parts = [
+                pair for p in pages for pair in zip(p.dataoffsets, p.databytecounts, strict=True)
+            ]
+        for at, count in parts if compressed else ():
+            for junk in (bytes(count), b"\xff" * count, random.Random(at).randbytes(count)):
+                damaged = bytearray(data)
+                damaged[at : at + count] = junk
+                assert read_or_refuse(tmp_path / "damaged.tif", damaged) is None, (name, at)
+                tried += 1
+    assert tried > 50

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -186,3 +187,36 @@ def test_a_run_in_chunks_whose_disk_is_full_goes_on_when_there_is_room(tmp_path)
         np.testing.assert_array_equal(zarr.open_array(out)[...], label(pixels))
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+HUNGRY = """
+import resource, sys
+from pathlib import Path
+from equilabel import label_chunked
+image, out = sys.argv[1:]
+
+def progress(step, done, total):
+    if done == 1:
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 2**20, used + 2**20))
+
+label_chunked(image, out=out, chunks=(16, 512, 512), workers=1, progress=progress)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux says what is used")
+def test_a_run_in_chunks_that_is_out_of_memory_goes_on_where_there_is_more(tmp_path):
+    image, out = tmp_path / "image.zarr", tmp_path / "labels.zarr"
+    pixels = np.zeros((48, 512, 512), bool)
+    pixels[::3, ::5, ::7] = True
+    pixels[20, 20] = True
+    zarr.create_array(image, shape=pixels.shape, chunks=(16, 512, 512), dtype="?")[...] = pixels
+    command = [sys.executable, "-c", HUNGRY, image, out]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode != 0
+    assert "MemoryError" in ended.stderr
+    assert not out.exists()
+    steps, work = [], {"chunks": (16, 512, 512), "resume": True}
+    label_chunked(image, out=out, **work, progress=lambda *now: steps.append(now))
+    assert steps[0][1] > 0  # what is done is kept
+    np.testing.assert_array_equal(zarr.open_array(out)[...], label(pixels))

@@ -141,7 +141,9 @@ def _matching(pattern: Path, out: Path, recursive: bool) -> Iterator[Input]:
         nothing = nothing and all(item.unread for item in items)
         yield from items
     if nothing:
-        message = f"INPUT must match images ({', '.join(SUFFIXES)}); got {quoted(pattern)}."
+        message = (
+            f"INPUT must match images ({', '.join(SUFFIXES)}, OME-Zarr); got {quoted(pattern)}."
+        )
         yield Input(pattern, complaint=f"{message} Check the pattern.")
 
 
@@ -168,7 +170,7 @@ def _inside(folder: Path, out: Path, recursive: bool) -> Iterator[Input]:
     if nothing:
         got = f"{quoted(folder)} with {count_kinds(others)}" if others else quoted(folder)
         remedy = "Pass another folder." if recursive else "Pass --recursive to search below it."
-        message = f"folder must hold images ({', '.join(SUFFIXES)}); got {got}. {remedy}"
+        message = f"folder must hold images ({', '.join(SUFFIXES)}, OME-Zarr); got {got}. {remedy}"
         yield Input(folder, complaint=message)
 
 
