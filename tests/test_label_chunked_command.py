@@ -154,7 +154,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(here, capsys):
     finally:
         signal.signal(signal.SIGINT, listening)
     assert done.returncode == 130, done.stderr
-    assert re.search(r"interrupted in step 'write labels', 5 of 16; what is done", done.stderr)
+    assert re.search(r"interrupted in step 'writing labels', 5 of 16; what is done", done.stderr)
     assert "run the same command with --resume." in done.stderr
     assert [path.name for path in Path("out").iterdir()] == [".scan_labels.zarr.unfinished"]
     assert "Pass --resume to go on with it" in refused(capsys, *words)

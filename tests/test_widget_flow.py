@@ -17,7 +17,7 @@ from equilabel.widget.logic.features import as_table
 from equilabel.widget.logic.filters import Range, find_kept, keep_objects
 from equilabel.widget.logic.runs import measure_source, segment_source
 from equilabel.widget.logic.scripts import batch_command, python_line, with_filter
-from equilabel.widget.logic.sources import Source, without_first_axis
+from equilabel.widget.logic.sources import Source, labels_transform
 from equilabel.widget.logic.statistics import TICKED, offered
 
 layers = pytest.importorskip("napari.layers")
@@ -172,7 +172,8 @@ def test_an_image_turned_and_moved_has_its_labels_turned_and_moved():
 
 def test_shear_of_the_first_axis_is_left_out():
     image = layers.Image(np.zeros((2, 4, 5)), shear=(0.0, 0.0, 0.5))
-    less = without_first_axis(Source.of(image).transform)
+    source = Source.of(image)
+    less = labels_transform(source, source.arrangement(("channel", "space", "space")))
     assert np.atleast_1d(less["shear"]).tolist() == [0.5]
 
 

@@ -1,4 +1,4 @@
-"""What arguments of `segment` do, as `equilabel batch --help` and the form of napari say it."""
+"""What arguments and steps of `segment` do, as the command line and the forms of napari say it."""
 
 DESCRIPTIONS = {
     "background": "Subtract an uneven background first: all that is wider than a box that reaches "
@@ -31,3 +31,21 @@ DESCRIPTIONS = {
     "device": "Device that computes. 'auto' is the fastest that can be used.",
 }
 """A sentence or two for each argument; "depth" is what `split` is if it is a length."""
+
+STEPS = {
+    "read": "reading the image",
+    "background": "subtracting the background",
+    "binarize": "finding the threshold",
+    "close and open": "closing and opening",
+    "fill": "filling holes",
+    "label": "labeling",
+    "split": "splitting objects",
+    "drop": "dropping objects",
+    "measure": "measuring",
+    "histogram": "finding the threshold",
+    "threshold": "finding the threshold",
+    "merge": "joining objects of neighboring blocks",
+    "write": "writing labels",
+    "shrink": "writing lower resolutions",
+}
+"""What is done in the steps that `segment`, `label_chunked` and `segment_chunked` report."""

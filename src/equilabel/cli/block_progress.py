@@ -7,19 +7,13 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
+from equilabel.descriptions import STEPS
+
 from .streams import Steady, say
 
 if TYPE_CHECKING:
     from typing import Self, TextIO
 
-STEPS = {
-    "threshold": "range of gray values",
-    "histogram": "histogram",
-    "label": "label",
-    "merge": "compare neighbors",
-    "write": "write labels",
-    "shrink": "lower resolution",
-}
 PAUSE = 10  # seconds between two lines on a step, where there is no terminal
 
 

@@ -10,7 +10,7 @@ from equilabel.widget.logic.features import find_objects, labels_of
 from equilabel.widget.logic.filters import Range, find_kept, keep_objects
 from equilabel.widget.logic.runs import KEY
 from equilabel.widget.logic.scripts import with_filter
-from equilabel.widget.logic.sources import Source, check_memory, placement
+from equilabel.widget.logic.sources import Source, check_memory
 from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer.layers import made_by
 from equilabel.widget.viewer.notifications import guarded, warn
@@ -81,7 +81,7 @@ class FilterForm(Grid):
         if made.get("python"):
             line = with_filter(made["python"], ranges)
             made |= {"python": line, "batch": "", "no_batch": "a filter"}
-        options = {"name": f"{layer.name} kept", **placement(source.transform)}
+        options = {"name": f"{layer.name} kept", **source.transform}
 
         def work(report: Any) -> tuple[Any, ...]:
             report("drop")

@@ -21,20 +21,17 @@ def as_features(table: Table) -> Table:
     Columns are floats, or words, with NaN or no words in rows without an object. Row i is label i;
     if most labels do not occur, only those that occur get rows, and a column "index" has them.
     """
-    import pandas as pd
-
     labels = table["label"].to_numpy()
     last = int(labels[-1]) if len(labels) else 0
     dense = last <= SPARSE * (len(labels) + 128)
     rows = np.arange(last + 1) if dense else np.concatenate([[0], labels])
-    places = labels if dense else np.arange(1, len(rows))
-    columns: dict[str, Any] = {} if dense else {"index": rows}
-    for name in table.columns.drop("label"):
-        words = table[name].dtype.kind == "O"
-        column = np.full(len(rows), "" if words else np.nan, dtype=object if words else None)
-        column[places] = table[name]
-        columns[str(name)] = column
-    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)))
+    values = table.set_index("label")
+    words = {name: "" for name in values if values[name].dtype.kind == "O"}
+    numbers = dict.fromkeys(values.columns.drop([*words]), np.float64)
+    features = values.astype(numbers).reindex(rows).fillna(words).reset_index(drop=True)
+    if not dense:
+        features.insert(0, "index", rows)
+    return features
 
 
 def whole(table: Table) -> list[str]:
@@ -48,15 +45,11 @@ def as_table(features: Table, counting: Iterable[str] = ()) -> Table:
     Rows of the background and of labels that do not occur are left out; the columns that are
     `counting` become integers.
     """
-    import pandas as pd
-
     kept = find_objects(features)
-    table = pd.DataFrame({"label": labels_of(features)[kept]})
-    for name in _columns(features):
-        column = features[name][kept].reset_index(drop=True)
-        exact = name in set(counting) and not column.isna().any()
-        table[name] = column.astype(np.int64) if exact else column
-    return table
+    table = features.loc[kept, _columns(features)].reset_index(drop=True)
+    table.insert(0, "label", labels_of(features)[kept])
+    exact = [name for name in counting if name in table and not table[name].isna().any()]
+    return table.astype(dict.fromkeys(exact, np.int64))
 
 
 def numeric_columns(features: Table) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from equilabel.array_types import HostArray
 from equilabel.quantities import derived_unit
 from equilabel.widget.napari_types import Table
 
-from .features import as_table, find_objects, labels_of
+from .features import find_objects, labels_of
 
 INDEX = "Index"
 
@@ -83,7 +83,7 @@ def count_objects(count: int) -> str:
 
 def summarize(features: Table, made: Mapping[str, Any]) -> str:
     """Return a line about a labels layer: how many objects, and how a run of ours found them."""
-    words = count_objects(len(as_table(features)))
+    words = count_objects(int(find_objects(features).sum()))
     if made.get("kind") != "segment":
         return words if len(features) else "Not measured yet."
     threshold = made["threshold"]

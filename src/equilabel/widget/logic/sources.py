@@ -30,12 +30,13 @@ class Source:
     @classmethod
     def of(cls, layer: Layer) -> Self:
         """Return the source of a napari layer; nothing is read or copied."""
-        names = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
+        names = ("scale", "translate", "rotate", "shear", "units", "axis_labels")
+        transform = {name: getattr(layer, name) for name in names}
         return cls(
             name=layer.name,
             data=layer.data[0] if layer.multiscale else layer.data,
             rgb=bool(getattr(layer, "rgb", False)),
-            transform={name: getattr(layer, name) for name in names},
+            transform={**transform, "affine": layer.affine.affine_matrix.copy()},
             path=str(getattr(layer.source, "path", None) or ""),
             multiscale=bool(layer.multiscale),
         )
@@ -120,26 +121,16 @@ def forecast(source: Source) -> int:
 
 
 def labels_transform(source: Source, arrangement: Arrangement) -> dict[str, Any]:
-    """Return the transform of labels: that of the image, without an axis that labels lack."""
+    """Return the transform of labels: that of the image, without a first axis that labels lack."""
+    transform = source.transform
     if not arrangement.drops_channel:
-        return placement(source.transform)
-    return placement(without_first_axis(source.transform))
-
-
-def placement(transform: dict[str, Any]) -> dict[str, Any]:
-    """Return the transform of a layer as arrays and words, which another layer takes."""
-    affine = np.array(getattr(transform["affine"], "affine_matrix", transform["affine"]))
-    return {**transform, "units": tuple(map(str, transform["units"])), "affine": affine}
-
-
-def without_first_axis(transform: dict[str, Any]) -> dict[str, Any]:
-    """Return a transform without its first axis."""
+        return transform
     names = ("scale", "translate", "units", "axis_labels")
     less: dict[str, Any] = {name: transform[name][1:] for name in names}
-    rotate, shear, affine = (transform[name] for name in ("rotate", "shear", "affine"))
+    rotate, shear = transform["rotate"], transform["shear"]
     less["rotate"] = rotate[1:, 1:] if getattr(rotate, "ndim", 0) == 2 else rotate
-    less["affine"] = getattr(affine, "affine_matrix", affine)[1:, 1:]
-    count = len(transform["scale"])
+    less["affine"] = transform["affine"][1:, 1:]
+    count = len(source.shape)
     if getattr(shear, "ndim", 0) == 1 and len(shear) == count * (count - 1) // 2:
         less["shear"] = shear[count - 1 :]  # the upper triangle, row by row
     return less

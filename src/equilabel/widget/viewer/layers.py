@@ -8,7 +8,7 @@ from napari.utils.colormaps import DirectLabelColormap, label_colormap
 
 from equilabel.widget.logic.features import merge_measurements, own_columns
 from equilabel.widget.logic.runs import KEY, Outcome
-from equilabel.widget.logic.sources import Source, placement
+from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
 
 
@@ -102,7 +102,7 @@ def _update_labels(layer: Layer, outcome: Outcome) -> None:
     layer.features = outcome.features
     layer.data = outcome.labels
     layer.metadata = {**layer.metadata, KEY: outcome.metadata}
-    present = placement(Source.of(layer).transform)
+    present = Source.of(layer).transform
     for name, value in outcome.transform.items():
         if not np.array_equal(present[name], value):  # each that is set draws the layer again
             setattr(layer, name, value)

@@ -13,7 +13,7 @@ from equilabel.array_types import Array, HostArray
 from equilabel.outlines import Outlines, outline
 from equilabel.widget.logic.planes import Plane
 from equilabel.widget.logic.runs import KEY
-from equilabel.widget.logic.sources import Source, placement
+from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Layer, Viewer
 
 from .canvas import camera
@@ -90,7 +90,7 @@ class SelectedObjects(Overlay):
         source, viewer = Source.of(labels), self._viewer
         half = min(abs(float(step)) for step in labels.scale) / 2  # for two points of the screen
         data = Outlines(source.data, chosen, lambda: line_width(camera(viewer).zoom * half, 5))
-        self.put(data, placement(source.transform))
+        self.put(data, source.transform)
 
 
 Drawing = tuple[HostArray, Plane, int]
@@ -138,7 +138,7 @@ class Preview(Overlay):
         """Show an outline at the position of its plane."""
         code, plane, _ = drawing
         shape, offset = [1] * layer.ndim, np.array(plane.point, float)
-        transform = placement(Source.of(layer).transform)
+        transform = Source.of(layer).transform
         transform["scale"] = np.array(layer.scale, float)
         for axis, length in zip(plane.axes, code.shape, strict=True):
             shape[axis], offset[axis] = length, (plane.step - 1) / 2

@@ -10,26 +10,11 @@ from napari.utils import progress
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from equilabel import compiling
+from equilabel.descriptions import STEPS
 from equilabel.threads import interruptible
 from equilabel.widget.logic.messages import CancelledError, explain
 
 BAR_DELAY = 150  # milliseconds until napari shows a progress bar
-WORDS = {
-    "read": "reading the image",
-    "background": "subtracting the background",
-    "binarize": "finding the threshold",
-    "close and open": "closing and opening",
-    "fill": "filling holes",
-    "label": "labeling",
-    "split": "splitting objects",
-    "drop": "dropping objects",
-    "measure": "measuring",
-    "histogram": "finding the threshold",
-    "threshold": "finding the threshold",
-    "merge": "joining objects of neighboring blocks",
-    "write": "writing labels",
-    "shrink": "writing lower resolutions",
-}
 
 
 class _Reporter(QObject):
@@ -137,7 +122,7 @@ class Task(QObject):
         if not self.running:
             return
         count: float = self._steps.index(step) if step in self._steps else 0
-        words = WORDS.get(step, step)
+        words = STEPS.get(step, step)
         if total:
             count += done / total
             words += f", {done} of {total}"
