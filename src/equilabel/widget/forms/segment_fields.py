@@ -128,7 +128,7 @@ class SegmentFields(Form):
     def _say(self, subject: str, text: str) -> None:
         """Say something below the fields; nothing more about a subject if it is empty."""
         self._remarks[subject] = text
-        whole = "\n".join(filter(None, self._remarks.values()))
+        whole = "\n".join(dict.fromkeys(filter(None, self._remarks.values())))
         if whole != self.remark.text():  # else the form would be laid out again
             self.remark.setText(whole)
             self.remark.setVisible(bool(whole))

@@ -1,7 +1,7 @@
 """The values of the form: lengths in pixels or a unit, and arguments of `equilabel.segment`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -53,10 +53,16 @@ class Choices:
         return {"dark": self.dark, "method": self.background_method}
 
     def prepare(
-        self, pixels: HostArray, radii: Sequence[float], widths: Sequence[float]
+        self, source: Source, pixels: HostArray, axes: Iterable[int], step: int = 1
     ) -> HostArray:
-        """Subtract the background and smooth, as a run does, by lengths in pixels."""
-        if max(radii) >= 1:
+        """Subtract the background from pixels along some axes of a layer and smooth, as a run does.
+
+        Of the pixels along each axis, every `step`-th was taken. Nothing is smoothed along axes
+        that are not of space.
+        """
+        axes = list(axes)
+        radii, widths = (self.lengths(source, name, axes, step) for name in ("background", "sigma"))
+        if max(radii) >= 1 or (self.background and step == 1):
             pixels = equilabel.subtract_background(pixels, radii, **self.background_options)
         with without_questions():
             return equilabel.smooth(pixels, widths) if any(widths) else pixels
@@ -102,6 +108,11 @@ class Choices:
         if name == "block_size":
             widths = tuple(map(odd, widths))
         return dict(zip(source.arrangement(self.roles).space, widths, strict=True))
+
+    def lengths(self, source: Source, name: str, axes: Iterable[int], step: int = 1) -> list[float]:
+        """Return one of the lengths along some axes of a layer, in steps; 0 beyond space."""
+        widths = self.widths(source, name)
+        return [widths.get(axis, 0.0) / step for axis in axes]
 
 
 def question_smoothing(source: Source, choices: Choices) -> str:

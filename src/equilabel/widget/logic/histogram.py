@@ -1,5 +1,6 @@
 """The histogram of a layer, and an estimate of the threshold that a run will find."""
 
+import math
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -7,7 +8,6 @@ import numpy as np
 
 import equilabel
 from equilabel.array_types import HostArray
-from equilabel.quantities import without_questions
 from equilabel.storage.colors import gray
 
 from .choices import Choices
@@ -81,31 +81,29 @@ def estimate_threshold(plane: Plane) -> tuple[Histogram, ThresholdEstimate]:
     If it is not in memory, only the plane is read.
     """
     source, choices = plane.source, plane.choices
-    size = int(np.prod(source.shape, dtype=np.int64))
-    exact = not source.lazy and size <= EXACT
-    shown = _take_pixels(plane, exact)
+    exact = not source.lazy and math.prod(source.shape) <= EXACT
+    shown = pixels = _take_pixels(plane, exact)
     method: Any = choices.threshold
-    arguments = choices.arguments(source) if exact else {}
-    units = ("spacing", "unit", "stacked")  # these say what lengths are in pixels
-    options = {name: arguments[name] for name in units if name in arguments}
     found: Any = None
     try:
-        pixels = shown
-        if choices.background and exact:
-            how = {**choices.background_options, **options}
-            shown = pixels = equilabel.subtract_background(shown, choices.background, **how)
-        elif not exact and (choices.sigma or choices.background):
-            whole = not source.lazy  # blocks of all of it are looked at
-            pixels = _prepared_sample(source, choices) if whole else plane.prepare(shown)
+        if choices.sigma or choices.background:
+            pixels = _prepare(plane, shown, exact)
             shown = pixels if choices.background else shown
-        if isinstance(choices.threshold, str) and method != "local":
-            options |= {"sigma": choices.sigma} if exact else {}
-            with without_questions():
-                _, found = equilabel.binarize(pixels, method, return_threshold=True, **options)
+        if isinstance(method, str) and method != "local":
+            _, found = equilabel.binarize(pixels, method, return_threshold=True)
     except ValueError as error:
         return compute_histogram(shown), ThresholdEstimate(None, exact, str(error))
     known = isinstance(found, float) and np.isfinite(found)
     return compute_histogram(shown), ThresholdEstimate(found if known else None, exact)
+
+
+def _prepare(plane: Plane, pixels: HostArray, exact: bool) -> HostArray:
+    """Return the gray values that a threshold is found in, after the first steps of a run."""
+    source, choices = plane.source, plane.choices
+    if exact:
+        arrangement = source.arrangement(choices.roles)
+        return choices.prepare(source, pixels, [*arrangement.times[:1], *arrangement.space])
+    return plane.prepare(pixels) if source.lazy else _prepared_sample(source, choices)
 
 
 def _take_pixels(plane: Plane, exact: bool) -> HostArray:
@@ -132,22 +130,21 @@ def _prepared_sample(source: Source, choices: Choices) -> HostArray:
     Its background is subtracted, and it is smoothed. Blocks are no wider than three times their
     side, so that a very wide background is cut.
     """
-    channel, ndim = source.arrangement(choices.roles).channel, len(source.shape)
-    widths, radii = (choices.widths(source, name) for name in ("sigma", "background"))
-    sigma, radius = ([each.get(axis, 0.0) for axis in range(ndim)] for each in (widths, radii))
-    side = SIDES.get(len(widths), SIDE)
+    arrangement, axes = source.arrangement(choices.roles), range(len(source.shape))
+    sigma, radius = (choices.lengths(source, name, axes) for name in ("sigma", "background"))
+    side = SIDES.get(len(arrangement.space), SIDE)
     cuts = []  # of each axis, blocks with their margins, and without
     for axis, length in enumerate(source.shape):
         margin = round(3 * sigma[axis] + min(2 * radius[axis], side))
-        one = side if axis in widths else 1
+        one = side if axis in arrangement.space else 1
         cuts.append([_cut(length, one, margin, place) for place in range(PLACES)])
-    if channel is not None:
-        cuts[channel] = [(slice(choices.channel, choices.channel + 1), slice(None))]
+    if arrangement.channel is not None:
+        cuts[arrangement.channel] = [(slice(choices.channel, choices.channel + 1), slice(None))]
     values = []
     for block in product(*cuts):
         pixels = np.asarray(source.data[tuple(outer for outer, _ in block)])
         pixels = gray(pixels, choices.color) if source.rgb else pixels
-        smooth = choices.prepare(pixels, radius, sigma)
+        smooth = choices.prepare(source, pixels, axes)
         values.append(smooth[tuple(inner for _, inner in block)].ravel())
     return np.concatenate(values)
 

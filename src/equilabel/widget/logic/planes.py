@@ -70,12 +70,7 @@ class Plane(NamedTuple):
 
         Nothing is smoothed along a displayed axis of time.
         """
-        return self.choices.prepare(pixels, self._lengths("background"), self._lengths("sigma"))
-
-    def _lengths(self, name: str) -> list[float]:
-        """Return a length of the form along the axes in pixels of the plane; 0 along time."""
-        widths = self.choices.widths(self.source, name)
-        return [widths.get(axis, 0.0) / self.step for axis in self.axes]
+        return self.choices.prepare(self.source, pixels, self.axes, self.step)
 
     def find_objects(
         self, pixels: HostArray, threshold: float | tuple[float, float] | None
@@ -95,8 +90,8 @@ class Plane(NamedTuple):
             size = size_in_pixels("min_size", choices.min_size, 2, spacing=spacing, unit=unit)
         options: dict[str, Any] = {
             "threshold": threshold,
-            "closing": self._lengths("closing"),
-            "opening": self._lengths("opening"),
+            "closing": choices.lengths(source, "closing", self.axes, step),
+            "opening": choices.lengths(source, "opening", self.axes, step),
             "connectivity": choices.connectivity and min(choices.connectivity, 2),
             "min_size": math.ceil(size / step**2),
             **{name: getattr(choices, name) for name in ("dark", "fill_holes", "exclude_border")},
