@@ -21,6 +21,7 @@ LEVELS = {
     "samples": 0,
     "storage": 0,
     "descriptions": 0,
+    "forecast": 0,
     "array_types": -1,
     "quantities": 1,
     "grid": 1,
@@ -151,7 +152,7 @@ def test_methods_know_nothing_of_ours():
 
 
 def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling():
-    rooms = ("", "quantities", "storage", "compiling", "descriptions", "cli")
+    rooms = ("", "quantities", "storage", "compiling", "descriptions", "forecast", "cli")
     seen = seen_from("cli", *rooms)
     # Rows of images that do not fit into memory, and tasks on a Dask cluster.
     others = (" equilabel.chunked.lazy_image", " equilabel.chunked.cluster")
@@ -159,9 +160,11 @@ def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling(
 
 
 def test_the_plugin_sees_only_the_facade_and_rooms_without_kernels():
-    rooms = ("", "quantities", "storage", "compiling", "descriptions", "samples", "threads")
+    rooms = ("", "quantities", "storage", "compiling", "descriptions", "forecast", "samples")
     large = "equilabel.chunked.viewing"  # images that do not fit into memory
-    seen = [each.split()[-1] for each in seen_from("widget", *rooms, "outlines", "widget")]
+    seen = [
+        each.split()[-1] for each in seen_from("widget", *rooms, "threads", "outlines", "widget")
+    ]
     assert not {*seen} - {large}
 
 

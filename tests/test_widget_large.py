@@ -141,9 +141,9 @@ def test_fields_that_need_the_whole_image_are_named_and_the_remedy_helps():
 
 def test_chunks_larger_than_memory_are_refused_with_their_size(monkeypatch):
     _, source, choices = make()
-    assert not large.is_large(source)
+    assert not large.is_large(source, choices)
     monkeypatch.setattr(memory, "free", lambda: forecast(source) - 1)
-    assert large.is_large(source)
+    assert large.is_large(source, choices)
     monkeypatch.setattr(memory, "free", lambda: 1000)
     with pytest.raises(MemoryError, match="Open it in smaller chunks"):
         large.segment_large(source, choices, None, quiet)

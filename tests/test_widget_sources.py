@@ -5,6 +5,7 @@ import pytest
 
 from equilabel.storage.colors import gray
 from equilabel.storage.slabs import slabs
+from equilabel.widget.logic.choices import Choices
 from equilabel.widget.logic.sources import Source, check_memory, forecast
 
 Image = pytest.importorskip("napari.layers").Image
@@ -118,6 +119,14 @@ def test_what_is_in_memory_is_not_counted_again():
     dask = pytest.importorskip("dask.array")
     there = Source.of(Image(dask.from_array(pixels)))
     assert forecast(there) - forecast(here) == pixels.nbytes
-    check_memory(here, forecast(here))
+    check_memory(here, {}, forecast(here))
     with pytest.raises(MemoryError):
-        check_memory(here, forecast(here) - 1)
+        check_memory(here, {}, forecast(here) - 1)
+
+
+def test_steps_of_a_run_count_when_it_is_asked_whether_it_fits():
+    source = Source.of(Image(np.zeros((1000, 1000), "u1")))
+    given = Choices(source.guess(), split=True, sigma=1.0).arguments(source)
+    assert forecast(source, given) - forecast(source) > 100 * source.data.size
+    with pytest.raises(MemoryError, match="must fit into memory"):
+        check_memory(source, given, 2 * forecast(source))

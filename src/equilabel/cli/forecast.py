@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel.forecast import BASE, LABELED, of_elements, of_pixels
 from equilabel.storage.images import TIFF
 from equilabel.storage.memory import readable
 from equilabel.storage.ome_zarr import is_zarr
@@ -19,25 +20,9 @@ if TYPE_CHECKING:
 
     from .options import Options
 
-# Most bytes per pixel beside the image itself, measured on images of 16 million pixels.
-LABELED, MEASURED, NUMBERS = 8, 16, 4
+# Bytes per pixel of images of labels that are measured, and of numbers in overlays.
+MEASURED, NUMBERS = 16, 4
 FIXED, DRAWN, SMALLEST, LARGEST = 40_000_000, 28, 1_400_000, 4_200_000  # pixels of overlays
-STEPS = {  # of `segment`, where they are asked for
-    "sigma": 4,
-    "background": 4,
-    "opening": 7,
-    "closing": 7,
-    "fill_holes": 2,
-    "min_size": 6,
-    "max_size": 6,
-    "exclude_border": 6,
-    "split": 100,
-}
-LOCAL, METHODS, BALL = 4, 12, 36
-BLOCK, SMOOTHED = 24, 16  # bytes for an element of a block; more where it is filtered
-FILTERS = ("sigma", "background", "opening", "closing")  # which look at what lies around a pixel
-BASE, BALLS = 8_000_000, 60_000_000  # of any image; of blocks that are opened or closed
-SHARED = ({"opening", "closing"}, {"min_size", "max_size", "exclude_border"})  # memory used again
 
 
 def forecast(header: Header, options: Options) -> int:
@@ -60,16 +45,8 @@ def forecast(header: Header, options: Options) -> int:
     channels = header.shape[header.axes.index("C")] if "C" in header.axes else 1
     pixels = math.prod(header.shape) // max(1, channels)
     image = header.nbytes * (2 if channels > 1 else 1)  # measured with its channels last
-    each = MEASURED if options.command == "measure" else LABELED
-    given = options.segment
-    asked = {name for name in STEPS if given.get(name) not in (None, False, 0, 0.0, "0", "0px")}
-    for name in sorted(asked):
-        if not any(name in group and name != min(asked & group) for group in SHARED):
-            each += STEPS[name]
-    each += LOCAL * (given.get("threshold") == "local")
-    each += METHODS * (given.get("method", "auto") not in ("auto", "runs"))
-    each += BALL * (given.get("background_method") == "rolling_ball")
-    base = BASE + BALLS * bool(asked & {"opening", "closing"})
+    measured = MEASURED if options.command == "measure" else LABELED
+    base, each = of_pixels(options.segment, measured)
     drawn = _drawn(pixels, options)
     return base + image + max(pixels * each, pixels * NUMBERS + drawn)  # one after the other
 
@@ -92,11 +69,7 @@ def of_block(header: Header, options: Options) -> tuple[int, int]:
         For the image, and for each element of a block in work.
     """
     channels = header.shape[header.axes.index("C")] if "C" in header.axes else 1
-    given = options.segment
-    asked = {name for name in FILTERS if given.get(name) not in (None, 0, 0.0, "0", "0px")}
-    filtered = SMOOTHED * bool(asked or given.get("threshold") == "local")
-    base = BASE + BALLS * bool(asked & {"opening", "closing"})
-    return base, BLOCK + filtered + 2 * channels * np.dtype(header.dtype).itemsize
+    return of_elements(options.segment, channels * np.dtype(header.dtype).itemsize)
 
 
 def is_in_blocks(path: Path, options: Options) -> bool:

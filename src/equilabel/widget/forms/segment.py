@@ -98,12 +98,12 @@ class SegmentForm(RunForm):
         if not self._may_replace(source.name):
             return
         title = f"objects of {source.name!r}"
-        if not large.is_large(source):
+        if not large.is_large(source, choices):
             self.begin(title, lambda report: segment_source(source, choices, report), STEPS)
             return
         if problem := large.explain_refusal(source, choices):
             raise ValueError(problem)
-        wanted, place = self._ask_where(source)
+        wanted, place = self._ask_where(source, large.explain_size(source, choices))
         if wanted:
             work = partial(large.segment_large, source, choices, place)
             self.begin(title, work, large.STEPS)
@@ -137,12 +137,12 @@ class SegmentForm(RunForm):
             self._replaced = earlier
         return answer in ("Keep it", "Replace")
 
-    def _ask_where(self, source: Source) -> tuple[bool, Path | None]:
+    def _ask_where(self, source: Source, size: str) -> tuple[bool, Path | None]:
         """Ask whether to run, and where labels are stored: None for a temporary folder."""
         answer = ask(
             self,
             "Image larger than memory",
-            f"{large.explain_size(source)}. It is segmented block by block.",
+            f"{size}. It is segmented block by block.",
             "Its labels are stored as an OME-Zarr. A temporary folder is removed when their layer "
             "is removed or napari ends.",
             {"Save as ...": "Accept", "Temporary folder": "Accept", "Cancel": "Reject"},

@@ -89,7 +89,7 @@ def estimate_threshold(plane: Plane) -> tuple[Histogram, ThresholdEstimate]:
         if choices.sigma or choices.background:
             pixels = _prepare(plane, shown, exact)
             shown = pixels if choices.background else shown
-        if isinstance(method, str) and method != "local":
+        if isinstance(choices.threshold, str) and method != "local":
             _, found = equilabel.binarize(pixels, method, return_threshold=True)
     except ValueError as error:
         return compute_histogram(shown), ThresholdEstimate(None, exact, str(error))

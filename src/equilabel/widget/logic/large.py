@@ -13,6 +13,7 @@ from typing import Any
 import equilabel
 from equilabel import threads
 from equilabel.chunked.viewing import OtherRunError, as_dask, open_levels, sides_for
+from equilabel.forecast import of_elements
 from equilabel.quantities import without_questions
 from equilabel.storage import memory
 from equilabel.storage.colors import gray
@@ -31,7 +32,6 @@ STEPS = (
     *("label", "merge", "write", "shrink"),
 )
 ELEMENTS = 2**22  # of a block: it ends soon after a run was cancelled
-BYTES = 24  # for each of them, beside its pixels
 NEEDED = ("dask", "zarr")
 
 # Fields that need all pixels at once: their values when they do nothing, and how they are left out.
@@ -42,18 +42,19 @@ WHOLE = {
 }
 
 
-def is_large(source: sources.Source) -> bool:
-    """Return whether a layer is segmented block by block: it does not fit into memory.
+def is_large(source: sources.Source, choices: Choices) -> bool:
+    """Return whether a layer is segmented block by block: the run does not fit into memory.
 
     Without Dask and Zarr it cannot be, and is refused when it is read.
     """
-    fits = sources.forecast(source) <= memory.free()
+    fits = sources.forecast(source, choices.arguments(source)) <= memory.free()
     return not fits and all(find_spec(name) for name in NEEDED)
 
 
-def explain_size(source: sources.Source) -> str:
-    """Say how much memory a layer needs, and how much there is."""
-    need, left = map(memory.readable, (sources.forecast(source), memory.free()))
+def explain_size(source: sources.Source, choices: Choices) -> str:
+    """Say how much memory a run on a layer needs, and how much there is."""
+    needed = sources.forecast(source, choices.arguments(source))
+    need, left = map(memory.readable, (needed, memory.free()))
     return f"{source.name!r} needs {need} of memory, and {left} are free"
 
 
@@ -73,7 +74,7 @@ def explain_refusal(source: sources.Source, choices: Choices) -> str:
     got, remedies = map(", ".join, zip(*refused, strict=True))
     return (
         f"fields must do without the image as a whole where it does not fit into memory "
-        f"({explain_size(source)}); got {got}. "
+        f"({explain_size(source, choices)}); got {got}. "
         f"{remedies[0].upper()}{remedies[1:]}, or crop the image."
     )
 
@@ -142,16 +143,18 @@ def _segment(
     image = gray(image, choices.color) if source.rgb else image
     image = source.arrangement(choices.roles).arrange(image)
     labels = image[..., 0] if "channel_axis" in arguments else image
-    sides = sides_for(labels, ELEMENTS)
-    need, left = prod(sides) * (image.nbytes // max(1, labels.size) + BYTES), memory.free()
-    if need > left:
+    left = memory.free()
+    base, each = of_elements(arguments, image.nbytes // max(1, labels.size))
+    sides = sides_for(labels, min(ELEMENTS, max(1, (left - base) // each)))
+    need = prod(sides) * each
+    if base + need > left:
         message = (
             f"chunks of {source.name!r} must fit into memory one by one; got "
-            f"{memory.readable(need)} for one of {' x '.join(map(str, sides))}, and "
+            f"{memory.readable(base + need)} for one of {' x '.join(map(str, sides))}, and "
             f"{memory.readable(left)} free. Open it in smaller chunks."
         )
         raise MemoryError(message)
-    workers = min(threads.available(), left // need)  # at most one for each core
+    workers = min(threads.available(), (left - base) // need)  # at most one for each core
     how = {**arguments, **where, "chunks": sides, "workers": workers}
     with without_questions():
         try:

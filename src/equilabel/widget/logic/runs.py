@@ -14,7 +14,7 @@ from .choices import Choices
 from .features import as_features, whole
 from .histogram import Histogram, compute_histogram
 from .scripts import scripts_for
-from .sources import Source, labels_transform
+from .sources import Source, check_memory, labels_transform
 
 KEY = "equilabel"  # of the metadata of our layers
 REPORTED = ("threshold", "connectivity", "in_pixels", "method", "device")
@@ -45,10 +45,10 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     `report` is called with the name of each step before it begins; what it raises ends the run.
     """
     started = perf_counter()
-    arrangement = source.arrangement(choices.roles)
+    arrangement, arguments = source.arrangement(choices.roles), choices.arguments(source)
     report("read")
+    check_memory(source, arguments)
     image = arrangement.arrange(source.read(choices.color, report))
-    arguments = choices.arguments(source)
     with without_questions():
         wanted = {**arguments, "properties": choices.columns}
         found = equilabel.segment(image, **wanted, progress=report)

@@ -1,6 +1,7 @@
 """The pixels of a layer, their axes, units and place, as they were when a run began."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -8,12 +9,15 @@ from typing import Any, Self
 import numpy as np
 
 from equilabel.array_types import Array, HostArray
+from equilabel.forecast import of_pixels
 from equilabel.storage import memory
 from equilabel.storage.colors import gray
 from equilabel.storage.slabs import read_slabs
 from equilabel.widget.napari_types import Layer
 
 from .axes import Arrangement, Role, explain_guess, guess_roles
+
+NOTHING: Mapping[str, Any] = {}  # is asked of a run beside labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +99,12 @@ class Source:
         return np.asarray(gray(pixels, color)) if self.rgb else pixels
 
 
-def check_memory(source: Source, available: int | None = None) -> None:
-    """Raise MemoryError if a run cannot fit into memory, of which so many bytes are free."""
+def check_memory(
+    source: Source, given: Mapping[str, Any] = NOTHING, available: int | None = None
+) -> None:
+    """Raise MemoryError if a run with arguments cannot fit into memory, or what is free of it."""
     available = memory.free() if available is None else available
-    need = forecast(source)
+    need = forecast(source, given)
     if need > available:
         message = (
             f"image must fit into memory together with its labels, {memory.readable(need)} for "
@@ -108,16 +114,10 @@ def check_memory(source: Source, available: int | None = None) -> None:
         raise MemoryError(message)
 
 
-def forecast(source: Source) -> int:
-    """Estimate how many more bytes a run needs.
-
-    Mask and labels need 5 bytes per pixel, a smoothed copy 4 or 8, and the pixels themselves if
-    they have to be read.
-    """
-    size = int(np.prod(source.shape, dtype=np.int64))
-    itemsize = int(np.dtype(source.data.dtype).itemsize)
-    pixels = int(np.prod(source.data.shape, dtype=np.int64)) * itemsize if source.lazy else 0
-    return pixels + size * (5 + (8 if itemsize > 4 else 4))
+def forecast(source: Source, given: Mapping[str, Any] = NOTHING) -> int:
+    """Return how many more bytes a run with arguments takes: pixels that have to be read, too."""
+    base, each = of_pixels(given)
+    return base + math.prod(source.shape) * each + source.lazy * int(source.data.nbytes)
 
 
 def labels_transform(source: Source, arrangement: Arrangement) -> dict[str, Any]:
