@@ -134,10 +134,11 @@ def connectivities(rank: int) -> list[tuple[str, int]]:
         2: ["sides", "sides and corners"],
         3: ["faces", "faces and edges", "faces, edges, corners"],
     }.get(rank, [f"up to {hops} hops" for hops in range(1, rank + 1)])
-    counts = [
-        sum(math.comb(rank, k) * 2**k for k in range(1, hops + 1)) for hops in range(1, rank + 1)
-    ]
-    return [(f"{count}: {what[k]}", k + 1) for k, count in enumerate(counts)]
+    found, count = [], 0
+    for hops, words in enumerate(what, start=1):
+        count += math.comb(rank, hops) * 2**hops
+        found.append((f"{count}: {words}", hops))
+    return found
 
 
 def length_unit(unit: str) -> str:
