@@ -161,7 +161,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(here, capsys):
     assert main([*words, "--resume"]) == 0
     said = capsys.readouterr().out
     assert "labeling: 16 of 16" in said
-    assert int(re.search(r"write labels: (\d+) of 16", said)[1]) >= 5
+    assert int(re.search(r"writing labels: (\d+) of 16", said)[1]) >= 5
     np.testing.assert_array_equal(
         zarr.open_array("out/scan_labels.zarr/0")[...], segment(IMAGE[0], **KNOWN).labels
     )
