@@ -14,7 +14,7 @@ from qtpy.QtWidgets import (
     QStyle,
     QStyleOptionComboBox,
 )
-from superqt import QCollapsible
+from superqt import QCollapsible, QDoubleSlider
 
 from equilabel import label
 from equilabel.samples import nuclei_2d, nuclei_3d
@@ -182,5 +182,15 @@ def test_the_fields_are_reached_and_changed_with_the_keyboard(viewer, qtbot):
     assert form.choices().sigma == 1.5
     qtbot.keyClick(number, Qt.Key.Key_Up)
     assert form.choices().sigma == 2.0
+    slider = form.fields.threshold.slider
+    level, step = slider.value(), slider.singleStep()
+    qtbot.keyClick(slider.findChild(QDoubleSlider), Qt.Key.Key_Right)
+    assert form.choices().threshold == level + step
+    typed = slider.findChild(QLineEdit)
+    qtbot.mouseClick(typed, Qt.MouseButton.LeftButton)
+    typed.selectAll()
+    qtbot.keyClicks(typed, "700")
+    qtbot.keyClick(typed, Qt.Key.Key_Return)
+    assert form.choices().threshold == 700
     qtbot.keyClick(form.fields.split.native, Qt.Key.Key_Space)
     assert form.choices().split is True

@@ -5,18 +5,42 @@ from typing import Any
 
 import numpy as np
 from magicgui.widgets import ComboBox
-from qtpy.QtCore import Qt
-from superqt import QLabeledDoubleRangeSlider
+from qtpy.QtCore import QEvent, QObject, Qt
+from superqt import QDoubleSlider, QLabeledDoubleRangeSlider, QLabeledDoubleSlider
 from superqt.utils import signals_blocked
 
 from equilabel.widget.logic.colors import limits
+from equilabel.widget.napari_types import Event
 
 from .fields import offer
 from .layout import Row
 
 HEIGHT = 28  # of a slider
 EDGES = QLabeledDoubleRangeSlider.EdgeLabelMode
+STEPS = {  # by which keys move a slider
+    **{Qt.Key.Key_Left: -1, Qt.Key.Key_Down: -1, Qt.Key.Key_PageDown: -10},
+    **{Qt.Key.Key_Right: 1, Qt.Key.Key_Up: 1, Qt.Key.Key_PageUp: 10},
+}
 ENDS = "Least and greatest value: drag the ends, or type the numbers."
+
+
+class _Keys(QObject):
+    """Moves a slider by the keys with arrows, which those of superqt do not know."""
+
+    def eventFilter(self, slider: Any, event: Event) -> bool:
+        steps = STEPS.get(event.key()) if event.type() == QEvent.Type.KeyPress else None
+        if steps:
+            slider.setValue(slider.value() + steps * slider.singleStep())
+        return bool(steps)
+
+
+def level_slider() -> QLabeledDoubleSlider:
+    """Make a slider with one handle, and a field for its value."""
+    slider = QLabeledDoubleSlider(Qt.Orientation.Horizontal)
+    slider.setFixedHeight(HEIGHT)
+    for inner in slider.findChildren(QDoubleSlider):
+        inner.installEventFilter(_Keys(inner))
+    return slider
 
 
 def range_slider() -> QLabeledDoubleRangeSlider:

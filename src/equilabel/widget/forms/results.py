@@ -142,20 +142,15 @@ class ResultsPanel(Form):
             write_table(file, table)
             inform(f"Saved the table of {count_objects(len(table))} as {file}.")
 
-    @guarded
-    def _copy_python(self) -> None:
-        self._copy("python")
-
-    @guarded
-    def _copy_batch(self) -> None:
-        self._copy("batch")
-
     def _copy(self, language: str) -> None:
         layer = self._require_layer()
         script, said = script_of(layer.name, made_by(layer), language)
         if script:
             QGuiApplication.clipboard().setText(script)
         (inform if script else warn)(said)
+
+    _copy_python = guarded(lambda self: self._copy("python"))
+    _copy_batch = guarded(lambda self: self._copy("batch"))
 
     def _require_layer(self) -> Layer:
         if self.layer is None:

@@ -83,7 +83,8 @@ class RunForm(QWidget):
         task.done.connect(self._finish)
         task.failed.connect(self._fail)
         task.cancelled.connect(self._stop)
-        self._switch(running=True)
+        self.run_button.setEnabled(False)
+        self.cancel_button.setEnabled(True)
         self.progress.setRange(0, FINE * len(steps))
         task.start()
 
@@ -112,10 +113,9 @@ class RunForm(QWidget):
         self.message.setText(f"{words[0].upper()}{words[1:]} ...")
 
     def _finish(self, result: Any) -> None:
-        self._switch(running=False)
         self.result = result
         self.done.emit()
-        self.ended.emit()
+        self._end(self.message.text())
 
     def _fail(self, message: str) -> None:
         warn(message)
@@ -125,11 +125,8 @@ class RunForm(QWidget):
         self._end("Cancelled. The layers have not changed.")
 
     def _end(self, text: str) -> None:
-        self._switch(running=False)
         self.message.setText(text)
+        self.run_button.setEnabled(True)
+        self.cancel_button.setEnabled(False)
+        self.progress.reset()
         self.ended.emit()
-
-    def _switch(self, *, running: bool) -> None:
-        self.run_button.setEnabled(not running)
-        self.cancel_button.setEnabled(running)
-        self.progress.setValue(0)

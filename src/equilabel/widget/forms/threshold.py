@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox
-from qtpy.QtCore import Qt
-from superqt import QLabeledDoubleSlider
 from superqt.utils import signals_blocked
 
 from equilabel.descriptions import DESCRIPTIONS
@@ -16,7 +14,7 @@ from .fields import field
 from .histogram_view import HistogramView
 from .layout import Row
 from .lengths import LengthField
-from .ranges import HEIGHT, range_slider, set_range
+from .ranges import HEIGHT, level_slider, range_slider, set_range
 
 CHOICES = [
     ("Otsu", "otsu"),
@@ -60,11 +58,10 @@ class ThresholdField:
         self._estimate: float | None = None
         self._known = float("nan")  # the last estimate that was a number
         self.histogram = HistogramView()
-        self.slider, self.range = QLabeledDoubleSlider(Qt.Orientation.Horizontal), range_slider()
+        self.slider, self.range = level_slider(), range_slider()
         tip = DESCRIPTIONS["block_size"]
         self.block_size = LengthField("Block, offset", tip, "block", beside=self.offset, **BLOCK)
-        for each in (self.slider, self.block_size.native):
-            each.setFixedHeight(HEIGHT)
+        self.block_size.native.setFixedHeight(HEIGHT)
         # Of the fields for levels, a single one is visible, so that no field below moves.
         self.rows = (
             self.histogram,
