@@ -22,6 +22,7 @@ from .ranges import RangeField
 
 NORMAL = "(each its own)"
 COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
+HINT = "Colors from the least to the greatest."
 ICON = QSize(64, 12)
 TIP = "Column whose values color the objects, from the first to the last of the colors."
 
@@ -29,9 +30,7 @@ TIP = "Column whose values color the objects, from the first to the last of the 
 class ColorForm(Grid):
     """The form for the colors of a labels layer."""
 
-    colormap = field(
-        ComboBox, "Colormap", "Colors from the least to the greatest.", choices=COLORMAPS
-    )
+    colormap = field(ComboBox, "Colormap", HINT, choices=COLORMAPS, then="_color")
 
     def __init__(self, viewer: Viewer) -> None:
         super().__init__()
@@ -43,7 +42,6 @@ class ColorForm(Grid):
         self.colormap.native.setIconSize(ICON)
         for number, name in enumerate(COLORMAPS):
             self.colormap.native.setItemIcon(number, _icon_of(_scale_of(name)))
-        self.colormap.changed.connect(self._color)
         hint = "Give each object a color of its own again."
         self.reset_button = button("Default colors", hint, self._reset)
         self.fill(*self.range.rows, self.colormap, self.reset_button)

@@ -28,30 +28,36 @@ NAME = Qt.ItemDataRole.UserRole
 STATES = (Qt.CheckState.Unchecked, Qt.CheckState.Checked)
 
 
-def field(kind: Callable[..., Any], label: str, tooltip: str = "", /, **options: Any) -> Any:
+def field(
+    kind: Callable[..., Any], label: str, tooltip: str = "", /, *, then: str = "", **options: Any
+) -> Any:
     """Declare a field of a form, which is made once the form uses it.
 
     Without a tool tip it has the description of the argument of `segment` that it is named for.
+    When it is changed, the method of the form that is named by `then` is called.
     """
     words = "text" if kind is CheckBox else "label"
 
-    def make(_: object) -> Any:
+    def make(form: Any) -> Any:
         hint = tooltip or DESCRIPTIONS[declared.attrname or ""]
-        return kind(**{words: label}, tooltip=hint, **options)
+        made = kind(**{words: label}, tooltip=hint, **options)
+        if then:
+            made.changed.connect(getattr(form, then))
+        return made
 
     declared = cached_property(make)
     return declared
 
 
-def layer_field(label: str, tooltip: str) -> Any:
+def layer_field(label: str, tooltip: str, then: str = "") -> Any:
     """Declare a field for a layer; `offer_layers` says which there are."""
-    return field(ComboBox, label, tooltip, choices=[], nullable=True)
+    return field(ComboBox, label, tooltip, choices=[], nullable=True, then=then)
 
 
-def color_field() -> Any:
+def color_field(then: str = "") -> Any:
     """Declare a field for the gray values of a color image."""
     hint = "Gray values of a color image: its luminance, or one of its colors."
-    return field(ComboBox, "Color", hint, choices=COLORS)
+    return field(ComboBox, "Color", hint, choices=COLORS, then=then)
 
 
 def device_field(**words: str) -> ComboBox:

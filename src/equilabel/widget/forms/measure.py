@@ -28,11 +28,12 @@ MISSING = (
 class MeasureForm(RunForm):
     """Measure the objects of a labels layer."""
 
-    labels = layer_field("Labels", "Labels layer whose objects are measured.")
+    labels = layer_field("Labels", "Labels layer whose objects are measured.", "_set_labels")
     image = layer_field(
         "Gray values",
         "Image layer whose intensities are measured. Without one, only sizes, positions and "
         "shapes are measured.",
+        "_update_fields",
     )
     color = color_field()
 
@@ -44,8 +45,6 @@ class MeasureForm(RunForm):
         column(*parts, into=fields, stretch=True)
         super().__init__(napari_viewer, "Measure", fields)
         self._measured: Layer = None
-        self.labels.changed.connect(self._set_labels)
-        self.image.changed.connect(self._update_fields)
         self.run_button.clicked.connect(self._run)
         self.done.connect(self._show_outcome)
         self.reset_choices()

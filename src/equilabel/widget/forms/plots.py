@@ -29,9 +29,9 @@ class PlotForm(Grid):
     bar or point was clicked.
     """
 
-    kind = field(ComboBox, "Kind", TIPS["kind"], choices=[HISTOGRAM, SCATTER])
-    x = field(ComboBox, "x axis", TIPS["x"], choices=[])
-    y = field(ComboBox, "y axis", TIPS["y"], choices=[], enabled=False)
+    kind = field(ComboBox, "Kind", TIPS["kind"], choices=[HISTOGRAM, SCATTER], then="_redraw")
+    x = field(ComboBox, "x axis", TIPS["x"], choices=[], then="_redraw")
+    y = field(ComboBox, "y axis", TIPS["y"], choices=[], enabled=False, then="_redraw")
 
     def __init__(
         self, viewer: Viewer, open_plot: Callable[[Any], None], select: Callable[[Any], None]
@@ -44,8 +44,6 @@ class PlotForm(Grid):
         self.button = button("Show plot", TIPS["show"], self._show)
         self.save_button = button("Save plot", TIPS["save"], self._save)
         self.fill(self.kind, self.x, self.y, side_by_side(self.button, self.save_button))
-        for each in (self.kind, self.x, self.y):
-            each.changed.connect(self._redraw)
 
     def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
         self._layer, self._columns = layer, columns

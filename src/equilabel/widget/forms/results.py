@@ -37,7 +37,7 @@ TIPS = {
 class ResultsPanel(Form):
     """Shows the results of a labels layer."""
 
-    layer_field = layer_field("Labels", "Labels layer whose results are shown.")
+    layer_field = layer_field("Labels", "Labels layer whose results are shown.", "_set_layer")
 
     def __init__(self, viewer: Viewer) -> None:
         super().__init__()
@@ -53,7 +53,6 @@ class ResultsPanel(Form):
         self.plot = PlotForm(viewer, self.below.open, self.select)
         self.filter = FilterForm(viewer, self._outline)
         self._arrange()
-        self.layer_field.changed.connect(self._set_layer)
         self.table.selected.connect(self.select)
         self._canvas = CurrentCanvas(viewer, self)
 

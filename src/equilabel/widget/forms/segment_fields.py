@@ -51,25 +51,27 @@ class SegmentFields(Form):
     outline_changed = Signal()  # a value on which the preview alone depends
 
     image = layer_field("Image", TIPS["image"])
-    color = color_field()
-    channel = field(SpinBox, "Channel", min=0, max=0)
-    unit = field(ComboBox, "Lengths in", TIPS["unit"], choices=[PIXELS])
-    sigma = length("radius", "Smoothing")
-    fill_holes = field(CheckBox, "Fill holes")
-    split = field(CheckBox, "Split objects that touch")
-    depth = length("depth", "Neck depth", start=DEPTH, least=0.1, step=0.1)
-    min_size = length("size", "Minimum size", step=10.0, decimals=0)
-    exclude_border = field(CheckBox, "Drop objects at the border")
+    color = color_field("_change_histogram")
+    channel = field(SpinBox, "Channel", min=0, max=0, then="_change_histogram")
+    unit = field(ComboBox, "Lengths in", TIPS["unit"], choices=[PIXELS], then="_change_unit")
+    sigma = length("radius", "Smoothing", then="_change_histogram")
+    fill_holes = field(CheckBox, "Fill holes", then="_change_outline")
+    split = field(CheckBox, "Split objects that touch", then="_change_outline")
+    depth = length("depth", "Neck depth", start=DEPTH, least=0.1, step=0.1, then="_change_outline")
+    min_size = length("size", "Minimum size", step=10.0, decimals=0, then="_change_outline")
+    exclude_border = field(CheckBox, "Drop objects at the border", then="_change_outline")
     track = field(CheckBox, "Follow objects over time")
-    background = length("radius", "Background", step=10.0, decimals=0)
-    background_method = field(ComboBox, "Found with", choices=BACKGROUNDS)
-    closing = length("radius", "Closing")
-    opening = length("radius", "Opening")
-    connectivity = field(ComboBox, "Neighbors", choices=connectivities(2), value=2)
+    background = length("radius", "Background", step=10.0, decimals=0, then="_change_histogram")
+    background_method = field(ComboBox, "Found with", choices=BACKGROUNDS, then="_change_histogram")
+    closing = length("radius", "Closing", then="_change_outline")
+    opening = length("radius", "Opening", then="_change_outline")
+    connectivity = field(
+        ComboBox, "Neighbors", choices=connectivities(2), value=2, then="_change_outline"
+    )
     method = field(method_field, "Method")
     device = field(device_field, "Device")
     new_layer = field(CheckBox, "New layer for each run", TIPS["new_layer"])
-    show_preview = field(CheckBox, "Preview", TIPS["preview"])
+    show_preview = field(CheckBox, "Preview", TIPS["preview"], then="_change_outline")
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,8 +84,9 @@ class SegmentFields(Form):
         self.threshold = ThresholdField(*changes, partial(self._say, "threshold"))
         self.axes, self.statistics = AxesField(self.update_axes), StatisticsField()
         self._arrange()
-        self._connect()
-        self._allow()
+        self.threshold.dark.changed.connect(self._change_histogram)
+        self._change_outline()
+        self._change_histogram()
         self.show_source(None)
 
     @property
@@ -113,18 +116,6 @@ class SegmentFields(Form):
         self._foot = side_by_side(self.show_preview.native, self.count, widths=(1, 0))
         column(scrolled(Grid(self.image), self._body), self.remark, self._foot, into=self)
 
-    def _connect(self) -> None:
-        seen = (self.color, self.channel, self.sigma, self.background, self.background_method)
-        for each in (*seen, self.threshold.dark):
-            each.changed.connect(self._change_histogram)
-        for each in (self.background, self.split):
-            each.changed.connect(self._allow)
-        self.unit.changed.connect(self._change_unit)
-        lengths = (self.depth, self.min_size, self.closing, self.opening)
-        checks = (self.split, self.fill_holes, self.exclude_border, self.show_preview)
-        for each in (*lengths, *checks, self.connectivity):
-            each.changed.connect(lambda: self.outline_changed.emit())
-
     def _say(self, subject: str, text: str) -> None:
         """Say something below the fields; nothing more about a subject if it is empty."""
         self._remarks[subject] = text
@@ -138,9 +129,9 @@ class SegmentFields(Form):
         self.count.setText(count)
         self._say("preview", remark)
 
-    def _allow(self, *_: object) -> None:
+    def _change_outline(self, *_: object) -> None:
         self.depth.number.enabled = bool(self.split.value)
-        self.background_method.enabled = bool(self.background.value)
+        self.outline_changed.emit()
 
     @guarded
     def _change_unit(self) -> None:
@@ -152,6 +143,7 @@ class SegmentFields(Form):
 
     @guarded
     def _change_histogram(self) -> None:
+        self.background_method.enabled = bool(self.background.value)
         if self._source is not None and not check_roles(self.axes.roles):
             self._say("smoothing", question_smoothing(self._source, self.choices()))
         self.histogram_changed.emit()

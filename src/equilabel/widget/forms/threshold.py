@@ -47,9 +47,9 @@ class ThresholdField:
     `say` with what a person should know of the threshold; empty if nothing.
     """
 
-    method = field(ComboBox, "Threshold", TIPS["method"], choices=CHOICES, value="otsu")
-    offset = field(FloatSpinBox, "", min=-1e9, max=1e9, step=1.0)
-    dark = field(CheckBox, "Objects are dark")
+    method = field(ComboBox, "Threshold", TIPS["method"], choices=CHOICES, then="_change_method")
+    offset = field(FloatSpinBox, "", min=-1e9, max=1e9, step=1.0, then="_update")
+    dark = field(CheckBox, "Objects are dark", then="_update")
 
     def __init__(
         self, choose: Callable[[], None], move: Callable[[], None], say: Callable[[str], None]
@@ -71,11 +71,9 @@ class ThresholdField:
             self.block_size,
             self.dark,
         )
-        self.method.changed.connect(self._change_method)
         for changed in (self.slider.valueChanged, self.range.valueChanged):
             changed.connect(self._move)
-        for each in (self.block_size, self.offset, self.dark):
-            each.changed.connect(self._update)
+        self.block_size.changed.connect(self._update)
         self.histogram.dragged.connect(self._drag)
         self._show_fields()
 
