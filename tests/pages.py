@@ -26,7 +26,7 @@ def blocks(page, kind):
 def run_session(page, sessions):
     """Run sessions of Python as one; return what differs, as doctest reports it."""
     names, report = {}, []
-    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)  # else, of pytest -v
     for line, session in sessions:
         test = doctest.DocTestParser().get_doctest(session, names, Path(page).name, str(page), line)
         runner.run(test, out=report.append, clear_globs=False)
