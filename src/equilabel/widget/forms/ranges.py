@@ -1,4 +1,4 @@
-"""A column of a table and a range of its values."""
+"""Sliders for a level and for a range; a column of a table and a range of its values."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,10 +17,8 @@ from .layout import Row
 
 HEIGHT = 28  # of a slider
 EDGES = QLabeledDoubleRangeSlider.EdgeLabelMode
-STEPS = {  # by which keys move a slider
-    **{Qt.Key.Key_Left: -1, Qt.Key.Key_Down: -1, Qt.Key.Key_PageDown: -10},
-    **{Qt.Key.Key_Right: 1, Qt.Key.Key_Up: 1, Qt.Key.Key_PageUp: 10},
-}
+KEY = Qt.Key
+STEPS = {KEY.Key_Left: -1, KEY.Key_Down: -1, KEY.Key_Right: 1, KEY.Key_Up: 1}
 ENDS = "Least and greatest value: drag the ends, or type the numbers."
 
 
