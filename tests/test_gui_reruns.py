@@ -76,6 +76,23 @@ def test_a_closed_form_takes_table_and_outlines_with_it(viewer, qtbot, form):
         lambda: "Table and plot (equilabel)" not in viewer.window.dock_widgets, timeout=LONG
     )
     assert form.results.outlines.layer is None
+    again = open_form(viewer, qtbot)
+    run(again, qtbot).selected_label = 5
+    assert again.results.outlines.layer in viewer.layers
+    assert form.results.outlines.layer is None  # the closed form follows nothing
+
+
+def test_a_form_that_floats_keeps_its_table_when_another_tab_is_shown(viewer, qtbot, form):
+    form.results.table_button.click()
+    dock = next(
+        each for each in viewer.window._wrapped_dock_widgets.values() if each.widget() is form
+    )
+    dock.setFloating(True)
+    QApplication.processEvents()
+    form.tabs.setCurrentIndex(0)
+    QApplication.processEvents()
+    assert "Table and plot (equilabel)" in viewer.window.dock_widgets
+    dock.setFloating(False)
 
 
 def test_without_matplotlib_all_but_the_plot_works(viewer, qtbot, form, notes, monkeypatch):
