@@ -111,6 +111,16 @@ def test_a_call_that_is_refused_leaves_finished_work_to_the_next(kill, capsys):
     assert {name for name, status in statuses().items() if status == "skipped"} == set(finished)
 
 
+def test_a_dry_run_says_what_will_be_kept_or_refused_and_moves_nothing(kill, capsys):
+    finished = kill(6)
+    before = sorted(Path("out").rglob("*"))
+    capsys.readouterr()
+    assert main([*BATCH, "--resume", "--dry-run"]) == 0
+    assert capsys.readouterr().out.count("complete; kept") == len(finished)
+    assert "--min-size" in refused(capsys, *BATCH, "--resume", "--dry-run", "--min-size", "4")
+    assert sorted(Path("out").rglob("*")) == before
+
+
 def test_finished_work_with_other_options_is_not_taken(kill):
     kill(0)
     assert main([*BATCH, "--resume", "--min-size", "4"]) == 0

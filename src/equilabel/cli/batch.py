@@ -25,6 +25,7 @@ from .stacks import find_stacks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .inputs import Input
     from .options import Options
     from .repeat import Earlier
 
@@ -99,13 +100,10 @@ def run(
     skipped = [*(earlier.notes if earlier else ()), *skipped]
     refuse_clashes(inputs, next(iter(options.endings().values())))
     if dry_run:
-        refuse_losses(out, inputs, options, replace=resume or overwrite)
+        _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
         return rehearse(inputs, out, options, jobs=jobs, resume=resume, skipped=skipped)
     with claimed(out) as place:
-        present = refuse_losses(out, inputs, options, replace=resume or overwrite)
-        made_with = provenance(options)
-        if resume and (present or count_others(out, [item.name for item in inputs])):
-            _refuse_difference(out, made_with)
+        made_with = _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
         how: Any = {"place": place, "resume": resume, "scheduler": scheduler}
         work = Run(inputs, out, options, made_with, skipped=skipped, **how)
         return work.go(jobs, time_limit)
@@ -131,6 +129,17 @@ def _check(jobs: int, time_limit: float | None, resume: bool, overwrite: bool) -
             "Change to another folder."
         )
         raise RefusedError(message) from error
+
+
+def _check_folder(
+    out: Path, inputs: Sequence[Input], options: Options, *, resume: bool, overwrite: bool
+) -> Provenance:
+    """Raise RefusedError if results would be lost or mixed; return what they will be made with."""
+    present = refuse_losses(out, inputs, options, replace=resume or overwrite)
+    made_with = provenance(options)
+    if resume and (present or count_others(out, [item.name for item in inputs])):
+        _refuse_difference(out, made_with)
+    return made_with
 
 
 def _check_format(name: str) -> None:

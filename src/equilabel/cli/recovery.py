@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from .claim import UNFINISHED
 from .earlier import holds
 from .folder import RECORD
 from .jsonfiles import read_record
@@ -36,7 +37,12 @@ class Finished(NamedTuple):
 
 
 def find_finished(
-    place: Path, out: Path, names: Collection[str], options: Options, fingerprint: str
+    out: Path,
+    names: Collection[str],
+    options: Options,
+    fingerprint: str,
+    *,
+    besides: Path | None = None,
 ) -> Iterator[Finished]:
     """Find the finished results of images in what killed runs left.
 
@@ -45,8 +51,6 @@ def find_finished(
 
     Parameters
     ----------
-    place : Path
-        Folder of this run; killed runs left theirs beside it.
     out : Path
         The output folder.
     names : collection of str
@@ -55,6 +59,8 @@ def find_finished(
         Of this run, which say what the results are.
     fingerprint : str
         Of today's parameters and versions.
+    besides : Path, optional
+        Folder of this run, which is left out.
 
     Yields
     ------
@@ -62,7 +68,7 @@ def find_finished(
         Checked just then: to be moved before the next one is asked for.
     """
     known = {printable(name): name for name in names}
-    others = [folder for folder in _folders(place.parent) if folder != place]
+    others = [folder for folder in _folders(out / UNFINISHED) if folder != besides]
     for folder in chain.from_iterable(map(_folders, others)):
         record = read_record(folder / RECORD)
         if record is None or record.status != "done" or record.fingerprint != fingerprint:
@@ -81,5 +87,7 @@ def find_finished(
 
 
 def _folders(parent: Path) -> list[Path]:
-    """List the folders in a folder, which are no links."""
+    """List the folders in a folder, which are no links; none if there is no such folder."""
+    if not parent.is_dir():
+        return []
     return [each for each in sorted(parent.iterdir()) if each.is_dir() and not each.is_symlink()]

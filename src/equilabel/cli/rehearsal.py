@@ -14,11 +14,12 @@ from .names import printable
 from .options import RefusedError
 from .progress import images
 from .provenance import provenance
+from .recovery import find_finished
 from .streams import say
 from .trial import check
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from .inputs import Input
@@ -67,12 +68,12 @@ def rehearse(
     for line in skipped:
         say(line)
     say(f"dry run: {images(len(inputs))}, results would be in {printable(out)}")
-    print_ = provenance(options).fingerprint
     needs, sizes, kept, failed = [0], 0, 0, 0
+    names = [item.name for item in inputs if resume and not item.complaint]
+    complete = _complete(names, out, options)
     for item in inputs:
         name = printable(item.path)
-        known = find_earlier(out, item.name, options.endings(), print_, hashed=False)
-        if resume and not item.complaint and known is not None:
+        if item.name in complete and not item.complaint:
             say(f"{name}: complete; kept if the file is unchanged")
             kept += 1
             continue
@@ -96,6 +97,15 @@ def rehearse(
         say(f"            about {readable(at_once)} for the {jobs} largest, if they meet")
     say("  nothing was computed or written")
     return int(failed > 0)
+
+
+def _complete(names: Collection[str], out: Path, options: Options) -> set[str]:
+    """Return the images whose results are all there, as far as sizes tell, or were finished."""
+    made_with, kinds = provenance(options).fingerprint, options.endings()
+    found = {one.name for one in find_finished(out, names, options, made_with)}
+    return found | {
+        name for name in names if find_earlier(out, name, kinds, made_with, hashed=False)
+    }
 
 
 def _describe(item: Input, options: Options) -> tuple[int, int, str]:

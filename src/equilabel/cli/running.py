@@ -177,7 +177,8 @@ class Run:
         """
         images = {item.name for item in self.inputs if not item.complaint}
         fingerprint = self.provenance.fingerprint
-        for found in find_finished(self.place, self.out, images, self.options, fingerprint):
+        given = self.out, images, self.options, fingerprint
+        for found in find_finished(*given, besides=self.place):
             if not self.declared:
                 self.declare()
             with suppress(OSError):  # it is labeled again
