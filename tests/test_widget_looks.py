@@ -292,6 +292,7 @@ def test_a_gpu_behind_another_error_is_found():
         (DeviceUnavailableError("device='cuda' needs a card; got none."), "needs a card"),
         (MemoryError("Unable to allocate 9 TiB"), "must fit into memory; got Unable"),
         (MemoryError("image must fit; got 3. Crop it."), "image must fit; got 3. Crop it."),
+        (OSError(12, "Cannot allocate memory"), "must fit into memory; got [Errno 12]"),
         (RuntimeError("boom\nbang"), "got RuntimeError: boom bang. Please report"),
         (ValueError(), "got ValueError"),
     ],

@@ -7,24 +7,21 @@ import re
 from dataclasses import fields
 from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING
+
+from equilabel.storage.shortage import causes, is_shortage
 
 from .names import printable
 from .options import Options
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HANDLES = (errno.EMFILE, errno.ENFILE)
 LENGTHS = ("sigma", "closing", "opening", "background", "block-size")
-SHORT = re.compile(r"(?i)failed to map segment|cannot allocate memory|start new thread|bad_alloc")
 MEMORY = "out of memory"  # how an attempt ended
 
 
 def explain(error: BaseException) -> str:
     """Return the message of an error in one line, with a remedy."""
-    if is_memory(error):
+    if is_shortage(error):
         return (
             f"image must fit in memory; got {_memory(error)}. "
             "Pass fewer --jobs, or use a machine with more."
@@ -91,30 +88,12 @@ def _parameters() -> tuple[str, ...]:
     return tuple(sorted(names - {"image", "channel_axis", "progress", "segment"}))
 
 
-def is_memory(error: BaseException) -> bool:
-    """Return whether memory ran out, whatever error a library made of it."""
-    return any(
-        isinstance(cause, MemoryError)
-        or (isinstance(cause, OSError) and cause.errno == errno.ENOMEM)
-        or (isinstance(cause, (ImportError, RuntimeError)) and SHORT.search(str(cause)))
-        for cause in _causes(error)
-    )
-
-
 def one_line(text: object) -> str:
     """Join lines, and escape characters that cannot be printed."""
     return printable(" ".join(str(text).split()))
 
 
 def _memory(error: BaseException) -> str:
-    found = next((each for each in _causes(error) if isinstance(each, MemoryError)), error)
+    found = next((each for each in causes(error) if isinstance(each, MemoryError)), error)
     text = found.strerror if isinstance(found, OSError) else found
     return one_line(text or "").rstrip(".") or "no more of it"
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__

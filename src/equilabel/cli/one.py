@@ -11,10 +11,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from equilabel.storage.files import passing_names
+from equilabel.storage.shortage import is_shortage
 
 from .channels import find_channel
 from .earlier import find_earlier
-from .errors import MEMORY, explain, is_memory, name_options, one_line
+from .errors import MEMORY, explain, name_options, one_line
 from .folder import RECORD
 from .forecast import is_in_blocks, refuse_too_large
 from .jsonfiles import write_record
@@ -158,7 +159,7 @@ def _processed(
 
 def _failed(job: Job, record: Record, error: Exception) -> Record:
     shutil.rmtree(job.place, ignore_errors=True)
-    attempts = (*job.attempts, MEMORY) if is_memory(error) else job.attempts
+    attempts = (*job.attempts, MEMORY) if is_shortage(error) else job.attempts
     return replace(record, status="failed", error=explain(error), attempts=attempts, outputs={})
 
 

@@ -7,8 +7,9 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from equilabel.quantities import parse
+from equilabel.storage.shortage import is_shortage
 
-from .errors import explain, is_memory
+from .errors import explain
 
 if TYPE_CHECKING:
     from equilabel.array_types import HostArray
@@ -51,7 +52,7 @@ def check(options: Options) -> str:
             with warnings.catch_warnings(action="ignore"):
                 _try(noise, options, {**arguments, "unit": unit}, stacked=stacked, spacing=spacing)
         except Exception as error:
-            if is_memory(error) or (isinstance(error, OSError) and error.errno in TEMPORARY):
+            if is_shortage(error) or (isinstance(error, OSError) and error.errno in TEMPORARY):
                 return ""  # not due to the options: images will fail if it lasts
             complaint = complaint or explain(error)
         else:

@@ -1,11 +1,17 @@
-"""Errors of codecs that are due to a lack of memory."""
+"""Errors that are due to a lack of memory, whatever a library or a codec made of them."""
 
 from __future__ import annotations
 
+import errno
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REFUSED = re.compile(r"(?i)failed to map segment|cannot allocate memory|start new thread|bad_alloc")
 SHORT = re.compile(r"(?i)(insufficient|out of|not enough) memory|bad_?alloc|alloc\w* fail")
 
 
@@ -34,3 +40,28 @@ def refuse_shortage(error: Exception, nbytes: int = 0) -> None:
     except MemoryError as short:
         message = f"{short} while decoding ({error})"
         raise MemoryError(message) from error
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Return whether memory ran out.
+
+    Examples
+    --------
+    >>> is_shortage(OSError(errno.ENOMEM, "")), is_shortage(ValueError("no memory of it"))
+    (True, False)
+    """
+    return any(
+        isinstance(cause, MemoryError)
+        or (isinstance(cause, OSError) and cause.errno == errno.ENOMEM)
+        or (isinstance(cause, (ImportError, RuntimeError)) and REFUSED.search(str(cause)))
+        for cause in causes(error)
+    )
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, what caused it, and so on."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
