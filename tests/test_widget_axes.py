@@ -32,10 +32,6 @@ def test_axes_are_guessed_from_names_and_lengths(shape, names, roles):
     assert guess_roles(shape, names) == roles
 
 
-def test_a_unit_of_time_tells_an_axis_of_time():
-    assert guess_roles((30, 512, 512), ("", "", ""), ("time", "", "")) == (T, S, S)
-
-
 @pytest.mark.parametrize(
     ("roles", "words"),
     [((T, T), "at least one of space"), ((C, C, S), "at most one of channels; got 2"), ((S,), "")],

@@ -86,6 +86,12 @@ def test_sizes_are_those_of_space_in_one_unit():
     assert source.spacing(source.guess()) == ((2.0, 0.5, 0.5), "µm")
 
 
+def test_a_unit_of_time_tells_an_axis_of_time():
+    layer = Image(np.zeros((30, 51, 52)), units=("s", "um", "um"))
+    assert Source.of(layer).guess() == ("time", "space", "space")
+    assert Source.of(layer).explain_guess(("time", "space", "space")) == ""
+
+
 def test_pixels_have_no_unit():
     source = Source.of(Image(np.zeros((4, 5))))
     assert source.spacing(source.guess()) == ((1.0, 1.0), "")

@@ -19,15 +19,13 @@ LETTERS: dict[str, Role] = {"T": "time", "C": "channel", **dict.fromkeys("ZYX", 
 FEW = 4  # an axis no longer than this, before the last two, is taken for channels
 
 
-def guess_roles(
-    shape: Sequence[int], axis_labels: Sequence[str] = (), dimensions: Sequence[str] = ()
-) -> tuple[Role, ...]:
-    """Guess roles of axes from their names, where their unit is one of "time", and their lengths.
+def guess_roles(shape: Sequence[int], names: Sequence[str] = ()) -> tuple[Role, ...]:
+    """Guess roles of axes from their names and their lengths.
 
     The last two are space where nothing else is known; of axes before them, short ones are
     channels, one more is depth, and the others are time.
     """
-    roles = _known_roles(shape, axis_labels, dimensions)
+    roles = _known_roles(shape, names)
     for axis in reversed(range(len(shape))):
         if roles[axis] is not None:
             continue
@@ -40,19 +38,14 @@ def guess_roles(
     return tuple(role or "space" for role in roles)
 
 
-def explain_guess(
-    shape: Sequence[int],
-    roles: Sequence[Role],
-    axis_labels: Sequence[str] = (),
-    dimensions: Sequence[str] = (),
-) -> str:
+def explain_guess(shape: Sequence[int], roles: Sequence[Role], names: Sequence[str] = ()) -> str:
     """Say as what axes without a known name are read, and how to change it; "" if all are known."""
     words = {
         "space": ("planes read as depth", "time if they are times"),
         "time": ("images read as times", "space if they are planes in depth"),
         "channel": ("images read as channels", "space or time if they are not"),
     }
-    known = _known_roles(shape, axis_labels, dimensions)
+    known = _known_roles(shape, names)
     return " ".join(
         "{} {}: under Axes, set their axis to {}.".format(length, *words[roles[axis]])
         for axis, length in enumerate(shape[:-2])
@@ -60,15 +53,9 @@ def explain_guess(
     )
 
 
-def _known_roles(
-    shape: Sequence[int], axis_labels: Sequence[str], dimensions: Sequence[str]
-) -> list[Role | None]:
-    roles = [LETTERS.get(letter_of(name), OTHERS.get(name.lower())) for name in axis_labels]
-    roles = roles or [None] * len(shape)
-    for axis, dimension in enumerate(dimensions):
-        if dimension == "time":
-            roles[axis] = "time"
-    return roles
+def _known_roles(shape: Sequence[int], names: Sequence[str]) -> list[Role | None]:
+    roles = [LETTERS.get(letter_of(name), OTHERS.get(name.lower())) for name in names]
+    return roles or [None] * len(shape)
 
 
 def name_axes(roles: Sequence[Role], axis_labels: Sequence[str] = ()) -> list[str]:

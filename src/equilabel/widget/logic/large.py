@@ -127,7 +127,6 @@ def _arguments(
 ) -> dict[str, Any]:
     """Return the arguments of `segment_chunked` that say what is done, not how."""
     arguments = choices.arguments(source, columns=True)
-    arguments.pop("track", None)
     spacing, unit = source.spacing(choices.roles)
     rank, times = len(spacing), len(arrangement.times)
     if rank in (2, 3) and times < 2:

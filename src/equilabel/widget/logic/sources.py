@@ -57,14 +57,17 @@ class Source:
         return not isinstance(self.data, np.ndarray) or isinstance(self.data, np.memmap)
 
     def guess(self) -> tuple[Role, ...]:
-        return guess_roles(self.shape, self.transform["axis_labels"], self._dimensions())
+        return guess_roles(self.shape, self._names)
 
     def explain_guess(self, roles: Sequence[Role]) -> str:
-        return explain_guess(self.shape, roles, self.transform["axis_labels"], self._dimensions())
+        return explain_guess(self.shape, roles, self._names)
 
-    def _dimensions(self) -> list[str]:
+    @property
+    def _names(self) -> list[str]:
+        """The names of the axes; "time" for those whose unit is one of time."""
         kinds = (str(getattr(unit, "dimensionality", "")) for unit in self.transform["units"])
-        return ["time" if "[time]" in kind else "" for kind in kinds]
+        names = zip(self.transform["axis_labels"], kinds, strict=True)
+        return ["time" if "[time]" in kind else name for name, kind in names]
 
     def spacing(self, roles: Sequence[Role]) -> tuple[tuple[float, ...], str]:
         """Return the distance of pixels along each axis of space, and its unit.
