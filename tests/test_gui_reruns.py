@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from qtpy.compat import isalive
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QApplication
 
@@ -67,7 +68,8 @@ def test_a_small_window_does_not_grow_and_the_form_keeps_its_height(viewer, qtbo
     window.resize(900, 600)
 
 
-def test_a_closed_form_takes_table_and_outlines_with_it(viewer, qtbot, form):
+def test_a_closed_form_goes_and_takes_table_and_outlines_with_it(viewer, qtbot, form):
+    names = [layer.name for layer in viewer.layers]
     form.results.table_button.click()
     click_row(form, 9)
     assert "Table and plot (equilabel)" in viewer.window.dock_widgets
@@ -75,11 +77,12 @@ def test_a_closed_form_takes_table_and_outlines_with_it(viewer, qtbot, form):
     qtbot.waitUntil(
         lambda: "Table and plot (equilabel)" not in viewer.window.dock_widgets, timeout=LONG
     )
-    assert form.results.outlines.layer is None
+    assert [layer.name for layer in viewer.layers] == names
+    qtbot.waitUntil(lambda: not isalive(form), timeout=LONG)
     again = open_form(viewer, qtbot)
     run(again, qtbot).selected_label = 5
     assert again.results.outlines.layer in viewer.layers
-    assert form.results.outlines.layer is None  # the closed form follows nothing
+    assert len(viewer.layers) == len(names) + 1  # the closed form follows nothing
 
 
 def test_a_form_that_floats_keeps_its_table_when_another_tab_is_shown(viewer, qtbot, form):

@@ -5,7 +5,7 @@ from typing import Any
 
 from qtpy.QtCore import QTimer
 from qtpy.QtGui import QGuiApplication
-from qtpy.QtWidgets import QDockWidget, QFileDialog, QLabel, QMainWindow
+from qtpy.QtWidgets import QFileDialog, QLabel
 
 from equilabel.outlines import find_box
 from equilabel.storage.table import write_table
@@ -173,7 +173,7 @@ class ResultsPanel(Form):
     def _follow(self) -> None:
         """Select the object of the label that was chosen; not while labels are painted."""
         layer = self.layer
-        if layer is None or self._closed or layer.selected_label == self._followed:
+        if layer is None or layer.selected_label == self._followed:
             return  # new colors select a label again
         self._followed = layer.selected_label
         if layer.mode in ("pan_zoom", "transform"):
@@ -198,18 +198,7 @@ class ResultsPanel(Form):
             go_to(self._viewer, layer, *box)
 
     def hideEvent(self, event: Event) -> None:
-        """Remove the outlines with the panel; once its form is closed, table and plot, too."""
+        """Remove the outlines with the panel."""
         if not event.spontaneous():
             self.outlines.remove()
-            QTimer.singleShot(0, self._close_below)
         super().hideEvent(event)
-
-    @property
-    def _closed(self) -> bool:
-        """Whether the form is in no dock any more, neither in the window nor floating."""
-        return not isinstance(self.window(), (QMainWindow, QDockWidget))
-
-    @while_alive
-    def _close_below(self) -> None:
-        if self._closed:
-            self.below.leave()

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from qtpy.QtCore import QEvent, Signal
+from qtpy.QtCore import QEvent, QTimer, Signal
 from qtpy.QtWidgets import QLabel, QProgressBar, QPushButton, QTabWidget, QWidget
 
 from equilabel.widget.logic.axes import Role, check_roles
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
+from equilabel.widget.viewer.canvas import while_alive
 from equilabel.widget.viewer.notifications import warn, warn_once
 from equilabel.widget.viewer.tasks import LatestResult, Task
 
@@ -96,7 +97,15 @@ class RunForm(QWidget):
         """End all work once the dock is closed: napari takes the form out of it."""
         if event.type() == QEvent.Type.ParentChange and self.parent() is None:
             self.end()
+            QTimer.singleShot(0, self._leave)
         super().changeEvent(event)
+
+    @while_alive
+    def _leave(self) -> None:
+        """Close table and plot, and delete the form: napari would go on to call it."""
+        if self.parent() is None:
+            self.results.below.leave()
+            self.deleteLater()
 
     def end(self) -> None:
         self.cancel()
