@@ -184,6 +184,19 @@ def test_on_a_single_plane_the_preview_shows_what_the_run_finds(threshold, dark)
     np.testing.assert_array_equal(shown, found.labels)
 
 
+def test_a_background_of_less_than_a_pixel_is_refused_but_not_for_the_plane_that_is_shown():
+    pixels = np.random.default_rng(0).random((6, 5, 7, 8))
+    units = ("s", "um", "um", "um")
+    source, _ = source_of(pixels, axis_labels="tzyx", scale=(1, 9, 1, 1), units=units)
+    point, displayed = (0, 2, 0, 0), (0, 1)  # where no neighbor is within reach
+    plane = Plane(source, Choices(source.guess(), background="3um"), point, displayed)
+    np.testing.assert_array_equal(plane.prepare(plane.read()), pixels[:, :, 0, 0])
+    small = Plane(source, Choices(source.guess(), background="0.5um"), point, displayed)
+    with pytest.raises(ValueError, match=r"radius must be 1 pixel or more, .*; got 0\.5"):
+        small.prepare(small.read())
+    assert "must be 1 pixel or more" in estimate_threshold(small)[1].problem
+
+
 def test_nothing_is_smoothed_along_time():
     pixels = np.random.default_rng(0).random((6, 5, 7))
     source, _ = source_of(pixels, axis_labels=("t", "y", "x"))

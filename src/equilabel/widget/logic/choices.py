@@ -62,8 +62,10 @@ class Choices:
         """
         axes = list(axes)
         radii, widths = (self.lengths(source, name, axes, step) for name in ("background", "sigma"))
-        if max(radii) >= 1 or (self.background and step == 1):
-            pixels = equilabel.subtract_background(pixels, radii, **self.background_options)
+        widest = max(self.widths(source, "background").values())
+        if max(radii) >= 1 or 0 < widest < 1:
+            radius = radii if widest >= 1 else widest  # less than a pixel is refused, as by a run
+            pixels = equilabel.subtract_background(pixels, radius, **self.background_options)
         with without_questions():
             return equilabel.smooth(pixels, widths) if any(widths) else pixels
 
