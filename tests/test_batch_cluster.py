@@ -1,5 +1,6 @@
 """`equilabel batch --scheduler`: images on a Dask cluster whose workers are processes."""
 
+import contextlib
 import os
 import pickle
 import subprocess
@@ -8,6 +9,8 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -249,3 +252,28 @@ def test_a_worker_that_comes_a_little_later_is_waited_for(folder, monkeypatch, c
         late.start()
         assert main(["batch", "in/1.tif", "--out", "some", "--scheduler", address]) == 0
     assert Path("some/1_table.csv").exists()
+
+
+def test_every_way_in_which_dask_cancels_tasks_is_a_lost_scheduler(monkeypatch):
+    import asyncio
+    import concurrent.futures
+
+    import distributed
+    from distributed.client import FuturesCancelledError
+
+    from equilabel.chunked import engine
+    from equilabel.chunked.cluster import Cluster
+
+    client = SimpleNamespace(
+        submit=lambda *_, **__: 1,
+        cancel=lambda *_, **__: None,
+        as_current=contextlib.nullcontext,
+        nthreads=lambda: {"a": 1},
+    )
+    kinds = asyncio.CancelledError(), concurrent.futures.CancelledError(), FuturesCancelledError([])
+    for error in kinds:
+        monkeypatch.setattr(distributed, "wait", Mock(side_effect=error))
+        with pytest.raises(engine.LostSchedulerError, match="must stay reachable"):
+            list(Cluster(client).run(len, [("a",)], lambda: False))
+        with pytest.raises(engine.LostSchedulerError, match="must stay reachable"):
+            engine._result((None, error))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from asyncio import CancelledError
 from collections import deque
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from .engine import RETRIES
+from .engine import RETRIES, cancelled
 from .engine import LostSchedulerError as LostSchedulerError
 
 if TYPE_CHECKING:
@@ -71,6 +70,7 @@ class Cluster:
         from cloudpickle import dumps
         from distributed import wait
 
+        lost: tuple[type[BaseException], ...] = (OSError, *cancelled())
         waiting = deque(tasks)
         running: dict[Any, Task] = {}
         try:
@@ -87,7 +87,7 @@ class Cluster:
                     continue
                 for future in done:
                     yield running.pop(future), _result(future)
-        except (OSError, CancelledError) as error:
+        except lost as error:
             message = f"the Dask scheduler must stay reachable; got {type(error).__name__}."
             raise LostSchedulerError(message) from error
         finally:
@@ -121,7 +121,7 @@ def connected(address: str) -> Iterator[Cluster]:
 def _result(future: Any) -> Any:
     """Return what a task returned, or the error that it raised."""
     error = future.exception()
-    if isinstance(error, CancelledError):
+    if isinstance(error, cancelled()):
         raise error
     return future.result() if error is None else error
 

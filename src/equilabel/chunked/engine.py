@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from queue import SimpleQueue
@@ -184,13 +184,18 @@ def _threads(client: Any) -> int:
 
 def _result(found: tuple[Any, Any]) -> Any:
     """Return what a task returned; raise what became of it if it was lost."""
-    from asyncio import CancelledError
-
-    if isinstance(found[1], CancelledError):
+    if isinstance(found[1], cancelled()):
         raise _lost(found[1]) from found[1]
     if isinstance(found[1], BaseException):
         raise found[1]
     return found[1]
+
+
+def cancelled() -> tuple[type[BaseException], ...]:
+    """Return the errors of tasks whose scheduler was lost: Dask raises either of this name."""
+    import asyncio
+
+    return asyncio.CancelledError, CancelledError
 
 
 def _lost(error: BaseException) -> LostSchedulerError:
