@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from equilabel.storage.units import LENGTHS
 
-from .quantity import KINDS, PIXEL, Quantity, known_unit, parse
+from .derived import PIXEL
+from .quantity import KINDS, Quantity, known_unit, parse
 
 Length: TypeAlias = float | str
 Lengths: TypeAlias = Length | Sequence[Length]

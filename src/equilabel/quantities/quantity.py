@@ -12,9 +12,9 @@ from numbers import Real
 
 from equilabel.storage.units import LENGTHS, PIXELS, SPELLINGS, spelled
 
-PIXEL = "px"
+from .derived import PIXEL, POWERS
+
 KINDS = {1: "a length", 2: "an area", 3: "a volume"}
-_POWERS = {1: "", 2: "²", 3: "³"}
 _FORM = re.compile(
     r"\s*(?P<number>[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?|nan\b|inf(?:inity)?\b))\s*"
     r"(?:(?P<unit>[^\W\d_]+)(?:(?:\s*(?:\^|\*\*)\s*)?(?P<power>[123]))?)?\s*",
@@ -48,7 +48,7 @@ class Quantity:
 
     def __str__(self) -> str:
         """Write it as it can be read again: "2 px", "5 µm²"."""
-        return f"{float(self.value):.15g} {self.unit}{_POWERS.get(self.power, '')}"
+        return f"{float(self.value):.15g} {self.unit}{POWERS.get(self.power, '')}"
 
 
 def parse(name: str, value: object) -> Quantity:
