@@ -111,9 +111,9 @@ def test_closing_the_dock_cancels_its_run(own_viewer, qtbot, form, held):
     [dock] = own_viewer.window._wrapped_dock_widgets.values()
     dock.title.close_button.click()
     assert not form.task.running
-    assert not progress._all_instances
     release.set()
-    qtbot.waitUntil(lambda: not worker.is_running, timeout=LONG)
+    qtbot.waitUntil(lambda: not progress._all_instances, timeout=LONG)
+    assert not worker.is_running
     QApplication.processEvents()
     assert [layer.name for layer in own_viewer.layers] == ["nuclei"]
     assert not isalive(form)

@@ -1,4 +1,4 @@
-"""Tasks in threads, with a progress bar in the activity dock of napari, that can be cancelled."""
+"""Tasks in threads that can be cancelled; napari shows those with steps in its activity dock."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -6,15 +6,12 @@ from threading import Event
 from typing import Any
 
 from napari.qt.threading import create_worker
-from napari.utils import progress
-from qtpy.QtCore import QObject, QTimer, Signal
+from qtpy.QtCore import QObject, Signal
 
 from equilabel import compiling
 from equilabel.descriptions import STEPS
 from equilabel.threads import interruptible
 from equilabel.widget.logic.messages import CancelledError, explain
-
-BAR_DELAY = 150  # milliseconds until napari shows a progress bar
 
 
 class _Reporter(QObject):
@@ -28,7 +25,7 @@ class Task(QObject):
     """A function that runs in a thread, which ends at its next piece of work if it is cancelled.
 
     It gets a function that it calls with the name of each of the steps expected, and, if it works
-    block by block, with how many blocks of how many are done. With steps it has a progress bar.
+    block by block, with how many blocks of how many are done.
     """
 
     stepped = Signal(str, float)  # what it does now, and how many steps are done
@@ -40,15 +37,11 @@ class Task(QObject):
     def __init__(self, title: str, work: Callable[..., Any], steps: Sequence[str] = ()) -> None:
         super().__init__()
         self.running = False
-        self._title, self._steps, self._stop = title, list(steps), Event()
-        self._bar: Any = None
-        self._moving = False
-        self._state: tuple[str, float] = ("starting", 0)
-        self._worker = self._make_worker(work)
+        self._steps, self._stop = list(steps), Event()
+        self._worker = self._make_worker(title, work)
         self._worker.returned.connect(self._end)
-        self._worker.finished.connect(self._close)
 
-    def _make_worker(self, work: Callable[..., Any]) -> Any:
+    def _make_worker(self, title: str, work: Callable[..., Any]) -> Any:
         """Make a worker that does not keep the task: it returns how the work ended, and with what.
 
         What the work calls, and its kernels, raise CancelledError once it has to stop.
@@ -78,45 +71,20 @@ class Task(QObject):
             except Exception as error:  # whatever it is
                 return "failed", explain(error)
 
-        attempt.__qualname__ = self._title  # napari shows it if it is closed during the task
-        worker = create_worker(attempt)
+        attempt.__qualname__ = title  # napari shows it if it is closed during the task
+        worker = create_worker(attempt, _progress={"desc": title} if self._steps else False)
         return worker
 
     def start(self) -> None:
         self.running = True
-        if self._steps:
-            QTimer.singleShot(BAR_DELAY, self._open_bar)
         self._worker.start()
 
     def cancel(self) -> None:
         """Cancel the task at once; the thread ends at its next piece of work."""
         if self.running:
+            self.running = False
             self._stop.set()
-            self._close()
             self.cancelled.emit()
-
-    def _open_bar(self) -> None:
-        if self.running:
-            self._set_bar(progress(total=len(self._steps), desc=self._title, gui=True))
-
-    def _set_bar(self, bar: Any) -> None:
-        self._bar = bar
-        if self.running:
-            self._move_bar()
-        else:  # napari handles events while it makes a bar: the task may have ended
-            self._close()
-
-    def _move_bar(self) -> None:
-        bar = self._bar
-        if bar is None or self._moving:
-            return
-        self._moving, shown = True, None
-        while self._bar is bar and shown != self._state:  # it handles events while it moves a bar
-            shown = words, count = self._state
-            bar.update(max(0, int(count) - bar.n))
-            if self._bar is bar:
-                bar.set_description(f"{self._title}: {words}")
-        self._moving = False
 
     def _step(self, step: str, done: int, total: int) -> None:
         if not self.running:
@@ -126,9 +94,7 @@ class Task(QObject):
         if total:
             count += done / total
             words += f", {done} of {total}"
-        self._state = words, count
         self.stepped.emit(words, count)
-        self._move_bar()
 
     def _compile(self, words: str) -> None:
         if self.running:
@@ -137,18 +103,12 @@ class Task(QObject):
     def _end(self, answer: tuple[str, Any]) -> None:
         if not self.running:
             return
+        self.running = False
         how, result = answer
-        self._close()
         if how == "cancelled":
             self.cancelled.emit()
         else:
             (self.done if how == "done" else self.failed).emit(result)
-
-    def _close(self) -> None:
-        self.running = False
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
 
 
 class LatestResult:
