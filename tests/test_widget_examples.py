@@ -16,7 +16,12 @@ from equilabel.widget.logic.features import as_features, as_table, own_columns, 
 from equilabel.widget.logic.filters import Range, find_kept
 from equilabel.widget.logic.histogram import _cut, compute_histogram, sample
 from equilabel.widget.logic.messages import explain
-from equilabel.widget.logic.objects import count_objects, format_number, show_objects
+from equilabel.widget.logic.objects import (
+    count_objects,
+    format_number,
+    format_value,
+    show_objects,
+)
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.scripts import with_filter
 from equilabel.widget.logic.sources import Source
@@ -128,9 +133,10 @@ def test_errors_are_said_with_a_remedy():
 
 def test_the_table_names_units():
     features = pd.DataFrame({"bbox-0": [NAN, 3], "area": [NAN, 7]})
-    found = show_objects(features, {"spacing": (0.5, 0.5), "unit": "µm"})
-    assert found.headers == ("Index", "area [µm²]", "bbox-0 [px]")
-    assert (found.text(0, 0), found.text(0, 1)) == ("1", "7")
+    found, hints = show_objects(features, {"spacing": (0.5, 0.5), "unit": "µm"})
+    assert [*found] == ["Index", "area [µm²]", "bbox-0 [px]"]
+    assert hints[0] == "Number of the object."
+    assert [format_value(each) for each in found.iloc[0]] == ["1", "7", "3"]
 
 
 def test_numbers_have_few_digits():

@@ -16,7 +16,7 @@ from equilabel.widget.logic.features import (
     whole,
 )
 from equilabel.widget.logic.filters import Range, find_kept, keep_objects
-from equilabel.widget.logic.objects import show_objects
+from equilabel.widget.logic.objects import format_value, show_objects, sort_objects
 from equilabel.widget.logic.runs import Outcome
 
 TABLE = pd.DataFrame({"label": [1, 2, 5], "num_pixels": [4, 9, 2], "area": [1.0, 2.25, 0.5]})
@@ -159,9 +159,10 @@ def test_intensities_of_several_images_stand_in_one_table():
 def test_missing_values_are_empty_and_sort_last():
     features = as_features(TABLE.assign(mean=[np.nan, 2.0, 1.0]))
     features["kind"] = ["", "b", "c", "", "", "a"]
-    shown = show_objects(features, {"spacing": (1.0, 1.0), "unit": ""})
-    assert shown.headers == ("Index", "num_pixels [px]", "area [px²]", "mean", "kind")
-    assert [shown.text(row, 3) for row in range(3)] == ["", "2", "1"]
-    assert shown.order(3, descending=True).tolist() == [1, 2, 0]
-    assert shown.order(3, descending=False).tolist() == [2, 1, 0]
-    assert shown.order(4, descending=False).tolist() == [2, 0, 1]
+    shown, hints = show_objects(features, {"spacing": (1.0, 1.0), "unit": ""})
+    assert [*shown] == ["Index", "num_pixels [px]", "area [px²]", "mean", "kind"]
+    assert len(hints) == 5
+    assert [format_value(shown.iat[row, 3]) for row in range(3)] == ["", "2", "1"]
+    assert sort_objects(shown, 3, descending=True)["Index"].tolist() == [2, 5, 1]
+    assert sort_objects(shown, 3, descending=False)["Index"].tolist() == [5, 2, 1]
+    assert sort_objects(shown, 4, descending=False)["Index"].tolist() == [5, 1, 2]

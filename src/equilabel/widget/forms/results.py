@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from pandas import DataFrame
 from qtpy.QtCore import QTimer
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QFileDialog, QLabel
@@ -10,7 +11,7 @@ from qtpy.QtWidgets import QFileDialog, QLabel
 from equilabel.outlines import find_box
 from equilabel.storage.table import write_table
 from equilabel.widget.logic.features import as_table, numeric_columns
-from equilabel.widget.logic.objects import ObjectTable, count_objects, show_objects, summarize
+from equilabel.widget.logic.objects import count_objects, show_objects, summarize
 from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.canvas import CurrentCanvas, go_to, position, while_alive
@@ -119,9 +120,8 @@ class ResultsPanel(Form):
             self._fill_table()
 
     def _fill_table(self) -> None:
-        layer = self._layer
-        known = None if layer is None else show_objects(layer.features, made_by(layer))
-        self.table.show_table(known or ObjectTable())
+        features = DataFrame() if self._layer is None else self._layer.features
+        self.table.show_table(*show_objects(features, made_by(self._layer)))
 
     @guarded
     def _open_table(self) -> None:

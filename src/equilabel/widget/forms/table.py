@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
+from pandas import DataFrame
 from qtpy.QtCore import QAbstractTableModel, QItemSelection, QItemSelectionModel, Qt, Signal
 from qtpy.QtWidgets import QAbstractItemView, QSplitter, QTableView, QWidget
 
-from equilabel.widget.logic.objects import ObjectTable
-from equilabel.widget.napari_types import Viewer
+from equilabel.widget.logic.objects import format_value, sort_objects
+from equilabel.widget.napari_types import Table, Viewer
 
 MOST_ROWS = 5000  # that are selected: Qt is slow with more
 ALIGNED = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -22,44 +23,47 @@ CORNERS = (  # belong to the docks at the sides, which keep their height
 
 
 class ObjectModel(QAbstractTableModel):
-    """Passes an `ObjectTable` on to Qt."""
+    """Passes a table on to Qt: its rows as they are sorted, labels of objects first."""
 
     def __init__(self, parent: Any) -> None:
         super().__init__(parent)
-        self.table = ObjectTable()
-        self.order = np.zeros(0, np.int64)  # row of the table in each row of the view
+        self.table: Table = DataFrame({"Index": []})
+        self._hints: list[str] = []
 
-    def show(self, table: ObjectTable) -> None:
+    def show(self, table: Table, hints: list[str]) -> None:
         self.beginResetModel()
-        self.table, self.order = table, np.arange(len(table.columns[0]))
+        self.table, self._hints = table, hints
         self.endResetModel()
 
     @property
+    def headers(self) -> list[str]:
+        return list(self.table.columns)
+
+    @property
     def labels(self) -> Any:
-        return self.table.columns[0][self.order]
+        return self.table.iloc[:, 0].to_numpy()
 
     def rowCount(self, _: object = None) -> int:
-        return len(self.order)
+        return len(self.labels)
 
     def columnCount(self, _: object = None) -> int:
-        return len(self.table.headers)
+        return len(self.headers)
 
     def data(self, index: Any, role: int = ROLES.DisplayRole) -> Any:
         if role == ROLES.DisplayRole:
-            return self.table.text(int(self.order[index.row()]), index.column())
+            return format_value(self.table.iat[index.row(), index.column()])
         return ALIGNED if role == ROLES.TextAlignmentRole else None
 
     def headerData(self, section: int, side: Any, role: int = ROLES.DisplayRole) -> Any:
-        if side != Qt.Orientation.Horizontal or section >= len(self.table.headers):
-            return None
-        texts = {ROLES.DisplayRole: self.table.headers, ROLES.ToolTipRole: self.table.hints}
-        return texts[role][section] if role in texts else None
+        texts = {ROLES.DisplayRole: self.headers, ROLES.ToolTipRole: self._hints}.get(role, [])
+        known = side == Qt.Orientation.Horizontal and section < len(texts)
+        return texts[section] if known else None
 
     def sort(self, column: int, order: Any = ASCENDING) -> None:
         """Sort the rows; missing values come last."""
         if 0 <= column < self.columnCount():
             self.beginResetModel()
-            self.order = self.table.order(column, descending=order != ASCENDING)
+            self.table = sort_objects(self.table, column, descending=order != ASCENDING)
             self.endResetModel()
 
 
@@ -82,14 +86,17 @@ class TableView(QTableView):
         self.selectionModel().selectionChanged.connect(self._select)
         self.objects.modelReset.connect(lambda: self.mark(self._marked))
 
-    def show_table(self, table: ObjectTable) -> None:
-        """Show a table, sorted as the one before by a column of the same name."""
-        header, names = self.horizontalHeader(), self.objects.table.headers
+    def show_table(self, table: Table, hints: list[str]) -> None:
+        """Show a table, sorted as the one before by a column of the same name.
+
+        The hints say what its columns are.
+        """
+        header, names = self.horizontalHeader(), self.objects.headers
         column, order = header.sortIndicatorSection(), header.sortIndicatorOrder()
-        kept = column < len(names) and names[column] in table.headers
+        kept = column < len(names) and names[column] in table
         self._marked = self._marked[:0]
-        self.objects.show(table)
-        place = table.headers.index(names[column]) if kept else 0
+        self.objects.show(table, hints)
+        place = self.objects.headers.index(names[column]) if kept else 0
         self.sortByColumn(place, order if kept else ASCENDING)
         self.resizeColumnsToContents()
 

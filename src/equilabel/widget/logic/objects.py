@@ -1,60 +1,38 @@
 """The objects of a layer as a person reads them: rows of a table, numbers and results in words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import equilabel
-from equilabel.array_types import HostArray
 from equilabel.quantities import derived_unit
 from equilabel.widget.napari_types import Table
 
-from .features import find_objects, labels_of
-
-INDEX = "Index"
+from .features import as_table, find_objects
 
 
-@dataclass(frozen=True, eq=False)
-class ObjectTable:
-    """The objects of a labels layer: names, tool tips and values of columns, labels first."""
+def show_objects(features: Table, made: Mapping[str, Any]) -> tuple[Table, list[str]]:
+    """Return the table that is shown of a labels layer, and in words what its columns are.
 
-    headers: tuple[str, ...] = (INDEX,)
-    hints: tuple[str, ...] = ("",)
-    columns: tuple[HostArray, ...] = (np.zeros(0, np.int64),)
-
-    def text(self, row: int, column: int) -> str:
-        """Return what a cell shows; nothing for a missing value."""
-        value = self.columns[column][row]
-        if self.columns[column].dtype.kind != "f":
-            return str(value)
-        return "" if np.isnan(value) else format_number(float(value))
-
-    def order(self, column: int, *, descending: bool) -> HostArray:
-        """Return the rows sorted by a column; missing values come last."""
-        values = self.columns[column]
-        if values.dtype.kind not in "biuf":
-            values = values.astype(str)
-        rows = np.argsort(values, kind="stable")
-        known = ~np.isnan(values[rows]) if values.dtype.kind == "f" else np.ones(len(rows), bool)
-        return np.concatenate([rows[known][::-1] if descending else rows[known], rows[~known]])
+    Our metadata of the layer are `made`.
+    """
+    table = as_table(features)
+    names = sorted(map(str, table.columns), key=lambda name: name.startswith("bbox"))
+    headers = [_header(name, made.get("measured", made)) for name in names]
+    return table[names].set_axis(headers, axis=1), [_describe(name) for name in names]
 
 
-def show_objects(features: Table, made: Mapping[str, Any]) -> ObjectTable:
-    """Return what the table of a labels layer shows, of which our metadata are `made`."""
-    kept = find_objects(features)
-    names = [str(name) for name in features.columns if name not in ("index", "label")]
-    names.sort(key=lambda name: name.startswith("bbox"))
-    columns = [labels_of(features), *(features[name].to_numpy() for name in names)]
-    return ObjectTable(
-        headers=(INDEX, *(_header(name, made.get("measured", made)) for name in names)),
-        hints=("Label of the object.", *map(_describe, names)),
-        columns=tuple(each[kept] for each in columns),
-    )
+def sort_objects(table: Table, column: int, *, descending: bool) -> Table:
+    """Sort the rows of a table by a column; missing values come last."""
+    values = table.iloc[:, column]
+    values = values if values.dtype.kind in "biuf" else values.astype(str)
+    return table.loc[values.sort_values(ascending=not descending, kind="stable").index]
 
 
 def _header(column: str, made: Mapping[str, Any]) -> str:
+    if column == "label":
+        return "Index"
     spacing = made.get("spacing", ())
     name, *indices = column.split("-")
     unit = made.get("unit") or ("px" if spacing and set(spacing) == {1.0} else "")
@@ -69,6 +47,13 @@ def _describe(column: str) -> str:
         return "Label of the object before others were dropped."
     row = equilabel.PROPERTIES.get(column.split("-")[0].split(" ")[0])
     return "" if row is None else row.summary
+
+
+def format_value(value: Any) -> str:
+    """Return what a cell of a table shows; nothing for a missing value."""
+    if not isinstance(value, float):
+        return str(value)
+    return "" if np.isnan(value) else format_number(value)
 
 
 def format_number(value: float) -> str:
