@@ -80,12 +80,13 @@ def test_the_threshold_is_that_of_the_chosen_channel():
 
 
 def test_a_large_image_is_sampled_and_says_so(monkeypatch):
-    monkeypatch.setattr("equilabel.widget.logic.histogram.EXACT", 100)
+    monkeypatch.setattr("equilabel.widget.logic.histogram.EXACT", 5000)
     source, choices = source_of(nuclei_2d((96, 100)))
     seen, found = estimate_threshold(Plane(source, choices, (0, 0), (0, 1)))
     assert not found.exact
-    assert found.threshold == pytest.approx(binarize(source.data, return_threshold=True)[1])
-    assert seen.counts.sum() == source.data.size
+    level = binarize(source.data, return_threshold=True)[1]
+    assert found.threshold == pytest.approx(level, rel=0.05)
+    assert 4000 < seen.counts.sum() <= 5000
 
 
 @pytest.mark.filterwarnings("ignore:sigma=")
@@ -93,7 +94,7 @@ def test_a_large_image_is_sampled_and_says_so(monkeypatch):
     ("shape", "labels"), [((700, 800), "yx"), ((6, 90, 100), "zyx"), ((9, 80, 70), "tyx")]
 )
 def test_the_threshold_of_a_large_image_is_that_of_its_smoothed_pixels(monkeypatch, shape, labels):
-    monkeypatch.setattr("equilabel.widget.logic.histogram.EXACT", 100)
+    monkeypatch.setattr("equilabel.widget.logic.histogram.EXACT", np.prod(shape) // 2)
     objects = (np.indices(shape).sum(0) // 30 % 3 == 0) * 60.0
     pixels = objects + np.random.default_rng(0).normal(0, 40, shape)
     source = Source.of(layers.Image(pixels, axis_labels=labels))

@@ -1,7 +1,6 @@
 """The histogram of a layer, and an estimate of the threshold that a run will find."""
 
 import math
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +15,8 @@ from .sources import Source
 
 BINS = 128
 SAMPLE = 2**21  # most pixels that a histogram is computed of
-EXACT = 2**24  # most pixels in all of which a threshold is found
-PLACES = 3  # blocks of a sample along each axis
-SIDES = {1: 2**18, 2: 448, 3: 64}  # of a block, by the number of axes of space
-SIDE = 24  # for more axes
+EXACT = 2**24  # most pixels that a threshold is found in
+PLACES = 3  # blocks of a sample along each axis, where pixels need their neighbors
 
 
 class Histogram(NamedTuple):
@@ -67,12 +64,24 @@ def compute_histogram(pixels: HostArray) -> Histogram:
     return Histogram(low, high, counts.astype(np.int64), whole)
 
 
-def sample(pixels: HostArray, most: int = SAMPLE) -> HostArray:
-    """Return every n-th pixel along each axis, so that at most so many remain."""
-    step = 1
-    while np.prod([-(-length // step) for length in pixels.shape], dtype=np.int64) > most:
-        step += 1
-    return pixels[(slice(None, None, step),) * pixels.ndim]
+def sample(
+    pixels: HostArray, most: int = SAMPLE, places: int = 0, ndim: int | None = None
+) -> HostArray:
+    """Return at most so many pixels, evenly spread, or in blocks at some places along each axis.
+
+    Blocks lie side by side, in an image of its own. Axes beyond the first `ndim` are whole.
+    """
+    shape = pixels.shape[:ndim]
+    sides = list(shape)
+    while math.prod(sides) > most:
+        longest = sides.index(max(sides))
+        sides[longest] -= max(1, sides[longest] // 8)
+    for axis, (length, side) in enumerate(zip(shape, sides, strict=True)):
+        if side < length:
+            count = min(places or side, side)
+            starts = np.linspace(0, length - side // count, count).astype(np.int64)
+            pixels = pixels.take((starts[:, None] + np.arange(side // count)).ravel(), axis)
+    return pixels
 
 
 def estimate_threshold(plane: Plane) -> tuple[Histogram, ThresholdEstimate]:
@@ -81,13 +90,18 @@ def estimate_threshold(plane: Plane) -> tuple[Histogram, ThresholdEstimate]:
     If it is not in memory, only the plane is read.
     """
     source, choices = plane.source, plane.choices
-    exact = not source.lazy and math.prod(source.shape) <= EXACT
-    shown = pixels = _take_pixels(plane, exact)
-    method: Any = choices.threshold
+    filtered = bool(choices.sigma or choices.background)
+    if source.lazy:
+        pixels, exact, axes, step = plane.read(), False, plane.axes, plane.step
+    else:
+        pixels, exact = _take(source, choices, filtered)
+        axes, step = list(range(len(source.shape))), 1
+    shown = pixels
     found: Any = None
+    method: Any = choices.threshold
     try:
-        if choices.sigma or choices.background:
-            pixels = _prepare(plane, shown, exact)
+        if filtered:
+            pixels = choices.prepare(source, pixels, axes, step)
             shown = pixels if choices.background else shown
         if isinstance(choices.threshold, str) and method != "local":
             _, found = equilabel.binarize(pixels, method, return_threshold=True)
@@ -97,61 +111,12 @@ def estimate_threshold(plane: Plane) -> tuple[Histogram, ThresholdEstimate]:
     return compute_histogram(shown), ThresholdEstimate(found if known else None, exact)
 
 
-def _prepare(plane: Plane, pixels: HostArray, exact: bool) -> HostArray:
-    """Return the gray values that a threshold is found in, after the first steps of a run."""
-    source, choices = plane.source, plane.choices
-    if exact:
-        arrangement = source.arrangement(choices.roles)
-        return choices.prepare(source, pixels, [*arrangement.times[:1], *arrangement.space])
-    return plane.prepare(pixels) if source.lazy else _prepared_sample(source, choices)
-
-
-def _take_pixels(plane: Plane, exact: bool) -> HostArray:
-    """Return the gray values a threshold is found in: all of them, a plane, or a sample."""
-    source, choices = plane.source, plane.choices
-    has_channels = "channel" in choices.roles
-    if exact:
-        pixels = source.arrangement(choices.roles).arrange(source.read(choices.color))
-        return pixels[..., choices.channel] if has_channels else pixels
-    if source.lazy:
-        return plane.read()
-    pixels = source.data[..., :3] if source.rgb else source.data
-    if has_channels:
-        pixels = pixels.take(choices.channel, choices.roles.index("channel"))
-    if not source.rgb:
-        return sample(pixels)
-    colors = np.stack([sample(pixels[..., part]) for part in range(3)], axis=-1)
-    return np.asarray(gray(colors, choices.color))
-
-
-def _prepared_sample(source: Source, choices: Choices) -> HostArray:
-    """Return gray values of blocks that are spread over an image, after the first steps of a run.
-
-    Its background is subtracted, and it is smoothed. Blocks are no wider than three times their
-    side, so that a very wide background is cut.
-    """
-    arrangement, axes = source.arrangement(choices.roles), range(len(source.shape))
-    sigma, radius = (choices.lengths(source, name, axes) for name in ("sigma", "background"))
-    side = SIDES.get(len(arrangement.space), SIDE)
-    cuts = []  # of each axis, blocks with their margins, and without
-    for axis, length in enumerate(source.shape):
-        margin = round(3 * sigma[axis] + min(2 * radius[axis], side))
-        one = side if axis in arrangement.space else 1
-        cuts.append([_cut(length, one, margin, place) for place in range(PLACES)])
-    if arrangement.channel is not None:
-        cuts[arrangement.channel] = [(slice(choices.channel, choices.channel + 1), slice(None))]
-    values = []
-    for block in product(*cuts):
-        pixels = np.asarray(source.data[tuple(outer for outer, _ in block)])
-        pixels = gray(pixels, choices.color) if source.rgb else pixels
-        smooth = choices.prepare(source, pixels, axes)
-        values.append(smooth[tuple(inner for _, inner in block)].ravel())
-    return np.concatenate(values)
-
-
-def _cut(length: int, side: int, margin: int, place: int) -> tuple[slice, slice]:
-    """Return a block with a margin around it, and the block within that."""
-    start = max(0, length - side) * place // (PLACES - 1)
-    stop = min(length, start + side)
-    first = max(0, start - margin)
-    return slice(first, min(length, stop + margin)), slice(start - first, stop - first)
+def _take(source: Source, choices: Choices, filtered: bool) -> tuple[HostArray, bool]:
+    """Return the gray values that a threshold is found in, and whether these are all there are."""
+    pixels = source.data
+    if "channel" in choices.roles:
+        before = (slice(None),) * choices.roles.index("channel")
+        pixels = pixels[(*before, slice(choices.channel, choices.channel + 1))]
+    some = sample(pixels, EXACT, PLACES * filtered, len(source.shape))
+    exact = some.size == pixels.size
+    return np.asarray(gray(some, choices.color)) if source.rgb else some, exact
