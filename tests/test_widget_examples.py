@@ -11,9 +11,8 @@ from equilabel.quantities import decimals_for, describe_pixels, odd, pixel_of
 from equilabel.storage.slabs import slabs
 from equilabel.widget.logic.axes import Arrangement, explain_guess, guess_roles, name_axes
 from equilabel.widget.logic.choices import connectivities, length_unit
-from equilabel.widget.logic.colors import color_indices, limits
 from equilabel.widget.logic.features import as_features, as_table, own_columns, whole
-from equilabel.widget.logic.filters import Range, find_kept
+from equilabel.widget.logic.filters import Range, find_kept, limits
 from equilabel.widget.logic.histogram import compute_histogram, sample
 from equilabel.widget.logic.messages import explain
 from equilabel.widget.logic.objects import (
@@ -64,10 +63,8 @@ def test_neighbors_are_named_by_what_they_share():
     assert [hops for _, hops in connectivities(4)] == [1, 2, 3, 4]
 
 
-def test_colors_span_the_values():
+def test_limits_span_the_values():
     assert limits(np.array([NAN, 1.0, 5.0])) == (1.0, 5.0)
-    places = color_indices(np.array([0.0, 5.0, 10.0, 99.0, NAN]), 0, 10)
-    assert places.tolist() == [0, 127, 253, 253, -1]
 
 
 def test_a_table_becomes_features_and_a_table_again():

@@ -8,13 +8,7 @@ from equilabel import DeviceUnavailableError, binarize
 from equilabel.outlines import outline
 from equilabel.samples import nuclei_2d, nuclei_3d
 from equilabel.widget.logic.choices import Choices
-from equilabel.widget.logic.colors import (
-    MISSING,
-    STEPS,
-    color_indices,
-    colors_by_value,
-    limits,
-)
+from equilabel.widget.logic.filters import limits
 from equilabel.widget.logic.histogram import compute_histogram, estimate_threshold, sample
 from equilabel.widget.logic.messages import explain
 from equilabel.widget.logic.planes import Plane
@@ -22,6 +16,8 @@ from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.sources import Source
 
 layers = pytest.importorskip("napari.layers")
+
+from equilabel.widget.viewer.layers import MISSING, color_labels, make_scale  # noqa: E402
 
 
 def source_of(pixels, **options):
@@ -250,24 +246,30 @@ def test_the_edge_of_an_object_is_where_another_label_is_near(shape):
 
 # -------------------------------------------------------------------- colors
 
-SCALE = np.linspace(0, 1, STEPS * 4).reshape(STEPS, 4)
+
+def colored(values, low, high):
+    """Return the colors of labels 0, 1, ... by their values."""
+    scale = make_scale("gray")
+    labels = np.arange(len(values))
+    return color_labels(labels, np.array(values, float), (low, high), scale, np.uint8).color_dict
 
 
 def test_values_get_the_color_of_their_place_on_the_scale():
-    colors = colors_by_value(np.arange(5), np.array([np.nan, 0.0, 5, 10, np.nan]), 0, 10, SCALE)
-    np.testing.assert_array_equal(colors[1], SCALE[0])
-    np.testing.assert_array_equal(colors[3], SCALE[-1])
-    assert (SCALE[100] < colors[2]).all()
-    assert tuple(colors[4]) == tuple(colors[None]) == MISSING
+    colors = colored([np.nan, 0.0, 5, 10, np.nan], 0, 10)
+    assert [colors[number][0] for number in (1, 3)] == [0, 1]
+    assert colors[2][0] == pytest.approx(0.5, abs=0.01)
+    for missing in (colors[4], colors[None]):
+        np.testing.assert_array_equal(missing, np.array(MISSING, "f4"))
     assert colors[0][3] == 0
 
 
 def test_a_scale_without_width_has_one_color():
-    assert color_indices(np.array([3.0, 3.0]), 3, 3).tolist() == [STEPS // 2] * 2
+    assert tuple(colored([np.nan, 3.0], 3, 3)[1]) == (0, 0, 0, 1)
 
 
 def test_infinite_values_get_the_ends_of_the_scale():
-    assert color_indices(np.array([-np.inf, np.inf]), 0, 1).tolist() == [0, STEPS - 1]
+    colors = colored([np.nan, -np.inf, np.inf], 0, 1)
+    assert [colors[number][0] for number in (1, 2)] == [0, 1]
 
 
 def test_a_few_extreme_values_do_not_set_the_limits():

@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 from magicgui.widgets import ComboBox
-from napari.utils.colormaps import ensure_colormap
 from qtpy.QtCore import QSize
 from qtpy.QtGui import QIcon, QImage, QPixmap
 
-from equilabel.widget.logic.colors import STEPS, colors_by_value
+from equilabel.array_types import HostArray
 from equilabel.widget.logic.features import labels_of
 from equilabel.widget.napari_types import Layer, Viewer
-from equilabel.widget.viewer.layers import is_colored, make_colormap, reset_colors
+from equilabel.widget.viewer.layers import color_labels, is_colored, make_scale, reset_colors
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import LatestResult
 
@@ -41,7 +40,7 @@ class ColorForm(Grid):
         self.column, self.limits = self.range.column, self.range.slider
         self.colormap.native.setIconSize(ICON)
         for number, name in enumerate(COLORMAPS):
-            self.colormap.native.setItemIcon(number, _icon_of(_scale_of(name)))
+            self.colormap.native.setItemIcon(number, _icon_of(make_scale(name).colors))
         hint = "Give each object a color of its own again."
         self.reset_button = button("Default colors", hint, self._reset)
         self.fill(*self.range.rows, self.colormap, self.reset_button)
@@ -69,12 +68,11 @@ class ColorForm(Grid):
         if not self.range.chosen:
             reset_colors(layer)
             return
-        rows, scale = labels_of(layer.features), _scale_of(self.colormap.value)
-        low, high = self.limits.value()
+        rows, scale = labels_of(layer.features), make_scale(self.colormap.value)
+        ends = self.limits.value()
 
         def work() -> tuple[Layer, Any]:
-            colors = colors_by_value(rows, values, low, high, scale)
-            return layer, make_colormap(colors, layer.data.dtype)
+            return layer, color_labels(rows, values, ends, scale, layer.data.dtype)
 
         self._work.submit(work)
 
@@ -88,11 +86,7 @@ class ColorForm(Grid):
         self._color()
 
 
-def _scale_of(name: str) -> Any:
-    return np.asarray(ensure_colormap(name).map(np.linspace(0, 1, STEPS)), dtype=np.float64)
-
-
-def _icon_of(scale: Any) -> QIcon:
-    row = np.ascontiguousarray((scale[:, :3] * 255).astype(np.uint8))
+def _icon_of(colors: HostArray) -> QIcon:
+    row = np.ascontiguousarray((colors[:, :3] * 255).astype(np.uint8))
     image = QImage(row.tobytes(), len(row), 1, 3 * len(row), QImage.Format.Format_RGB888)
     return QIcon(QPixmap.fromImage(image).scaled(ICON))

@@ -9,7 +9,7 @@ from qtpy.QtCore import QEvent, QObject, Qt
 from superqt import QDoubleSlider, QLabeledDoubleRangeSlider, QLabeledDoubleSlider
 from superqt.utils import signals_blocked
 
-from equilabel.widget.logic.colors import limits
+from equilabel.widget.logic.filters import limits
 from equilabel.widget.napari_types import Event
 
 from .fields import offer

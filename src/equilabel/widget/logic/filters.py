@@ -50,3 +50,14 @@ def keep_objects(labels: Array, features: Table, kept: HostArray) -> tuple[HostA
     if "label_before" not in rows:
         rows["label_before"] = np.concatenate([[np.nan], before[kept]])
     return np.asarray(fewer), rows
+
+
+def limits(values: HostArray) -> tuple[float, float]:
+    """Return the range of most values: 1st to 99th percentile, or from least to greatest of few."""
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return 0.0, 1.0
+    low, high = np.percentile(known, (1, 99)) if known.size >= 100 else (known.min(), known.max())
+    if not low < high:
+        low, high = known.min(), known.max()
+    return float(low), float(high)

@@ -4,12 +4,22 @@ from typing import Any
 
 import numpy as np
 from napari.layers import Image, Labels
-from napari.utils.colormaps import DirectLabelColormap, label_colormap
+from napari.utils.colormaps import (
+    Colormap,
+    DirectLabelColormap,
+    ensure_colormap,
+    label_colormap,
+)
 
+from equilabel.array_types import HostArray
 from equilabel.widget.logic.features import merge_measurements, own_columns
 from equilabel.widget.logic.runs import KEY, Outcome
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
+
+STEPS = 254  # colors of a scale; with those for missing values and background, 8 bits hold all
+MISSING = (0.5, 0.5, 0.5, 0.35)
+CLEAR = (0.0, 0.0, 0.0, 0.0)
 
 
 def images(viewer: Viewer) -> list[Layer]:
@@ -115,14 +125,26 @@ def show_measurements(layer: Layer, outcome: Outcome) -> None:
     layer.metadata = {**layer.metadata, KEY: {**made, "measured": measured}}
 
 
-def make_colormap(colors: dict[int | None, Any], dtype: Any) -> DirectLabelColormap:
-    """Make a colormap of labels of a type and prepare it for use.
+def make_scale(name: str) -> Colormap:
+    """Make a scale of few colors of a colormap of napari; missing values are gray."""
+    colors = ensure_colormap(name).map(np.linspace(0, 1, STEPS))
+    return Colormap(colors, name=name, interpolation="zero", nan_color=MISSING)
 
-    What napari prepares when a colormap is first used takes a second for 100,000 labels. It is
-    done here, so that it can run in a thread.
+
+def color_labels(
+    labels: HostArray, values: HostArray, ends: tuple[float, float], scale: Colormap, dtype: Any
+) -> DirectLabelColormap:
+    """Give each label the color of its value on a scale, and prepare the colormap for labels.
+
+    Background is transparent; labels without a value or a row are gray. What napari prepares when
+    a colormap is first used takes a second for 100,000 labels. It is done here, so that it can run
+    in a thread.
     """
-    colormap = DirectLabelColormap(color_dict={0: colors[0], None: colors[None]})
-    colormap.color_dict.update(colors)  # as an argument, each color would be checked
+    low, high = ends
+    share = np.clip((values - low) / ((high - low) or 1.0), 0, 1)
+    colors = dict(zip(labels.tolist(), scale.map(share), strict=True))
+    colormap = DirectLabelColormap(color_dict={0: CLEAR, None: MISSING})
+    colormap.color_dict.update({**colors, 0: np.array(CLEAR)})  # an argument would be checked
     colormap.map(np.arange(2, dtype=dtype))
     return colormap
 
