@@ -154,8 +154,10 @@ def test_methods_know_nothing_of_ours():
 def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling():
     rooms = ("", "quantities", "storage", "compiling", "descriptions", "forecast", "cli")
     seen = seen_from("cli", *rooms)
-    # Rows of images that do not fit into memory, and tasks on a Dask cluster.
-    others = (" equilabel.chunked.lazy_image", " equilabel.chunked.cluster")
+    # Rows of images that do not fit into memory, tasks on a Dask cluster, labels as OME-Zarr.
+    others = tuple(
+        f" equilabel.chunked.{name}" for name in ("lazy_image", "cluster", "label_store")
+    )
     assert not [each for each in seen if not each.endswith(others)]
 
 

@@ -41,10 +41,12 @@ def contents(folder):
     return {name: Path(folder, name).read_bytes() for name in names(folder) if name[1] == "_"}
 
 
-def test_a_run_whose_disk_is_full_ends_after_resume_as_one_that_had_room(small_disk, capsys):
+@pytest.mark.parametrize("form", ["tiff", "ome-zarr"])
+def test_a_run_whose_disk_is_full_ends_after_resume_as_one_that_had_room(small_disk, capsys, form):
     make_images()
-    assert main(["batch", "in", "--no-overlay", "--out", "quiet"]) == 0
-    words = ["batch", "in", "--no-overlay", "--out", "out"]
+    words = ["batch", "in", "--no-overlay", "--labels-format", form, "--out"]
+    assert main([*words, "quiet"]) == 0
+    words.append("out")
     assert main(words) == 1
     assert "disk of --out must have room" in capsys.readouterr().out
     whole = contents("quiet")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -76,6 +76,10 @@ class LazyImage:
         blocks = Blocks(self.shape, sides)
         return map(blocks.slices, range(blocks.number))
 
+    def labels_at(self, stored: Path) -> Any:
+        """Open labels of this image that `segment_chunked` has written; indexing reads them."""
+        return open_labels(stored)
+
     def flatten(
         self, stored: Path, flat: Path, dtype: npt.DTypeLike, sides: tuple[int, ...]
     ) -> HostArray:
@@ -92,7 +96,7 @@ class LazyImage:
         sides : tuple of int
             Of the parts that are copied at once.
         """
-        array = open_labels(stored)
+        array = self.labels_at(stored)
         labels = np.memmap(flat, dtype, "w+", shape=self.shape)
         for part in self.parts(sides):
             labels[part] = array[part]

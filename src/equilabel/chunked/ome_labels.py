@@ -16,7 +16,7 @@ from .blocks import Blocks, large_sides
 from .outputs import create_zarr, open_output
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -32,7 +32,7 @@ MOST_ROWS = 10_000  # of a table that stand in the description, too
 UNITS = {
     **{"km": "kilometer", "m": "meter", "dm": "decimeter", "cm": "centimeter"},
     **{"mm": "millimeter", "µm": "micrometer", "nm": "nanometer", "pm": "picometer"},
-    **{"Å": "angstrom", "inch": "inch", "ft": "foot"},
+    **{"Å": "angstrom", "inch": "inch", "ft": "foot", "s": "second"},
 }
 TYPES = {"T": "time", "C": "channel"}
 
@@ -47,8 +47,8 @@ class OmeLabels:
         One letter of T, Z, Y, X for each axis.
     spacing : tuple of float
         Distance of pixels along each; 1 where it is not known.
-    unit : str
-        Of the spacing along Z, Y and X; "" where it is not known.
+    units : mapping of str to str
+        Unit of the spacing along an axis; none where it is not known.
     version : {"0.4", "0.5"}
         Of NGFF: that of the image.
     image : Path, or None
@@ -57,7 +57,7 @@ class OmeLabels:
 
     axes: str
     spacing: tuple[float, ...]
-    unit: str
+    units: Mapping[str, str]
     version: str
     image: Path | None
 
@@ -84,10 +84,12 @@ def ome_labels(picked: Picked, out: Path | None) -> OmeLabels | None:
     if picked.ome is None or out is None:
         return None
     steps = picked.spacing or (1.0,) * picked.rank
-    spacing = (*(1.0,) * picked.stacked, *steps)
+    seconds = picked.ome.interval if picked.axes.startswith("T") else None
+    spacing = (*(seconds or 1.0,) * picked.stacked, *steps)
     image = image_of(out)
     version = picked.ome.version if picked.ome.version in ("0.4", "0.5") else "0.5"
-    return OmeLabels(picked.axes, spacing, spelled(picked.unit or ""), version, image)
+    units = {**dict.fromkeys("ZYX", spelled(picked.unit or "")), "T": "s" * bool(seconds)}
+    return OmeLabels(picked.axes, spacing, units, version, image)
 
 
 def shrink(
@@ -149,7 +151,7 @@ def write_description(
     ours: dict[str, Any],
 ) -> None:
     """Write what the arrays in a folder are."""
-    axes = [_axis(letter, labels.unit) for letter in labels.axes]
+    axes = [_axis(letter, labels.units.get(letter, "")) for letter in labels.axes]
     datasets = [
         {
             "path": str(level),
@@ -213,7 +215,7 @@ def _with(names: Any, name: str) -> list[str]:
 def _axis(letter: str, unit: str) -> dict[str, str]:
     """Describe an axis."""
     axis = {"name": letter.lower(), "type": TYPES.get(letter, "space")}
-    if letter in "ZYX" and unit in UNITS:
+    if unit in UNITS:
         axis["unit"] = UNITS[unit]
     return axis
 

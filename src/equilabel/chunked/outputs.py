@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 
 ALIGNED = 16  # bytes
+_opening = Lock()  # of arrays, with a configuration that all threads share
 
 
 class Output(Protocol):
@@ -173,7 +175,9 @@ def _open(path: str, token: str) -> Any:
     """Open an array to write to it."""
     import zarr
 
-    return zarr.open_array(path, mode="r+", config={"write_empty_chunks": True})
+    # As an argument it would count for new arrays alone.
+    with _opening, zarr.config.set({"array.write_empty_chunks": True}):
+        return zarr.open_array(path, mode="r+")
 
 
 def create_zarr(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from .clashes import refuse_clashes
 from .clustered import check_scheduler
 from .earlier import count_others
 from .folder import refuse_losses
+from .formats import check_formats
 from .inputs import find
 from .jsonfiles import read_run
 from .names import expanded, quoted
@@ -85,7 +85,7 @@ def run(
         Before anything is computed or written.
     """
     _check(jobs, time_limit, resume, overwrite)
-    _check_format(options.format)
+    check_formats(options)
     check_scheduler(scheduler, jobs=jobs)
     out = expanded(out)
     skipped: list[str] = []
@@ -98,7 +98,7 @@ def run(
     else:
         inputs, skipped = find(words, out, recursive=recursive)
     skipped = [*(earlier.notes if earlier else ()), *skipped]
-    refuse_clashes(inputs, next(iter(options.endings().values())))
+    refuse_clashes(inputs, options.endings())
     if dry_run:
         _check_folder(out, inputs, options, resume=resume, overwrite=overwrite)
         return rehearse(inputs, out, options, jobs=jobs, resume=resume, skipped=skipped)
@@ -140,16 +140,6 @@ def _check_folder(
     if resume and (present or count_others(out, [item.name for item in inputs])):
         _refuse_difference(out, made_with)
     return made_with
-
-
-def _check_format(name: str) -> None:
-    """Raise RefusedError if tables cannot be written in a format."""
-    if name == "parquet" and find_spec("pyarrow") is None:
-        message = (
-            "--format parquet needs pyarrow; got none installed. Install it with "
-            "`pip install pyarrow`, or pass --format csv."
-        )
-        raise RefusedError(message)
 
 
 def _refuse_difference(out: Path, now: Provenance) -> None:

@@ -119,6 +119,8 @@ def check_choices(options: Options, choices: Choices) -> None:
         refused["series"] = options.series
     if "overlay" in choices.typed and options.overlay:
         refused["overlay"] = True
+    if "labels_format" in choices.typed and options.labels_format == "tiff":
+        refused["labels_format"] = options.labels_format
     for name in refused:
         remedy = "Leave it out"
         if "--memory-limit" in choices.why:

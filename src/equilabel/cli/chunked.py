@@ -18,10 +18,10 @@ from .columns import column_units, summarize
 from .errors import explain, name_options, one_line
 from .jsonfiles import write_record
 from .names import printable
-from .options import RefusedError
+from .options import OME_ZARR, RefusedError
 from .progress import describe
 from .provenance import provenance
-from .records import Record, describe_file
+from .records import Record, describe_result
 from .results import plain
 from .signals import Interrupted
 from .stores import Aside, find_places, refuse_losses
@@ -63,6 +63,7 @@ def run(path: Path, out: Path, options: Options, choices: Choices) -> int:
         Before anything is written.
     """
     check_choices(options, choices)
+    options = replace(options, labels_format=OME_ZARR)
     try:
         places = find_places(path, out, options)
         axes = find_axes(path, options)
@@ -156,7 +157,7 @@ def _record(
     path: Path, places: Places, found: Segmentation, axes: Axes, units: dict[str, str]
 ) -> Record:
     """Return what was found; a Zarr has no checksum, but one for each of its chunks."""
-    table = {**describe_file(places.table, places.table.name), "units": units}
+    table = {**describe_result(places.table, places.table.name), "units": units}
     return Record(
         printable(path),
         printable(places.labels.name),

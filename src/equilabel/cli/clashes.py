@@ -1,27 +1,28 @@
-"""Inputs whose results would have one name."""
+"""Inputs whose results would have one name, or lie in those of another."""
 
 from __future__ import annotations
 
 import os
 import unicodedata
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from .names import quoted, stem
 from .options import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .inputs import Input
 
 
-def refuse_clashes(inputs: Sequence[Input], ending: str = "_labels.tif") -> None:
-    """Raise a RefusedError that names two inputs whose results would have one name.
+def refuse_clashes(inputs: Sequence[Input], endings: Mapping[str, str]) -> None:
+    """Raise a RefusedError that names two inputs whose results would get in each other's way.
 
-    `ending` is that of one of the results. Names that differ only in case or in how accents are
-    encoded are one name on many disks.
+    `endings` are those of the results of each. Names that differ only in case or in how accents
+    are encoded are one name on many disks.
     """
+    ending = next(iter(endings.values()))
     first: dict[str, Input] = {}
     for item in inputs:
         if item.complaint:
@@ -34,6 +35,18 @@ def refuse_clashes(inputs: Sequence[Input], ending: str = "_labels.tif") -> None
                 f"{_remedy(other.path, item.path)}"
             )
             raise RefusedError(message)
+
+    known = {_key(item.name + end): item for item in first.values() for end in endings.values()}
+    for item in first.values():
+        for folder in map(str, PurePosixPath(item.name).parents):
+            found = known.get(_key(folder))
+            if found is not None:
+                message = (
+                    f"results must not lie in others; got {quoted(item.path)}, whose results are "
+                    f"in {quoted(folder)}, also a result of {quoted(found.path)}. Rename that "
+                    "folder, or use another --out for it."
+                )
+                raise RefusedError(message)
 
 
 def _remedy(one: Path, other: Path) -> str:

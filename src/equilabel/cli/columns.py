@@ -84,15 +84,20 @@ def summarize(table: Mapping[str, HostArray] | pd.DataFrame) -> dict[str, float 
     return found
 
 
-def summarize_frames(table: pd.DataFrame, labels: HostArray) -> Iterator[dict[str, Any]]:
-    """Yield, for each image of a stack, its number, its objects and what `summarize` returns."""
+def summarize_frames(table: pd.DataFrame, labels: Any) -> Iterator[dict[str, Any]]:
+    """Yield, for each image of a stack, its number, its objects and what `summarize` returns.
+
+    `labels` may be an array of Zarr: they are read frame by frame, if at all.
+    """
     if "frame" in table:
         frames = table["frame"].to_numpy()
     else:
-        frames = regionprops_table(labels, properties=("frame",), stacked=True)["frame"]
+        each = (np.asarray(labels[number]) for number in range(labels.shape[0]))
+        counts = [len(regionprops_table(frame, properties=("label",))["label"]) for frame in each]
+        frames = np.repeat(np.arange(len(counts)), counts)
     order = np.argsort(frames, kind="stable")  # labels made elsewhere may be in any
     table = table.iloc[order]
-    edges = np.searchsorted(frames[order], np.arange(len(labels) + 1))
+    edges = np.searchsorted(frames[order], np.arange(labels.shape[0] + 1))
     for number, (start, end) in enumerate(pairwise(edges)):
         part = table.iloc[start:end]
         yield {"frame": number, "objects": len(part), **summarize(part)}

@@ -89,6 +89,7 @@ def batch(
     device: given.Device = "auto",
     properties: given.Properties = None,
     format_: given.Format = "csv",
+    labels_format: given.LabelsFormat = "tiff",
     unit_row: given.UnitRow = False,
     spacing: given.Spacing = None,
     unit: given.Unit = None,
@@ -112,7 +113,7 @@ def batch(
 
     For each image NAME.tif, these files are written to the folder --out:
 
-    - `NAME_labels.tif`: each pixel has the number of its object, and the background has 0
+    - `NAME_labels.tif`, or the folder `NAME_labels.zarr`: each pixel has the number of its object
     - `NAME_table.csv`: a row for each object, with its number and measurements
     - `NAME_overlay.png`: the image with its objects outlined
 
@@ -123,7 +124,7 @@ def batch(
 
     If an image cannot be read, the summary says why, and the run continues. If the folder holds
     earlier results of these images, pass --resume or --overwrite. Label images of earlier runs,
-    `*_labels.tif`, are not taken for images.
+    `*_labels.*`, are not taken for images.
 
     For example:
 
@@ -136,7 +137,7 @@ def batch(
     equilabel batch movie.tif --stacked --track --out results
     equilabel batch stack.tif --spacing 0.5,0.1,0.1 --unit µm --out results
     equilabel batch scans --slices --recursive --spacing 2,0.5,0.5 --unit µm --out results
-    equilabel batch scans --out results --memory-limit 4GB --too-large chunked
+    equilabel batch scans --out results --too-large chunked --labels-format ome-zarr
     equilabel batch plates --recursive --out results --resume --scheduler tcp://host:8786
     equilabel batch --from results/run.json --out again --min-size 30
     ```
@@ -268,10 +269,9 @@ def measure(
 
     if options["from_"] is None and not labels:
         _refuse_missing("LABELS...", context)
-    overlay = options["overlay"] and image is not None
     names = ("recursive", "jobs", "time_limit", "resume", "overwrite", "dry_run")
     others = {name: options[name] for name in names}
-    chosen = {**options, "overlay": overlay, "command": "measure"}
+    chosen = {**options, "overlay": options["overlay"] and image is not None, "command": "measure"}
     if options["from_"] is None:
         return run(labels or [], out, read_options(chosen), image=image, **others)
     from .repeat import measured_again

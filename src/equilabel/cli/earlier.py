@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from equilabel.storage.files import open_regular
-
+from .checksums import checksum_of, size_of
 from .jsonfiles import read_record
 from .options import LABELS
 from .records import STATE, Record, record_path
@@ -58,17 +56,17 @@ def count_others(out: Path, names: Collection[str]) -> int:
     except OSError:
         return 0
     found = (record for record in map(read_record, others) if record is not None)
-    return sum(os.path.lexists(out / f"{record.name}{LABELS}") for record in found)
+    return sum(
+        any(os.path.lexists(out / f"{record.name}{ending}") for ending in LABELS.values())
+        for record in found
+    )
 
 
 def holds(path: Path, known: Mapping[str, Any], *, hashed: bool = True) -> bool:
-    """Return whether a file is the result that was written: `known` is what its record says."""
+    """Return whether a result is the one that was written: `known` is what its record says."""
     try:
-        with os.fdopen(open_regular(path), "rb") as file:
-            if os.fstat(file.fileno()).st_size != known.get("bytes"):
-                return False
-            if not hashed:
-                return True
-            return hashlib.file_digest(file, "sha256").hexdigest() == known.get("sha256")
+        if size_of(path) != known.get("bytes"):
+            return False
+        return not hashed or checksum_of(path) == known.get("sha256")
     except OSError:
         return False

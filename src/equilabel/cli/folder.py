@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from functools import cache
 from pathlib import Path
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from equilabel.storage.files import flush_file, flush_folder
+from equilabel.storage.files import flush_file, flush_folder, flush_tree
 from equilabel.storage.ome_zarr import is_zarr
 
-from .names import quoted
+from .names import ZARR, quoted
 from .options import RefusedError
 from .records import OF_RUN, STATE, record_path
 
@@ -79,7 +80,7 @@ def refuse_losses(
             raise RefusedError(message)
         if not os.path.lexists(path):
             continue
-        if target in sources or os.path.realpath(path) in sources:
+        if sources & {target, os.path.realpath(path)} or _is_around(path, sources):
             message = (
                 f"results must not replace an input; got {quoted(path)}, which is both. "
                 "Choose another folder."
@@ -101,6 +102,11 @@ def refuse_losses(
 
 def _is_within(root: str, folder: Path) -> bool:
     return Path(root).is_relative_to(os.path.realpath(folder))
+
+
+def _is_around(path: Path, sources: Collection[str]) -> bool:
+    """Return whether a path is a folder with one of the sources somewhere in it."""
+    return path.is_dir() and any(_is_within(source, path) for source in sources)
 
 
 def _refuse_obstacles(out: Path) -> None:
@@ -162,24 +168,56 @@ def settle(
     finals = [final for final in own if final not in moved]
     record = record_path(out, name)
     for final in (*finals, record):
-        if final.is_dir() and not final.is_symlink():  # before any is moved
+        if is_obstacle(final):  # before any is moved
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(final))
     if flush:
         for final in finals:
-            if not (place / final.name).is_dir():  # else it is a Zarr, whose files are flushed
-                flush_file(place / final.name)
+            result = place / final.name
+            (flush_tree if result.is_dir() else flush_file)(result)
     for ending in options.all_endings():
-        earlier = out / f"{name}{ending}"
-        if earlier not in own and os.path.lexists(earlier) and not earlier.is_dir():
-            earlier.unlink(missing_ok=True)
+        if (earlier := out / f"{name}{ending}") not in own:
+            _put_away(earlier, place)
     folder = (out / name).parent
     _make(folder)
     for final in finals:
-        (place / final.name).replace(final)
+        give_name(place / final.name, final)
     _make(record.parent)
     (place / RECORD).replace(record)
-    place.rmdir()
+    shutil.rmtree(place, ignore_errors=True)
     return folder, record.parent
+
+
+def is_obstacle(final: Path) -> bool:
+    """Return whether a result cannot have a name, as a folder has it that is no earlier result."""
+    return _is_folder(final) and not _is_store(final)
+
+
+def give_name(result: Path, final: Path) -> None:
+    """Move a result to its final name; an earlier one, if it is a Zarr, to where this one was.
+
+    A folder cannot be replaced at once: who is killed in between leaves neither at that name, and
+    `recovery` finds the new one.
+    """
+    if _is_folder(final) or result.is_dir():
+        _put_away(final, result.parent)
+    result.replace(final)
+
+
+def _put_away(earlier: Path, place: Path) -> None:
+    """Remove an earlier result; a Zarr is moved, so that no part of it keeps its name."""
+    if not _is_folder(earlier):
+        earlier.unlink(missing_ok=True)
+    elif _is_store(earlier):
+        earlier.replace(place / f"{earlier.name}.replaced")
+
+
+def _is_store(path: Path) -> bool:
+    """Return whether a folder is a Zarr of labels, or what is left of one."""
+    return path.suffix == ZARR and (is_zarr(path) or is_zarr(path / "0"))
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 class Flushes:

@@ -17,9 +17,8 @@ from equilabel.storage.ome_zarr import is_zarr
 from .chunk_axes import find_axes
 from .chunk_choices import TAKEN, Choices, check_choices
 from .forecast import drawing, forecast, of_block
-from .names import printable
 from .notes import notes_on_values
-from .options import RefusedError
+from .options import OME_ZARR, RefusedError
 from .results import Made, write_results
 
 if TYPE_CHECKING:
@@ -36,24 +35,6 @@ if TYPE_CHECKING:
 TYPES = (np.uint8, np.uint16, np.uint32)  # of labels in a TIFF
 
 
-def header_of(path: Path, options: Options) -> Header:
-    """Return what an image says of its shape, axes and type; of an OME-Zarr, too."""
-    from equilabel.storage.headers import Header, read_header
-
-    if not is_zarr(path):
-        return read_header(path, series=options.series)
-    from equilabel.storage.lazy import describe_zarr
-
-    image = describe_zarr(path)
-    if not image.axes:
-        message = (
-            "a Zarr in a run must be an OME-Zarr, whose axes have names; got a plain one. Label it "
-            f"with `equilabel label {printable(path)}`."
-        )
-        raise ValueError(message)
-    return Header(tuple(image.pixels.shape), image.axes, image.pixels.dtype.name)
-
-
 def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
     """Return the header of an image, and why it is labeled block by block.
 
@@ -62,16 +43,18 @@ def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
     ValueError
         If options of the run need the image as a whole.
     """
+    from equilabel.storage.headers import read_header
+
     why = "a Zarr"
     if not is_zarr(path):
         limit = readable(options.memory_limit or 0)
-        need = readable(forecast(header_of(path, options), options))
+        need = readable(forecast(read_header(path), options))
         why = f"an image that takes about {need} of memory, more than --memory-limit {limit}"
     try:
         check_choices(options, Choices(why=why))
     except RefusedError as error:
         raise ValueError(str(error)) from error
-    return header_of(path, options), why
+    return read_header(path), why
 
 
 def label_in_blocks(
@@ -79,8 +62,8 @@ def label_in_blocks(
 ) -> Record:
     """Segment an image block by block, and write the results that an image in memory has.
 
-    Labels are a Zarr at first, then a file in the order of their pixels, which the system keeps in
-    memory as far as there is room; both are removed when they are a TIFF.
+    Labels are a Zarr at first. If they become a TIFF, they are then a file in the order of their
+    pixels, which the system keeps in memory as far as there is room. Both are removed.
 
     Parameters
     ----------
@@ -100,7 +83,8 @@ def label_in_blocks(
     sides, workers = choose_blocks(image, header, options)
     _refuse_without_room(own.parent.parent, header)
     own.parent.mkdir()  # fails if the folder of the run has been removed, and with it the run
-    stored, flat = own.parent / "blocks.zarr", own.parent / "labels"
+    work = own.parent / "blocks"
+    stored = work / "labels.zarr"
     result = segment_chunked(
         path,
         **{name: options.segment[name] for name in TAKEN},
@@ -109,9 +93,12 @@ def label_in_blocks(
         out=stored,
         workers=workers,
     )
-    dtype = next((one for one in TYPES if result.num <= np.iinfo(one).max), np.int64)
-    labels = image.flatten(stored, flat, dtype, sides)
-    shutil.rmtree(stored)
+    if options.labels_format == OME_ZARR:
+        labels = image.labels_at(stored)
+    else:
+        dtype = next((one for one in TYPES if result.num <= np.iinfo(one).max), np.int64)
+        labels = image.flatten(stored, work / "labels", dtype, sides)
+        shutil.rmtree(stored)
     letters, stacked = axes.names.replace("C", ""), axes.arguments["stacked"]
     made = Made(result, labels, image, letters, stacked, axes.known, axes.spacing, axes.file_unit)
     told = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
@@ -119,7 +106,7 @@ def label_in_blocks(
     record = replace(record, notes=notes)
     record = write_results(made, own, options, record, interval=axes.interval)
     del made, labels
-    flat.unlink()
+    shutil.rmtree(work)
     return record
 
 

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from equilabel.storage.ome_zarr import is_zarr
+from equilabel.storage.ome_zarr import describes_labels, is_zarr
 
 from .names import SUFFIXES, printable, quoted, stem
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_KINDS = 8  # that a line lists
 RESULTS = {"_labels": "a label image", "_overlay": "an overlay"}
+LABELS = "labels, as its description says"
 
 
 def reason(path: Path, *, named: bool, labels: bool = False) -> str:
@@ -30,12 +31,13 @@ def reason(path: Path, *, named: bool, labels: bool = False) -> str:
     labels : bool
         Whether labels are looked for.
     """
-    if is_zarr(path) and labels:
-        return "a Zarr. Labels are read from TIFF and PNG."
     name = stem(path)
     ending = next((each for each in RESULTS if name.endswith(each)), "")
-    if not ending or (labels and ending == "_labels"):
+    if labels and ending == "_labels":
         return ""
+    if not ending:
+        other = not (labels or named) and is_zarr(path) and describes_labels(path)
+        return f"{LABELS}. Pass it by its name to label it too." if other else ""
     what = RESULTS[ending]
     table = path.with_name(name.removesuffix(ending) + "_table")
     for suffix in ("csv", "parquet"):

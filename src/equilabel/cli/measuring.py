@@ -12,7 +12,7 @@ from equilabel import PROPERTIES, default_properties, label, regionprops_table, 
 from .columns import PIXEL, column_units, summarize, summarize_frames
 from .notes import notes_of_file
 from .pixelsize import spacing_of, steps_of
-from .records import describe_file
+from .records import describe_result
 from .sizes import count_sizes
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def measure_one(
         shown = values if values.ndim == numbers.ndim else values[..., 0]
         sides = [spacing.get(axis, 1.0) for axis in "YX"]
         write_overlay(paths["overlay"], shown, numbers, spacing=sides)
-    outputs = {kind: describe_file(path, record.name) for kind, path in paths.items()}
+    outputs = {kind: describe_result(path, record.name) for kind, path in paths.items()}
     outputs["table"]["units"] = units
     return replace(
         record,

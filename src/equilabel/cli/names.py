@@ -5,7 +5,7 @@ from pathlib import Path
 
 from equilabel.storage.images import SUFFIXES
 
-__all__ = ["SUFFIXES", "expanded", "printable", "quoted", "stem"]
+__all__ = ["SUFFIXES", "ZARR", "expanded", "printable", "quoted", "stem"]
 
 
 ZARR = ".zarr"

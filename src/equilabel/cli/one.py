@@ -183,9 +183,12 @@ def _hash(files: Sequence[Path], options: Options) -> str:
     from equilabel.storage.files import sha256
     from equilabel.storage.slices import hash_of
 
-    if files[0].is_dir():
-        return hash_of(_parts(files), None if options.slices else files[0])
-    return ",".join(map(sha256, files))
+    def checksum(path: Path) -> str:
+        if path.is_dir():
+            return hash_of(_parts([path]), None if options.slices else path)
+        return sha256(path)
+
+    return ",".join(map(checksum, files))
 
 
 def _same(before: Sequence[os.stat_result], files: Sequence[Path]) -> None:

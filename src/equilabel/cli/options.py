@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-LABELS, OVERLAY = "_labels.tif", "_overlay.png"
-ENDINGS = (LABELS, "_table.csv", "_table.parquet", OVERLAY)  # of all results there can be
+TIFF, OME_ZARR = "tiff", "ome-zarr"
+LABELS = {TIFF: "_labels.tif", OME_ZARR: "_labels.zarr"}  # by --labels-format
+OVERLAY = "_overlay.png"
+ENDINGS = ("_table.csv", "_table.parquet", OVERLAY)  # of all results there can be, but labels
 
 
 class RefusedError(Exception):
@@ -35,6 +37,8 @@ class Options:
         Which image of a file that holds several.
     format : {"csv", "parquet"}
         Of the tables.
+    labels_format : {"tiff", "ome-zarr"}
+        Of the labels.
     unit_row : bool
         Whether the second line of each table has the units of its columns.
     overlay : bool
@@ -56,6 +60,7 @@ class Options:
     slices: bool = False
     series: int = 0
     format: str = "csv"
+    labels_format: str = TIFF
     unit_row: bool = False
     overlay: bool = True
     command: str = "batch"
@@ -66,12 +71,12 @@ class Options:
         """Return how the names of the files written for an image end, by kind of file."""
         endings = {"table": f"_table.{self.format}"}
         if self.command == "batch":
-            endings = {"labels": LABELS, **endings}
+            endings = {"labels": LABELS[self.labels_format], **endings}
         return {**endings, "overlay": OVERLAY} if self.overlay else endings
 
     def all_endings(self) -> tuple[str, ...]:
         """Return how the names of all files end that this command could write for an image."""
-        return ENDINGS if self.command == "batch" else ENDINGS[1:]
+        return (*LABELS.values(), *ENDINGS) if self.command == "batch" else ENDINGS
 
     def parameters(self) -> dict[str, Any]:
         """Return all options that decide the results, by their names in Python."""

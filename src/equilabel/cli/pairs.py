@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from equilabel.storage.ome_zarr import is_zarr
+
 from .inputs import FILE, FOLDER, find, kind_of
 from .names import expanded, quoted
 from .options import RefusedError
@@ -53,7 +55,7 @@ def find_pairs(
         return [_renamed(item) for item in inputs], skipped
     path = expanded(image)
     kind = kind_of(path)
-    if kind == FILE:
+    if kind == FILE or is_zarr(path):
         if len(inputs) > 1:
             message = (
                 f"--image must be a folder for {len(inputs)} files of labels; got the file "

@@ -50,7 +50,7 @@ Labels = Annotated[
     list[str] | None,
     Argument(
         metavar="LABELS...",
-        help="Images of labels (TIFF, PNG, BMP), folders that contain them, or patterns.",
+        help="Images of labels (TIFF, PNG, BMP, OME-Zarr), folders that contain them, or patterns.",
         show_default=False,
     ),
 ]
@@ -187,6 +187,17 @@ Format = Annotated[
         "File format of the tables.",
         "--format",
         parser=one_of("format", "csv", "parquet"),
+    ),
+]
+LabelsFormat = Annotated[
+    Literal["tiff", "ome-zarr"],
+    option(
+        TABLE,
+        "tiff|ome-zarr",
+        "File format of the labels. An OME-Zarr is a folder, `NAME_labels.zarr`, with the labels "
+        "in several resolutions; napari and other viewers load the part of it that they show.",
+        "--labels-format",
+        parser=one_of("labels-format", "tiff", "ome-zarr"),
     ),
 ]
 UnitRow = Annotated[

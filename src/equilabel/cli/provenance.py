@@ -21,7 +21,10 @@ PACKAGES = (
     *("numpy", "numba", "scikit-image", "scipy", "pandas"),
     *("tifffile", "imagecodecs", "pillow"),
 )
-READERS = ("zarr", "bioio", "bioio-czi", "bioio-nd2", "bioio-lif", "bioio-dv", "bioio-sldy")
+READERS = (
+    *("zarr", "numcodecs"),
+    *("bioio", "bioio-czi", "bioio-nd2", "bioio-lif", "bioio-dv", "bioio-sldy"),
+)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from equilabel.storage.files import sha256
 from equilabel.storage.table import write_table
 
+from .checksums import checksum_of, size_of
 from .names import printable
 
 if TYPE_CHECKING:
@@ -102,15 +102,15 @@ def record_path(out: Path, name: str) -> Path:
     return out / STATE / f"{digest[:32]}.json"
 
 
-def describe_file(path: Path, name: str) -> Facts:
+def describe_result(path: Path, name: str) -> Facts:
     """Return the name, the size and the checksum of a result, for the record.
 
     `name` is that of the results of the image below the output folder, without their endings.
     """
     return {
         "file": printable(PurePath(name).with_name(path.name).as_posix()),
-        "bytes": path.stat().st_size,
-        "sha256": sha256(path),
+        "bytes": size_of(path),
+        "sha256": checksum_of(path),
     }
 
 

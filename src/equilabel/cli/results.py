@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .columns import PIXEL, column_units, summarize, summarize_frames
-from .records import describe_file
+from .options import OME_ZARR
+from .records import describe_result
 from .sizes import count_sizes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from equilabel import Segmentation
-    from equilabel.array_types import HostArray
 
     from .options import Options
     from .records import Record
@@ -30,6 +30,7 @@ class Made(NamedTuple):
     result : Segmentation
         Its labels are not used: they may be on a disk.
     labels : array of int
+        In memory, mapped from a file, or of Zarr.
     shown : array
         The channel that was labeled, or what reads its rows.
     axes : str
@@ -42,7 +43,7 @@ class Made(NamedTuple):
     """
 
     result: Segmentation
-    labels: HostArray
+    labels: Any
     shown: Any
     axes: str
     stacked: bool
@@ -70,7 +71,6 @@ def write_results(
     """
     from equilabel.storage.overlay import write_overlay
     from equilabel.storage.table import write_table
-    from equilabel.storage.tiff import write_labels
 
     result = made.result
     paths = {
@@ -80,12 +80,11 @@ def write_results(
     columns = result.columns
     units = column_units(columns, len(made.axes) - made.stacked, length)
     write_table(paths["table"], columns, units=units if options.unit_row else None)
-    known: Any = {"axes": made.axes, "spacing": made.spacing, "unit": made.unit}
-    write_labels(paths["labels"], made.labels, **known, interval=interval)
+    _write_labels(paths["labels"], made, options, interval=interval)
     if "overlay" in paths:
         sides = [made.spacing.get(axis, 1.0) for axis in "YX"]
         write_overlay(paths["overlay"], made.shown, made.labels, spacing=sides)
-    outputs = {kind: describe_file(path, record.name) for kind, path in paths.items()}
+    outputs = {kind: describe_result(path, record.name) for kind, path in paths.items()}
     outputs["table"]["units"] = units
     frames = summarize_frames(result.table, made.labels) if made.stacked else ()
     return replace(
@@ -104,6 +103,20 @@ def write_results(
         frames=tuple(frames),
         outputs=outputs,
     )
+
+
+def _write_labels(path: Path, made: Made, options: Options, *, interval: float | None) -> None:
+    """Write labels with their axes and pixel size, in the format of --labels-format."""
+    known: Any = {"axes": made.axes, "spacing": made.spacing, "unit": made.unit}
+    if options.labels_format == OME_ZARR:
+        from equilabel.chunked.label_store import write_store
+
+        found: Any = {"most": int(made.result.num), "table": made.result.table}
+        write_store(path, made.labels, **known, interval=interval, **found)
+    else:
+        from equilabel.storage.tiff import write_labels
+
+        write_labels(path, made.labels, **known, interval=interval)
 
 
 def _used(in_pixels: dict[str, Any]) -> dict[str, Any]:

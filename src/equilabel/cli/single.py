@@ -15,7 +15,8 @@ from equilabel.storage.files import flush_folder
 
 from .chunk_choices import refuse_own, why_chunked
 from .errors import explain
-from .folder import RECORD
+from .folder import RECORD, give_name, is_obstacle
+from .formats import check_formats
 from .inputs import FILE, FOLDER, NOTHING, kind_of
 from .names import expanded, printable, quoted, stem
 from .one import Job, label_one
@@ -81,6 +82,7 @@ def run(
 
         return run_in_chunks(path, out, options, replace(choices, why=why))
     refuse_own(choices.typed)
+    check_formats(options)
     path, out = _file(word, options), expanded(out)
     name = stem(path)
     if options.slices:
@@ -106,8 +108,7 @@ def run(
         if record.status == "failed":
             return _fail(record.error, path, options)
         for final in finals.values():
-            source = RECORD if final == finals["record"] else final.name
-            os.replace(job.place / source, final)  # noqa: PTH105 - as `replace` of a Path
+            give_name(job.place / (RECORD if final == finals["record"] else final.name), final)
         flush_folder(out)
     except OSError as error:
         return _fail(explain(error), path, options)
@@ -154,13 +155,13 @@ def _refuse_losses(finals: dict[str, Path], image: Path, overwrite: bool) -> Non
     """Raise RefusedError if a result would replace the image, or another result unasked."""
     present = [path for path in finals.values() if os.path.lexists(path)]
     for path in present:
-        if path.exists() and path.samefile(image):
+        if path.exists() and (path.samefile(image) or path.resolve() in image.resolve().parents):
             message = (
                 f"results must not replace the image; got {quoted(path)} for both. "
                 "Choose another folder with --out."
             )
             raise RefusedError(message)
-        if path.is_dir():
+        if is_obstacle(path):
             message = (
                 f"--out must hold no folder of the name of a result; got {quoted(path)}. "
                 "Choose another folder."

@@ -37,6 +37,7 @@ FILES = (
     "slices",
     "series",
     "format",
+    "labels_format",
     "unit_row",
     "overlay",
 )

@@ -226,6 +226,20 @@ def flush_folder(folder: Path | str) -> None:
         _flush(folder, os.O_RDONLY)
 
 
+def flush_tree(folder: Path) -> None:
+    """Flush all files in a folder and in those below it, and then the folders."""
+    for inside, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            flush_file(os.path.join(inside, name))  # noqa: PTH118 - as `os.walk` says it
+        flush_folder(inside)
+
+
+def flush_new(folder: Path) -> None:
+    """Flush a new folder as `flush_tree` does, unless whoever names it will: `passing_names`."""
+    if _names.flushing:
+        flush_tree(folder)
+
+
 def _flush(path: Path | str, mode: int) -> None:
     descriptor = os.open(path, mode)
     try:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from . import pictures
 from .images import SUFFIXES, VENDORS
-from .lazy import UNLIMITED
+from .lazy import UNLIMITED, describe_zarr, refuse_plain
+from .ome_zarr import is_zarr
 from .series import opened
 from .shapes import Header, header_of
 from .slices import slices_in
@@ -15,7 +16,7 @@ __all__ = ["Header", "read_header"]
 
 
 def read_header(path: Path | str, *, series: int = 0) -> Header:
-    """Read what a file, or a folder of slices, says of its image.
+    """Read what a file, an OME-Zarr, or a folder of slices says of its image.
 
     Parameters
     ----------
@@ -40,6 +41,10 @@ def read_header(path: Path | str, *, series: int = 0) -> Header:
     '3 x 4 x 5 of uint8 (ZYX)'
     """
     path = Path(path)
+    if is_zarr(path):
+        image = describe_zarr(path)
+        refuse_plain(image)
+        return Header(tuple(image.pixels.shape), image.axes, image.pixels.dtype.name)
     if path.is_dir():
         slices = slices_in(path, SUFFIXES)
         if not slices:

@@ -1,4 +1,4 @@
-"""An image file of any format that can be read, or a folder of numbered slices."""
+"""An image of any format that can be read: a file, an OME-Zarr, or a folder of slices."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import pictures
+from .ome_zarr import is_zarr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,8 @@ def read_image(
 ) -> TiffImage:
     """Read an image file by the reader for the ending of its name; a TIFF if it has another.
 
-    A folder is read as a volume: its images are the slices, in the order of their numbers.
+    A folder is read as a volume: its images are the slices, in the order of their numbers; but an
+    OME-Zarr as what it is.
 
     Parameters
     ----------
@@ -50,9 +52,13 @@ def read_image(
     Raises
     ------
     UnreadableImageError, OSError, ValueError, ImportError
-        As `read_tiff`, `read_picture` and `read_vendor`.
+        As `read_tiff`, `read_picture`, `read_vendor` and `read_zarr`.
     """
     path = Path(path)
+    if is_zarr(path):
+        from .lazy import read_zarr
+
+        return read_zarr(path)
     if path.is_dir():
         from .slices import read_slices, slices_in
 

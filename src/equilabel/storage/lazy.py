@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .axes import named
+from .axes import canonical, named
 from .directories import refuse
 from .ome_zarr import find_image
 from .series import opened
 from .tiff import TiffImage, with_calibration
-from .zarr_arrays import open_zarr
+from .zarr_arrays import note_missing, open_zarr, undecoded
 
 UNLIMITED = 2**62  # nothing is decoded as a whole
 
@@ -130,9 +132,53 @@ def describe_zarr(path: Path | str) -> TiffImage:
         axes=axes,
         spacing=spacing,
         unit=known.unit if spacing else "",
-        interval=None,
+        interval=known.interval if "T" in axes else None,
         channels=known.channels if len(known.channels) == count else (),
         series=0,
         series_count=1,
         notes=(),
     )
+
+
+def read_zarr(path: Path | str) -> TiffImage:
+    """Read the image of an OME-Zarr as a whole, in full resolution.
+
+    Axes of length 1 are left out, but for Y and X.
+
+    Parameters
+    ----------
+    path : path
+        As for `find_image`.
+
+    Raises
+    ------
+    UnreadableImageError
+        As `describe_zarr`; or if its axes have no names, or its pixels cannot be decoded.
+    ImportError
+        If zarr is not installed.
+
+    Warns
+    -----
+    UserWarning
+        If chunks are missing: their pixels are 0, or lost.
+    """
+    image = describe_zarr(path)
+    refuse_plain(image)
+    folder = find_image(path).path
+    array = open_zarr(folder)
+    everything = tuple(slice(0, length) for length in array.shape)
+    try:
+        pixels = np.asarray(array[everything]).reshape(image.pixels.shape)
+    except Exception as error:  # zarr and its codecs have many kinds
+        raise undecoded(error, everything) from error
+    pixels, axes, _ = canonical(pixels, image.axes)
+    for note in note_missing(folder):
+        warnings.warn(note, stacklevel=2)
+    return replace(image, pixels=pixels, axes=axes)
+
+
+def refuse_plain(image: TiffImage) -> None:
+    """Raise UnreadableImageError if the axes of a Zarr have no names."""
+    if not image.axes:
+        remedy = "`equilabel label` takes it; or convert it to OME-Zarr."
+        refuse("be an OME-Zarr, whose axes have names", "a plain Zarr", remedy)

@@ -9,7 +9,7 @@ from typing import Any
 
 from .axes import letter_of
 from .directories import UnreadableImageError, refuse
-from .units import LENGTHS, positive, spelled
+from .units import LENGTHS, positive, seconds, spelled
 
 LONGEST = 2**24  # bytes of a description that is read
 
@@ -34,6 +34,8 @@ class ZarrImage:
         Of NGFF; "" for a plain Zarr.
     channels : tuple of str
         Their names, or none.
+    interval : float or None
+        Seconds between time points.
     """
 
     path: Path
@@ -43,6 +45,7 @@ class ZarrImage:
     unit: str = ""
     version: str = ""
     channels: tuple[str, ...] = ()
+    interval: float | None = None
 
 
 def is_zarr(path: Path) -> bool:
@@ -52,6 +55,16 @@ def is_zarr(path: Path) -> bool:
         return path.is_dir() and any((path / name).is_file() for name in names)
     except PermissionError:
         return False
+
+
+def describes_labels(path: Path) -> bool:
+    """Return whether an OME-Zarr says that its pixels are labels; False if it cannot be read."""
+    try:
+        attributes = _attributes(path) or {}
+    except (OSError, ValueError):
+        return False
+    ome = attributes.get("ome", attributes)
+    return isinstance(ome, dict) and "image-label" in ome
 
 
 def files_of(path: Path) -> list[Path]:
@@ -130,11 +143,19 @@ def _described(path: Path, scales: dict[str, Any], version: str) -> ZarrImage:
         if transform.get("type") == "scale":
             scale = [a * float(b) for a, b in zip(scale, transform["scale"], strict=True)]
     pairs = {name: (axis, step) for name, axis, step in zip(names, axes, scale, strict=True)}
-    lengths = {name: pair for name, pair in pairs.items() if name in "ZYX"}
+    lengths = _known({name: pair for name, pair in pairs.items() if name in "ZYX"})
     units = {_unit(axis) for axis, _ in lengths.values()}
     unit = units.pop() if len(units) == 1 else ""
     spacing = {name: step for name, (_, step) in lengths.items() if positive(step)}
-    return ZarrImage(inner, path, "".join(names), spacing, unit, version)
+    axis, step = pairs.get("T", ({}, 0))
+    interval = seconds(step, str(axis.get("unit", "?"))) if isinstance(axis, dict) else None
+    return ZarrImage(inner, path, "".join(names), spacing, unit, version, interval=interval)
+
+
+def _known(lengths: dict[str, tuple[Any, float]]) -> dict[str, tuple[Any, float]]:
+    """Leave out axes whose scale says nothing: 1 without a unit, where others have one or say 1."""
+    told = {name: pair for name, pair in lengths.items() if pair[1] != 1 or _unit(pair[0])}
+    return told if not told or any(_unit(axis) for axis, _ in told.values()) else lengths
 
 
 def _channels(omero: Any) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ SPELLINGS = {
     **dict.fromkeys(("in", "inches"), "inch"),
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
     **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
-    **dict.fromkeys(("us", "μs", "\\u00b5s", "usec", "microseconds"), "µs"),
+    **dict.fromkeys(("us", "μs", "\\u00b5s", "usec", "microsecond", "microseconds"), "µs"),
     **dict.fromkeys(("minute", "minutes"), "min"),
     **dict.fromkeys(("hr", "hour", "hours"), "h"),
     **dict.fromkeys(("day", "days"), "d"),

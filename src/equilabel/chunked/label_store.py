@@ -1,0 +1,80 @@
+"""Labels that are complete, in an array or behind one's indices, as an OME-Zarr."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.storage.files import flush_new
+
+from .blocks import Blocks, large_sides
+from .engine import Engine
+from .ome_labels import PIECE, OmeLabels, shrink, write_description
+from .outputs import ZarrOutput, create_zarr
+from .running import Progress
+from .workfolder import new_token
+from .zarr_parts import read_part
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+CHUNK = 2**20  # pixels, at most
+
+
+def write_store(
+    folder: Path,
+    labels: Any,
+    *,
+    axes: str,
+    spacing: Mapping[str, float],
+    unit: str,
+    interval: float | None,
+    most: int,
+    table: pd.DataFrame,
+) -> None:
+    """Write labels as an OME-Zarr, in the smallest unsigned type.
+
+    The same labels and arguments give the same bytes, in whatever chunks `labels` are stored.
+
+    Parameters
+    ----------
+    folder : Path
+        The OME-Zarr, which is made.
+    labels : array of NumPy or Zarr
+        Read a part at a time.
+    axes, spacing, unit, interval
+        As for `write_labels` of TIFF; axes in the order T, Z, Y, X.
+    most : int
+        No label is larger.
+    table : DataFrame
+        With a row for each object; its columns become the properties of labels, as far as there
+        are few.
+    """
+    shape = tuple(labels.shape)
+    described = _described(axes, spacing, unit, interval)
+    frames = axes.startswith("T")
+    chunks = (1,) * frames + large_sides(shape[frames:], (1,) * len(shape[frames:]), CHUNK)
+    folder.mkdir()
+    full = ZarrOutput(str(folder / "0"), np.min_scalar_type(most).name, new_token())
+    create_zarr(folder / "0", shape, chunks, full.dtype, **described.form, fresh=True)
+    blocks = Blocks(shape, large_sides(shape, chunks, PIECE))
+    for part in map(blocks.slices, range(blocks.number)):
+        full.write(part, read_part(labels, part).astype(full.dtype, copy=False))
+    with Engine("synchronous").started() as run:
+        steps = shrink(folder, described, full, run, Progress(None))
+    write_description(folder, described, folder.name, steps, table, {})
+    flush_new(folder)
+
+
+def _described(
+    axes: str, spacing: Mapping[str, float], unit: str, interval: float | None
+) -> OmeLabels:
+    """Return what the description of labels will say."""
+    steps, units = dict(spacing), dict.fromkeys(spacing, unit)
+    if interval is not None:
+        steps["T"], units["T"] = interval, "s"
+    return OmeLabels(axes, tuple(float(steps.get(axis, 1)) for axis in axes), units, "0.5", None)

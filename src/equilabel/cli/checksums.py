@@ -1,0 +1,62 @@
+"""Size and checksum of a result: a file, or an OME-Zarr, which is a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+from equilabel.storage.files import open_regular
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a file, or of all files in a folder.
+
+    Raises
+    ------
+    OSError
+        If there is neither, or the folder has links, pipes or devices.
+    """
+    return sum(map(_size, _files(path)))
+
+
+def checksum_of(path: Path) -> str:
+    """Return the SHA-256 of a file; of a folder that of the names and contents of its files.
+
+    Raises
+    ------
+    OSError
+        As `size_of`.
+    """
+    if not _is_folder(path):
+        return _sha256(path)
+    named = ((_sha256(file), file.relative_to(path).as_posix()) for file in _files(path))
+    lines = "".join(f"{digest}  {name}\n" for digest, name in named)
+    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _files(path: Path) -> list[Path]:
+    """List all in a folder that is no folder, in the order of names; or a file by itself."""
+    if not _is_folder(path):
+        return [path]
+    return sorted(file for file in path.rglob("*") if not _is_folder(file))
+
+
+def _size(file: Path) -> int:
+    descriptor = open_regular(file)
+    try:
+        return os.fstat(descriptor).st_size
+    finally:
+        os.close(descriptor)
+
+
+def _sha256(file: Path) -> str:
+    with os.fdopen(open_regular(file), "rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
