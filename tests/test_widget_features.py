@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from equilabel import segment
+from equilabel.storage.features import as_features
 from equilabel.widget.logic.features import (
-    as_features,
     as_table,
     find_objects,
     labels_of,
@@ -37,8 +37,8 @@ def test_features_turn_back_into_the_table():
 
 def test_the_table_of_a_run_comes_back_to_the_last_bit():
     image = np.random.default_rng(0).integers(0, 9, (40, 50))
-    table = segment(image, spacing=(0.3, 0.7)).table
-    features = as_features(table)
+    found = segment(image, spacing=(0.3, 0.7))
+    table, features = found.table, found.features
     pd.testing.assert_frame_equal(as_table(features, whole(table)), table)
 
 

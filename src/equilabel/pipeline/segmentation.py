@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from equilabel.storage.features import as_features
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -78,6 +80,15 @@ class Segmentation:
         if isinstance(given, dict):
             return dict(given)
         return {name: given[name].to_numpy() for name in given}
+
+    @property
+    def features(self) -> pd.DataFrame:
+        """The table as features of a labels layer of napari: row i is label i.
+
+        ``viewer.add_labels(found.labels, features=found.features)`` shows the measurements of an
+        object under the mouse. The table must have its column "label".
+        """
+        return as_features(self.table)
 
     def __repr__(self) -> str:
         """Describe the result in three lines; the labels and the table are left out.

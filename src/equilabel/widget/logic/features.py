@@ -1,4 +1,4 @@
-"""Tables of objects as features of a labels layer, and back.
+"""Features of a labels layer: its objects, their table, and what was measured later.
 
 napari finds the row of an object by position: row i is label i, and row 0 is the background.
 """
@@ -11,27 +11,7 @@ import numpy as np
 from equilabel.array_types import HostArray
 from equilabel.widget.napari_types import Table
 
-SPARSE = 8  # labels per object from which on features have rows for objects only
 INTENSITY = "intensity"  # how columns of gray values begin
-
-
-def as_features(table: Table) -> Table:
-    """Convert a table of objects, by ascending label, to features of their labels layer.
-
-    Columns are floats, or words, with NaN or no words in rows without an object. Row i is label i;
-    if most labels do not occur, only those that occur get rows, and a column "index" has them.
-    """
-    labels = table["label"].to_numpy()
-    last = int(labels[-1]) if len(labels) else 0
-    dense = last <= SPARSE * (len(labels) + 128)
-    rows = np.arange(last + 1) if dense else np.concatenate([[0], labels])
-    values = table.set_index("label")
-    words = {name: "" for name in values if values[name].dtype.kind == "O"}
-    numbers = dict.fromkeys(values.columns.drop([*words]), np.float64)
-    features = values.astype(numbers).reindex(rows).fillna(words).reset_index(drop=True)
-    if not dense:
-        features.insert(0, "index", rows)
-    return features
 
 
 def whole(table: Table) -> list[str]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import equilabel
 from equilabel.quantities import without_questions
+from equilabel.storage.features import as_features
 from equilabel.widget.napari_types import Table
 
 from .axes import Role
 from .choices import Choices
-from .features import as_features, whole
+from .features import whole
 from .histogram import Histogram, compute_histogram
 from .scripts import scripts_for
 from .sources import Source, check_memory, labels_transform
