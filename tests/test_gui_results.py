@@ -171,8 +171,8 @@ def test_the_run_is_copied_as_python_and_as_a_command(viewer, form):
 
 def test_the_line_is_known_before_a_run(form):
     made = form.results.layer.metadata["equilabel"]
-    assert python_line(form._source, form.choices()) == made["python"]
-    assert batch_command(form._source, form.choices()) == made["batch"]
+    assert python_line(form.fields.source, form.choices()) == made["python"]
+    assert batch_command(form.fields.source, form.choices()) == made["batch"]
 
 
 # ------------------------------------------------------------------- colors

@@ -232,7 +232,11 @@ def test_labels_where_an_image_is_wanted(viewer, qtbot, notes):
 
 # name: pixels, what is told, how many objects
 ODD = {
-    "empty": (np.zeros((0, 5, 6)), "image must have at least one pixel; got shape (0, 5, 6)", None),
+    "empty": (
+        np.zeros((0, 5, 6)),
+        "must have at least one pixel; got shape (0, 5, 6)",
+        None,
+    ),
     "constant": (np.full((40, 50), 7), "more than one gray value; got only 7", 0),
     "nan": (np.full((40, 50), np.nan), "must have finite values; got only NaN", 0),
     "false": (np.zeros((40, 50), bool), "more than one gray value; got only 0", 0),

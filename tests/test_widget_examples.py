@@ -181,12 +181,12 @@ def test_an_array_is_read_in_slabs():
 
 def test_tiny_labels_of_a_movie_can_be_measured():
     labels = Source(
-        "cells", np.zeros((48, 512, 512), "i4"), False, {"scale": (1, 1, 1), "units": U}
+        "cells", np.zeros((48, 512, 512), "i4"), False, {"scale": (1, 1, 1), "units": U}, (T, S, S)
     )
-    assert warm_up_measuring(labels, None, (T, S, S), ("frame", "area")) == ""
+    assert warm_up_measuring(labels, None, ("frame", "area")) == ""
 
 
 def test_a_miniature_has_the_type_and_axes_of_the_layer():
     pixels = np.zeros((48, 512, 512), "u2")
-    found = miniature(Source("cells", pixels, False, {}), (T, S, S))
+    found = miniature(Source("cells", pixels, False, {}, (T, S, S)))
     assert (found.data.shape, found.data.dtype, found.data.max()) == ((2, 16, 16), "uint16", 9)

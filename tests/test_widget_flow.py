@@ -30,7 +30,7 @@ def quiet(_):
 
 def run(layer, **options):
     source = Source.of(layer)
-    choices = Choices(**{"roles": source.guess(), "properties": USUAL, **options})
+    choices = Choices(**{"properties": USUAL, **options})
     return segment_source(source, choices, quiet), choices
 
 
@@ -123,7 +123,8 @@ def test_the_python_line_repeats_the_run(case):
 def test_the_metadata_repeat_the_run(case):
     layer, outcome, choices = case
     made = outcome.metadata
-    image = Source.of(layer).arrangement(made["axes"]).arrange(Source.of(layer).read(made["color"]))
+    source = Source.of(layer, made["axes"])
+    image = source.arrangement.arrange(source.read(made["color"]))
     parameters = {**made["parameters"], "properties": ("label", *choices.properties)}
     found = segment(image, **parameters)
     assert (found.num, found.threshold) == (made["objects"], made["threshold"])
@@ -140,7 +141,7 @@ def test_each_row_measures_the_label_of_its_number():
 def test_steps_are_told_in_order():
     told = []
     source = Source.of(layers.Image(nuclei_2d((64, 64))))
-    choices = Choices(source.guess(), fill_holes=True, min_size=5, properties=USUAL)
+    choices = Choices(fill_holes=True, min_size=5, properties=USUAL)
     segment_source(source, choices, told.append)
     assert told == ["read", "binarize", "fill", "label", "drop", "measure"]
 
@@ -152,7 +153,7 @@ def test_what_progress_raises_ends_the_run():
 
     source = Source.of(layers.Image(nuclei_2d((64, 64))))
     with pytest.raises(KeyboardInterrupt):
-        segment_source(source, Choices(source.guess(), properties=USUAL), stop)
+        segment_source(source, Choices(properties=USUAL), stop)
 
 
 def test_an_image_turned_and_moved_has_its_labels_turned_and_moved():
@@ -172,8 +173,7 @@ def test_an_image_turned_and_moved_has_its_labels_turned_and_moved():
 
 def test_shear_of_the_first_axis_is_left_out():
     image = layers.Image(np.zeros((2, 4, 5)), shear=(0.0, 0.0, 0.5))
-    source = Source.of(image)
-    less = labels_transform(source, source.arrangement(("channel", "space", "space")))
+    less = labels_transform(Source.of(image, ("channel", "space", "space")))
     assert np.atleast_1d(less["shear"]).tolist() == [0.5]
 
 
@@ -201,7 +201,6 @@ def test_any_labels_are_measured_with_any_image():
     outcome = measure_source(
         Source.of(layers.Labels(labels, scale=(2, 2))),
         Source.of(layers.Image(image, name="gray")),
-        ("space", "space"),
         ("area", "intensity_mean"),
         quiet,
     )
@@ -212,21 +211,19 @@ def test_any_labels_are_measured_with_any_image():
 
 def test_labels_are_measured_without_an_image():
     labels = layers.Labels(np.array([[1, 1, 0]]))
-    outcome = measure_source(Source.of(labels), None, ("space", "space"), ("area",), quiet)
+    outcome = measure_source(Source.of(labels), None, ("area",), quiet)
     assert outcome.features["area"].tolist()[1:] == [2]
 
 
 def test_an_image_of_another_shape_is_refused():
     labels, image = layers.Labels(np.ones((3, 4), int)), layers.Image(np.ones((4, 4)), name="gray")
     with pytest.raises(ValueError, match=r"image must have the shape .*\(3, 4\); got \(4, 4\)"):
-        measure_source(
-            Source.of(labels), Source.of(image), ("space", "space"), ("intensity_mean",), quiet
-        )
+        measure_source(Source.of(labels), Source.of(image), ("intensity_mean",), quiet)
 
 
 def test_labels_with_large_gaps_are_measured_and_told():
     labels = layers.Labels(np.array([[1, 1, 0, 10**6]]))
-    outcome = measure_source(Source.of(labels), None, ("space", "space"), ("area",), quiet)
+    outcome = measure_source(Source.of(labels), None, ("area",), quiet)
     assert outcome.features["index"].tolist() == [0, 1, 10**6]
     assert "without large gaps" in outcome.notes[0]
 
@@ -237,7 +234,7 @@ def test_labels_that_repeat_along_channels_are_measured_once():
     outcome, _ = run(image, **choices)
     labels = layers.Labels(outcome.labels, **outcome.transform)
     again = measure_source(
-        Source.of(labels), Source.of(image), outcome.metadata["axes"], USUAL, quiet
+        Source.of(labels, outcome.metadata["axes"]), Source.of(image), USUAL, quiet
     )
     pd.testing.assert_frame_equal(again.features, outcome.features)
 
@@ -261,12 +258,21 @@ def test_the_name_of_a_connectivity_counts_its_neighbors(rank):
 
 def test_only_what_differs_from_the_defaults_is_an_argument():
     source = Source.of(layers.Image(np.zeros((4, 5))))
-    assert Choices(source.guess()).arguments(source) == {}
-    assert Choices(source.guess(), offset=3.0, block_size=9).arguments(source) == {}
-    assert Choices(source.guess(), sigma=1.0).arguments(source) == {"sigma": 1.0}
+    assert Choices().arguments(source) == {}
+    assert Choices(offset=3.0, block_size=9).arguments(source) == {}
+    assert Choices(sigma=1.0).arguments(source) == {"sigma": 1.0}
 
 
 # --------------------------------------------------------------- statistics
+
+
+def source_of(spacing, *, stacked=False):
+    """Return the source of a tiny image of some pixel size, which may be of one axis."""
+    image = layers.Image(np.zeros((2,) * 6))
+    scale = (1.0,) * stacked + spacing
+    units = image.units[: len(scale)]
+    roles = ("time",) * stacked + ("space",) * len(spacing)
+    return Source("", image.data, False, {"scale": scale, "units": units}, roles)
 
 
 @pytest.mark.parametrize("image", [True, False])
@@ -276,7 +282,8 @@ def test_every_statistic_offered_can_be_measured(spacing, stacked, image):
     shape = (2,) * stacked + (6,) * len(spacing)
     labels = np.zeros(shape, int)
     labels[(0,) * stacked + (slice(1, 5),) * len(spacing)] = 1
-    statistics = [*chain(*offered(spacing, stacked=stacked, image=image).values())]
+    source = source_of(spacing, stacked=stacked)
+    statistics = [*chain(*offered(source, image=image).values())]
     table = equilabel.regionprops_table(
         labels,
         np.ones(shape) if image else None,
@@ -291,13 +298,13 @@ def test_every_statistic_offered_can_be_measured(spacing, stacked, image):
 @pytest.mark.parametrize("stacked", [True, False])
 @pytest.mark.parametrize("spacing", [(1.0,), (0.5, 0.5), (2.0, 1.0), (4.0, 1.0, 1.0), (1.0,) * 4])
 def test_the_usual_statistics_are_those_of_segment(spacing, stacked):
-    usual = [each.name for each in offered(spacing, stacked=stacked)[TICKED]]
+    usual = [each.name for each in offered(source_of(spacing, stacked=stacked))[TICKED]]
     assert usual == list(default_properties(len(spacing), spacing, stacked)[1:])
 
 
 def test_every_column_of_numbers_is_offered_once_in_its_group():
-    offers = [offered((1.0,) * rank, stacked=True) for rank in (2, 3)]
-    offers.append(offered((2.0, 1.0)))
+    offers = [offered(source_of((1.0,) * rank, stacked=True)) for rank in (2, 3)]
+    offers.append(offered(source_of((2.0, 1.0))))
     names = set()
     for groups in offers:
         listed = [each.name for each in chain(*groups.values())]
@@ -314,7 +321,9 @@ def test_every_column_of_numbers_is_offered_once_in_its_group():
 
 
 def test_what_is_measured_object_by_object_is_slow():
-    slow = {each.name for each in chain(*offered((1.0, 1.0)).values()) if not each.counted}
+    slow = {
+        each.name for each in chain(*offered(source_of((1.0, 1.0))).values()) if not each.counted
+    }
     assert "area_filled" in slow
     assert not slow & {"eccentricity", "solidity"}
 
@@ -334,7 +343,6 @@ def test_the_command_repeats_the_run_on_the_file(here, capsys):
     source = Source.of(layer)
     source = Source(**{**vars(source), "path": str(path)})
     choices = Choices(
-        source.guess(),
         threshold="li",
         sigma="0.4um",
         fill_holes=True,
@@ -366,10 +374,10 @@ def test_the_command_repeats_a_run_on_every_kind_of_layer_or_says_why_not(name, 
     path = here / "image.tif"
     layer = layers.Image(pixels, name="cells", **options)
     source = Source(**{**vars(Source.of(layer)), "path": str(path)})
-    roles = source.guess()
+    roles = source.roles
     frames = ("frame",) if "time" in roles else ()
     usual = ("label", *frames, "area", "bbox", "intensity_mean")  # as the form ticks them
-    made = segment_source(source, Choices(roles, **{"properties": usual[1:], **choices}), quiet)
+    made = segment_source(source, Choices(**{"properties": usual[1:], **choices}), quiet)
     words = shlex.split(made.metadata["batch"])
     if source.rgb or roles.count("time") > 1:
         assert not words
@@ -384,9 +392,7 @@ def test_the_command_repeats_a_run_on_every_kind_of_layer_or_says_why_not(name, 
     )
     assert main(words[1:]) == 0
     [written] = (here / "results").glob("*_labels.tif")
-    arranged = (
-        Source.of(layer).arrangement(roles).arrange(np.broadcast_to(made.labels, source.shape))
-    )
+    arranged = source.arrangement.arrange(np.broadcast_to(made.labels, source.shape))
     found = arranged[..., 0] if "channel" in roles else arranged
     np.testing.assert_array_equal(read_tiff(written).pixels, found)
     table = read_table(next((here / "results").glob("*_table.csv"))).fillna({"event": ""})
@@ -413,8 +419,8 @@ def test_the_python_line_of_a_filtered_layer_repeats_the_filter():
 def test_what_the_command_cannot_say_is_left_unsaid(name):
     pixels, options, choices = CASES[name]
     source = Source.of(layers.Image(pixels, **options))
-    assert batch_command(source, Choices(source.guess(), **choices)) == ""
-    assert python_line(source, Choices(source.guess(), **choices))
+    assert batch_command(source, Choices(**choices)) == ""
+    assert python_line(source, Choices(**choices))
 
 
 def test_the_guess_for_a_sample_is_right():
@@ -424,7 +430,7 @@ def test_the_guess_for_a_sample_is_right():
         [(pixels, options, _)] = make()
         layer = layers.Image(pixels, **options)
         expected = ["time" if name == "t" else "space" for name in options["axis_labels"]]
-        assert Source.of(layer).guess() == tuple(expected)
+        assert Source.of(layer).roles == tuple(expected)
         assert guess_roles(pixels.shape, options["axis_labels"]) == tuple(expected)
 
 
@@ -445,8 +451,8 @@ def test_an_image_in_which_nothing_can_be_found_is_not_done_without_a_word(
 
 
 def test_a_wide_blur_is_questioned_in_words():
-    source = Source.of(layers.Image(np.zeros((8, 512, 512)), scale=(4, 1, 1)))
-    roles = ("time", "space", "space")
-    said = [question_smoothing(source, Choices(roles, sigma=sigma)) for sigma in (0.0, 20.0, 39.0)]
+    image = layers.Image(np.zeros((8, 512, 512)), scale=(4, 1, 1))
+    source = Source.of(image, ("time", "space", "space"))
+    said = [question_smoothing(source, Choices(sigma=sigma)) for sigma in (0.0, 20.0, 39.0)]
     assert said[:2] == ["", ""]
     assert said[2].startswith("The image is blurred over 92 pixels, more than a tenth of its 512")

@@ -50,7 +50,7 @@ def make(name="3D", *, lazy=True):
         pixels = da.from_array(pixels, chunks=(*(30,) * (pixels.ndim - 1), *last))
     layer = layers.Image(pixels, name="cells", **options)
     source = Source.of(layer)
-    return layer, source, Choices(**{"roles": source.guess(), **choices})
+    return layer, source, Choices(**choices)
 
 
 @pytest.fixture
@@ -120,7 +120,6 @@ def test_a_temporary_folder_goes_with_a_run_that_fails(tmp_path, monkeypatch):
 
 def test_fields_that_need_the_whole_image_are_named_and_the_remedy_helps():
     _, source, _ = make()
-    roles = source.guess()
     spoiled = {
         "Found with: Rolling ball": (
             {"background": "9um", "background_method": "rolling_ball"},
@@ -130,12 +129,12 @@ def test_fields_that_need_the_whole_image_are_named_and_the_remedy_helps():
         "Statistics: area_convex": ({"properties": ("area", "area_convex")}, "Untick area_convex"),
     }
     for words, (values, remedy) in spoiled.items():
-        said = large.explain_refusal(source, Choices(roles, **values))
+        said = large.explain_refusal(source, Choices(**values))
         assert f"got {words}. {remedy}, or crop the image." in said
     for values in ({"properties": ("area",)}, {"background_method": "rolling_ball"}):
-        assert not large.explain_refusal(source, Choices(roles, **values))
+        assert not large.explain_refusal(source, Choices(**values))
     with pytest.raises((ValueError, TypeError)):  # what is named, is refused
-        large.segment_large(source, Choices(roles, properties=("area_convex",)), None, quiet)
+        large.segment_large(source, Choices(properties=("area_convex",)), None, quiet)
     assert equilabel.PROPERTIES["area"].mergeable
 
 

@@ -22,7 +22,7 @@ from equilabel.widget.viewer.layers import MISSING, color_labels, make_scale  # 
 
 def source_of(pixels, **options):
     source = Source.of(layers.Image(pixels, **options))
-    return source, Choices(source.guess())
+    return source, Choices()
 
 
 # --------------------------------------------------------------- histograms
@@ -59,7 +59,7 @@ def test_a_sample_is_spread_over_the_image():
 @pytest.mark.parametrize("method", ["otsu", "li", "triangle", "mean"])
 def test_the_threshold_found_before_is_that_of_the_run(method):
     source, choices = source_of(nuclei_2d((96, 100)), scale=(0.5, 0.5), units=("um", "um"))
-    choices = Choices(source.guess(), threshold=method, sigma="0.7um")
+    choices = Choices(threshold=method, sigma="0.7um")
     _, found = estimate_threshold(Plane(source, choices, (0, 0), (0, 1)))
     run = equilabel.segment(source.data, threshold=method, sigma=1.4)
     assert found.exact
@@ -69,7 +69,7 @@ def test_the_threshold_found_before_is_that_of_the_run(method):
 def test_the_threshold_is_that_of_the_chosen_channel():
     pixels = np.stack([nuclei_2d((64, 64)), nuclei_2d((64, 64)) * 3])
     source = Source.of(layers.Image(pixels, axis_labels=("c", "y", "x")))
-    chosen = [Choices(source.guess(), channel=k) for k in (0, 1)]
+    chosen = [Choices(channel=k) for k in (0, 1)]
     planes = [Plane(source, choices, (0, 0, 0), (1, 2)) for choices in chosen]
     levels = [estimate_threshold(plane)[1].threshold for plane in planes]
     assert levels[1] > 2 * levels[0]
@@ -94,7 +94,7 @@ def test_the_threshold_of_a_large_image_is_that_of_its_smoothed_pixels(monkeypat
     objects = (np.indices(shape).sum(0) // 30 % 3 == 0) * 60.0
     pixels = objects + np.random.default_rng(0).normal(0, 40, shape)
     source = Source.of(layers.Image(pixels, axis_labels=labels))
-    choices = Choices(source.guess(), sigma=3.0, threshold="triangle")
+    choices = Choices(sigma=3.0, threshold="triangle")
     _, found = estimate_threshold(Plane(source, choices, (0,) * len(shape), (0, 1)))
     run = equilabel.segment(pixels, **choices.arguments(source)).threshold
     plain = equilabel.segment(pixels, threshold="triangle", stacked=labels[0] == "t").threshold
@@ -122,7 +122,7 @@ def test_of_an_image_on_disk_only_the_visible_plane_is_read():
 
 def test_why_a_method_finds_no_threshold_is_told():
     source, _ = source_of(np.arange(64.0).reshape(8, 8))
-    choices = Choices(source.guess(), threshold="minimum")
+    choices = Choices(threshold="minimum")
     _, found = estimate_threshold(Plane(source, choices, (0, 0), (0, 1)))
     assert found.threshold is None
     assert "two" in found.problem
@@ -166,7 +166,6 @@ EVERY_STEP = {
 def test_on_a_single_plane_the_preview_shows_what_the_run_finds(threshold, dark):
     source, _ = source_of(nuclei_2d((96, 100)), scale=(0.5, 0.5), units=("um", "um"))
     choices = Choices(
-        source.guess(),
         threshold=threshold,
         sigma=0.8,
         dark=dark,
@@ -186,9 +185,9 @@ def test_a_background_of_less_than_a_pixel_is_refused_but_not_for_the_plane_that
     units = ("s", "um", "um", "um")
     source, _ = source_of(pixels, axis_labels="tzyx", scale=(1, 9, 1, 1), units=units)
     point, displayed = (0, 2, 0, 0), (0, 1)  # where no neighbor is within reach
-    plane = Plane(source, Choices(source.guess(), background="3um"), point, displayed)
+    plane = Plane(source, Choices(background="3um"), point, displayed)
     np.testing.assert_array_equal(plane.prepare(plane.read()), pixels[:, :, 0, 0])
-    small = Plane(source, Choices(source.guess(), background="0.5um"), point, displayed)
+    small = Plane(source, Choices(background="0.5um"), point, displayed)
     with pytest.raises(ValueError, match=r"radius must be 1 pixel or more, .*; got 0\.5"):
         small.prepare(small.read())
     assert "must be 1 pixel or more" in estimate_threshold(small)[1].problem
@@ -197,7 +196,7 @@ def test_a_background_of_less_than_a_pixel_is_refused_but_not_for_the_plane_that
 def test_nothing_is_smoothed_along_time():
     pixels = np.random.default_rng(0).random((6, 5, 7))
     source, _ = source_of(pixels, axis_labels=("t", "y", "x"))
-    choices = Choices(source.guess(), sigma=1.0)
+    choices = Choices(sigma=1.0)
     plane = Plane(source, choices, (0, 2, 0), (0, 2))
     np.testing.assert_allclose(plane.prepare(plane.read())[3], equilabel.smooth(pixels[3, 2], 1.0))
 
@@ -206,7 +205,7 @@ def test_a_plane_is_smoothed_by_the_same_length_as_the_run(monkeypatch):
     monkeypatch.setattr("equilabel.widget.logic.planes.LARGEST", 600)
     pixels = np.random.default_rng(0).random((40, 60))
     source, _ = source_of(pixels, scale=(1.0, 0.5), units=("um", "um"))
-    choices = Choices(source.guess(), sigma="1000nm")
+    choices = Choices(sigma="1000nm")
     plane = Plane(source, choices, (0, 0), (0, 1))
     assert plane.step == 2
     smooth = plane.prepare(plane.read())

@@ -82,29 +82,29 @@ def test_opacity_is_left_out_of_the_luminance():
 def test_sizes_are_those_of_space_in_one_unit():
     layer = Image(np.zeros((4, 5, 6, 7)), scale=(60, 2000, 0.5, 0.5), units=("s", "nm", "um", "um"))
     source = Source.of(layer)
-    assert source.guess() == ("time", "space", "space", "space")
-    assert source.spacing(source.guess()) == ((2.0, 0.5, 0.5), "µm")
+    assert source.roles == ("time", "space", "space", "space")
+    assert source.pixel_size == ((2.0, 0.5, 0.5), "µm")
 
 
 def test_a_unit_of_time_tells_an_axis_of_time():
     layer = Image(np.zeros((30, 51, 52)), units=("s", "um", "um"))
-    assert Source.of(layer).guess() == ("time", "space", "space")
-    assert Source.of(layer).explain_guess(("time", "space", "space")) == ""
+    assert Source.of(layer).roles == ("time", "space", "space")
+    assert Source.of(layer).explain_guess() == ""
 
 
 def test_pixels_have_no_unit():
     source = Source.of(Image(np.zeros((4, 5))))
-    assert source.spacing(source.guess()) == ((1.0, 1.0), "")
+    assert source.pixel_size == ((1.0, 1.0), "")
 
 
 def test_units_that_cannot_be_compared_are_left_out():
     source = Source.of(Image(np.zeros((4, 5)), units=("pixel", "um"), scale=(2, 3)))
-    assert source.spacing(("space", "space")) == ((2.0, 3.0), "")
+    assert source.pixel_size == ((2.0, 3.0), "")
 
 
 def test_a_mirrored_axis_has_a_size_all_the_same():
     source = Source.of(Image(np.zeros((4, 5)), scale=(-2, 3)))
-    assert source.spacing(("space", "space"))[0] == (2.0, 3.0)
+    assert source.pixel_size[0] == (2.0, 3.0)
 
 
 # --------------------------------------------------------------- too large
@@ -132,7 +132,7 @@ def test_what_is_in_memory_is_not_counted_again():
 
 def test_steps_of_a_run_count_when_it_is_asked_whether_it_fits():
     source = Source.of(Image(np.zeros((1000, 1000), "u1")))
-    given = Choices(source.guess(), split=True, sigma=1.0).arguments(source)
+    given = Choices(split=True, sigma=1.0).arguments(source)
     assert forecast(source, given) - forecast(source) > 100 * source.data.size
     with pytest.raises(MemoryError, match="must fit into memory"):
         check_memory(source, given, 2 * forecast(source))

@@ -12,6 +12,7 @@ import equilabel
 from equilabel.descriptions import DESCRIPTIONS
 from equilabel.storage.colors import COLORS
 from equilabel.widget.logic.axes import ROLES, Role, name_axes
+from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.statistics import GROUPS, TICKED
 from equilabel.widget.napari_types import Layer
 
@@ -115,10 +116,10 @@ class AxesField(QWidget):
     def roles(self) -> tuple[Role, ...]:
         return tuple(field.value for field in self._fields)
 
-    def show_axes(self, roles: Sequence[Role], shape: Sequence[int], names: Sequence[str]) -> None:
+    def show_axes(self, source: Source) -> None:
         """Show the axes of another layer; this is a change, too."""
-        self._shape, self._names = shape, names
-        self._fields = [ComboBox(choices=ROLES, value=role, tooltip=AXES) for role in roles]
+        self._source = source
+        self._fields = [ComboBox(choices=ROLES, value=role, tooltip=AXES) for role in source.roles]
         for field in self._fields:
             field.changed.connect(self._change)
         old, self._grid = self._grid, Grid(*self._fields)
@@ -129,8 +130,8 @@ class AxesField(QWidget):
 
     def _change(self, *_: object) -> None:
         """Label the fields with the names that axes have in their roles."""
-        names = name_axes(self.roles, self._names)
-        for title, name, length in zip(self._grid.titles, names, self._shape, strict=True):
+        names = name_axes(self.roles, self._source.transform["axis_labels"])
+        for title, name, length in zip(self._grid.titles, names, self._source.shape, strict=True):
             title.setText(f"{name} ({length})")
         self._changed()
 

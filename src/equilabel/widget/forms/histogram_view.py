@@ -60,7 +60,7 @@ class HistogramView(QWidget):
         text = self.palette().text().color()
         if self.shown is None or not self.shown.counts.size:
             painter.setPen(text)
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "no image")
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "no histogram")
             return
         base = self.height() - BELOW
         self._paint_bars(painter, base, self.shown)

@@ -3,11 +3,9 @@
 from qtpy.QtCore import QObject, QTimer
 from qtpy.QtWidgets import QWidget
 
-from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate, estimate_threshold
 from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.planes import Plane
-from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer.canvas import camera, position, while_alive
 from equilabel.widget.viewer.notifications import guarded, warn
@@ -25,7 +23,6 @@ class LivePreview(QObject):
         self._viewer, self._fields = viewer, fields
         self._outline = Preview(viewer)
         self._layer: Layer = None
-        self._source: Source | None = None
         self._histogram = LatestResult(self._show_histogram, warn)
         self._drawing = LatestResult(self._show_outline, self._explain)
         self._stale = False  # whether something has changed since the outline was begun
@@ -50,9 +47,9 @@ class LivePreview(QObject):
         """Whether the outline will be drawn soon."""
         return bool(self._timer.isActive()) or self._drawing.waiting
 
-    def set_layer(self, layer: Layer, source: Source | None) -> None:
+    def set_layer(self, layer: Layer) -> None:
         """Use the pixels of a layer from now on."""
-        self._layer, self._source = layer, source
+        self._layer = layer
         self._drawing.cancel()
         self._outline.clear_cache()
         if layer is None:
@@ -69,10 +66,10 @@ class LivePreview(QObject):
     @guarded
     def update_histogram(self) -> None:
         """Compute the histogram and the threshold in a thread."""
-        source = self._source
-        if source is None or check_roles(self._fields.axes.roles):
+        source = self._fields.source
+        if source is None:
             return
-        if 0 in source.shape:
+        if source.problem:
             self._fields.threshold.show_histogram(None)
             return
         point, displayed = position(self._viewer, self._layer)
@@ -93,12 +90,12 @@ class LivePreview(QObject):
     @guarded
     def _draw(self) -> None:
         """Find the objects of the plane in a thread; a later change waits until it is done."""
-        fields, source = self._fields, self._source
+        fields, source = self._fields, self._fields.source
         if not fields.show_preview.value or source is None:
             self._drawing.cancel()
             self._remove("")
             return
-        if 0 in source.shape or check_roles(fields.axes.roles):
+        if source.problem:
             return
         self._stale = self._drawing.waiting
         if self._stale:

@@ -4,7 +4,6 @@ from functools import partial
 
 from qtpy.QtWidgets import QLabel
 
-from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.runs import Outcome, measure_source
 from equilabel.widget.logic.sources import Source
@@ -65,10 +64,8 @@ class MeasureForm(RunForm):
         self._layer = self.labels.value
         if self._layer is None:
             return
-        source, roles = Source.of(self._layer), layers.made_by(self._layer).get("axes", ())
-        if len(roles) != len(source.shape):
-            roles = source.guess()
-        self.axes.show_axes(roles, source.shape, source.transform["axis_labels"])
+        roles = layers.made_by(self._layer).get("axes", ())
+        self.axes.show_axes(Source.of(self._layer, roles if len(roles) == self._layer.ndim else ()))
 
     def _image(self) -> Source | None:
         return None if self.image.value is None else Source.of(self.image.value)
@@ -76,30 +73,26 @@ class MeasureForm(RunForm):
     @guarded
     def _update_fields(self) -> None:
         """Show the statistics that are defined for the layers, and compile what they need."""
-        image, roles = self._image(), self.axes.roles
+        image = self._image()
         self.color.visible = image is not None and image.rgb
-        if self._layer is None or check_roles(roles):
+        source = None if self._layer is None else Source.of(self._layer, self.axes.roles)
+        if source is None or source.problem:
             return
-        source = Source.of(self._layer)
-        spacing, _ = source.spacing(roles)
-        known = offered(spacing, stacked="time" in roles, image=image is not None)
-        self.statistics.offer(known)
+        self.statistics.offer(offered(source, image=image is not None))
         if image is None or len(image.shape) == len(source.shape):
-            kind = (source.data.dtype, image and (image.data.dtype, image.rgb), roles)
+            kind = (source.data.dtype, image and (image.data.dtype, image.rgb), source.roles)
             names = self.statistics.names
-            self._warm_up_for(kind, partial(warm_up_measuring, source, image, roles, names))
+            self._warm_up_for(kind, partial(warm_up_measuring, source, image, names))
 
     @guarded
     def _run(self) -> None:
         """Start to measure, or say why it cannot start."""
-        roles = self.axes.roles
-        self._check("labels", MISSING, roles)
+        source, image = self._take_source(MISSING, self.axes.roles), self._image()
         self._measured = self._layer
-        source, image = Source.of(self._layer), self._image()
         names, color = self.statistics.names, self.color.value
         self.begin(
             f"measurements of {source.name!r}",
-            lambda report: measure_source(source, image, roles, names, report, color=color),
+            lambda report: measure_source(source, image, names, report, color=color),
             ("read", "measure"),
         )
 

@@ -6,7 +6,7 @@ from typing import Any
 from qtpy.QtCore import QEvent, QTimer, Signal
 from qtpy.QtWidgets import QLabel, QProgressBar, QPushButton, QTabWidget, QWidget
 
-from equilabel.widget.logic.axes import Role, check_roles
+from equilabel.widget.logic.axes import Role
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.canvas import while_alive
@@ -56,19 +56,14 @@ class RunForm(QWidget):
             self._warm = kind
             self._warm_up.submit(work)
 
-    def _check(self, name: str, missing: str, roles: tuple[Role, ...]) -> None:
-        """Raise ValueError, with what would help, if a run cannot start."""
+    def _take_source(self, missing: str, roles: tuple[Role, ...]) -> Source:
+        """Return what to run on, or raise ValueError with what would help."""
         if self._layer is None or self._layer not in self._viewer.layers:
             raise ValueError(missing)
-        shape = Source.of(self._layer).shape
-        problem = check_roles(roles)
-        if 0 in shape:
-            problem = (
-                f"{name} must have at least one pixel; got shape {shape} for "
-                f"{self._layer.name!r}. Open another layer."
-            )
-        if problem:
-            raise ValueError(problem)
+        source = Source.of(self._layer, roles)
+        if source.problem:
+            raise ValueError(source.problem)
+        return source
 
     @property
     def running(self) -> bool:

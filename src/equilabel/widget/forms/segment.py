@@ -1,12 +1,12 @@
 """The form that segments: from an image layer to a labels layer and its table."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from qtpy.QtWidgets import QFileDialog
 
 from equilabel.widget.logic import large
-from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.runs import Outcome, segment_source
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import warm_up_segmenting
@@ -33,7 +33,6 @@ class SegmentForm(RunForm):
 
     def __init__(self, napari_viewer: Viewer) -> None:
         super().__init__(napari_viewer, "Find objects", SegmentFields())
-        self._source: Source | None = None
         self._replaced: Layer = None  # labels changed by hand that may be replaced
         self.choices = self.fields.choices
         self.preview = LivePreview(napari_viewer, self.fields, self)
@@ -55,7 +54,7 @@ class SegmentForm(RunForm):
     def _set_layer(self) -> None:
         if self._layer is not None:
             self._layer.events.data.disconnect(self._update_pixels)
-        self._layer, self._source = self.fields.image.value, None
+        self._layer, self.fields.source = self.fields.image.value, None
         if not self.running:
             self.message.setText("")  # it was about another image
         if self._layer is not None:
@@ -65,10 +64,11 @@ class SegmentForm(RunForm):
     @guarded
     def _update_pixels(self) -> None:
         """Use the pixels of the layer, which have changed, or are those of another one."""
-        before = self._source
-        self._source = source = None if self._layer is None else Source.of(self._layer)
-        self.preview.set_layer(self._layer, source)
+        before = self.fields.source
+        source = None if self._layer is None else Source.of(self._layer)
+        self.preview.set_layer(self._layer)
         if before is not None and source is not None and before.shape == source.shape:
+            self.fields.source = replace(source, roles=before.roles)
             self.preview.update_histogram()
         else:
             self.fields.show_source(source)
@@ -77,9 +77,9 @@ class SegmentForm(RunForm):
     @guarded
     def _prepare(self) -> None:
         """Compile what the first run on an image of this kind needs, in the background."""
-        source, roles = self._source, self.fields.axes.roles
-        if source is None or not check_roles(roles):
-            kind = None if source is None else (source.data.dtype, source.rgb, roles)
+        source = self.fields.source
+        if source is None or not source.problem:
+            kind = None if source is None else (source.data.dtype, source.rgb, source.roles)
             self._warm_up_for(kind, partial(warm_up_segmenting, source, self.choices()))
 
     def hideEvent(self, event: Event) -> None:
@@ -93,8 +93,8 @@ class SegmentForm(RunForm):
     @guarded
     def _run(self) -> None:
         """Start a run, or say why it cannot start."""
-        self._check("image", self._explain_no_image(), self.fields.axes.roles)
-        source, choices = Source.of(self._layer), self.choices()
+        source = self._take_source(self._explain_no_image(), self.fields.axes.roles)
+        choices = self.choices()
         if not self._may_replace(source.name):
             return
         title = f"objects of {source.name!r}"

@@ -1,12 +1,12 @@
 """The fields of the form that segments an image, and their values."""
 
+from dataclasses import replace
 from functools import partial
 
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QLabel
 
-from equilabel.widget.logic.axes import check_roles
 from equilabel.widget.logic.choices import (
     DEPTH,
     Choices,
@@ -75,7 +75,7 @@ class SegmentFields(Form):
 
     def __init__(self) -> None:
         super().__init__()
-        self._source: Source | None = None
+        self.source: Source | None = None  # the image, with the roles that are chosen
         self._spacing: tuple[float, ...] = (1.0, 1.0)
         self._remarks: dict[str, str] = {}
         # Below the fields, so that they move nothing.
@@ -144,12 +144,12 @@ class SegmentFields(Form):
     @guarded
     def _change_histogram(self) -> None:
         self.background_method.enabled = bool(self.background.value)
-        if self._source is not None and not check_roles(self.axes.roles):
-            self._say("smoothing", question_smoothing(self._source, self.choices()))
+        if self.source is not None and not self.source.problem:
+            self._say("smoothing", question_smoothing(self.source, self.choices()))
         self.histogram_changed.emit()
 
     def show_source(self, source: Source | None) -> None:
-        self._source = source
+        self.source = source
         self._remarks.clear()
         for part in (self._body, self._foot):
             part.setVisible(source is not None)
@@ -157,32 +157,30 @@ class SegmentFields(Form):
         if source is None:
             self.threshold.show_histogram(None)
             return
-        self.axes.show_axes(source.guess(), source.shape, source.transform["axis_labels"])
+        self.axes.show_axes(source)
 
     @guarded
     def update_axes(self) -> None:
-        source, roles = self._source, self.axes.roles
-        if source is None:
+        if self.source is None:
             return
-        problem = check_roles(roles)
-        self._say("axes", problem)
-        if problem:
+        self.source = source = replace(self.source, roles=self.axes.roles)
+        self._say("axes", source.problem or source.explain_guess())
+        if source.problem:
             return
-        self._spacing, unit = source.spacing(roles)
+        self._spacing, unit = source.pixel_size
         rank = len(self._spacing)
         if rank != len(self.connectivity.choices):
             self.connectivity.choices = connectivities(rank)
             self.connectivity.value = rank
-        self.statistics.offer(offered(self._spacing, stacked="time" in roles))
+        self.statistics.offer(offered(source))
         self.color.visible = source.rgb
-        self.channel.visible = "channel" in roles
-        if "channel" in roles:
-            self.channel.max = source.shape[roles.index("channel")] - 1
-        self.track.visible = "time" in roles
+        self.channel.visible = "channel" in source.roles
+        if "channel" in source.roles:
+            self.channel.max = source.shape[source.roles.index("channel")] - 1
+        self.track.visible = "time" in source.roles
         unit = length_unit(unit)
         offer(self.unit, [PIXELS, unit] if unit else [PIXELS])
         self.unit.visible = bool(unit)
-        self._say("axes", source.explain_guess(roles))
         self.align()
         self._change_unit()
 
@@ -193,7 +191,6 @@ class SegmentFields(Form):
         return Choices(
             **{name: getattr(self, name).value for name in (*plain, "method", "device")},
             **{name: getattr(self, name).choice for name in lengths},
-            roles=self.axes.roles,
             threshold=self.threshold.choice,
             dark=self.threshold.dark.value,
             block_size=self.threshold.block_size.choice,

@@ -10,7 +10,6 @@ import equilabel
 from equilabel.array_types import HostArray
 from equilabel.quantities import known_unit, length_in_pixels, odd, wide_blur, without_questions
 
-from .axes import Role
 from .sources import Source
 
 DEPTH = 0.8  # pixels, as `equilabel.split_touching` takes it by default
@@ -21,11 +20,10 @@ LENGTHS = ("background", "sigma", "closing", "opening", "split", "min_size", "bl
 class Choices:
     """The values of the form that decide labels and table, named as those of `segment`.
 
-    Lengths and sizes are numbers of pixels, or text with a unit. `roles` are those of the axes of
-    the layer, `color` says which gray values to take from an RGB image.
+    Lengths and sizes are numbers of pixels, or text with a unit. `color` says which gray values to
+    take from an RGB image.
     """
 
-    roles: tuple[Role, ...]
     color: str = "luminance"
     channel: int = 0
     threshold: str | float | tuple[float, float] = "otsu"
@@ -83,8 +81,8 @@ class Choices:
         parameters = signature(equilabel.segment).parameters
         defaults = {name: each.default for name, each in parameters.items()}
         wanted = {name: getattr(self, name, usual) for name, usual in defaults.items()}
-        spacing, unit = source.spacing(self.roles)
-        has_channels, stacked = "channel" in self.roles, "time" in self.roles
+        spacing, unit = source.pixel_size
+        has_channels, stacked = "channel" in source.roles, "time" in source.roles
         if self.threshold != "local":
             wanted |= {"block_size": None, "offset": 0.0}
         if not self.background:
@@ -103,13 +101,13 @@ class Choices:
 
     def widths(self, source: Source, name: str) -> dict[int, float]:
         """Return one of the lengths along each axis of space of a layer, in pixels."""
-        spacing, unit = source.spacing(self.roles)
+        spacing, unit = source.pixel_size
         value = getattr(self, name) or 0.0
         value = DEPTH if value is True else value
         widths = length_in_pixels(name, value, len(spacing), spacing=spacing, unit=unit)
         if name == "block_size":
             widths = tuple(map(odd, widths))
-        return dict(zip(source.arrangement(self.roles).space, widths, strict=True))
+        return dict(zip(source.arrangement.space, widths, strict=True))
 
     def lengths(self, source: Source, name: str, axes: Iterable[int], step: int = 1) -> list[float]:
         """Return one of the lengths along some axes of a layer, in steps; 0 beyond space."""

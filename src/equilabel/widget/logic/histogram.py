@@ -114,8 +114,8 @@ def estimate_threshold(plane: Plane) -> tuple[Histogram, ThresholdEstimate]:
 def _take(source: Source, choices: Choices, filtered: bool) -> tuple[HostArray, bool]:
     """Return the gray values that a threshold is found in, and whether these are all there are."""
     pixels = source.data
-    if "channel" in choices.roles:
-        before = (slice(None),) * choices.roles.index("channel")
+    if "channel" in source.roles:
+        before = (slice(None),) * source.roles.index("channel")
         pixels = pixels[(*before, slice(choices.channel, choices.channel + 1))]
     some = sample(pixels, EXACT, PLACES * filtered, len(source.shape))
     exact = some.size == pixels.size

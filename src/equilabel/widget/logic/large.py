@@ -20,7 +20,6 @@ from equilabel.storage.colors import gray
 from equilabel.storage.ome_zarr import is_zarr
 
 from . import sources
-from .axes import Arrangement
 from .choices import Choices
 from .runs import Outcome, describe_segmentation, explain_no_objects
 
@@ -60,7 +59,7 @@ def explain_size(source: sources.Source, choices: Choices) -> str:
 
 def explain_refusal(source: sources.Source, choices: Choices) -> str:
     """Return which fields cannot be used block by block, and what would help; empty if all can."""
-    used = {"track": "time" in choices.roles, "background_method": bool(choices.background)}
+    used = {"track": "time" in source.roles, "background_method": bool(choices.background)}
     refused = [
         (words, remedy)
         for name, (unused, words, remedy) in WHOLE.items()
@@ -97,13 +96,12 @@ def segment_large(
     step, and how many of how many blocks are done; what it raises ends the run.
     """
     started = perf_counter()
-    arrangement = source.arrangement(choices.roles)
-    arguments = _arguments(source, choices, arrangement)
+    arguments = _arguments(source, choices)
     folder = None if place else Path(tempfile.mkdtemp(prefix="equilabel-"))
     out = place or Path(str(folder), "labels.zarr")
     try:
         found = _segment(source, choices, arguments, out=out, progress=report)
-        levels = tuple(map(arrangement.restore, open_levels(out)))
+        levels = tuple(map(source.arrangement.restore, open_levels(out)))
     except BaseException:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -118,19 +116,17 @@ def segment_large(
     features, made = describe_segmentation(source, choices, found, chunked=True)
     made |= {"parameters": arguments, "seconds": perf_counter() - started, "stored": str(out)}
     notes = () if found.num else (explain_no_objects(source.name),)
-    transform = sources.labels_transform(source, arrangement)
+    transform = sources.labels_transform(source)
     return Outcome(levels[0], features, transform, made, notes, levels, stored)
 
 
-def _arguments(
-    source: sources.Source, choices: Choices, arrangement: Arrangement
-) -> dict[str, Any]:
+def _arguments(source: sources.Source, choices: Choices) -> dict[str, Any]:
     """Return the arguments of `segment_chunked` that say what is done, not how."""
     arguments = choices.arguments(source, columns=True)
-    spacing, unit = source.spacing(choices.roles)
-    rank, times = len(spacing), len(arrangement.times)
+    spacing, unit = source.pixel_size
+    rank, times = len(spacing), source.roles.count("time")
     if rank in (2, 3) and times < 2:
-        arguments["axes"] = "T" * times + "ZYX"[-rank:] + "C" * (arrangement.channel is not None)
+        arguments["axes"] = "T" * times + "ZYX"[-rank:] + "C" * ("channel" in source.roles)
     return {**arguments, "spacing": spacing, "unit": unit or None}
 
 
@@ -140,7 +136,7 @@ def _segment(
     """Segment a layer; go on with what an earlier run on it left at the same place."""
     image = as_dask(source.data, ELEMENTS)
     image = gray(image, choices.color) if source.rgb else image
-    image = source.arrangement(choices.roles).arrange(image)
+    image = source.arrangement.arrange(image)
     labels = image[..., 0] if "channel_axis" in arguments else image
     left = memory.free()
     base, each = of_elements(arguments, image.nbytes // max(1, labels.size))

@@ -48,7 +48,7 @@ class Plane(NamedTuple):
         hidden = tuple(at for axis, at in enumerate(self.point) if axis not in self.displayed)
         return (
             *(self.source.name, id(self.source.data), hidden, self.displayed),
-            *(chosen.color, chosen.channel, chosen.roles, chosen.sigma, chosen.background),
+            *(chosen.color, chosen.channel, self.source.roles, chosen.sigma, chosen.background),
             *(chosen.background_options.items() if chosen.background else ()),
         )
 
@@ -58,7 +58,7 @@ class Plane(NamedTuple):
         for axis, length in enumerate(source.shape):
             if axis in self.displayed:
                 index.append(slice(None, None, self.step))
-            elif choices.roles[axis] == "channel":
+            elif source.roles[axis] == "channel":
                 index.append(min(choices.channel, length - 1))
             else:
                 index.append(int(np.clip(self.point[axis], 0, length - 1)))
@@ -83,8 +83,8 @@ class Plane(NamedTuple):
         source, choices, step = self.source, self.choices, self.step
         if threshold is None and choices.threshold != "local":
             return np.zeros(pixels.shape, np.int32)
-        spacing, unit = source.spacing(choices.roles)
-        along = dict(zip(source.arrangement(choices.roles).space, spacing, strict=True))
+        spacing, unit = source.pixel_size
+        along = dict(zip(source.arrangement.space, spacing, strict=True))
         size: Any = 0
         if set(along) == set(self.displayed):
             size = size_in_pixels("min_size", choices.min_size, 2, spacing=spacing, unit=unit)
@@ -111,7 +111,7 @@ class Plane(NamedTuple):
     def describe(self) -> str:
         """Say how its objects differ from what a run finds; empty if they do not."""
         choices = self.choices
-        alone = set(self.source.arrangement(choices.roles).space) != set(self.displayed)
+        alone = set(self.source.arrangement.space) != set(self.displayed)
         wide = (choices.background, choices.sigma, choices.closing, choices.opening, choices.split)
         border = (choices.fill_holes, choices.exclude_border)
         wide_threshold = choices.threshold == "local" or isinstance(choices.threshold, tuple)

@@ -10,7 +10,6 @@ from equilabel.quantities import without_questions
 from equilabel.storage.features import as_features
 from equilabel.widget.napari_types import Table
 
-from .axes import Role
 from .choices import Choices
 from .features import whole
 from .histogram import Histogram, compute_histogram
@@ -46,7 +45,7 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     `report` is called with the name of each step before it begins; what it raises ends the run.
     """
     started = perf_counter()
-    arrangement, arguments = source.arrangement(choices.roles), choices.arguments(source)
+    arrangement, arguments = source.arrangement, choices.arguments(source)
     report("read")
     check_memory(source, arguments)
     image = arrangement.arrange(source.read(choices.color, report))
@@ -58,15 +57,15 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     histogram = compute_histogram(image[..., choices.channel] if "channel" in arguments else image)
     trusted = found.num and not histogram.flat
     notes = () if trusted else (explain_no_objects(source.name, histogram),)
-    transform = labels_transform(source, arrangement)
-    return Outcome(arrangement.restore(found.labels), features, transform, made, notes)
+    labels = arrangement.restore(found.labels)
+    return Outcome(labels, features, labels_transform(source), made, notes)
 
 
 def describe_segmentation(
     source: Source, choices: Choices, found: equilabel.Segmentation, *, chunked: bool = False
 ) -> tuple[Table, dict[str, Any]]:
     """Return the features of the labels that a run found, and how they were made."""
-    features, made = _describe(source, choices.roles, found.table)
+    features, made = _describe(source, found.table)
     return features, {
         **made,
         "kind": "segment",
@@ -78,15 +77,13 @@ def describe_segmentation(
     }
 
 
-def _describe(
-    source: Source, roles: tuple[Role, ...], table: Table
-) -> tuple[Table, dict[str, Any]]:
+def _describe(source: Source, table: Table) -> tuple[Table, dict[str, Any]]:
     """Return a table as features, and what is said of all runs."""
     features = as_features(table)
-    spacing, unit = source.spacing(roles)
+    spacing, unit = source.pixel_size
     return features, {
         "version": equilabel.__version__,
-        "axes": roles,
+        "axes": source.roles,
         "spacing": spacing,
         "unit": unit,
         "objects": len(table),
@@ -116,7 +113,6 @@ def explain_no_objects(name: str, histogram: Histogram | None = None) -> str:
 def measure_source(
     labels: Source,
     image: Source | None,
-    roles: tuple[Role, ...],
     properties: tuple[str, ...],
     report: Callable[[str], None],
     *,
@@ -139,17 +135,17 @@ def measure_source(
         )
         raise ValueError(message)
     report("measure")
-    arrangement = labels.arrangement(roles)
+    arrangement = labels.arrangement
     arranged = arrangement.arrange(pixels)
     columns = equilabel.regionprops_table(
         arranged if arrangement.channel is None else arranged[..., 0],
         None if values is None else arrangement.arrange(values),
         ("label", *properties),
-        spacing=labels.spacing(roles)[0],
+        spacing=labels.pixel_size[0],
         stacked=bool(arrangement.times),
     )
     table = pd.DataFrame(columns)
-    features, made = _describe(labels, roles, table)
+    features, made = _describe(labels, table)
     made |= {"kind": "measure", "properties": properties, "seconds": perf_counter() - started}
     made["intensity"] = "" if image is None else image.name
     gaps = (

@@ -18,7 +18,7 @@ def scripts_for(source: Source, choices: Choices, *, chunked: bool = False) -> d
     return {
         "python": python_line(source, choices, chunked=chunked),
         "batch": batch_command(source, choices, chunked=chunked),
-        "no_batch": _why_no_command(source, choices),
+        "no_batch": _why_no_command(source),
         "from_file": _has_file(source),
     }
 
@@ -37,7 +37,7 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
     if source.rgb:
         imports += "; from equilabel.widget import gray"
         image = f"gray({image}, {choices.color!r})"
-    arrangement = source.arrangement(choices.roles)
+    arrangement = source.arrangement
     order, times = arrangement.order, len(arrangement.times)
     if order != sorted(order):
         image += f".transpose({', '.join(map(str, order))})"
@@ -54,9 +54,9 @@ def batch_command(source: Source, choices: Choices, *, chunked: bool = False) ->
     ``image.tif`` stands for the file of a layer without one. Files that do not fit into memory are
     labeled block by block if the run was `chunked`.
     """
-    if _why_no_command(source, choices):
+    if _why_no_command(source):
         return ""
-    spacing, unit = source.spacing(choices.roles)
+    spacing, unit = source.pixel_size
     arguments = choices.arguments(source, columns=True)
     # Pixel size and unit replace those in the file.
     arguments["spacing"] = spacing[0] if len(set(spacing)) == 1 else spacing
@@ -67,7 +67,7 @@ def batch_command(source: Source, choices: Choices, *, chunked: bool = False) ->
         text = ",".join(map(str, value)) if isinstance(value, tuple) else value
         option = f"--{name.replace('_', '-')}"
         options.append(option if value is True else f"{option}={text}")
-    options.append("--stacked" if "time" in choices.roles else "--no-stacked")
+    options.append("--stacked" if "time" in source.roles else "--no-stacked")
     options += [f"--unit={unit}"] if unit else []
     options += ["--too-large=chunked"] if chunked else []
     file = source.path if _has_file(source) else WITHOUT_FILE
@@ -78,11 +78,11 @@ def _has_file(source: Source) -> bool:
     return source.path.lower().endswith(SUFFIXES)
 
 
-def _why_no_command(source: Source, choices: Choices) -> str:
+def _why_no_command(source: Source) -> str:
     """Return what `equilabel batch` cannot repeat; empty if it can repeat the run."""
     if source.rgb:
         return "a color image, of which it would measure each color"
-    return "several axes of time" if choices.roles.count("time") > 1 else ""
+    return "several axes of time" if source.roles.count("time") > 1 else ""
 
 
 def with_filter(line: str, ranges: Sequence[tuple[str, float, float]]) -> str:

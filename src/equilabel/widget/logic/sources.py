@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -15,28 +15,32 @@ from equilabel.storage.colors import gray
 from equilabel.storage.slabs import read_slabs
 from equilabel.widget.napari_types import Layer
 
-from .axes import Arrangement, Role, explain_guess, guess_roles
+from .axes import Arrangement, Role, check_roles, explain_guess, guess_roles
 
 NOTHING: Mapping[str, Any] = {}  # is asked of a run beside labels
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A layer as a run needs it: the pixels of its finest level, its transform, its file."""
+    """A layer as a run needs it: pixels of its finest level, its axes, its transform, its file."""
 
     name: str
     data: Array
     rgb: bool
     transform: dict[str, Any]
+    roles: tuple[Role, ...] = ()
     path: str = ""
     multiscale: bool = False
 
     @classmethod
-    def of(cls, layer: Layer) -> Self:
-        """Return the source of a napari layer; nothing is read or copied."""
+    def of(cls, layer: Layer, roles: Sequence[Role] = ()) -> Self:
+        """Return the source of a napari layer; nothing is read or copied.
+
+        Roles of axes that are not given are guessed.
+        """
         names = ("scale", "translate", "rotate", "shear", "units", "axis_labels")
         transform = {name: getattr(layer, name) for name in names}
-        return cls(
+        source = cls(
             name=layer.name,
             data=layer.data[0] if layer.multiscale else layer.data,
             rgb=bool(getattr(layer, "rgb", False)),
@@ -44,6 +48,7 @@ class Source:
             path=str(getattr(layer.source, "path", None) or ""),
             multiscale=bool(layer.multiscale),
         )
+        return replace(source, roles=tuple(roles or guess_roles(source.shape, source._names)))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -56,11 +61,18 @@ class Source:
         """Whether pixels are not in memory, and have to be read or computed."""
         return not isinstance(self.data, np.ndarray) or isinstance(self.data, np.memmap)
 
-    def guess(self) -> tuple[Role, ...]:
-        return guess_roles(self.shape, self._names)
+    @property
+    def problem(self) -> str:
+        """Why nothing can be found in it or measured, with a remedy; empty if it can."""
+        if 0 not in self.shape:
+            return check_roles(self.roles)
+        return (
+            f"layers must have at least one pixel; got shape {self.shape} for {self.name!r}. "
+            "Open another layer."
+        )
 
-    def explain_guess(self, roles: Sequence[Role]) -> str:
-        return explain_guess(self.shape, roles, self._names)
+    def explain_guess(self) -> str:
+        return explain_guess(self.shape, self.roles, self._names)
 
     @property
     def _names(self) -> list[str]:
@@ -69,13 +81,14 @@ class Source:
         names = zip(self.transform["axis_labels"], kinds, strict=True)
         return ["time" if "[time]" in kind else name for name, kind in names]
 
-    def spacing(self, roles: Sequence[Role]) -> tuple[tuple[float, ...], str]:
-        """Return the distance of pixels along each axis of space, and its unit.
+    @property
+    def pixel_size(self) -> tuple[tuple[float, ...], str]:
+        """The distance of pixels along each axis of space, and its unit.
 
         The unit is that of the last axis of space; empty for pixels, and for axes whose units
         cannot be compared.
         """
-        axes = [axis for axis, role in enumerate(roles) if role == "space"]
+        axes = self.arrangement.space
         steps = [abs(float(self.transform["scale"][axis])) for axis in axes]
         units = [self.transform["units"][axis] for axis in axes]
         try:
@@ -86,8 +99,9 @@ class Source:
         word = f"{units[-1]:~P}"
         return tuple(steps), "" if word in ("pixel", "px", "") else word
 
-    def arrangement(self, roles: Sequence[Role]) -> Arrangement:
-        return Arrangement(tuple(roles), self.shape)
+    @property
+    def arrangement(self) -> Arrangement:
+        return Arrangement(self.roles, self.shape)
 
     def read(
         self, color: str = "luminance", report: Callable[[str], None] = lambda _: None
@@ -123,10 +137,10 @@ def forecast(source: Source, given: Mapping[str, Any] = NOTHING) -> int:
     return base + math.prod(source.shape) * each + source.lazy * int(source.data.nbytes)
 
 
-def labels_transform(source: Source, arrangement: Arrangement) -> dict[str, Any]:
+def labels_transform(source: Source) -> dict[str, Any]:
     """Return the transform of labels: that of the image, without a first axis that labels lack."""
     transform = source.transform
-    if not arrangement.drops_channel:
+    if not source.arrangement.drops_channel:
         return transform
     names = ("scale", "translate", "units", "axis_labels")
     less: dict[str, Any] = {name: transform[name][1:] for name in names}

@@ -4,6 +4,8 @@ from typing import Any
 
 import equilabel
 
+from .sources import Source
+
 # The label is always measured; a table of numbers cannot hold arrays.
 NOT_OFFERED = (
     *("label", "coords", "coords_scaled", "slice"),
@@ -14,14 +16,12 @@ TICKED = "Usual"  # the group of those that are ticked
 GROUPS = (TICKED, "Size and position", "Shape", "Gray values", "Moments")
 
 
-def offered(
-    spacing: tuple[float, ...], *, stacked: bool = False, image: bool = True
-) -> dict[str, list[Any]]:
-    """List by groups the properties that are defined for images of such pixels.
+def offered(source: Source, *, image: bool = True) -> dict[str, list[Any]]:
+    """List by groups the properties that are defined for a layer; of gray values with an `image`.
 
-    Those of frames need a stack, those of gray values an image. What is computed object by object,
-    and so is slow, comes last in its group.
+    What is computed object by object, and so is slow, comes last in its group.
     """
+    spacing, stacked = source.pixel_size[0], "time" in source.roles
     rank = len(spacing)
     usual = equilabel.default_properties(rank, spacing, stacked)
     groups: dict[str, list[Any]] = {group: [] for group in GROUPS}

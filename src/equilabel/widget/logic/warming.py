@@ -9,7 +9,6 @@ import equilabel
 from equilabel.array_types import HostArray
 from equilabel.outlines import outline
 
-from .axes import Role
 from .choices import Choices
 from .planes import Plane
 from .runs import measure_source, segment_source
@@ -27,7 +26,7 @@ def warm_up_segmenting(source: Source | None, choices: Choices) -> str:
     if source is None:
         equilabel.segment(_noise((SIDE, SIDE), np.dtype("u2")))
     else:
-        tiny = miniature(source, choices.roles, choices.channel + 1, dark=choices.dark)
+        tiny = miniature(source, choices.channel + 1, dark=choices.dark)
         rank = len(tiny.shape)
         plane = Plane(tiny, choices, (0,) * rank, (rank - 2, rank - 1))
         level = None if choices.threshold == "local" else 1.0
@@ -36,24 +35,22 @@ def warm_up_segmenting(source: Source | None, choices: Choices) -> str:
     return _obstacle()
 
 
-def warm_up_measuring(
-    labels: Source, image: Source | None, roles: tuple[Role, ...], properties: tuple[str, ...]
-) -> str:
+def warm_up_measuring(labels: Source, image: Source | None, properties: tuple[str, ...]) -> str:
     """Measure tiny labels of the type and axes of a layer; return as `warm_up_segmenting`."""
-    tiny = miniature(labels, roles)
-    values = None if image is None else miniature(image, roles)
-    first = tuple(slice(1 if role == "time" else None) for role in roles)
+    tiny = miniature(labels)
+    values = None if image is None else miniature(replace(image, roles=labels.roles))
+    first = tuple(slice(1 if role == "time" else None) for role in labels.roles)
     pixels = np.zeros_like(tiny.data)
     pixels[first] = tiny.data[first]  # no label is in two frames
-    measure_source(replace(tiny, data=pixels), values, roles, properties, lambda _: None)
+    measure_source(replace(tiny, data=pixels), values, properties, lambda _: None)
     return _obstacle()
 
 
-def miniature(
-    source: Source, roles: tuple[Role, ...], channels: int = 1, *, dark: bool = False
-) -> Source:
+def miniature(source: Source, channels: int = 1, *, dark: bool = False) -> Source:
     """Return a source of the same type, number of axes and transform with objects in it."""
-    shape = tuple(max(FEW[role], channels) if role == "channel" else FEW[role] for role in roles)
+    shape = tuple(
+        max(FEW[role], channels) if role == "channel" else FEW[role] for role in source.roles
+    )
     pixels = _noise(shape, np.dtype(source.data.dtype), dark=dark)
     if source.rgb:
         pixels = np.stack([pixels] * source.data.shape[-1], axis=-1)
