@@ -14,7 +14,7 @@ from qtpy.QtWidgets import (
     QStyle,
     QStyleOptionComboBox,
 )
-from superqt import QCollapsible, QDoubleSlider
+from superqt import QCollapsible, QDoubleRangeSlider, QDoubleSlider
 
 from equilabel import label
 from equilabel.samples import nuclei_2d, nuclei_3d
@@ -192,5 +192,11 @@ def test_the_fields_are_reached_and_changed_with_the_keyboard(viewer, qtbot):
     qtbot.keyClicks(typed, "700")
     qtbot.keyClick(typed, Qt.Key.Key_Return)
     assert form.choices().threshold == 700
+    form.fields.threshold.method.value = "hysteresis"
+    low, high = form.choices().threshold
+    ends = form.fields.threshold.range.findChild(QDoubleRangeSlider)
+    qtbot.keyClick(ends, Qt.Key.Key_Left)
+    qtbot.keyClick(ends, Qt.Key.Key_Up, Qt.KeyboardModifier.ShiftModifier)
+    assert form.choices().threshold == pytest.approx((low - step, high + step))
     qtbot.keyClick(form.fields.split.native, Qt.Key.Key_Space)
     assert form.choices().split is True

@@ -237,6 +237,25 @@ def test_the_count_follows_the_ranges_and_the_layer_holds_those_kept(viewer, qtb
     assert fewer.units == layer.units
 
 
+def test_after_a_filter_that_failed_another_can_begin(viewer, qtbot, form, notes, monkeypatch):
+    def fail(*_):
+        message = "No room for labels."
+        raise MemoryError(message)
+
+    panel = form.results.filter
+    with monkeypatch.context() as patch:
+        patch.setattr("equilabel.widget.forms.filters.keep_objects", fail)
+        panel.button.click()
+        with qtbot.waitSignal(panel.task.failed, timeout=LONG):
+            pass
+    assert "No room for labels." in notes()[-1]
+    panel.button.click()
+    with qtbot.waitSignal(panel.task.done, timeout=LONG):
+        pass
+    QApplication.processEvents()
+    assert "nuclei objects kept" in viewer.layers
+
+
 def test_several_ranges_hold_at_once(form):
     panel = form.results.filter
     keep_within(panel.rows[0], "area", 20.0, 60.0)

@@ -92,11 +92,9 @@ class FilterForm(Grid):
         self.task = Task(f"filtering {layer.name!r}", work, ("drop",))
         self.task.done.connect(self._add_layer)
         self.task.failed.connect(warn)
-        self.button.setEnabled(False)
         self.task.start()
 
     def _add_layer(self, result: tuple[Any, dict[str, Any]]) -> None:
         pixels, options = result
-        self.button.setEnabled(True)
         self._outline([])
         self._viewer.add_layer(Labels(pixels, **options))

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from magicgui.widgets import ComboBox
 from qtpy.QtCore import QEvent, QObject, Qt
-from superqt import QDoubleSlider, QLabeledDoubleRangeSlider, QLabeledDoubleSlider
+from qtpy.QtWidgets import QAbstractSlider
+from superqt import QLabeledDoubleRangeSlider, QLabeledDoubleSlider
 from superqt.utils import signals_blocked
 
 from equilabel.widget.logic.filters import limits
@@ -19,26 +20,28 @@ HEIGHT = 28  # of a slider
 EDGES = QLabeledDoubleRangeSlider.EdgeLabelMode
 KEY = Qt.Key
 STEPS = {KEY.Key_Left: -1, KEY.Key_Down: -1, KEY.Key_Right: 1, KEY.Key_Up: 1}
-ENDS = "Least and greatest value: drag the ends, or type the numbers."
+KEYS = "Keys with arrows move the lower end, with Shift the upper."
+ENDS = f"Least and greatest value: drag the ends, or type the numbers. {KEYS}"
 
 
 class _Keys(QObject):
-    """Moves a slider by the keys with arrows, which those of superqt do not know."""
+    """Moves a handle of a slider by the keys with arrows, which those of superqt do not know."""
 
     def eventFilter(self, slider: Any, event: Event) -> bool:
         steps = STEPS.get(event.key()) if event.type() == QEvent.Type.KeyPress else None
         if steps:
-            slider.setValue(slider.value() + steps * slider.singleStep())
+            values = np.atleast_1d(slider.value())
+            values[-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 0] += (
+                steps * slider.singleStep()
+            )
+            if values[0] <= values[-1]:
+                slider.setValue(tuple(values) if len(values) > 1 else values[0])
         return bool(steps)
 
 
 def level_slider() -> QLabeledDoubleSlider:
     """Make a slider with one handle, and a field for its value."""
-    slider = QLabeledDoubleSlider(Qt.Orientation.Horizontal)
-    slider.setFixedHeight(HEIGHT)
-    for inner in slider.findChildren(QDoubleSlider):
-        inner.installEventFilter(_Keys(inner))
-    return slider
+    return _prepared(QLabeledDoubleSlider(Qt.Orientation.Horizontal))
 
 
 def range_slider() -> QLabeledDoubleRangeSlider:
@@ -46,7 +49,13 @@ def range_slider() -> QLabeledDoubleRangeSlider:
     slider = QLabeledDoubleRangeSlider(Qt.Orientation.Horizontal)
     slider.setHandleLabelPosition(QLabeledDoubleRangeSlider.LabelPosition.NoLabel)
     slider.setEdgeLabelMode(EDGES.LabelIsValue)
+    return _prepared(slider)
+
+
+def _prepared(slider: Any) -> Any:
     slider.setFixedHeight(HEIGHT)
+    for inner in slider.findChildren(QAbstractSlider):
+        inner.installEventFilter(_Keys(inner))
     return slider
 
 

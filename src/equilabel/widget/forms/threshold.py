@@ -14,7 +14,7 @@ from .fields import field
 from .histogram_view import HistogramView
 from .layout import Row
 from .lengths import LengthField
-from .ranges import HEIGHT, level_slider, range_slider, set_range
+from .ranges import HEIGHT, KEYS, level_slider, range_slider, set_range
 
 CHOICES = [
     ("Otsu", "otsu"),
@@ -32,7 +32,7 @@ TIPS = {
     "method": "Method that finds the threshold. Or set it with the slider, or by dragging the line "
     "in the histogram.",
     "level": "Objects are pixels above the level; if they are dark, below.",
-    "levels": "Objects are pixels above low that are connected to a pixel above high.",
+    "levels": f"Objects are pixels above low that are connected to a pixel above high. {KEYS}",
 }
 BLOCK: dict[str, Any] = {"start": 51, "least": 3, "most": 6001, "step": 2, "decimals": 0}
 MANUAL = ("number", "hysteresis")
