@@ -69,7 +69,7 @@ def find(
     inputs : list of Input
         Each file once, in the order of the words, then of the names.
     skipped : list of str
-        Lines on files that are left out. ``*_labels.tif`` and ``*_overlay.png``: results of an
+        Lines on files that are left out. ``*_labels.*`` and ``*_overlay.png``: results of an
         earlier run, whose table lies beside them, and others that were not named themselves (a
         shell expands patterns before we see them). A line on all files that are no images.
 
