@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+from inspect import signature
 from typing import TYPE_CHECKING
 
+from equilabel import segment, segment_chunked
 from equilabel.storage.images import TIFF
 from equilabel.storage.memory import readable
 from equilabel.storage.ome_zarr import is_zarr
@@ -14,6 +16,7 @@ from .forecast import forecast
 from .inputs import FILE, kind_of
 from .names import quoted
 from .options import RefusedError
+from .typed import SEGMENT
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -21,13 +24,8 @@ if TYPE_CHECKING:
 
     from .options import Options
 
-# Options of `segment` that need more than a block and its neighbors, with their defaults.
-WHOLE = {"background_method": "top_hat", "split": False, "track": False}
-TAKEN = (
-    *("threshold", "background", "sigma", "dark", "block_size", "offset", "closing", "opening"),
-    *("fill_holes", "connectivity", "min_size", "max_size", "exclude_border", "properties"),
-    *("method", "device"),
-)  # arguments of `segment` that `segment_chunked` has, too
+# Options that `segment_chunked` takes as `segment` does; others need all pixels at once.
+TAKEN = tuple(name for name in SEGMENT if name in signature(segment_chunked).parameters)
 OWN = ("chunks", "shards", "scheduler", "workers", "resume")  # which only images in chunks have
 
 
@@ -111,8 +109,12 @@ def refuse_own(typed: Collection[str]) -> None:
 
 def check_choices(options: Options, choices: Choices) -> None:
     """Raise RefusedError if options ask for what cannot be done block by block."""
-    segment = options.segment
-    refused = {name: segment[name] for name, default in WHOLE.items() if segment[name] != default}
+    given, usual = options.segment, signature(segment).parameters
+    refused: dict[str, object] = {
+        name: given[name]
+        for name in SEGMENT
+        if name not in TAKEN and given[name] != usual[name].default
+    }
     if options.slices:
         refused["slices"] = True
     if options.series:

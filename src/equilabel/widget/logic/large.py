@@ -5,6 +5,7 @@ import tempfile
 import weakref
 from collections.abc import Callable
 from importlib.util import find_spec
+from inspect import signature
 from math import prod
 from pathlib import Path
 from time import perf_counter
@@ -33,11 +34,11 @@ STEPS = (
 ELEMENTS = 2**22  # of a block: it ends soon after a run was cancelled
 NEEDED = ("dask", "zarr")
 
-# Fields that need all pixels at once: their values when they do nothing, and how they are left out.
+# Fields for arguments that `segment_chunked` does not have, and how they are left out.
 WHOLE = {
-    "background_method": ("top_hat", "Found with: Rolling ball", "choose Box (top-hat)"),
-    "split": (False, "Split objects that touch", "untick Split objects that touch"),
-    "track": (False, "Follow objects over time", "untick Follow objects over time"),
+    "background_method": ("Found with: Rolling ball", "choose Box (top-hat)"),
+    "split": ("Split objects that touch", "untick Split objects that touch"),
+    "track": ("Follow objects over time", "untick Follow objects over time"),
 }
 
 
@@ -59,12 +60,8 @@ def explain_size(source: sources.Source, choices: Choices) -> str:
 
 def explain_refusal(source: sources.Source, choices: Choices) -> str:
     """Return which fields cannot be used block by block, and what would help; empty if all can."""
-    used = {"track": "time" in source.roles, "background_method": bool(choices.background)}
-    refused = [
-        (words, remedy)
-        for name, (unused, words, remedy) in WHOLE.items()
-        if getattr(choices, name) != unused and used.get(name, True)
-    ]
+    taken = signature(equilabel.segment_chunked).parameters
+    refused = [WHOLE[name] for name in choices.arguments(source) if name not in taken]
     measured = choices.properties or ()
     slow = ", ".join(each for each in measured if not equilabel.PROPERTIES[each].mergeable)
     refused += [(f"Statistics: {slow}", f"untick {slow}")] if slow else []
