@@ -138,7 +138,7 @@ def test_a_table_of_a_hundred_thousand_objects_does_not_freeze_the_viewer(viewer
     def color():
         form.results.colors.column.value = "area"
         colored(form, qtbot)
-        form.results.colors.reset_button.click()
+        form.results.colors.column.value = "(default colors)"
 
     def rerun():
         run(form, qtbot)

@@ -16,10 +16,10 @@ from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import LatestResult
 
 from .fields import field
-from .layout import Grid, button
+from .layout import Grid
 from .ranges import RangeField
 
-NORMAL = "(each its own)"
+NORMAL = "(default colors)"
 COLORMAPS = ("viridis", "magma", "plasma", "inferno", "turbo", "gray", "twilight")
 HINT = "Colors from the least to the greatest."
 ICON = QSize(64, 12)
@@ -41,9 +41,7 @@ class ColorForm(Grid):
         self.colormap.native.setIconSize(ICON)
         for number, name in enumerate(COLORMAPS):
             self.colormap.native.setItemIcon(number, _icon_of(make_scale(name).colors))
-        hint = "Give each object a color of its own again."
-        self.reset_button = button("Default colors", hint, self._reset)
-        self.fill(*self.range.rows, self.colormap, self.reset_button)
+        self.fill(*self.range.rows, self.colormap)
 
     @property
     def waiting(self) -> bool:
@@ -80,10 +78,6 @@ class ColorForm(Grid):
         layer, colormap = answer
         if layer in self._viewer.layers:
             layer.colormap = colormap
-
-    def _reset(self) -> None:
-        self.range.clear()
-        self._color()
 
 
 def _icon_of(colors: HostArray) -> QIcon:

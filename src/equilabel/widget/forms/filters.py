@@ -33,7 +33,6 @@ class FilterForm(Grid):
         super().__init__()
         self._viewer, self._outline = viewer, outline
         self._layer: Layer = None
-        self._columns: Mapping[str, Any] = {}
         self.task: Task | None = None
         words = (("Keep by", "Range"), TIP, "(all)")
         self.rows = [RangeField(*words, self._preview) for _ in range(ROWS)]
@@ -48,9 +47,10 @@ class FilterForm(Grid):
         return [Range(row.chosen, *row.ends) for row in self.rows if row.chosen]
 
     def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
-        self._layer, self._columns = layer, columns
+        self._layer = layer
         for row in self.rows:
             row.set_columns(columns)
+        self.button.setEnabled(bool(columns))
         self._show_count()
 
     @guarded
@@ -60,13 +60,12 @@ class FilterForm(Grid):
 
     def _show_count(self) -> Any:
         """Say how many objects are kept, and return which rows have them."""
-        self.button.setEnabled(bool(self._columns))
-        if not self._columns:
+        if not self.button.isEnabled():
             self.count.setText("")
             return None
-        kept = find_kept(self._layer.features, self.ranges, self._columns)
-        total = find_objects(self._layer.features, self._columns).sum()
-        self.count.setText(f"keep {kept.sum()} of {total}")
+        features = self._layer.features
+        kept = find_kept(features, self.ranges)
+        self.count.setText(f"keep {kept.sum()} of {find_objects(features).sum()}")
         return kept
 
     @guarded

@@ -52,19 +52,11 @@ def labels_of(features: Table) -> Any:
     return np.arange(len(features))
 
 
-def find_objects(features: Table, columns: Mapping[str, HostArray] | None = None) -> HostArray:
-    """Return which rows are objects: not the background, and not labels without pixels.
-
-    The numeric `columns` of the features may be given if they are known.
-    """
-    rows = labels_of(features) != 0
-    columns = numeric_columns(features) if columns is None else columns
-    known = np.zeros(len(features), np.bool_)
-    for column in columns.values():
-        known |= ~np.isnan(column)
-        if np.count_nonzero(known) >= len(known) - 1:  # all but the background
-            break
-    return np.asarray(rows & known) if columns else np.asarray(rows)
+def find_objects(features: Table) -> HostArray:
+    """Return which rows are objects: not the background, and not labels without pixels."""
+    rows = np.asarray(labels_of(features) != 0)
+    missing = [np.isnan(column) for column in numeric_columns(features).values()]
+    return rows & ~np.logical_and.reduce(missing) if missing else rows
 
 
 def own_columns(features: Table, made: Mapping[str, Any]) -> list[str]:

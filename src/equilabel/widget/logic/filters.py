@@ -1,6 +1,6 @@
 """Select objects of a labels layer by ranges of their measurements, and keep only those."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,14 +19,9 @@ class Range(NamedTuple):
     high: float = np.inf
 
 
-def find_kept(
-    features: Table,
-    ranges: Sequence[Range],
-    columns: Mapping[str, HostArray] | None = None,
-) -> HostArray:
+def find_kept(features: Table, ranges: Sequence[Range]) -> HostArray:
     """Return which rows are objects within all ranges. Missing values are outside of any range."""
-    columns = numeric_columns(features) if columns is None else columns
-    kept = find_objects(features, columns)
+    columns, kept = numeric_columns(features), find_objects(features)
     for name, low, high in ranges:
         kept &= (columns[name] >= low) & (columns[name] <= high)
     return kept
