@@ -274,7 +274,7 @@ def kept_form(viewer, shared_viewer, qtbot):
         image.name = name
         form.tabs.setCurrentIndex(0)
         form.message.setText("")
-        waits = (form.preview, form.results._place, form.results.colors)
+        waits = (form.preview, form.results._place, form.results.colors._work)
         qtbot.waitUntil(lambda: not any(each.waiting for each in waits), timeout=LONG)
         if choices(form) == before:
             shared_viewer.form = form

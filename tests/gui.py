@@ -54,7 +54,7 @@ def shown(form, qtbot):
 
 def colored(form, qtbot):
     """Wait until a layer is colored."""
-    qtbot.waitUntil(lambda: not form.results.colors.waiting, timeout=LONG)
+    qtbot.waitUntil(lambda: not form.results.colors._work.waiting, timeout=LONG)
     QApplication.processEvents()
 
 

@@ -119,7 +119,7 @@ def objects_and_table() -> None:
     form.tabs.setCurrentIndex(1)
     panel = form.results
     panel.colors.column.value = "area"
-    wait_for(lambda: not panel.colors.waiting)
+    wait_for(lambda: not panel.colors._work.waiting)
     panel.filter.rows[0].column.value = "area"
     panel.filter.rows[0].slider.setValue((25.0, 60.0))
     panel.plot.kind.value, panel.plot.x.value = "scatter plot", "area"

@@ -43,10 +43,6 @@ class ColorForm(Grid):
             self.colormap.native.setItemIcon(number, _icon_of(make_scale(name).colors))
         self.fill(*self.range.rows, self.colormap)
 
-    @property
-    def waiting(self) -> bool:
-        return self._work.waiting
-
     def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
         """Use a labels layer, or its new table; a column that colors it stays."""
         same, self._layer = layer is self._layer, layer

@@ -173,10 +173,6 @@ class StatisticsField(QTreeWidget):
     def names(self) -> tuple[str, ...]:
         return tuple(name for name, item in self._items.items() if item.checkState(0) == STATES[1])
 
-    @property
-    def offered(self) -> tuple[str, ...]:
-        return tuple(self._items)
-
     def tick(self, name: str, ticked: bool = True) -> None:
         self._items[name].setCheckState(0, STATES[ticked])
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from pandas import DataFrame
 from qtpy.QtCore import QTimer
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QFileDialog, QLabel
@@ -120,8 +119,9 @@ class ResultsPanel(Form):
             self._fill_table()
 
     def _fill_table(self) -> None:
-        features = DataFrame() if self._layer is None else self._layer.features
-        self.table.show_table(*show_objects(features, made_by(self._layer)))
+        layer = self._layer
+        shown = (None, []) if layer is None else show_objects(layer.features, made_by(layer))
+        self.table.show_table(*shown)
 
     @guarded
     def _open_table(self) -> None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from pandas import DataFrame
 from qtpy.QtCore import QAbstractTableModel, QItemSelection, QItemSelectionModel, Qt, Signal
 from qtpy.QtWidgets import QAbstractItemView, QSplitter, QTableView, QWidget
 
@@ -27,7 +26,7 @@ class ObjectModel(QAbstractTableModel):
 
     def __init__(self, parent: Any) -> None:
         super().__init__(parent)
-        self.table: Table = DataFrame({"Index": []})
+        self.table: Table = None
         self._hints: list[str] = []
 
     def show(self, table: Table, hints: list[str]) -> None:
@@ -37,11 +36,11 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def headers(self) -> list[str]:
-        return list(self.table.columns)
+        return [] if self.table is None else list(self.table.columns)
 
     @property
     def labels(self) -> Any:
-        return self.table.iloc[:, 0].to_numpy()
+        return np.zeros(0) if self.table is None else self.table.iloc[:, 0].to_numpy()
 
     def rowCount(self, _: object = None) -> int:
         return len(self.labels)
@@ -93,9 +92,9 @@ class TableView(QTableView):
         """
         header, names = self.horizontalHeader(), self.objects.headers
         column, order = header.sortIndicatorSection(), header.sortIndicatorOrder()
-        kept = column < len(names) and names[column] in table
         self._marked = self._marked[:0]
         self.objects.show(table, hints)
+        kept = column < len(names) and names[column] in self.objects.headers
         place = self.objects.headers.index(names[column]) if kept else 0
         self.sortByColumn(place, order if kept else ASCENDING)
         self.resizeColumnsToContents()
