@@ -42,6 +42,10 @@ def agree(cupy, image, **options):
         assert (labels.dtype, labels.shape, found) == (expected.dtype, image.shape, count)
         np.testing.assert_array_equal(labels.get(), expected)
     np.testing.assert_array_equal(label(pixels, **options).get(), expected)
+    for _ in range(2):
+        out = cupy.full(image.shape, -1, expected.dtype)
+        assert label(pixels, out=out, **options) is out
+        np.testing.assert_array_equal(out.get(), expected)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -12,6 +12,7 @@ from equilabel.grid import Foreground  # noqa: E402
 from equilabel.kernels.cuda import at_once, bands, labeler, run_jobs, tiling  # noqa: E402
 
 SHAPE = (100, 200)
+JOBS = {"?": (bands.ADDRESSES, 0), "i2": (run_jobs.ADDRESSES, tiling.PLAN.itemsize)}
 
 
 class Memory:
@@ -29,7 +30,9 @@ def array(shape, dtype):
     """Make what a labeler looks at of an array."""
     memory = Memory(int(np.prod(shape)) * np.dtype(dtype).itemsize)
     flags = SimpleNamespace(c_contiguous=True)
-    return SimpleNamespace(shape=shape, dtype=np.dtype(dtype), data=memory, flags=flags)
+    return SimpleNamespace(
+        shape=shape, dtype=np.dtype(dtype), data=memory, flags=flags, nbytes=memory.size
+    )
 
 
 @pytest.fixture
@@ -119,6 +122,33 @@ def test_every_call_tells_the_kernel_of_bands_where_all_is(driver):
         assert (sizes >= (tables, nodes, 4 * cut.bands, 8)).all()
         assert all(begin % 16 == 0 for begin in told)
         assert (count._memory + count._begin).ptr == told[-1]
+
+
+def moved(out, step):
+    """Return a view of an array that begins `step` bytes later."""
+    data = SimpleNamespace(ptr=out.data.ptr + step, device_id=out.data.device_id)
+    return SimpleNamespace(**{**vars(out), "data": data})
+
+
+@pytest.mark.parametrize("dtype", ["?", "i2"])
+def test_labels_go_straight_to_an_array_that_can_take_them(driver, dtype):
+    image = array(SHAPE, dtype)
+    prepared, out = prepare(image), array(SHAPE, "i4")
+    labels, _ = prepared(image, out)
+    assert labels is out
+    assert out.data.ptr in addresses(driver, *JOBS[dtype])
+    away = array(SHAPE, "i4")
+    away.data.device_id = 1
+    gaps = array(SHAPE, "i4")
+    gaps.flags = SimpleNamespace(c_contiguous=False)
+    onto = array(SHAPE, "i4")
+    onto.data.ptr = image.data.ptr + image.nbytes - 16
+    below = array(SHAPE, "i4")
+    below.data.ptr = image.data.ptr - below.nbytes + 16
+    started = len(driver.started)
+    for other in (array(SHAPE, "u4"), array(SHAPE, "i8"), moved(out, 4), away, gaps, onto, below):
+        assert prepared(image, other) is None
+    assert len(driver.started) == started
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def label_at_once(
     ):
         return None
     if type(image) is not ndarray:
-        if out is not None or not is_on_cuda(image):
+        if not is_on_cuda(image):
             return None
-        return label_on_gpu(image, background, connectivity, bool(stacked), counted)
+        return label_on_gpu(image, background, connectivity, bool(stacked), counted, out)
     if image.size >= 2 * threads.WEIGHT:
         return None
     try:

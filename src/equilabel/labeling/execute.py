@@ -75,7 +75,8 @@ def solve(
         Whether labels are made in any case; False returns runs in place of labels, where a method
         on the CPU finds these.
     """
-    special = problem.out is not None or problem.periodic or problem.reported
+    on_host = problem.device == "cpu"
+    special = problem.periodic or problem.reported or (on_host and problem.out is not None)
     if request is None and painted and not special:
         found = _solve_at_once(problem)
         if found is not None:
@@ -93,7 +94,7 @@ def solve(
 
 def _solve_at_once(problem: Problem) -> Solution | None:
     """Label an image that asks for nothing special by the default method, in a single call."""
-    image, foreground, connectivity, stacked, method, device, *_ = problem
+    image, foreground, connectivity, stacked, method, device, out, *_ = problem
     on_host = type(image) is np.ndarray
     if method.answer != "runs" or on_host != (device == "cpu") or not image.size:
         return None
@@ -103,8 +104,11 @@ def _solve_at_once(problem: Problem) -> Solution | None:
             return None
         image = drop_short_axes(image, stacked)
         connectivity = min(connectivity, image.ndim - stacked)
-    kernels = runs_on_host() if on_host else runs_on_gpu()
-    found = kernels.label_at_once(image, foreground, connectivity, stacked)
+    kind = foreground, connectivity, stacked
+    if on_host:
+        found = runs_on_host().label_at_once(image, *kind)
+    else:
+        found = runs_on_gpu().label_at_once(image, *kind, out)
     if found is None:
         return None
     labels, count = found

@@ -30,14 +30,19 @@ class _Memory(threading.local):
     """
 
     def __init__(self) -> None:
-        self.labelers: dict[Any, Callable[[Array], tuple[Array, Any] | None] | None] = {}
+        self.labelers: dict[Any, Callable[..., tuple[Array, Any] | None] | None] = {}
 
 
 _memory = _Memory()
 
 
 def label_on_gpu(
-    image: Array, background: Any, connectivity: Any, stacked: bool, counted: bool
+    image: Array,
+    background: Any,
+    connectivity: Any,
+    stacked: bool,
+    counted: bool,
+    out: Array = None,
 ) -> tuple[Array, Any] | None:
     """Label an image of CuPy in one launch, or return None if that takes more.
 
@@ -51,10 +56,12 @@ def label_on_gpu(
         As `label` takes them; equal only to what means the same.
     counted : bool
         Whether to wait for the number of labels.
+    out : array, optional
+        Receives the labels.
 
     Returns
     -------
-    labels : array of int32, of the shape of the image
+    labels : array of int32, of the shape of the image, or `out`
     count : int or Count
 
     Raises
@@ -71,7 +78,14 @@ def label_on_gpu(
         if len(labelers) >= MOST:
             labelers.clear()
         labeler = labelers[key] = _prepare(image, background, connectivity, stacked)
-    found = None if labeler is None else labeler(image)
+    if labeler is None:
+        return None
+    if out is None:
+        found = labeler(image)
+    elif type(out) is type(image) and out.shape == image.shape:
+        found = labeler(image, out)
+    else:
+        return None
     return with_number(Solution(*found))[:2] if counted and found is not None else found
 
 

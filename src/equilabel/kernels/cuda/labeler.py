@@ -92,6 +92,22 @@ class Count:
         return int(cupy.ndarray((), np.int64, self._memory + self._begin))
 
 
+def can_receive(out: cupy.ndarray, image: cupy.ndarray) -> bool:
+    """Return whether kernels can write the labels of an image to an array as it is.
+
+    Parameters
+    ----------
+    out : cupy array
+        Of the shape of the image.
+    image : cupy array
+        C-contiguous.
+    """
+    begin, pixels = out.data.ptr, image.data.ptr
+    apart = begin + out.nbytes <= pixels or pixels + image.nbytes <= begin
+    here = out.data.device_id == image.data.device_id
+    return bool(out.dtype == np.int32 and out.flags.c_contiguous and here and apart)
+
+
 class Labeler:
     """Label images of one kind in one thread: a call fills in where they are.
 
@@ -113,12 +129,20 @@ class Labeler:
         self._memory[JOB:] = launch.job
         self._where = JOB + launch.where
 
-    def __call__(self, image: cupy.ndarray) -> tuple[cupy.ndarray, Count] | None:
+    def __call__(
+        self, image: cupy.ndarray, out: cupy.ndarray = None
+    ) -> tuple[cupy.ndarray, Count] | None:
         """Label an image of the right shape and type, or return None if it takes more care.
+
+        Parameters
+        ----------
+        image : cupy array
+        out : cupy array of int32, optional
+            Receives the labels; of the same shape.
 
         Returns
         -------
-        labels : cupy array of int32
+        labels : cupy array of int32, or `out`
         count : Count
         """
         launch = self._launch
@@ -129,16 +153,18 @@ class Labeler:
             or data.device_id != launch.device
             or not image.flags.c_contiguous
             or cupy.cuda.runtime.getDevice() != launch.device
+            or (out is not None and not can_receive(out, image))
         ):
             return None
         try:
-            labels = cupy.ndarray(self._shape, np.int32)
-            tables = cupy.cuda.alloc(launch.room)
-            out, base = labels.data.ptr, tables.ptr
-            if out % ALIGNED:
+            labels = cupy.ndarray(self._shape, np.int32) if out is None else out
+            written = labels.data.ptr
+            if written % ALIGNED:
                 return None
+            tables = cupy.cuda.alloc(launch.room)
+            base = tables.ptr
             told = [base + begin for begin in launch.begins]
-            told[0], told[launch.labels] = pixels, out
+            told[0], told[launch.labels] = pixels, written
             launch.addresses.pack_into(self._memory, self._where, *told)
             stream = cupy.cuda.get_current_stream().ptr
             size = launch.blocks, 1, 1, launch.threads, 1, 1, launch.shared, stream

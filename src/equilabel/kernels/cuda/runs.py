@@ -12,7 +12,7 @@ from . import boundaries
 from ._compile import THREADS
 from .at_once import labeler_for
 from .bond_jobs import prepare_bonds
-from .labeler import FAILURES, Count
+from .labeler import FAILURES, Count, can_receive
 from .run_jobs import JOB, NUMBER_THREADS, Work, prepare
 
 if TYPE_CHECKING:
@@ -85,7 +85,11 @@ class RunTable:
 
 
 def label_at_once(
-    image: Array, foreground: Foreground, connectivity: int, stacked: bool
+    image: Array,
+    foreground: Foreground,
+    connectivity: int,
+    stacked: bool,
+    out: cupy.ndarray = None,
 ) -> tuple[cupy.ndarray, Count] | None:
     """Label an image in one go, without a table of runs that others could use.
 
@@ -95,10 +99,12 @@ def label_at_once(
         Not empty.
     foreground, connectivity, stacked
         As `Grid` has them.
+    out : cupy array of int, optional
+        Receives the labels; of as many pixels.
 
     Returns
     -------
-    labels : cupy array of int32, of the shape of the image
+    labels : cupy array of int32, of the shape of the image, or `out`
     count : Count
 
     Nothing is returned of an image that takes more care, or if anything fails: the passes, taken
@@ -106,7 +112,7 @@ def label_at_once(
     """
     labeler = labeler_for(image, foreground, connectivity, stacked, image.shape)
     if labeler is not None:
-        found = labeler(image)
+        found = labeler(image, out)
         if found is not None:
             return found
     device, dtype = cupy.cuda.runtime.getDevice(), image.dtype
@@ -115,11 +121,12 @@ def label_at_once(
         or image.data.device_id != device
         or not image.flags.c_contiguous
         or (dtype.kind == "f" and foreground.values)
+        or (out is not None and not can_receive(out, image))
     ):
         return None
     try:
-        labels = cupy.empty(image.shape, np.int32)
-        pixels, out = image.data.ptr, labels.data.ptr
+        labels = cupy.empty(image.shape, np.int32) if out is None else out
+        pixels, room = image.data.ptr, labels.data.ptr
         work = prepare(
             image.shape,
             dtype,
@@ -127,11 +134,11 @@ def label_at_once(
             connectivity,
             stacked,
             4,
-            (pixels % 16, out % 16),
+            (pixels % 16, room % 16),
             device,
         )
         tables = cupy.cuda.alloc(work.begins[-1])
-        arguments, _memory = work.tell(pixels, out, tables.ptr)
+        arguments, _memory = work.tell(pixels, room, tables.ptr)
         stream = cupy.cuda.get_current_stream().ptr
         for start, function, blocks, threads in work.launches:
             start(function, blocks, threads, stream, arguments)
