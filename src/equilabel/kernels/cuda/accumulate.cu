@@ -173,7 +173,7 @@ struct Labels {
 
 // One block per strip.
 template <typename Label, int ABREAST, int Rank, int Steps, int Euler, int Outline, bool Seconds, typename Under>
-__global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds, Under>>)
+__global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds, Under>, MEASURERS>)
     count_labels(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most, u8* table,
                  const __grid_constant__ Grays<Under> grays)
 {
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
 
 // The values under every label.
 template <typename Label, int ABREAST, typename Gray>
-__global__ void __launch_bounds__(MEASURERS, HELD<Values>)
+__global__ void __launch_bounds__(MEASURERS, HELD<Values, MEASURERS>)
     value_labels(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most,
                  const Gray* __restrict__ values, bool aligned, u8* table)
 {

@@ -10,7 +10,7 @@ __device__ inline void read_bits(Plane<Words, Rows, Halo>& plane, const Job& job
                                  Index line, Index rows, bool exists)
 {
     const Index across = static_cast<Index>(job.plan.segments) * Words;
-    for (int at = threadIdx.x; at < (strip.rows + 2 * Halo) * plane.Pitch; at += MEASURERS) {
+    for (int at = threadIdx.x; at < (strip.rows + 2 * Halo) * plane.Pitch; at += RUN_MEASURERS) {
         const int row = at / plane.Pitch - Halo;
         const Index y = strip.y + row;
         const Index x = static_cast<Index>(strip.segment) * Words + at % plane.Pitch - plane.Beside;
@@ -25,7 +25,7 @@ struct Planes {
     static constexpr bool Deep = Kinds::Rank == 3 && Kinds::Compares;
     static constexpr int Halo = Kinds::Outline ? 2 : Kinds::Compares ? 1 : 0;
     // As rows.py has them.
-    static constexpr int Rows = MEASURERS / WORDS * (Deep || (Halo == 2 && WORDS < 16) ? 4 : 8);
+    static constexpr int Rows = RUN_MEASURERS / WORDS * (Deep || (Halo == 2 && WORDS < 16) ? 4 : 8);
     Plane<WORDS, Rows, Halo> set;
     Plane<WORDS, Deep ? Rows : 0, Halo> above;  // of the slab before
     Plane<WORDS, Kinds::Outline ? Rows : 0, 1> border;
@@ -39,7 +39,7 @@ struct Planes {
             read_bits(above, job, strip, strip.first_row - rows, rows, strip.slab % layout.sides[3] > 0);
         __syncthreads();
         if constexpr (Kinds::Outline) {
-            for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += MEASURERS) {
+            for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += RUN_MEASURERS) {
                 const int row = at / border.Pitch - 1, word = at % border.Pitch - 1;
                 const unsigned own = set.at(row, word);  // beyond the outer words nobody looks
                 const unsigned before = word >= 0 ? set.at(row, word - 1) : 0;
@@ -97,9 +97,10 @@ struct Runs {
     const Strip& strip;
     const Planes& planes;
     Labels& labels;
-    const u2* table;          // of the first row
-    Index pitch;              // from there to that of the next
-    const unsigned* begins;   // of many values, likewise
+    const u2 *near, *far;         // short and long tables of the first row
+    Index near_pitch, far_pitch;  // from there to those of the next
+    const unsigned* begins;       // of many values, of the first row
+    const unsigned* counts;       // runs and nodes, likewise
 
     // Where runs begin in a word, and how many do before it.
     struct Found {
@@ -111,9 +112,26 @@ struct Runs {
     {
         Id* const nodes = static_cast<Id*>(job.nodes);
         const Index first = strip.first_row;
-        table = run_table<Tile::Many>(job.plan, nodes, job.tables, first, strip.segment);
-        pitch = run_table<Tile::Many>(job.plan, nodes, job.tables, first + 1, strip.segment) - table;
+        const auto table = [&](Index row, unsigned total) {
+            return run_table<Tile::Many>(job.plan, nodes, job.tables, row, strip.segment, total);
+        };
+        near = table(first, 0);
+        near_pitch = table(first + 1, 0) - near;
+        far = table(first, ALL);
+        far_pitch = table(first + 1, ALL) - far;
+        counts = job.counts + first * job.plan.segments + strip.segment;
         begins = job.begins + (first * job.plan.segments + strip.segment) * Words;
+    }
+
+    __device__ unsigned runs_of(int row) const
+    {
+        return counts[static_cast<Index>(row) * job.plan.segments] >> 16;
+    }
+
+    // The entry of a run in a row of `total`.
+    __device__ unsigned entry_of(int row, unsigned total, unsigned run) const
+    {
+        return total > NEAR ? far[row * far_pitch + run] : near[row * near_pitch + run];
     }
 
     // The label of a run, by way of its node.
@@ -130,23 +148,22 @@ struct Runs {
     __device__ void look_up_rows(int each) const
     {
         const int first = threadIdx.x / Words * each, end = min(first + each, strip.rows);
-        const unsigned* const counts = job.counts + strip.first_row * job.plan.segments + strip.segment;
         for (int row = first; row < end; row += Abreast) {
-            unsigned runs[Abreast], most = 0;
+            unsigned total[Abreast], most = 0;
 #pragma unroll
             for (int k = 0; k < Abreast; ++k) {
-                const Index at = static_cast<Index>(row + k) * job.plan.segments;
-                runs[k] = row + k < end ? min(counts[at] >> 16, static_cast<unsigned>(Near)) : 0;
-                most = max(most, runs[k]);
+                total[k] = row + k < end ? runs_of(row + k) : 0;
+                most = max(most, total[k]);
             }
+            most = min(most, static_cast<unsigned>(Near));
             for (unsigned run = threadIdx.x % Words; run < most; run += Words) {
                 unsigned entry[Abreast];
 #pragma unroll
                 for (int k = 0; k < Abreast; ++k)
-                    entry[k] = run < runs[k] ? table[(row + k) * pitch + run] : 0;
+                    entry[k] = run < total[k] ? entry_of(row + k, total[k], run) : 0;
 #pragma unroll
                 for (int k = 0; k < Abreast; ++k)
-                    if (run < runs[k]) labels.of[row + k][run] = look_up(row + k, entry[k]);
+                    if (run < total[k]) labels.of[row + k][run] = look_up(row + k, entry[k]);
             }
         }
         __syncwarp();
@@ -169,13 +186,17 @@ struct Runs {
     __device__ Id label(const Found& found, int row, int, int bit) const
     {
         const unsigned run = run_at(found.run, found.start, bit);
-        return run < Near ? labels.of[row][run] : look_up(row, table[row * pitch + run]);
+        if (run < Near) return labels.of[row][run];
+        const unsigned total = Near < NEAR ? runs_of(row) : NEAR + 1;  // at least
+        return look_up(row, entry_of(row, total, run));
     }
 };
 
 // One block per strip. `layout.tall` is a multiple of the rows that a block walks through at once.
 template <typename Id, typename Tile, int Rank, int Steps, int Euler, int Outline, bool Seconds, typename Under>
-__global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds, Under>>)
+__global__ void
+__launch_bounds__(RUN_MEASURERS,
+                  HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds, Under>, RUN_MEASURERS>)
     tally_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout, u8 most,
                u8* table, const __grid_constant__ Grays<Under> grays)
 {
@@ -187,7 +208,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
     typedef Runs<Id, Tile, Words> Entries;
     __shared__ typename Entries::Labels labels;
     const Strip strip = find_strip(layout, job.plan.width);
-    const int each = layout.tall * Tile::Words / MEASURERS;
+    const int each = layout.tall * Tile::Words / RUN_MEASURERS;
     const Entries runs(job, strip, planes, labels);
     block_table.clear();
     if (threadIdx.x == 0) origin.find(strip, layout);
@@ -213,7 +234,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
 
 // The values under every component.
 template <typename Id, typename Tile, typename Gray>
-__global__ void __launch_bounds__(MEASURERS, HELD<Values>)
+__global__ void __launch_bounds__(RUN_MEASURERS, HELD<Values, RUN_MEASURERS>)
     value_runs(const __grid_constant__ Job job, const __grid_constant__ ImageLayout layout,
              u8 most, const Gray* __restrict__ values, bool aligned, u8* table)
 {
@@ -223,7 +244,7 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values>)
     typedef Runs<Id, Tile, Words> Entries;
     __shared__ typename Entries::Labels labels;
     const Strip strip = find_strip(layout, job.plan.width);
-    const int each = layout.tall * Tile::Words / MEASURERS;
+    const int each = layout.tall * Tile::Words / RUN_MEASURERS;
     const Entries runs(job, strip, planes, labels);
     block_table.clear();
     runs.look_up_rows(each);

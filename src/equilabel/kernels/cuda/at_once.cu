@@ -13,7 +13,7 @@ constexpr unsigned long long TOLD = 1ull << 32;  // marks a number of roots in `
 template <typename Tile>
 union Memory {
     TileMemory<Tile> tile;
-    JoinMemory join;
+    JoinMemory<THREADS> join;
     LabelTable<u4, 32 / Tile::Words * Tile::Capacity> label_of_warp[TEAM];
 };
 
@@ -53,7 +53,7 @@ struct Word {
         nodes = numbers & 0xffff;
         base = static_cast<u4>(tile_base<Tile>(plan, here));
         table = run_table<Tile::Many>(plan, static_cast<u4*>(job.nodes), job.tables, here.row,
-                                      here.segment);
+                                      here.segment, runs);
     }
 
     // The node of a run.

@@ -71,7 +71,8 @@ struct Segment {
         const int y = static_cast<int>(line % plan.shape[4]);
         const int z = static_cast<int>(line / plan.shape[4] % plan.shape[3]);
         const Id base = tile_base<BondTile>(plan, {line, place, z, y});
-        const u2* const table = run_table<true>(plan, static_cast<Id*>(job.nodes), job.tables, line, place);
+        const u2* const table =
+            run_table<true>(plan, static_cast<Id*>(job.nodes), job.tables, line, place, 0);
         return node_of<BondTile>(plan, base, table[run]);
     }
 

@@ -109,6 +109,7 @@ def cut_lattice(shape: tuple[int, ...], steps: Steps, periodic: tuple[bool, ...]
         segments=groups,
         seams=0,
         groups=groups,
+        joiners=THREADS,
         seam_blocks=0,
         row_blocks=-(-groups * 32 // THREADS),
     )

@@ -135,8 +135,9 @@ struct Pixels {
         const int y = static_cast<int>(spot.row % plan.shape[4]);
         const int z = static_cast<int>(spot.row / plan.shape[4] % plan.shape[3]);
         const Id base = tile_base<Tile>(plan, {spot.row, spot.segment, z, y});
+        const unsigned total = Tile::Many ? 0 : job.counts[spot.row * plan.segments + spot.segment] >> 16;
         const u2* const table = run_table<Tile::Many>(plan, static_cast<Id*>(job.nodes), job.tables,
-                                                      spot.row, spot.segment);
+                                                      spot.row, spot.segment, total);
         return node_of<Tile>(plan, base, table[run - 1]);
     }
 };

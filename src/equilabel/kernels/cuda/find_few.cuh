@@ -147,13 +147,26 @@ find_few(const Job& job, const Corner corner, const Lines<Tile>& lines, const un
             few.parents[own] = NODE | (line * Tile::Capacity + mine - first);
     }
     __syncthreads();
+    u2* const entries = few.ends;
     for (unsigned own = threadIdx.x; own < runs; own += THREADS) {
         unsigned parent = few.parents[own];
         while (!(parent & NODE)) parent = few.parents[parent];
-        const int line = few.begins[own] >> 10;
+        entries[own] = static_cast<u2>(parent);
+    }
+    __syncthreads();
+    // A few threads for each row, each with two entries at once.
+    constexpr unsigned Beside = NEAR / 2;
+    for (unsigned at = threadIdx.x; at < Tile::Rows * Beside; at += THREADS) {
+        const unsigned line = at / Beside, count = totals[line], before = few.before[line];
+        const unsigned whole = (count + NEAR - 1) / NEAR * NEAR;
         const Index there = corner.row + line / Tall * static_cast<Index>(plan.shape[4]) + line % Tall;
-        run_table<false>(plan, nodes, job.tables, there, corner.segment)[own - few.before[line]] =
-            static_cast<u2>(parent);
+        unsigned* const table = reinterpret_cast<unsigned*>(
+            run_table<false>(plan, nodes, job.tables, there, corner.segment, count));
+        for (unsigned j = at % Beside * 2; j < whole; j += 2 * Beside) {
+            const unsigned one = j < count ? entries[before + j] : 0;
+            const unsigned two = j + 1 < count ? entries[before + j + 1] : 0;
+            table[j / 2] = two << 16 | one;
+        }
     }
     return true;
 }

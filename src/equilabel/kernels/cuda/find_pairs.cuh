@@ -221,9 +221,10 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
     __syncwarp();
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
-        unsigned* const table =
-            reinterpret_cast<unsigned*>(run_table<false>(plan, nodes, job.tables, lines[k], corner.segment));
+        unsigned* const table = reinterpret_cast<unsigned*>(
+            run_table<false>(plan, nodes, job.tables, lines[k], corner.segment, totals[k]));
         const unsigned* const pairs = reinterpret_cast<unsigned*>(entries + (row + k) * Tile::Capacity);
-        for (unsigned j = word; 2 * j < totals[k]; j += Words) table[j] = pairs[j];
+        const unsigned whole = totals[k] ? max(totals[k], NEAR) : 0;
+        for (unsigned j = word; 2 * j < whole; j += Words) table[j] = pairs[j];
     }
 }

@@ -95,7 +95,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
     if (!__any_sync(ALL, set)) return;
     const Index begin = first_pixel(plan, here.row, here.segment) + 32 * word;
     const int count = word_size(plan, here.segment, word);
-    const u2* const own = run_table<Many>(plan, nodes, tables, here.row, here.segment);
+    const u2* const own = run_table<Many>(plan, nodes, tables, here.row, here.segment, total);
     const Id base = tile_base<Tile>(plan, here);
     for (int edge = 0; edge < plan.edges; ++edge) {
         Place there;
@@ -124,7 +124,8 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
             }
             touch = touching<Words>(set, other_set, edges.diagonal[edge], known);
         }
-        const unsigned other_run = runs_before<Words>(other_start, total);
+        unsigned other_total;
+        const unsigned other_run = runs_before<Words>(other_start, other_total);
         const unsigned touches = __popc(touch.straight) + __popc(touch.left) + __popc(touch.right);
         unsigned all = 0, at = 0;
         const bool crowded = __popc(__ballot_sync(ALL, touches)) >= CROWDED<Tile>;
@@ -133,7 +134,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
         const u2* table = nullptr;
         Id other_base = 0;
         if (exists) {
-            table = run_table<Many>(plan, nodes, tables, there.row, there.segment);
+            table = run_table<Many>(plan, nodes, tables, there.row, there.segment, other_total);
             other_base = tile_base<Tile>(plan, there);
         }
         while (touch.straight | touch.left | touch.right) {
@@ -172,15 +173,16 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
         before = bits[place + last] >> 31;
         after = bits[place + Words] & 1;
     };
-    const auto final_run = [&](Index line) {
-        return (counts[line * plan.segments + segment] >> 16) - 1;
-    };
+    const auto runs_of = [&](Index line, int place) { return counts[line * plan.segments + place] >> 16; };
     const auto same = [&](Index one, int back_one, Index two, int back_two) {
         return !Many || image[first_pixel(plan, one, segment + 1) - back_one] ==
                             image[first_pixel(plan, two, segment + 1) - back_two];
     };
-    const auto node_at = [&](const Place& place, unsigned run) {
-        const unsigned entry = run_table<Many>(plan, nodes, tables, place.row, place.segment)[run];
+    // Of the last run, or the first.
+    const auto node_at = [&](const Place& place, bool at_end) {
+        const unsigned runs = Many && !at_end ? 1 : runs_of(place.row, place.segment);
+        const unsigned entry =
+            run_table<Many>(plan, nodes, tables, place.row, place.segment, runs)[at_end ? runs - 1 : 0];
         return node_of<Tile>(plan, static_cast<Id>(tile_base<Tile>(plan, place)), entry);
     };
     bool before, after;
@@ -195,7 +197,7 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
             known = above && beside && same(row - 1, 1, row, 1) && same(row - 1, 0, row, 0);
         }
         if (!known)
-            unite(nodes, node_at(left, final_run(row)), node_at(right, 0));
+            unite(nodes, node_at(left, true), node_at(right, false));
     }
     for (int edge = 0; edge < plan.edges; ++edge) {
         Place there;
@@ -205,32 +207,32 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
         // Of one value, a third pixel of the square joins the two as well.
         if (after && other_before && (Many || (!before && !other_after)) &&
             same(row, 0, there.row, 1))
-            unite(nodes, node_at(right, 0), node_at(there, final_run(there.row)));
+            unite(nodes, node_at(right, false), node_at(there, true));
         if (before && other_after && (Many || (!after && !other_before)) &&
             same(row, 1, there.row, 0)) {
             ++there.segment;
-            unite(nodes, node_at(left, final_run(row)), node_at(there, 0));
+            unite(nodes, node_at(left, true), node_at(there, false));
         }
     }
 }
 
 // What one of `blocks` does: the first take rows, the others a seam per thread. Most ways from one side of a
 // seam to the other lead through many rows.
-template <typename Pixel, typename Id, typename Tile, typename Edges>
+template <typename Pixel, typename Id, typename Tile, typename Edges, int Threads>
 __device__ __forceinline__ void
-join_block(const Job& job, const Edges& edges, const Index block, JoinMemory& memory)
+join_block(const Job& job, const Edges& edges, const Index block, JoinMemory<Threads>& memory)
 {
     const Plan& plan = job.plan;
     const Pixel* const image = static_cast<const Pixel*>(job.image);
     Id* const nodes = static_cast<Id*>(job.nodes);
-    const Index row_blocks = (job.groups * Tile::Words + THREADS - 1) / THREADS;
+    const Index row_blocks = (job.groups * Tile::Words + Threads - 1) / Threads;
     if (block < row_blocks) {
-        const Index group = (block * THREADS + threadIdx.x) / Tile::Words;
+        const Index group = (block * Threads + threadIdx.x) / Tile::Words;
         unsigned* const queue = memory.queue + threadIdx.x / Tile::Words * (QUEUE * Tile::Words);
         join_rows<Pixel, Id, Tile>(image, plan, edges, job.bits, job.begins, nodes, job.tables, group,
                                    job.groups, job.fours, queue);
     } else {
-        const Index seam = (block - row_blocks) * THREADS + threadIdx.x;
+        const Index seam = (block - row_blocks) * Threads + threadIdx.x;
         if (seam < job.seams)
             join_seam<Pixel, Id, Tile>(image, plan, edges, job.bits, job.counts, nodes, job.tables, seam);
     }

@@ -25,11 +25,11 @@ __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     const unsigned set = real ? job.bits[place] : 0;
     const unsigned given = real ? job.counts[line * plan.segments + corner.segment] & 0xffff : 0;
     unsigned start = Many && real ? job.begins[place] : 0;
-    const unsigned* const table = reinterpret_cast<const unsigned*>(
-        run_table<Many>(plan, nodes, job.tables, line, corner.segment));
     if (!Many) start = set & ~from_left<Words>(set);
     unsigned total;
     const unsigned first = lane / Words * Capacity, run = runs_before<Words>(start, total) + first;
+    const unsigned* const table = reinterpret_cast<const unsigned*>(
+        run_table<Many>(plan, nodes, job.tables, line, corner.segment, total));
     const Id base = first_pixel(plan, corner.row, corner.segment);
     const auto look_up = [&](unsigned entry) {
         return nodes[node_of<Tile>(plan, base, entry)] & ~LABEL<Id>;

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 NUMBER_THREADS = 1024
 COMPARES = ("all", "!=", ">", "<=", "<")  # as bits.cuh counts them
+SECTOR = 32  # bytes of memory that are moved at once
+NEAR = 16  # entries of a run table that lie beside those of other segments, as in tiling.cuh
 LARGE = 2**23  # pixels of images whose passes follow one another
 JOB = 16  # where the job begins, after the addresses of a pass's arguments
 ARGUMENTS = struct.Struct("2Q")
@@ -134,7 +136,7 @@ def prepare(
     rest = pack_rest(tiling, foreground, dtype, blocks, alignment)
     counts = (
         (tiling.tiles, THREADS),
-        (tiling.seam_blocks + tiling.row_blocks, THREADS),
+        (tiling.seam_blocks + tiling.row_blocks, tiling.joiners),
         (blocks, NUMBER_THREADS),
         (tiling.tiles, tiling.words),
     )
@@ -179,9 +181,9 @@ def lay_out(
     blocks = blocks or -(-segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
     plane = segments * words * 4
     even = tiling.columns + tiling.columns % 2
-    entries = 2 * rows * (even if many else 2)
+    entries = 2 * rows * even if many else 2 * NEAR * segments
     sizes = plane, plane if many else 0, 4 * segments, 8 * (blocks + 1), entries, 8
-    return blocks, tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
+    return blocks, tuple(accumulate((-(-size // SECTOR) * SECTOR for size in sizes), initial=0))
 
 
 def pack_rest(

@@ -204,7 +204,7 @@ def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
 def unite(table: RunTable) -> None:
     """Unite nodes where tiles meet, and then across periodic boundaries."""
     tiling = table.tiling
-    table.start(1, tiling.seam_blocks + tiling.row_blocks)
+    table.start(1, tiling.seam_blocks + tiling.row_blocks, tiling.joiners)
     if table.domain is not None:
         boundaries.join_runs(table, table.domain)
 

@@ -10,6 +10,7 @@ from ._compile import Kernel, kernel, launch, start
 from .image_layout import (
     BLOCKS,
     MEASURERS,
+    RUN_MEASURERS,
     STRIP,
     Described,
     count_strips,
@@ -202,12 +203,14 @@ class RunSource:
 
     def _measure(self, function: Kernel, image: Described, *arguments: object) -> None:
         """Start a kernel that reads run tables, and labels by way of their nodes."""
-        _measure(function, image, self.table.job, self.slots - 1, *arguments)
+        told, blocks = image
+        most = self.slots - 1
+        start(function, blocks, RUN_MEASURERS, self.table.job, told, most, *arguments)
 
     def _describe(self, layout: Layout, most: int) -> Described:
         """Describe strips in which a thread takes up to so many rows, fewer where there are few."""
         words = self.table.tiling.tile[0]
-        abreast = MEASURERS // words
+        abreast = RUN_MEASURERS // words
         while most > 1 and count_strips(self.sides, 32 * words, abreast * most) < BLOCKS:
             most //= 2
         return describe(self.sides, layout, abreast * most, 32 * words)
@@ -231,7 +234,7 @@ def _place(flat: Array) -> tuple[Array, int, np.ndarray | None]:
 
 
 def _measure(function: Kernel, image: Described, source: Array, *arguments: object) -> None:
-    """Start a kernel with a block for each strip."""
+    """Start a kernel that reads labels, with a block for each strip."""
     told, blocks = image
     start(function, blocks, MEASURERS, source, told, *arguments)
 

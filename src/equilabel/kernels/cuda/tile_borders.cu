@@ -3,10 +3,10 @@
 #include "launch_order.cuh"
 
 template <typename Pixel, typename Id, typename Tile, typename Edges>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(JOINERS<Tile>)
     join_tiles(const Job job, const Edges edges)
 {
-    __shared__ JoinMemory memory;
+    __shared__ JoinMemory<JOINERS<Tile>> memory;
     let_next_begin();
     join_block<Pixel, Id, Tile>(job, edges, static_cast<Index>(blockIdx.x), memory);
 }

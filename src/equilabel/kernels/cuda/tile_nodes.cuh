@@ -57,7 +57,9 @@ write_nodes(const Job& job, const Corner corner, const Lines<Tile> lines,
     const bool crowded = __any_sync(ALL, most > CROWD);
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
-        u2* const table = run_table<Many>(plan, nodes, job.tables, lines[k], corner.segment);
+        u2* const table = run_table<Many>(plan, nodes, job.tables, lines[k], corner.segment, total[k]);
+        if (!Many && total[k])
+            for (unsigned j = total[k] + word; j < NEAR; j += Words) table[j] = 0;
         const auto resolve = [&](unsigned j) {
             unsigned parent = parents[entry((row + k) * Pitch, j)];
             while (!(parent & NODE)) parent = parents[parent];

@@ -10,14 +10,18 @@
 // a segment begin where its pixels do. Node indices grow in raster order of the nodes' first pixels.
 //
 // A run table has an entry of 16 bits for every run of a segment: its node, counted through the tile by
-// `Capacity` a segment. In images of one value a segment has runs for half its pixels at most, and the
-// table lies in the second half of its nodes; that of a single pixel lies in `tables`, which has room for
-// two entries a row. In images of many values there are as many as pixels, and the table lies in `tables`.
-// Tables begin at multiples of 4 bytes.
+// `Capacity` a segment. In images of one value a segment has runs for half its pixels at most: up to `NEAR`
+// entries lie in `tables`, side by side with those of other segments, more of them in the second half of its
+// nodes. In images of many values there are as many as pixels, and the table lies in `tables`. Tables begin at
+// multiples of 4 bytes.
+//
+// A sector of memory that was written in part is read before it leaves the cache, so short tables fill whole
+// sectors.
 #pragma once
 #include "index.cuh"
 
 constexpr int THREADS = 256;
+constexpr unsigned NEAR = 16;  // entries of a run table, a sector of memory
 constexpr int AXES = 5;
 constexpr int INNER = 4;         // (3^2 - 1) / 2
 constexpr int MOST_EDGES = 121;  // (3^5 - 1) / 2
@@ -161,14 +165,16 @@ __device__ inline Index first_pixel(const Plan& plan, Index row, int segment)
     return row * plan.columns + static_cast<Index>(segment) * plan.width;
 }
 
+// The entries of a segment's runs, `total` of them.
 template <bool Many, typename Id>
-__device__ inline u2* run_table(const Plan& plan, Id* nodes, u2* tables, Index row, int segment)
+__device__ inline u2* run_table(const Plan& plan, Id* nodes, u2* tables, Index row, int segment, unsigned total)
 {
-    if (Many) return tables + first_pixel(plan, row, segment) + row * (plan.columns & 1);
+    const Index first = first_pixel(plan, row, segment);
+    if (Many) return tables + first + row * (plan.columns & 1);
+    if (total <= NEAR) return tables + NEAR * (row * plan.segments + segment);
     const Index left = plan.columns - static_cast<Index>(segment) * plan.width;
-    if (left == 1) return tables + 2 * row;
     const int room = left < plan.width ? static_cast<int>(left) : plan.width;
-    return reinterpret_cast<u2*>(nodes + first_pixel(plan, row, segment) + (room + 1) / 2);
+    return reinterpret_cast<u2*>(nodes + first + (room + 1) / 2);
 }
 
 // The first node of the tile that holds a segment.

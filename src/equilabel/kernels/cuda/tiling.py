@@ -56,8 +56,10 @@ class Tiling:
     tiles, segments, seams, groups : int
         Tiles; segments of all rows; places where two segments of a row meet; segments with edges
         that leave their tile.
+    joiners : int
+        Threads of a block that unites tiles, as join_tiles.cuh has them.
     seam_blocks, row_blocks : int
-        Blocks with a thread for each seam, and for each word of a group.
+        Such blocks, with a thread for each seam, and for each word of a group.
     """
 
     plan: bytes
@@ -71,6 +73,7 @@ class Tiling:
     segments: int
     seams: int
     groups: int
+    joiners: int
     seam_blocks: int
     row_blocks: int
 
@@ -123,6 +126,7 @@ def arrange(
         bordering = prod(padded[:3]) * (tiles[3] * padded[4] + (padded[3] - tiles[3]) * faces)
     seams = rows * (segments - 1)
     groups = bordering * segments
+    joiners = THREADS // 2 if deep > 1 else THREADS
     told = np.frombuffer(bytearray(edges.tobytes()), f"V{edges.nbytes}").reshape(())
     return Tiling(
         plan.tobytes(),
@@ -136,8 +140,9 @@ def arrange(
         rows * segments,
         seams,
         groups,
-        -(-seams // THREADS),
-        -(-groups * words // THREADS),
+        joiners,
+        -(-seams // joiners),
+        -(-groups * words // joiners),
     )
 
 

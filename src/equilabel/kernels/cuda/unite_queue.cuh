@@ -13,9 +13,14 @@ template <typename Tile>
 constexpr int CROWDED = Tile::Deep > 1 ? 8 : 20;
 
 // What the threads of a block have in their queues.
+template <int Threads>
 struct JoinMemory {
-    unsigned queue[QUEUE * THREADS];
+    unsigned queue[QUEUE * Threads];
 };
+
+// Threads of a block that unites tiles: of images whose tiles span two axes, half as many.
+template <typename Tile>
+constexpr int JOINERS = Tile::Deep > 1 ? THREADS / 2 : THREADS;
 
 // Unite the nodes of many pairs of runs, which `Words` threads have in a queue: neighbors take neighboring
 // pairs, whose nodes are neighbors too.

@@ -4,14 +4,16 @@
 #include "block_table.cuh"
 #include "image_layout.cuh"
 
-constexpr int MEASURERS = 256;  // threads of a block
+constexpr int MEASURERS = 256;      // threads of a block that measures labels
+constexpr int RUN_MEASURERS = 128;  // and of one that measures runs
 
-// Blocks that a multiprocessor should hold at least: lines of many columns take registers.
-template <class Entry>
+// Blocks of so many threads that a multiprocessor should hold at least: lines of many columns take registers.
+template <class Entry, int Threads>
 constexpr int HELD = (Entry::N + 2 * Entry::Wide <= 8    ? 1024
                       : Entry::N + 2 * Entry::Wide <= 15 ? 768
-                                                         : 512) /
-                     MEASURERS;
+                      : Threads > RUN_MEASURERS          ? 512
+                                                         : 640) /
+                     Threads;
 
 // A strip: its first row, counted through all slabs, and where that is.
 struct Strip {
