@@ -37,6 +37,9 @@ def memory_needed(problem: Problem) -> int:
     if wide and not problem.periodic:
         shape = drop_short_axes(image, problem.stacked).shape
         part, wide = size // shape[0] * planes_of_part(shape), not is_cut(shape)
-    tables = 9 * part // 4 if problem.foreground.values else part // 4
+    if problem.foreground.values:
+        tables = 9 * part // 4
+    else:  # rows of tiles that span two axes are short
+        tables = part // (2 if image.ndim - problem.stacked > 2 else 4)
     labels = 0 if problem.out is not None else 4 * size
     return moved + tables + labels + wide * 8 * size
