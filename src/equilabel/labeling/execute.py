@@ -104,11 +104,8 @@ def _solve_at_once(problem: Problem) -> Solution | None:
             return None
         image = drop_short_axes(image, stacked)
         connectivity = min(connectivity, image.ndim - stacked)
-    kind = foreground, connectivity, stacked
-    if on_host:
-        found = runs_on_host().label_at_once(image, *kind)
-    else:
-        found = runs_on_gpu().label_at_once(image, *kind, out)
+    kernels = runs_on_host() if on_host else runs_on_gpu()
+    found = kernels.label_at_once(image, foreground, connectivity, stacked, out)
     if found is None:
         return None
     labels, count = found

@@ -74,7 +74,11 @@ def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
 
 
 def label_at_once(
-    image: HostArray, foreground: Foreground, connectivity: int, stacked: bool
+    image: HostArray,
+    foreground: Foreground,
+    connectivity: int,
+    stacked: bool,
+    out: HostArray | None = None,
 ) -> tuple[NDArray[np.int32], int] | None:
     """Label a small image in a single compiled call, without a table of runs.
 
@@ -84,10 +88,12 @@ def label_at_once(
         Not empty.
     foreground, connectivity, stacked
         As `Grid` has them.
+    out : C-contiguous array of int32, optional
+        Receives the labels; shares no memory with the image. Not checked.
 
     Returns
     -------
-    labels : array of int32, of the shape of the image
+    labels : array of int32, of the shape of the image, or `out`
     count : int
         Number of components; -1 if values that tell them apart are not all whole numbers.
 
@@ -97,7 +103,7 @@ def label_at_once(
     if image.size >= 2 * threads.WEIGHT or foreground.compare in COMPARES:
         return None
     call = single_call(image.shape, image.dtype, foreground, connectivity, stacked)
-    return call.label(image)
+    return call.label(image, out)
 
 
 def unite(table: RunTable) -> None:
