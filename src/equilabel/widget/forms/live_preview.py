@@ -7,7 +7,7 @@ from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate, estim
 from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.planes import Plane
 from equilabel.widget.napari_types import Layer, Viewer
-from equilabel.widget.viewer.canvas import camera, position, while_alive
+from equilabel.widget.viewer.canvas import position, while_alive
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.outlines import Drawing, Preview
 from equilabel.widget.viewer.tasks import LatestResult
@@ -30,7 +30,7 @@ class LivePreview(QObject):
         fields.histogram_changed.connect(self.update_histogram)
         fields.outline_changed.connect(self.update_outline)
         seen = viewer.dims.events
-        for event in (seen.point, seen.ndisplay, seen.order, camera(viewer).events.zoom):
+        for event in (seen.point, seen.ndisplay, seen.order, viewer.scene.camera.events.zoom):
             event.connect(self.update_outline)
 
     @property

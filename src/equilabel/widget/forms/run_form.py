@@ -113,8 +113,9 @@ class RunForm(QWidget):
 
     def _say(self, compiling: str) -> None:
         """Say what is being compiled, or which step is under way."""
-        words = compiling or self._words
-        self.message.setText(f"{words[0].upper()}{words[1:]} ...")
+        if self.running:
+            words = compiling or self._words
+            self.message.setText(f"{words[0].upper()}{words[1:]} ...")
 
     def _finish(self, result: Any) -> None:
         self.result = result

@@ -27,12 +27,6 @@ def while_alive(method: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def camera(viewer: Viewer) -> Any:
-    """Return the camera, which is an attribute of the scene since napari 0.9."""
-    scene: Any = getattr(viewer, "scene", viewer)
-    return scene.camera
-
-
 def position(viewer: Viewer, layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the position of the viewer in pixels of a layer, and the axes on the screen."""
     offset = viewer.dims.ndim - layer.ndim
@@ -54,7 +48,7 @@ def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int])
     first, last = layer.corner_pixels  # on the canvas
     hidden = (np.asarray(low) < first) | (np.asarray(high) > last)
     if len(shown) == 2 and hidden[shown].any():
-        eye = camera(viewer)
+        eye = viewer.scene.camera
         eye.center = (eye.center[0], *(float(middle[axis]) for axis in shown))
 
 

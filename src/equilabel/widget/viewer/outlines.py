@@ -16,8 +16,6 @@ from equilabel.widget.logic.runs import KEY
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Layer, Viewer
 
-from .canvas import camera
-
 WIDEST = 3  # width of the outline of the preview in pixels
 
 
@@ -89,7 +87,7 @@ class SelectedObjects(Overlay):
             return
         source, viewer = Source.of(labels), self._viewer
         half = min(abs(float(step)) for step in labels.scale) / 2  # for two points of the screen
-        data = Outlines(source.data, chosen, lambda: line_width(camera(viewer).zoom * half, 5))
+        data = Outlines(source.data, chosen, lambda: line_width(viewer.scene.camera.zoom * half, 5))
         self.put(data, source.transform)
 
 
@@ -114,7 +112,7 @@ class Preview(Overlay):
         """
         kept = self._kept  # a thread that is late must not fill it with earlier pixels
         pixel = min(abs(layer.scale[axis]) for axis in plane.displayed) * plane.step
-        width = line_width(camera(self._viewer).zoom * pixel, WIDEST)
+        width = line_width(self._viewer.scene.camera.zoom * pixel, WIDEST)
 
         def find() -> Drawing:
             if plane.key not in kept:

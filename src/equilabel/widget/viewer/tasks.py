@@ -48,7 +48,7 @@ class Task(QObject):
         """
         stop, reporter = self._stop, _Reporter()
         reporter.begun.connect(self._step)
-        reporter.compiling.connect(self._compile)
+        reporter.compiling.connect(self.compiling)
 
         def check() -> None:
             if stop.is_set() or worker.abort_requested:
@@ -95,10 +95,6 @@ class Task(QObject):
             count += done / total
             words += f", {done} of {total}"
         self.stepped.emit(words, count)
-
-    def _compile(self, words: str) -> None:
-        if self.running:
-            self.compiling.emit(words)
 
     def _end(self, answer: tuple[str, Any]) -> None:
         if not self.running:
