@@ -2,15 +2,18 @@
 
 import os
 import time
+import warnings
 
 import numpy as np
 import pytest
 from napari.utils import progress
+from napari.utils.notifications import notification_manager
 from qtpy.QtWidgets import QApplication
 
 from equilabel.kernels.cpu import cache_folders, caching
 from equilabel.samples import nuclei_2d
 from equilabel.widget.forms import segment as segment_form
+from equilabel.widget.viewer.tasks import Task
 from gui import LONG, MEASURE, SEGMENT, hold_runs, open_form, run, settle
 
 pytestmark = pytest.mark.gui
@@ -45,6 +48,14 @@ def test_progress_is_shown_in_the_form_and_by_napari(viewer, qtbot, form, held):
     qtbot.waitUntil(lambda: not progress._all_instances, timeout=LONG)
     assert form.run_button.isEnabled()
     assert not form.cancel_button.isEnabled()
+
+
+def test_tasks_leave_the_filters_of_warnings_as_they_are(viewer, qtbot):
+    before = list(warnings.filters), warnings.showwarning
+    task = Task("looking", lambda _: (list(warnings.filters), warnings.showwarning))
+    with qtbot.waitSignal(task.done, timeout=LONG) as during:
+        task.start()
+    assert during.args == [before]  # they are those of all threads
 
 
 def test_cancel_takes_effect_at_once_and_leaves_the_layers(viewer, qtbot, form, held):
@@ -192,14 +203,16 @@ def test_compiling_is_said_while_a_run_waits_for_it_and_not_when_it_is_kept(
     assert not any("ompiling" in each for each in second)
 
 
+@pytest.mark.filterwarnings("default")
 def test_a_cache_that_cannot_be_written_is_said_once(viewer, qtbot, notes, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setattr(cache_folders, "folders", lambda: [tmp_path / "file/below"])
     viewer.add_image(np.eye(32))
-    for name in (SEGMENT, MEASURE, SEGMENT):
-        form = open_form(viewer, qtbot, name)
-        qtbot.waitUntil(lambda form=form: not form._warm_up.waiting, timeout=LONG)
-        viewer.add_labels(np.eye(32, dtype="u1"))
+    with notification_manager:  # as in napari's own event loop, it shows the warnings of all threads
+        for name in (SEGMENT, MEASURE, SEGMENT):
+            form = open_form(viewer, qtbot, name)
+            qtbot.waitUntil(lambda form=form: not form._warm_up.waiting, timeout=LONG)
+            viewer.add_labels(np.eye(32, dtype="u1"))
     [said] = [note for note in notes() if "NUMBA_CACHE_DIR" in note]
     assert said.startswith("the folder for compiled code must be writable")
 

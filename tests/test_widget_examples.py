@@ -183,7 +183,7 @@ def test_tiny_labels_of_a_movie_can_be_measured():
     labels = Source(
         "cells", np.zeros((48, 512, 512), "i4"), False, {"scale": (1, 1, 1), "units": U}, (T, S, S)
     )
-    assert warm_up_measuring(labels, None, ("frame", "area")) == ""
+    warm_up_measuring(labels, None, ("frame", "area"))
 
 
 def test_a_miniature_has_the_type_and_axes_of_the_layer():

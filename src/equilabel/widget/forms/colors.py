@@ -35,7 +35,7 @@ class ColorForm(Grid):
         super().__init__()
         self._viewer = viewer
         self._layer: Layer = None
-        self._work = LatestResult(self._put_colormap, warn)
+        self._work = LatestResult("coloring objects", self._put_colormap, warn)
         self.range = RangeField(("Color by", "Limits"), TIP, NORMAL, self._color, inner=True)
         self.column, self.limits = self.range.column, self.range.slider
         self.colormap.native.setIconSize(ICON)

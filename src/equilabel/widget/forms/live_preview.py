@@ -23,8 +23,8 @@ class LivePreview(QObject):
         self._viewer, self._fields = viewer, fields
         self._outline = Preview(viewer)
         self._layer: Layer = None
-        self._histogram = LatestResult(self._show_histogram, warn)
-        self._drawing = LatestResult(self._show_outline, self._explain)
+        self._histogram = LatestResult("computing the histogram", self._show_histogram, warn)
+        self._drawing = LatestResult("drawing the preview", self._show_outline, self._explain)
         self._stale = False  # whether something has changed since the outline was begun
         self._timer = QTimer(self, singleShot=True, timeout=self._draw)
         fields.histogram_changed.connect(self.update_histogram)

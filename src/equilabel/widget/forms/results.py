@@ -46,7 +46,7 @@ class ResultsPanel(Form):
         self._followed = 0  # label that was selected last
         self.outlines = SelectedObjects(viewer)
         self._timer = QTimer(self, singleShot=True, timeout=self._update)
-        self._place = LatestResult(self._go)
+        self._place = LatestResult("finding the selected object", self._go)
         self.below = Below(viewer)
         self.table = self.below.table
         self.colors = ColorForm(viewer)

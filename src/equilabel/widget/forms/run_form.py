@@ -10,7 +10,7 @@ from equilabel.widget.logic.axes import Role
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.canvas import while_alive
-from equilabel.widget.viewer.notifications import warn, warn_once
+from equilabel.widget.viewer.notifications import warn
 from equilabel.widget.viewer.tasks import LatestResult, Task
 
 from .layout import column, side_by_side
@@ -29,7 +29,7 @@ class RunForm(QWidget):
         super().__init__()
         self._viewer = viewer
         self._layer: Layer = None
-        self._warm_up = LatestResult(warn_once)
+        self._warm_up = LatestResult("compiling")
         self._warm: Any = ()  # the kind of layer that it is for
         self.task: Task | None = None
         self.result: Any = None
@@ -50,7 +50,7 @@ class RunForm(QWidget):
         column(self.tabs, into=self).layout().setContentsMargins(0, 6, 0, 0)
         self.setMinimumWidth(364)
 
-    def _warm_up_for(self, kind: Any, work: Callable[[], str]) -> None:
+    def _warm_up_for(self, kind: Any, work: Callable[[], None]) -> None:
         """Compile what the first run on a layer of this kind needs, in the background."""
         if kind != self._warm:
             self._warm = kind

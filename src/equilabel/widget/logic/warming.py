@@ -18,10 +18,10 @@ SIDE = 16
 FEW = {"space": SIDE, "time": 2, "channel": 1}  # least length of an axis
 
 
-def warm_up_segmenting(source: Source | None, choices: Choices) -> str:
+def warm_up_segmenting(source: Source | None, choices: Choices) -> None:
     """Segment a tiny image of the type, axes and channels of a layer, or some tiny image.
 
-    The result is dropped. Returned is why what was compiled cannot be kept; empty if it can.
+    The result is dropped.
     """
     if source is None:
         equilabel.segment(_noise((SIDE, SIDE), np.dtype("u2")))
@@ -32,18 +32,16 @@ def warm_up_segmenting(source: Source | None, choices: Choices) -> str:
         level = None if choices.threshold == "local" else 1.0
         outline(plane.find_objects(plane.prepare(plane.read()), level))  # as the preview does
         segment_source(tiny, choices, lambda _: None)
-    return _obstacle()
 
 
-def warm_up_measuring(labels: Source, image: Source | None, properties: tuple[str, ...]) -> str:
-    """Measure tiny labels of the type and axes of a layer; return as `warm_up_segmenting`."""
+def warm_up_measuring(labels: Source, image: Source | None, properties: tuple[str, ...]) -> None:
+    """Measure tiny labels of the type and axes of a layer; the result is dropped."""
     tiny = miniature(labels)
     values = None if image is None else miniature(replace(image, roles=labels.roles))
     first = tuple(slice(1 if role == "time" else None) for role in labels.roles)
     pixels = np.zeros_like(tiny.data)
     pixels[first] = tiny.data[first]  # no label is in two frames
     measure_source(replace(tiny, data=pixels), values, properties, lambda _: None)
-    return _obstacle()
 
 
 def miniature(source: Source, channels: int = 1, *, dark: bool = False) -> Source:
@@ -61,7 +59,3 @@ def _noise(shape: tuple[int, ...], dtype: Any, *, dark: bool = False) -> HostArr
     """Return an image with objects whose rows join late, so that labels have to be reordered."""
     objects = np.random.default_rng(0).random(shape) < 0.4
     return np.where(objects != dark, 9, 0).astype(dtype)
-
-
-def _obstacle() -> str:
-    return next(report.note for report in equilabel.devices() if report.name == "cpu")

@@ -10,14 +10,6 @@ from qtpy.QtWidgets import QMessageBox, QWidget
 from equilabel.widget.logic.messages import explain
 
 inform, warn = show_info, show_warning
-_shown: set[str] = set()
-
-
-def warn_once(sentence: str) -> None:
-    """Show a warning, unless it is empty or was shown by this process before."""
-    if sentence and sentence not in _shown:
-        _shown.add(sentence)
-        warn(sentence)
 
 
 def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, str]) -> str:

@@ -1,17 +1,34 @@
 """Tasks in threads that can be cancelled; napari shows those with steps in its activity dock."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from threading import Event
 from typing import Any
 
-from napari.qt.threading import create_worker
+from napari.qt.threading import FunctionWorker, create_worker
 from qtpy.QtCore import QObject, Signal
 
 from equilabel import compiling
 from equilabel.descriptions import STEPS
 from equilabel.threads import interruptible
 from equilabel.widget.logic.messages import CancelledError, explain
+
+
+class _Worker(FunctionWorker):
+    """A worker of napari that leaves the filters of warnings as they are.
+
+    superqt's replaces them, which are those of all threads, and puts them back after its work. When
+    another worker, or napari itself, does so meanwhile, they stay replaced, or are put back too
+    early.
+    """
+
+    def run(self) -> None:
+        """Do the work; Qt calls it in a thread."""
+        self.started.emit()
+        self._running = True
+        self.returned.emit(self.work())
+        self._running = False
+        self.finished.emit()
+        self._finished.emit(self)  # for superqt, which keeps it until then
 
 
 class _Reporter(QObject):
@@ -62,7 +79,6 @@ class Task(QObject):
             reporter.compiling.emit(compiling.describe(number) if busy else "")
 
         def attempt() -> tuple[str, Any]:
-            warnings.filterwarnings("ignore", module="skimage")  # on objects too small to measure
             try:
                 with interruptible(check), compiling.listening(tell):
                     return "done", work(report)
@@ -72,7 +88,8 @@ class Task(QObject):
                 return "failed", explain(error)
 
         attempt.__qualname__ = title  # napari shows it if it is closed during the task
-        worker = create_worker(attempt, _progress={"desc": title} if self._steps else False)
+        progress = {"desc": title} if self._steps else False
+        worker = create_worker(attempt, _progress=progress, _worker_class=_Worker)
         return worker
 
     def start(self) -> None:
@@ -108,10 +125,18 @@ class Task(QObject):
 
 
 class LatestResult:
-    """Runs functions in threads, and gives the result of the last one to a method, or its error."""
+    """Runs functions in threads, and gives the result of the last one to a method, or its error.
 
-    def __init__(self, use: Callable[..., None], say: Callable[..., None] | None = None) -> None:
-        self._use, self._say = use, say
+    The title says what they do. Without a method for it, a result or an error is dropped.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        use: Callable[..., None] | None = None,
+        say: Callable[..., None] | None = None,
+    ) -> None:
+        self._title, self._use, self._say = title, use, say
         self._task: Task | None = None
 
     @property
@@ -121,8 +146,9 @@ class LatestResult:
     def submit(self, work: Callable[[], Any]) -> None:
         """Run a function in a thread; results of earlier ones are dropped."""
         self.cancel()
-        self._task = Task("computing the histogram", lambda _: work())
-        self._task.done.connect(self._use)
+        self._task = Task(self._title, lambda _: work())
+        if self._use is not None:
+            self._task.done.connect(self._use)
         if self._say is not None:
             self._task.failed.connect(self._say)
         self._task.start()
