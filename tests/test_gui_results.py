@@ -8,6 +8,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
+from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog
 
 from equilabel import segment
@@ -313,6 +314,40 @@ def test_a_click_on_a_point_selects_its_object(viewer, qtbot, form):
     click(picture, *corner)
     colored(form, qtbot)
     assert form.results.outlines.layer is None
+
+
+def test_a_click_with_the_color_picker_selects_the_row(viewer, qtbot, form):
+    layer = form.results.layer
+    form.results.table_button.click()
+    middle_of_canvas = np.array(layer.data.shape) // 2
+    places = np.argwhere(layer.data)
+    place = places[np.abs(places - middle_of_canvas).sum(axis=1).argmin()]
+    number = int(layer.data[tuple(place)])
+    layer.mode = "pick"
+    try:
+        viewer.scene.camera.center = layer.data_to_world(place)
+        QApplication.processEvents()
+        canvas = viewer.window._qt_viewer.canvas.native
+        QTest.mouseMove(canvas, canvas.rect().center())
+        QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.rect().center())
+        assert layer.selected_label == number
+        assert selected_rows(form) == {number}
+        assert form.results.outlines.layer is not None
+    finally:
+        layer.mode = "pan_zoom"
+
+
+def test_table_and_plot_that_are_opened_later_mark_the_selected_object(form):
+    pytest.importorskip("matplotlib")
+    panel = form.results
+    panel.layer.selected_label = 6
+    panel.table_button.click()
+    assert selected_rows(form) == {6}
+    panel.plot.canvas = None  # as in a form whose plot was not open yet
+    panel.plot.kind.value, panel.plot.x.value = "scatter plot", "area"
+    panel.plot.button.click()
+    [[area, _]] = panel.plot.canvas.axes.collections[-1].get_offsets()
+    assert area == panel.layer.features["area"][6]
 
 
 def test_the_object_selected_in_the_viewer_is_marked_in_the_plot(form):

@@ -208,7 +208,7 @@ def test_a_cache_that_cannot_be_written_is_said_once(viewer, qtbot, notes, tmp_p
     (tmp_path / "file").touch()
     monkeypatch.setattr(cache_folders, "folders", lambda: [tmp_path / "file/below"])
     viewer.add_image(np.eye(32))
-    with notification_manager:  # as in napari's own event loop, it shows the warnings of all threads
+    with notification_manager:  # as in the event loop of napari, it shows warnings of threads
         for name in (SEGMENT, MEASURE, SEGMENT):
             form = open_form(viewer, qtbot, name)
             qtbot.waitUntil(lambda form=form: not form._warm_up.waiting, timeout=LONG)

@@ -41,6 +41,7 @@ class PlotForm(Grid):
         self._layer: Layer = None
         self._columns: Mapping[str, Any] = {}
         self.canvas: Any = None
+        self._marked: Any = ()
         self.button = button("Show plot", TIPS["show"], self._show)
         self.save_button = button("Save plot", TIPS["save"], self._save)
         self.fill(self.kind, self.x, self.y, side_by_side(self.button, self.save_button))
@@ -54,6 +55,8 @@ class PlotForm(Grid):
         self._redraw()
 
     def mark(self, labels: Any) -> None:
+        """Mark objects, in a plot that is opened later, too."""
+        self._marked = labels
         if self.canvas is not None:
             self.canvas.mark(labels)
 
@@ -68,6 +71,7 @@ class PlotForm(Grid):
                 message = f"A plot needs matplotlib: {remedy} ({error})."
                 raise ImportError(message) from error
             self.canvas = PlotCanvas(self._viewer, self._select)
+            self.canvas.mark(self._marked)
             self._redraw()
         self._open(self.canvas)
 

@@ -44,6 +44,7 @@ class ResultsPanel(Form):
         self._viewer = viewer
         self._layer: Layer = None
         self._followed = 0  # label that was selected last
+        self._selected: Any = ()  # labels of the objects that are selected
         self.outlines = SelectedObjects(viewer)
         self._timer = QTimer(self, singleShot=True, timeout=self._update)
         self._place = LatestResult("finding the selected object", self._go)
@@ -110,6 +111,8 @@ class ResultsPanel(Form):
     def _update(self) -> None:
         self._timer.stop()
         self.outlines.remove()
+        self._selected = ()
+        self.plot.mark(())
         layer = self._layer
         columns = {} if layer is None else numeric_columns(layer.features)
         for form in (self.colors, self.plot, self.filter):
@@ -122,6 +125,7 @@ class ResultsPanel(Form):
         layer = self._layer
         shown = (None, []) if layer is None else show_objects(layer.features, made_by(layer))
         self.table.show_table(*shown)
+        self.table.mark(self._selected)
 
     @guarded
     def _open_table(self) -> None:
@@ -162,6 +166,7 @@ class ResultsPanel(Form):
         layer = self.layer
         if layer is None:
             return
+        self._selected = selected
         if len(selected) == 1:
             self._followed = layer.selected_label = int(selected[0])
         for part in (self.table, self.plot):
@@ -176,7 +181,7 @@ class ResultsPanel(Form):
         if layer is None or layer.selected_label == self._followed:
             return  # new colors select a label again
         self._followed = layer.selected_label
-        if layer.mode in ("pan_zoom", "transform"):
+        if layer.mode in ("pan_zoom", "transform", "pick"):
             self.select([layer.selected_label] if layer.selected_label else [])
 
     def _outline(self, selected: Any) -> None:
