@@ -1,22 +1,24 @@
 """`report.html`: what came of a run, on one page; and what is told before and during a run."""
 
+import os
 import re
 import tracemalloc
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 import numpy as np
 import pytest
 
-from batches import names, picture, record, refused, tiff
+from batches import names, picture, posix, record, refused, tiff
 from equilabel.cli import main, one, progress
-from equilabel.cli.forecast import forecast
+from equilabel.cli.forecast import drawing, forecast
 from equilabel.cli.options import Options
 from equilabel.cli.pace import Pace
 from equilabel.cli.provenance import provenance
 from equilabel.cli.records import Record
 from equilabel.cli.report import thumbnails
-from equilabel.storage.headers import read_header
+from equilabel.storage.headers import Header, read_header
 
 
 class Page(HTMLParser):
@@ -82,6 +84,19 @@ def test_the_report_has_counts_sizes_and_links_that_lead_to_results(page):
     assert "./a_labels.tif" in links
 
 
+@posix
+def test_links_and_pictures_are_of_files_whose_names_cannot_be_printed(here):
+    for name in ("a\tb", "\x1b[31mred", os.fsdecode(b"\xff"), "sub/50%#?"):
+        tiff(f"in/{name}.tif")
+    assert main(["batch", "in", "--recursive", "--out", "out"]) == 0
+    found = Page(Path("out/report.html").read_text(encoding="utf-8"))
+    links = [each["href"] for tag, each in found.tags if tag == "a"]
+    files = [Path("out", os.fsdecode(unquote_to_bytes(link))) for link in links]
+    assert len(files) == 12
+    assert all(map(Path.is_file, files))
+    assert [tag for tag, _ in found.tags].count("img") == 4
+
+
 def test_pictures_are_left_out_of_a_report_that_has_many(here, monkeypatch):
     monkeypatch.setattr(thumbnails, "MOST", 1)
     for name in "abc":
@@ -108,6 +123,24 @@ def test_a_dry_run_tells_sizes_and_memory_and_writes_nothing(here, capsys):
     assert "1 would be labeled, 1 kept" in capsys.readouterr().out
     assert names() == before
     assert "--resume" in refused(capsys, "batch", "in/a.tif", "--out", "out", "--dry-run")
+
+
+def test_a_dry_run_tells_that_an_image_has_no_such_channel(here, capsys):
+    color = np.zeros((24, 32, 3), np.uint8)
+    tiff("in/color.tif", color, photometric="rgb")
+    tiff("in/gray.tif")
+    assert main(["batch", "in", "--out", "out", "--dry-run"]) == 1
+    said = capsys.readouterr().out
+    assert "color.tif: would fail: --channel must be one of 0 'red', 1 'green', 2 'blue'" in said
+    assert "2 images: 1 would be labeled, 1 would fail" in said
+    assert main(["batch", "in", "--out", "out", "--dry-run", "--channel", "green"]) == 1
+    assert "gray.tif: would fail: --channel must be 0" in capsys.readouterr().out
+
+
+def test_an_overlay_of_one_channel_takes_the_memory_of_one():
+    sides = (2000, 2000)
+    one_channel, three = Header(sides, "YX", "uint8"), Header((3, *sides), "CYX", "uint8")
+    assert drawing(three, Options(overlay=True)) == drawing(one_channel, Options(overlay=True))
 
 
 @pytest.mark.parametrize(

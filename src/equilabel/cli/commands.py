@@ -1,7 +1,7 @@
 """The commands: `equilabel batch`, `label`, `measure` and `devices`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -9,59 +9,11 @@ from . import chunk_parameters as in_chunks
 from . import parameters as given
 from . import parsing
 from . import run_parameters as of_run
+from .application import app
 from .chunk_choices import Choices
 from .sharing import FOR_MEASURING, OF_A_RUN, takes_options_of
 from .splitting import Split
-from .typed import read_options
-
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from equilabel import __version__
-
-        typer.echo(f"equilabel {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def about(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
-    ] = False,
-) -> None:
-    """Find, label and measure the objects in scientific images.
-
-    Objects are connected regions that are brighter (or darker) than a threshold: nuclei, grains,
-    pores. The results are a label image, in which each pixel has the number of its object; a
-    table with a row for each object; and a picture of the image with its objects outlined.
-
-    ```
-    equilabel label cells.tif
-    equilabel batch images --out results
-    equilabel devices
-    ```
-    """
-
-
-def _is_typed(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def _refuse_missing(name: str, context: typer.Context) -> None:
-    """Raise click's error of a missing argument, which --from makes unnecessary."""
-    message = f"Missing argument {name!r}"
-    raise typer.BadParameter.__mro__[1](message, context)
+from .typed import is_typed, read_options, refuse_missing
 
 
 @app.command()
@@ -151,12 +103,12 @@ def batch(
     from .batch import run
 
     if from_ is None and not inputs:
-        _refuse_missing("INPUT...", context)
+        refuse_missing("INPUT...", context)
     earlier = None
     if from_ is not None:
         from .repeat import repeated
 
-        typed = [name.rstrip("_") for name in given if _is_typed(context, name)]
+        typed = [name.rstrip("_") for name in given if is_typed(context, name)]
         earlier = repeated(from_, given, typed)
     return run(
         inputs or [],
@@ -218,7 +170,7 @@ def label(
     """
     from .single import run
 
-    typed = [name for name in {**locals(), **options} if _is_typed(context, name)]
+    typed = [name for name in {**locals(), **options} if is_typed(context, name)]
     how = parsing.chunks(chunks), scheduler, workers, resume, options["overwrite"]
     choices = Choices(*how, typed=typed, shards=shards)
     earlier = None
@@ -268,7 +220,7 @@ def measure(
     from .batch import run
 
     if options["from_"] is None and not labels:
-        _refuse_missing("LABELS...", context)
+        refuse_missing("LABELS...", context)
     names = ("recursive", "jobs", "time_limit", "resume", "overwrite", "dry_run")
     others = {name: options[name] for name in names}
     chosen = {**options, "overlay": options["overlay"] and image is not None, "command": "measure"}
@@ -276,7 +228,7 @@ def measure(
         return run(labels or [], out, read_options(chosen), image=image, **others)
     from .repeat import measured_again
 
-    typed = [name.rstrip("_") for name in options if _is_typed(context, name)]
+    typed = [name.rstrip("_") for name in options if is_typed(context, name)]
     earlier = measured_again(options["from_"], {**chosen, "inputs": labels}, image, typed)
     return run(labels or [], out, earlier.options, image=image, earlier=earlier, **others)
 

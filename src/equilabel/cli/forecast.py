@@ -42,13 +42,21 @@ def forecast(header: Header, options: Options) -> int:
     >>> forecast(Header((1000, 1000), "YX", "uint8"), Options(overlay=False))
     17000000
     """
-    channels = header.shape[header.axes.index("C")] if "C" in header.axes else 1
-    pixels = math.prod(header.shape) // max(1, channels)
+    channels, pixels = _channels(header), _pixels(header)
     image = header.nbytes * (2 if channels > 1 else 1)  # measured with its channels last
     measured = MEASURED if options.command == "measure" else LABELED
     base, each = of_pixels(options.segment, measured)
     drawn = _drawn(pixels, options)
     return base + image + max(pixels * each, pixels * NUMBERS + drawn)  # one after the other
+
+
+def _channels(header: Header) -> int:
+    return header.shape[header.axes.index("C")] if "C" in header.axes else 1
+
+
+def _pixels(header: Header) -> int:
+    """Return the pixels of one channel."""
+    return math.prod(header.shape) // max(1, _channels(header))
 
 
 def _drawn(pixels: int, options: Options) -> int:
@@ -57,7 +65,7 @@ def _drawn(pixels: int, options: Options) -> int:
 
 def drawing(header: Header, options: Options) -> int:
     """Return how many bytes an overlay takes, of an image that is not in memory."""
-    return BASE + _drawn(math.prod(header.shape), options)
+    return BASE + _drawn(_pixels(header), options)
 
 
 def of_block(header: Header, options: Options) -> tuple[int, int]:
@@ -68,8 +76,7 @@ def of_block(header: Header, options: Options) -> tuple[int, int]:
     base, each : int
         For the image, and for each element of a block in work.
     """
-    channels = header.shape[header.axes.index("C")] if "C" in header.axes else 1
-    return of_elements(options.segment, channels * np.dtype(header.dtype).itemsize)
+    return of_elements(options.segment, _channels(header) * np.dtype(header.dtype).itemsize)
 
 
 def is_in_blocks(path: Path, options: Options) -> bool:

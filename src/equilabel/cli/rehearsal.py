@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from equilabel.storage.directories import UnreadableImageError
 from equilabel.storage.headers import read_header
+from equilabel.storage.images import is_tiff
+from equilabel.storage.lazy import describe_tiff
 from equilabel.storage.memory import free, readable
 
+from .channels import find_channel
 from .earlier import find_earlier
 from .errors import explain
 from .forecast import forecast, is_in_blocks, refuse_too_large
@@ -120,6 +124,17 @@ def _describe(item: Input, options: Options) -> tuple[int, int, str]:
     headers = [read_header(path, series=options.series) for path in paths]
     for path, header in zip(paths, headers, strict=True):
         refuse_too_large(path, header, options)
+    if options.command == "batch" and is_tiff(item.path):
+        _check_channel(item.path, options)
     need = max(forecast(header, options) for header in headers)
     size = sum(header.nbytes for header in headers)
     return size, need, f"{headers[0]}, {readable(size)}"
+
+
+def _check_channel(path: Path, options: Options) -> None:
+    """Raise ValueError if --channel does not suit the channels of a TIFF."""
+    try:
+        image = describe_tiff(path, series=options.series)
+    except UnreadableImageError:  # color samples beside channels, which are joined when read
+        return
+    find_channel(image, options.channel)

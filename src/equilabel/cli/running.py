@@ -205,7 +205,8 @@ class Run:
         if name == RUN:
             write_run(self.place / name, self.facts(status), records)
         elif name == REPORT:
-            write_report(self.place / name, self.facts(status), records, self.out)
+            names = [item.name for item in self.inputs]
+            write_report(self.place / name, self.facts(status), records, names, self.out)
         elif name in OBJECTS:
             self.merge(self.place / name)
         else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from . import parsing
 from .options import Options
 
@@ -96,3 +98,15 @@ def read_options(given: Mapping[str, Any]) -> Options:
 
 def _keep(value: Any) -> Any:
     return value
+
+
+def is_typed(context: typer.Context, name: str) -> bool:
+    """Return whether an option was typed, and has not its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse_missing(name: str, context: typer.Context) -> None:
+    """Raise click's error of a missing argument, which --from makes unnecessary."""
+    message = f"Missing argument {name!r}"
+    raise typer.BadParameter.__mro__[1](message, context)

@@ -35,7 +35,9 @@ ENDED = {
 }
 
 
-def write_report(path: Path, facts: Facts, records: Sequence[Record], out: Path) -> None:
+def write_report(
+    path: Path, facts: Facts, records: Sequence[Record], names: Sequence[str], out: Path
+) -> None:
     """Write the report of a run.
 
     Parameters
@@ -46,6 +48,8 @@ def write_report(path: Path, facts: Facts, records: Sequence[Record], out: Path)
         Of the run, as in run.json.
     records : sequence of Record
         Of its images.
+    names : sequence of str
+        Of the results of each below `out`, without their endings, as they are on the disk.
     out : Path
         Folder that has the results, for thumbnails.
     """
@@ -53,11 +57,13 @@ def write_report(path: Path, facts: Facts, records: Sequence[Record], out: Path)
         replacing(path) as unfinished,
         unfinished.open("w", encoding="utf-8", errors="backslashreplace") as file,
     ):
-        for part in _parts(facts, records, out):
+        for part in _parts(facts, records, names, out):
             file.write(part)
 
 
-def _parts(facts: Facts, records: Sequence[Record], out: Path) -> Iterator[str]:
+def _parts(
+    facts: Facts, records: Sequence[Record], names: Sequence[str], out: Path
+) -> Iterator[str]:
     yield HEAD
     yield f"<title>{escape(out.resolve().name)}: {images(len(records))}</title>\n"
     yield f"<style>\n{(HERE / 'page.css').read_text(encoding='utf-8')}</style>\n</head>\n<body>\n"
@@ -69,7 +75,7 @@ def _parts(facts: Facts, records: Sequence[Record], out: Path) -> Iterator[str]:
     yield from failures(records)
     yield from notes(records)
     yield from _histograms(records)
-    yield from rows(records, out)
+    yield from rows(records, names, out)
     yield from _made_with(facts)
     yield "</main>\n"
     yield f"<script>\n{(HERE / 'page.js').read_text(encoding='utf-8')}</script>\n</body>\n</html>\n"

@@ -15,7 +15,7 @@ from .histogram import sparkline
 from .thumbnails import thumbnails
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from equilabel.cli.records import Record
@@ -54,7 +54,7 @@ def notes(records: Sequence[Record]) -> Iterator[str]:
     yield "</section>\n"
 
 
-def rows(records: Sequence[Record], out: Path) -> Iterator[str]:
+def rows(records: Sequence[Record], names: Sequence[str], out: Path) -> Iterator[str]:
     """Yield the table of all images."""
     folder = _folder(records)
     yield f"<section>\n<h2>Images{f' in {escape(folder)}' if folder else ''}</h2>\n"
@@ -68,9 +68,32 @@ def rows(records: Sequence[Record], out: Path) -> Iterator[str]:
     yield "</tr></thead>\n<tbody>\n"
     steps = [int(step) for each in records for step in each.sizes.get("counts", {})]
     low, high = min(steps, default=0), max(steps, default=0)
-    for each, picture in zip(records, thumbnails(records, out), strict=True):
-        yield _row(each, picture, low, high, folder)
+    found = [places(each, name) for each, name in zip(records, names, strict=True)]
+    pictures = thumbnails([one.get("overlay") for one in found], out)
+    for each, files, picture in zip(records, found, pictures, strict=True):
+        yield _row(each, files, picture, low, high, folder)
     yield "</tbody>\n</table></div>\n</section>\n"
+
+
+def places(record: Record, name: str) -> dict[str, str]:
+    r"""Return where the results of an image are below the output folder, by kind.
+
+    Parameters
+    ----------
+    record : Record
+        Whose names of files are escaped, so that they can be printed.
+    name : str
+        Of its results, without their endings, as it is on the disk.
+
+    Examples
+    --------
+    >>> from equilabel.cli.records import Record
+    >>> outputs = {"labels": {"file": "a\\tb_labels.tif"}}
+    >>> places(Record("a\\tb.tif", "a\\tb", "done", outputs=outputs), "a\tb")
+    {'labels': 'a\tb_labels.tif'}
+    """
+    files = ((kind, str(known.get("file", ""))) for kind, known in record.outputs.items())
+    return {kind: name + file.removeprefix(record.name) for kind, file in files if file}
 
 
 def _folder(records: Sequence[Record]) -> str:
@@ -82,7 +105,9 @@ def _folder(records: Sequence[Record]) -> str:
     return "" if found in (PurePath(), PurePath(found.anchor)) else str(found)
 
 
-def _row(record: Record, picture: str, low: int, high: int, folder: str) -> str:
+def _row(
+    record: Record, files: Mapping[str, str], picture: str, low: int, high: int, folder: str
+) -> str:
     counts = {int(step): n for step, n in record.sizes.get("counts", {}).items()}
     mean, text = _mean(record)
     name = record.file.removeprefix(f"{folder}/") if folder else record.file
@@ -102,7 +127,7 @@ def _row(record: Record, picture: str, low: int, high: int, folder: str) -> str:
         f'<td data-value="{pixels if record.shape else ""}">'
         f"{' &times; '.join(map(str, record.shape))}</td>",
         f'<td data-value="{record.seconds:.3f}">{record.seconds:.2f}</td>',
-        f"<td>{_links(record)}</td>",
+        f"<td>{_links(files)}</td>",
     ]
     return f"<tr>{''.join(cells)}</tr>\n"
 
@@ -120,9 +145,9 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def _links(record: Record) -> str:
+def _links(files: Mapping[str, str]) -> str:
     """Return links to the results, relative to the report."""
-    files = ((kind, str(known.get("file", ""))) for kind, known in record.outputs.items())
     return " ".join(
-        f'<a href="./{escape(quote(file))}">{escape(kind)}</a>' for kind, file in files if file
+        f'<a href="./{escape(quote(os.fsencode(file)))}">{escape(kind)}</a>'
+        for kind, file in files.items()
     )

@@ -11,23 +11,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from equilabel.cli.records import Record
-
 SIDE = 144  # pixels, of which a page shows half on most screens
 MOST = 500  # so that the report of 10,000 images can still be opened, and is soon written
 QUALITY = 70
 
 
-def thumbnails(records: Sequence[Record], out: Path) -> Iterator[str]:
+def thumbnails(overlays: Sequence[str | None], out: Path) -> Iterator[str]:
     """Yield the overlay of each image as a data URI; empty where there is none.
 
     Only the first `MOST` images that have an overlay get one.
     """
     paths: list[Path | None] = []
-    for record in records:
-        known = record.outputs.get("overlay", {}) if record.complete else {}
-        enough = sum(path is not None for path in paths) >= MOST if known else True
-        paths.append(None if enough else out / str(known["file"]))
+    left = MOST
+    for name in overlays:
+        shown = name is not None and left > 0
+        paths.append(out / str(name) if shown else None)
+        left -= shown
     with ThreadPoolExecutor(2) as pool:
         yield from pool.map(_thumbnail, paths)
 
