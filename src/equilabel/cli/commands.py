@@ -15,6 +15,8 @@ from .sharing import FOR_MEASURING, OF_A_RUN, takes_options_of
 from .splitting import Split
 from .typed import is_typed, read_options, refuse_missing
 
+__all__ = ["app", "batch", "devices", "label", "measure"]
+
 
 @app.command()
 def batch(
