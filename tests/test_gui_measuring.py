@@ -5,7 +5,7 @@ import pytest
 
 from equilabel import label, segment
 from equilabel.samples import nuclei_2d
-from gui import MEASURE, middle, open_form, run
+from gui import LONG, MEASURE, middle, open_form, run
 
 pytestmark = pytest.mark.gui
 
@@ -66,3 +66,19 @@ def test_labels_with_large_gaps_are_told(viewer, qtbot, notes):
     layer.data = label(layer.data)
     assert run(form, qtbot).features["area"].tolist()[1:] == [2, 1]
     assert len(notes()) == before
+
+
+def test_both_forms_are_tabs_of_one_place_and_the_window_stays(viewer, qtbot):
+    window = viewer.window._qt_window
+    before = window.size()
+    window.resize(1280, 720)
+    viewer.add_image(nuclei_2d((64, 64)), name="gray")
+    first, second = open_form(viewer, qtbot), open_form(viewer, qtbot, MEASURE)
+    tabs = (first.parent(), [second.parent()])
+    qtbot.waitUntil(lambda: window.tabifiedDockWidgets(tabs[0]) == tabs[1], timeout=LONG)
+    hidden = [True, False]
+    qtbot.waitUntil(
+        lambda: [form.visibleRegion().isEmpty() for form in (first, second)] == hidden, timeout=LONG
+    )
+    assert (window.width(), window.height()) == (1280, 720)
+    window.resize(before)

@@ -131,6 +131,7 @@ def test_measuring_keeps_columns_of_others_by_label_and_replaces_its_own():
     made = {"columns": ["index", "area"], "image": "nuclei"}
     merged, facts = merge_measurements(features, made, measured("", area=[7.0, 8.0, 9.0]))
     assert labels_of(merged).tolist() == [0, 1, 2, 3]
+    assert [name for name in merged if name != "index"] == ["area", "kind"]
     assert merged["area"].tolist()[1:] == [7, 8, 9]
     assert merged["kind"].tolist()[1:3] == ["dead", "alive"]
     assert pd.isna(merged["kind"][3])
@@ -145,6 +146,8 @@ def test_intensities_of_several_images_stand_in_one_table():
         outcome = measured(image, intensity_mean=values, num_pixels=[4, 5, 6])
         features, facts = merge_measurements(features, made, outcome)
         made = {**made, "measured": facts}
+    first, *_, last = (name for name in features if "intensity" in name)
+    assert (first, last) == ("intensity_mean", "intensity_mean [actin]")
     assert features["intensity_mean"].tolist()[1:] == [5, 10, 15]
     assert features["intensity_mean [actin]"].tolist()[1:] == [100, 200, 300]
     assert own_columns(features, made) == []

@@ -39,6 +39,7 @@ class MeasureForm(RunForm):
     def __init__(self, napari_viewer: Viewer) -> None:
         fields = Form()
         self.axes, self.statistics = AxesField(self._update_fields), StatisticsField()
+        self.statistics.setMinimumHeight(80)  # two forms fit into a window of 720 pixels
         grid = Grid(self.labels, self.image, self.color)
         parts = (grid, fold("Axes", self.axes), QLabel("Statistics"), self.statistics)
         column(*parts, into=fields, stretch=True)

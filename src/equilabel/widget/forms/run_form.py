@@ -4,7 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from qtpy.QtCore import QEvent, QTimer, Signal
-from qtpy.QtWidgets import QLabel, QProgressBar, QPushButton, QTabWidget, QWidget
+from qtpy.QtWidgets import (
+    QDockWidget,
+    QLabel,
+    QMainWindow,
+    QProgressBar,
+    QPushButton,
+    QTabWidget,
+    QWidget,
+)
 
 from equilabel.widget.logic.axes import Role
 from equilabel.widget.logic.sources import Source
@@ -34,6 +42,7 @@ class RunForm(QWidget):
         self.task: Task | None = None
         self.result: Any = None
         self._words = "starting"  # for the step under way
+        self._joined = False  # whether it has looked for another form
         self.fields, self.results = fields, ResultsPanel(viewer)
         self.run_button, self.cancel_button = QPushButton(title), QPushButton("Cancel")
         self.run_button.setStyleSheet("font-weight: bold; padding: 7px;")
@@ -94,6 +103,24 @@ class RunForm(QWidget):
             self.end()
             QTimer.singleShot(0, self._leave)
         super().changeEvent(event)
+
+    def showEvent(self, event: Event) -> None:
+        """Share the place of another form, as tabs: one above the other, the window would grow."""
+        super().showEvent(event)
+        if not event.spontaneous():
+            self._join_tabs()
+
+    def _join_tabs(self) -> None:
+        window, dock = self.window(), self.parent()
+        if self._joined or not isinstance(window, QMainWindow) or not isinstance(dock, QDockWidget):
+            return
+        self._joined = True  # a person can move it afterwards
+        for form in window.findChildren(RunForm):
+            other = form.parent()
+            if form is not self and window.dockWidgetArea(other) == window.dockWidgetArea(dock):
+                window.tabifyDockWidget(other, dock)
+                QTimer.singleShot(0, dock.raise_)
+                return
 
     @while_alive
     def _leave(self) -> None:

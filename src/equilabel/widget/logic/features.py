@@ -72,7 +72,7 @@ def merge_measurements(
 
     There is a row for each label that was measured. A column of the same name is replaced, unless
     it has the gray values of another image: then the name of the new one ends with that of its
-    image. All other columns are kept, by label.
+    image. All other columns are kept, by label. New columns come after those that were there.
     """
     image, new, earlier = outcome.metadata["intensity"], outcome.features, made.get("measured", {})
     images = {name: made["image"] for name in made.get("columns", ()) if _is_gray(name)}
@@ -97,7 +97,8 @@ def merge_measurements(
             *(names.get(each, each) for each in outcome.metadata["whole"]),
         ],
     }
-    return old.join(new), measured
+    table, order = old.join(new), dict.fromkeys([*features.columns, *new.columns])
+    return table[[name for name in order if name in table]], measured
 
 
 def _is_gray(name: str) -> bool:
