@@ -368,7 +368,7 @@ def scale_cuda(name: str = "scale_cuda") -> str:
             parts = [
                 sum(row["busy_seconds"][k].values()) / gpus for k in ("copies", "kernels", "both")
             ]
-            share = parts[2] / row["watched_seconds"]
+            share = parts[2] / row["seconds"]
             busy = f"{parts[0]:.3f}, {parts[1]:.3f}: {share:.0%}"
         who = f"{row['gpus']} GPU" + "s" * (row["gpus"] > 1) if row["gpus"] else "CPU"
         who += f", {row['workers']} threads"
