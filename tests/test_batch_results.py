@@ -190,6 +190,15 @@ def test_an_image_without_channels_has_the_first_alone(here):
     assert main(["batch", "a.tif", "--out", "two", "--channel", "1"]) == 1
 
 
+def test_the_only_channel_of_an_image_has_a_name_too(here, capsys):
+    only = {"axes": "CYX", "Channel": {"Name": ["DAPI"]}}
+    tiff("a.tif", picture(objects=3)[None], ome=True, metadata=only)
+    assert main(["batch", "a.tif", "--out", "one", "--channel", "DAPI"]) == 0
+    assert summary("one")["a.tif"]["objects"] == "3"
+    assert main(["batch", "a.tif", "--out", "two", "--channel", "GFP"]) == 1
+    assert "--channel must be 0 or 'DAPI' for an image with one channel" in capsys.readouterr().out
+
+
 def test_the_series_is_read_that_was_asked_for(here):
     with tifffile.TiffWriter("a.tif", ome=True) as file:
         file.write(picture(objects=1), metadata={"axes": "YX"})

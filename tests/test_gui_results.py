@@ -323,14 +323,19 @@ def test_a_click_with_the_color_picker_selects_the_row(viewer, qtbot, form):
     places = np.argwhere(layer.data)
     place = places[np.abs(places - middle_of_canvas).sum(axis=1).argmin()]
     number = int(layer.data[tuple(place)])
+    viewer.layers.selection.active = layer
     layer.mode = "pick"
     try:
-        viewer.scene.camera.center = layer.data_to_world(place)
-        QApplication.processEvents()
         canvas = viewer.window._qt_viewer.canvas.native
-        QTest.mouseMove(canvas, canvas.rect().center())
-        QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.rect().center())
-        assert layer.selected_label == number
+
+        def select():  # once the canvas is drawn in the size that the table has left
+            viewer.scene.camera.center = layer.data_to_world(place)
+            QApplication.processEvents()
+            QTest.mouseMove(canvas, canvas.rect().center())
+            QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.rect().center())
+            return layer.selected_label == number
+
+        qtbot.waitUntil(select)
         assert selected_rows(form) == {number}
         assert form.results.outlines.layer is not None
     finally:

@@ -33,10 +33,12 @@ def find_channel(image: TiffImage, wanted: int | str | None) -> tuple[int | None
         If the image has no such channel, or has several and none is named.
     """
     if "C" not in image.axes:
-        if wanted in (None, 0):
+        if wanted in (None, 0) or str(wanted) in image.channels:
             return None, None
+        only = "".join(f" or {name!r}" for name in image.channels)
         message = (
-            f"--channel must be 0 for an image without channels; got {wanted!r}. Leave it out."
+            f"--channel must be 0{only} for an image with one channel; got {wanted!r}. "
+            "Leave it out."
         )
         raise ValueError(message)
     axis = image.axes.index("C")

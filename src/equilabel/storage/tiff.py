@@ -41,7 +41,7 @@ class TiffImage:
     interval : float or None
         Seconds between time points.
     channels : tuple of str
-        A name for each channel, or none.
+        A name for each channel, or none; of an image without an axis C, of its only one.
     series, series_count : int
         Which image of the file this is, and how many there are.
     notes : tuple of str
@@ -136,7 +136,7 @@ def with_calibration(
     resolution = {"X": tags.valueof(282), "Y": tags.valueof(283)}
     known = calibration(described, resolution, tags.valueof(296, default=2))
     spacing = {axis: size for axis, size in known.spacing.items() if axis in axes}
-    count = pixels.shape[axes.index("C")] if "C" in axes else 0
+    count = pixels.shape[axes.index("C")] if "C" in axes else 1
     channels = described.channels
     if not channels and chosen.keyframe.photometric == 2 and count in (3, 4):
         channels = ("red", "green", "blue", "alpha")[:count]

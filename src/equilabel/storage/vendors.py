@@ -149,4 +149,5 @@ def _known(spacing: Mapping[str, object]) -> dict[str, float]:
 
 def _names(image: Any, pixels: HostArray, axes: str) -> tuple[str, ...]:
     names = tuple(map(str, image.channel_names or ()))
-    return names if "C" in axes and len(names) == pixels.shape[axes.index("C")] else ()
+    count = pixels.shape[axes.index("C")] if "C" in axes else 1
+    return names if len(names) == count else ()
