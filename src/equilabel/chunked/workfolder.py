@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equilabel.storage.files import folder_for, replacing
+from equilabel.storage.files import folder_for, is_folder, replacing
 from equilabel.storage.locks import lock
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _clear(folder: Path) -> None:
     for leftover in folder.iterdir():
         if leftover.name == LOCK:
             continue
-        if leftover.is_dir() and not leftover.is_symlink():
+        if is_folder(leftover):
             shutil.rmtree(leftover)
         else:
             leftover.unlink()

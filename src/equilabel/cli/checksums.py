@@ -6,7 +6,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from equilabel.storage.files import open_regular
+from equilabel.storage.files import is_folder, open_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,22 +31,18 @@ def checksum_of(path: Path) -> str:
     OSError
         As `size_of`.
     """
-    if not _is_folder(path):
+    if not is_folder(path):
         return _sha256(path)
     named = ((_sha256(file), file.relative_to(path).as_posix()) for file in _files(path))
     lines = "".join(f"{digest}  {name}\n" for digest, name in named)
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
-
-
 def _files(path: Path) -> list[Path]:
     """List all in a folder that is no folder, in the order of names; or a file by itself."""
-    if not _is_folder(path):
+    if not is_folder(path):
         return [path]
-    return sorted(file for file in path.rglob("*") if not _is_folder(file))
+    return sorted(file for file in path.rglob("*") if not is_folder(file))
 
 
 def _size(file: Path) -> int:

@@ -10,7 +10,7 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from equilabel.storage.files import open_regular
+from equilabel.storage.files import is_folder, open_regular
 from equilabel.storage.locks import lock as _lock
 
 from .names import quoted
@@ -101,7 +101,7 @@ def clear_others(place: Path) -> None:
     """Remove what lies beside the folder of a run: killed runs left it."""
     for leftover in place.parent.iterdir():
         if leftover.name not in (CLAIM, place.name):
-            if leftover.is_dir() and not leftover.is_symlink():
+            if is_folder(leftover):
                 shutil.rmtree(leftover, ignore_errors=True)
             else:
                 with suppress(OSError):

@@ -11,7 +11,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from equilabel.storage.files import flush_file, flush_folder, flush_tree
+from equilabel.storage.files import flush_file, flush_folder, flush_tree, is_folder
 from equilabel.storage.ome_zarr import is_zarr
 
 from .names import ZARR, quoted
@@ -115,7 +115,7 @@ def _refuse_obstacles(out: Path) -> None:
     for path, folder in (*files, (out / STATE, True)):
         if not os.path.lexists(path):
             continue
-        if folder != (path.is_dir() and not path.is_symlink()):
+        if folder != is_folder(path):
             kind = "a folder" if folder else "a file"
             message = (
                 f"--out must hold {kind} of the name {path.name!r}; got something else at "
@@ -189,7 +189,7 @@ def settle(
 
 def is_obstacle(final: Path) -> bool:
     """Return whether a result cannot have a name, as a folder has it that is no earlier result."""
-    return _is_folder(final) and not _is_store(final)
+    return is_folder(final) and not _is_store(final)
 
 
 def give_name(result: Path, final: Path) -> None:
@@ -198,14 +198,14 @@ def give_name(result: Path, final: Path) -> None:
     A folder cannot be replaced at once: who is killed in between leaves neither at that name, and
     `recovery` finds the new one.
     """
-    if _is_folder(final) or result.is_dir():
+    if is_folder(final) or result.is_dir():
         _put_away(final, result.parent)
     result.replace(final)
 
 
 def _put_away(earlier: Path, place: Path) -> None:
     """Remove an earlier result; a Zarr is moved, so that no part of it keeps its name."""
-    if not _is_folder(earlier):
+    if not is_folder(earlier):
         earlier.unlink(missing_ok=True)
     elif _is_store(earlier):
         earlier.replace(place / f"{earlier.name}.replaced")
@@ -214,10 +214,6 @@ def _put_away(earlier: Path, place: Path) -> None:
 def _is_store(path: Path) -> bool:
     """Return whether a folder is a Zarr of labels, or what is left of one."""
     return path.suffix == ZARR and (is_zarr(path) or is_zarr(path / "0"))
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
 
 
 class Flushes:

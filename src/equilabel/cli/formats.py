@@ -21,7 +21,7 @@ def check_formats(options: Options) -> None:
         raise RefusedError(message)
     if options.labels_format == OME_ZARR and find_spec("zarr") is None:
         message = (
-            "--labels-format ome-zarr needs zarr and Dask; got none installed. Install them with "
-            "`pip install equilabel[dask]`, or pass --labels-format tiff."
+            "--labels-format ome-zarr needs zarr; got none installed. Install it with "
+            "`pip install zarr`, or pass --labels-format tiff."
         )
         raise RefusedError(message)

@@ -45,16 +45,16 @@ def check_blocks(path: Path, options: Options) -> tuple[Header, str]:
     """
     from equilabel.storage.headers import read_header
 
-    why = "a Zarr"
+    why, header = "a Zarr", read_header(path, series=options.series)
     if not is_zarr(path):
         limit = readable(options.memory_limit or 0)
-        need = readable(forecast(read_header(path), options))
+        need = readable(forecast(header, options))
         why = f"an image that takes about {need} of memory, more than --memory-limit {limit}"
     try:
         check_choices(options, Choices(why=why))
     except RefusedError as error:
         raise ValueError(str(error)) from error
-    return read_header(path), why
+    return header, why
 
 
 def label_in_blocks(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from equilabel.storage.files import is_folder
+
 from .claim import UNFINISHED
 from .earlier import holds
 from .folder import RECORD
@@ -90,4 +92,4 @@ def _folders(parent: Path) -> list[Path]:
     """List the folders in a folder, which are no links; none if there is no such folder."""
     if not parent.is_dir():
         return []
-    return [each for each in sorted(parent.iterdir()) if each.is_dir() and not each.is_symlink()]
+    return [each for each in sorted(parent.iterdir()) if is_folder(each)]

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy import ndarray
 
 from equilabel import threads
-from equilabel.devices import is_on_cuda, shares_memory
+from equilabel.devices import is_on_cuda
 
 from .checks import check_out
 from .execute import runs_on_host
 from .grids import plain_grid
 from .known import label_on_gpu
+from .output import takes_labels
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
@@ -72,7 +72,7 @@ def label_at_once(
     if out is None:
         return label(image)  # type: ignore[no-any-return]
     plain = check_out(out, image)
-    found = label(image, plain) if _takes_labels(plain, image) else None
+    found = label(image, plain) if takes_labels(plain, image) else None
     return None if found is None else (out, found[1])
 
 
@@ -100,8 +100,3 @@ def _prepare(image: HostArray, background: Any, connectivity: int | None, stacke
         return None if found is None or found[1] < 0 else found
 
     return label_whole if image.dtype.kind == "f" else label
-
-
-def _takes_labels(out: Array, image: HostArray) -> bool:
-    """Return whether labels can be written to an array as it is."""
-    return bool(out.dtype == np.int32 and out.flags.carray and not shares_memory(out, image))

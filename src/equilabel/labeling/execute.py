@@ -14,7 +14,7 @@ from equilabel.methods import load_recipe
 from .checks import check_count, check_whole
 from .grids import drop_short_axes, make_grid, most_labels
 from .memory import check_fits, memory_needed
-from .output import Output
+from .output import Output, takes_labels
 from .parts import MOST, label_large
 from .report import calls_of, passes_of
 
@@ -75,9 +75,7 @@ def solve(
         Whether labels are made in any case; False returns runs in place of labels, where a method
         on the CPU finds these.
     """
-    on_host = problem.device == "cpu"
-    special = problem.periodic or problem.reported or (on_host and problem.out is not None)
-    if request is None and painted and not special:
+    if request is None and painted and not problem.periodic and not problem.reported:
         found = _solve_at_once(problem)
         if found is not None:
             return with_number(found) if counted else found
@@ -104,6 +102,10 @@ def _solve_at_once(problem: Problem) -> Solution | None:
             return None
         image = drop_short_axes(image, stacked)
         connectivity = min(connectivity, image.ndim - stacked)
+    if on_host and out is not None:
+        if not takes_labels(out, image):
+            return None
+        out = out.reshape(image.shape)
     kernels = runs_on_host() if on_host else runs_on_gpu()
     found = kernels.label_at_once(image, foreground, connectivity, stacked, out)
     if found is None:
@@ -111,6 +113,8 @@ def _solve_at_once(problem: Problem) -> Solution | None:
     labels, count = found
     if on_host and count < 0:
         check_whole(image, foreground)
+    if problem.out is not None:
+        labels = problem.out
     return Solution(labels if labels.shape == shape else labels.reshape(shape), count)
 
 

@@ -108,3 +108,8 @@ def _fresh(size: int, dtype: np.dtype[Any]) -> HostArray:
     memory = np.zeros(size * dtype.itemsize + PAGE, np.uint8)
     begin = -memory.ctypes.data % PAGE
     return memory[begin : begin + size * dtype.itemsize].view(dtype)
+
+
+def takes_labels(out: HostArray, image: HostArray) -> bool:
+    """Return whether int32 labels of an image can be written to an array on the host as it is."""
+    return bool(out.dtype == np.int32 and out.flags.carray and not shares_memory(out, image))

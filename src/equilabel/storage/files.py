@@ -160,6 +160,11 @@ def sha256(path: Path | str) -> str:
     return digest.hexdigest()
 
 
+def is_folder(path: Path) -> bool:
+    """Return whether a path is a folder, and not a link to one."""
+    return path.is_dir() and not path.is_symlink()
+
+
 def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
     """Open a regular file; links, pipes and devices are refused without waiting.
 

@@ -57,7 +57,7 @@ class Tiling:
         Tiles; segments of all rows; places where two segments of a row meet; segments with edges
         that leave their tile.
     joiners : int
-        Threads of a block that unites tiles, as join_tiles.cuh has them.
+        Threads of a block that unites tiles, as unite_queue.cuh has them.
     seam_blocks, row_blocks : int
         Such blocks, with a thread for each seam, and for each word of a group.
     """
