@@ -8,12 +8,11 @@ import pytest
 
 from equilabel.outlines import Outlines, find_box, outline
 from equilabel.quantities import decimals_for, describe_pixels, odd, pixel_of
-from equilabel.storage.features import as_features
+from equilabel.storage.features import as_features, as_table, whole
 from equilabel.storage.slabs import slabs
 from equilabel.widget.logic.axes import Arrangement, explain_guess, guess_roles, name_axes
 from equilabel.widget.logic.choices import connectivities, length_unit
-from equilabel.widget.logic.features import as_table, own_columns, whole
-from equilabel.widget.logic.filters import Range, find_kept, limits
+from equilabel.widget.logic.features import Range, find_kept, limits, own_columns
 from equilabel.widget.logic.histogram import compute_histogram, sample
 from equilabel.widget.logic.messages import explain
 from equilabel.widget.logic.objects import (

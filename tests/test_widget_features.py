@@ -5,17 +5,21 @@ import pandas as pd
 import pytest
 
 from equilabel import segment
-from equilabel.storage.features import as_features
-from equilabel.widget.logic.features import (
+from equilabel.storage.features import (
+    as_features,
     as_table,
     find_objects,
     labels_of,
-    merge_measurements,
     numeric_columns,
-    own_columns,
     whole,
 )
-from equilabel.widget.logic.filters import Range, find_kept, keep_objects
+from equilabel.widget.logic.features import (
+    Range,
+    find_kept,
+    keep_objects,
+    merge_measurements,
+    own_columns,
+)
 from equilabel.widget.logic.objects import format_value, show_objects, sort_objects
 from equilabel.widget.logic.runs import Outcome
 

@@ -11,10 +11,10 @@ import equilabel
 from equilabel import segment
 from equilabel.pipeline import default_properties
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
+from equilabel.storage.features import as_table
 from equilabel.widget.logic.axes import guess_roles
 from equilabel.widget.logic.choices import Choices, connectivities, question_smoothing
-from equilabel.widget.logic.features import as_table
-from equilabel.widget.logic.filters import Range, find_kept, keep_objects
+from equilabel.widget.logic.features import Range, find_kept, keep_objects
 from equilabel.widget.logic.runs import measure_source, segment_source
 from equilabel.widget.logic.scripts import batch_command, python_line, with_filter
 from equilabel.widget.logic.sources import Source, labels_transform

@@ -8,7 +8,7 @@ from equilabel import DeviceUnavailableError, binarize
 from equilabel.outlines import outline
 from equilabel.samples import nuclei_2d, nuclei_3d
 from equilabel.widget.logic.choices import Choices
-from equilabel.widget.logic.filters import limits
+from equilabel.widget.logic.features import limits
 from equilabel.widget.logic.histogram import compute_histogram, estimate_threshold, sample
 from equilabel.widget.logic.messages import explain
 from equilabel.widget.logic.planes import Plane

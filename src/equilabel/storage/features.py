@@ -1,4 +1,8 @@
-"""Tables of objects as features of a labels layer of napari."""
+"""Tables of objects as features of a labels layer of napari, and back.
+
+napari finds the row of an object by position: row i is label i, and row 0 is the background. If
+there is a column "index", it has the labels of the rows instead.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
+    from numpy.typing import NDArray
 
 SPARSE = 8  # labels per object from which on features have rows for objects only
 
@@ -44,3 +51,71 @@ def as_features(table: pd.DataFrame) -> pd.DataFrame:
     if not dense:
         features.insert(0, "index", rows)
     return features
+
+
+def as_table(features: pd.DataFrame, counting: Iterable[str] = ()) -> pd.DataFrame:
+    """Convert the features of a labels layer back to a table with a row for each object.
+
+    Parameters
+    ----------
+    features : pandas.DataFrame
+    counting : iterable of str
+        Columns that become integers, unless values are missing.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With a column "label" first. Rows of the background and of labels that do not occur are
+        left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_table(pd.DataFrame({"area": [np.nan, 4, np.nan, 9]}), ("area",)).values.tolist()
+    [[1, 4], [3, 9]]
+    """
+    kept = find_objects(features)
+    table = features.loc[kept, columns_of(features)].reset_index(drop=True)
+    table.insert(0, "label", labels_of(features)[kept])
+    exact = [name for name in counting if name in table and not table[name].isna().any()]
+    return table.astype(dict.fromkeys(exact, np.int64))
+
+
+def labels_of(features: pd.DataFrame) -> NDArray[np.int64]:
+    """Return the label of each row."""
+    if "index" in features:
+        return features["index"].to_numpy().astype(np.int64)
+    return np.arange(len(features))
+
+
+def find_objects(features: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which rows are objects: not the background, and not labels without a value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> find_objects(pd.DataFrame({"area": [np.nan, 4, np.nan, 9]})).tolist()
+    [False, True, False, True]
+    """
+    rows = np.asarray(labels_of(features) != 0)
+    missing = [np.isnan(column) for column in numeric_columns(features).values()]
+    return rows & ~np.logical_and.reduce(missing) if missing else rows
+
+
+def numeric_columns(features: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
+    """Return the columns of numbers as arrays of floats by name, without that of labels."""
+    return {
+        str(name): features[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        for name in columns_of(features)
+        if features[name].dtype.kind in "biuf"
+    }
+
+
+def whole(table: pd.DataFrame) -> list[str]:
+    """List the columns of integers, which are floats in features."""
+    return [str(name) for name in table.columns if table[name].dtype.kind in "iu"]
+
+
+def columns_of(features: pd.DataFrame) -> list[str]:
+    """List the columns of what was measured, without those of labels."""
+    return [name for name in features.columns if name not in ("index", "label")]

@@ -6,8 +6,8 @@ from typing import Any
 from napari.layers import Labels
 from qtpy.QtWidgets import QLabel
 
-from equilabel.widget.logic.features import find_objects, labels_of
-from equilabel.widget.logic.filters import Range, find_kept, keep_objects
+from equilabel.storage.features import find_objects, labels_of
+from equilabel.widget.logic.features import Range, find_kept, keep_objects
 from equilabel.widget.logic.runs import KEY
 from equilabel.widget.logic.scripts import with_filter
 from equilabel.widget.logic.sources import Source, check_memory

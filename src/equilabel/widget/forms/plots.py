@@ -5,7 +5,7 @@ from typing import Any
 
 from magicgui.widgets import ComboBox
 
-from equilabel.widget.logic.features import labels_of
+from equilabel.storage.features import labels_of
 from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer.notifications import guarded
 

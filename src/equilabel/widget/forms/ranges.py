@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QAbstractSlider
 from superqt import QLabeledDoubleRangeSlider, QLabeledDoubleSlider
 from superqt.utils import signals_blocked
 
-from equilabel.widget.logic.filters import limits
+from equilabel.widget.logic.features import limits
 from equilabel.widget.napari_types import Event
 
 from .fields import offer

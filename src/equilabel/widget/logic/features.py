@@ -1,62 +1,15 @@
-"""Features of a labels layer: its objects, their table, and what was measured later.
+"""Features of a labels layer: what was measured later, and the objects that are kept."""
 
-napari finds the row of an object by position: row i is label i, and row 0 is the background.
-"""
-
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from equilabel.array_types import HostArray
+from equilabel.array_types import Array, HostArray
+from equilabel.storage.features import columns_of, find_objects, labels_of, numeric_columns
 from equilabel.widget.napari_types import Table
 
 INTENSITY = "intensity"  # how columns of gray values begin
-
-
-def whole(table: Table) -> list[str]:
-    """List the columns of integers, which are floats in features."""
-    return [str(name) for name in table.columns if table[name].dtype.kind in "iu"]
-
-
-def as_table(features: Table, counting: Iterable[str] = ()) -> Table:
-    """Convert the features of a labels layer back to a table with a row for each object.
-
-    Rows of the background and of labels that do not occur are left out; the columns that are
-    `counting` become integers.
-    """
-    kept = find_objects(features)
-    table = features.loc[kept, _columns(features)].reset_index(drop=True)
-    table.insert(0, "label", labels_of(features)[kept])
-    exact = [name for name in counting if name in table and not table[name].isna().any()]
-    return table.astype(dict.fromkeys(exact, np.int64))
-
-
-def numeric_columns(features: Table) -> dict[str, Any]:
-    """Return the numeric columns as arrays of floats by name."""
-    return {
-        str(name): features[name].to_numpy(dtype=np.float64, na_value=np.nan)
-        for name in _columns(features)
-        if features[name].dtype.kind in "biuf"
-    }
-
-
-def _columns(features: Table) -> list[str]:
-    return [name for name in features.columns if name not in ("index", "label")]
-
-
-def labels_of(features: Table) -> Any:
-    """Return the label of each row."""
-    if "index" in features:
-        return features["index"].to_numpy().astype(np.int64)
-    return np.arange(len(features))
-
-
-def find_objects(features: Table) -> HostArray:
-    """Return which rows are objects: not the background, and not labels without pixels."""
-    rows = np.asarray(labels_of(features) != 0)
-    missing = [np.isnan(column) for column in numeric_columns(features).values()]
-    return rows & ~np.logical_and.reduce(missing) if missing else rows
 
 
 def own_columns(features: Table, made: Mapping[str, Any]) -> list[str]:
@@ -84,7 +37,7 @@ def merge_measurements(
         for name in map(str, new.columns)
     }
     new = new.rename(columns=names)
-    old = features[[name for name in _columns(features) if name not in new]]
+    old = features[[name for name in columns_of(features) if name not in new]]
     old = old.set_axis(labels_of(features), axis=0)
     old = old[~old.index.duplicated()].reindex(labels_of(new)).set_axis(new.index, axis=0)
     counting = {*made.get("whole", ()), *earlier.get("whole", ())} - set(new.columns)
@@ -103,3 +56,50 @@ def merge_measurements(
 
 def _is_gray(name: str) -> bool:
     return name.startswith(INTENSITY) or "weighted" in name
+
+
+class Range(NamedTuple):
+    """A column and the range of values that are kept, including both ends."""
+
+    column: str
+    low: float = -np.inf
+    high: float = np.inf
+
+
+def find_kept(features: Table, ranges: Sequence[Range]) -> HostArray:
+    """Return which rows are objects within all ranges. Missing values are outside of any range."""
+    columns, kept = numeric_columns(features), find_objects(features)
+    for name, low, high in ranges:
+        kept &= (columns[name] >= low) & (columns[name] <= high)
+    return kept
+
+
+def keep_objects(labels: Array, features: Table, kept: HostArray) -> tuple[HostArray, Table]:
+    """Drop all objects but those of the rows that are kept, and number these from 1.
+
+    Returns labels of the same shape and type, and their features, in which "label_before" is the
+    number an object had.
+    """
+    from skimage.util import map_array
+
+    before, pixels = labels_of(features), np.asarray(labels)
+    chosen = np.sort(before[kept]).astype(pixels.dtype)
+    fewer = map_array(pixels, chosen, np.arange(1, len(chosen) + 1, dtype=pixels.dtype))
+    rows = features.iloc[np.concatenate([[0], np.flatnonzero(kept)])].reset_index(drop=True)
+    if kept.size and before[0] != 0:
+        rows.iloc[0] = np.nan
+    rows = rows.drop(columns="index", errors="ignore")  # row i is label i now
+    if "label_before" not in rows:
+        rows["label_before"] = np.concatenate([[np.nan], before[kept]])
+    return np.asarray(fewer), rows
+
+
+def limits(values: HostArray) -> tuple[float, float]:
+    """Return the range of most values: 1st to 99th percentile, or from least to greatest of few."""
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return 0.0, 1.0
+    low, high = np.percentile(known, (1, 99)) if known.size >= 100 else (known.min(), known.max())
+    if not low < high:
+        low, high = known.min(), known.max()
+    return float(low), float(high)

@@ -7,9 +7,8 @@ import numpy as np
 
 import equilabel
 from equilabel.quantities import derived_unit
+from equilabel.storage.features import as_table, find_objects
 from equilabel.widget.napari_types import Table
-
-from .features import as_table, find_objects
 
 
 def show_objects(features: Table, made: Mapping[str, Any]) -> tuple[Table, list[str]]:

@@ -7,11 +7,10 @@ from typing import Any
 
 import equilabel
 from equilabel.quantities import without_questions
-from equilabel.storage.features import as_features
+from equilabel.storage.features import as_features, whole
 from equilabel.widget.napari_types import Table
 
 from .choices import Choices
-from .features import whole
 from .histogram import Histogram, compute_histogram
 from .scripts import scripts_for
 from .sources import Source, check_memory, labels_transform
