@@ -7,7 +7,7 @@ from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate, estim
 from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.planes import Plane
 from equilabel.widget.napari_types import Layer, Viewer
-from equilabel.widget.viewer.canvas import position, while_alive
+from equilabel.widget.viewer.canvas import position
 from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.outlines import Drawing, Preview
 from equilabel.widget.viewer.tasks import LatestResult
@@ -81,7 +81,7 @@ class LivePreview(QObject):
         self._fields.threshold.show_estimate(result[1])
         self.update_outline()
 
-    @while_alive
+    @guarded
     def update_outline(self) -> None:
         """Draw the outline, later: the list of layers may be being changed."""
         if self._fields.show_preview.value or self.layer is not None:

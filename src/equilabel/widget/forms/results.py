@@ -13,7 +13,7 @@ from equilabel.storage.table import write_table
 from equilabel.widget.logic.objects import count_objects, show_objects, summarize
 from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.napari_types import Event, Layer, Viewer
-from equilabel.widget.viewer.canvas import CurrentCanvas, go_to, position, while_alive
+from equilabel.widget.viewer.canvas import CurrentCanvas, go_to, position
 from equilabel.widget.viewer.layers import labels, made_by
 from equilabel.widget.viewer.notifications import guarded, inform, warn
 from equilabel.widget.viewer.outlines import SelectedObjects
@@ -102,7 +102,7 @@ class ResultsPanel(Form):
             self._followed = self._layer.selected_label
         self._update()
 
-    @while_alive
+    @guarded
     def _update_later(self) -> None:
         """Show the new table once pending events are handled: a run causes several."""
         self._timer.start(0)
@@ -174,7 +174,7 @@ class ResultsPanel(Form):
         self._outline(selected)
         self._go_to(selected)
 
-    @while_alive
+    @guarded
     def _follow(self) -> None:
         """Select the object of the label that was chosen; not while labels are painted."""
         layer = self.layer

@@ -17,8 +17,7 @@ from qtpy.QtWidgets import (
 from equilabel.widget.logic.axes import Role
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
-from equilabel.widget.viewer.canvas import while_alive
-from equilabel.widget.viewer.notifications import warn
+from equilabel.widget.viewer.notifications import guarded, warn
 from equilabel.widget.viewer.tasks import LatestResult, Task
 
 from .layout import column, side_by_side
@@ -122,7 +121,7 @@ class RunForm(QWidget):
                 QTimer.singleShot(0, dock.raise_)
                 return
 
-    @while_alive
+    @guarded
     def _leave(self) -> None:
         """Close table and plot, and delete the form: napari would go on to call it."""
         if self.parent() is None:

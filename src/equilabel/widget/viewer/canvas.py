@@ -1,30 +1,15 @@
-"""The viewer: its events, the position and camera of its canvas, and its OpenGL context."""
+"""The viewer: position and camera of its canvas, and its OpenGL context."""
 
-from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from qtpy.compat import isalive
 from qtpy.QtCore import QObject
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QWidget
 
 from equilabel.widget.napari_types import Layer, Viewer
 
-
-def while_alive(method: Callable[..., None]) -> Callable[..., None]:
-    """Make a method of a widget do nothing once Qt has deleted the widget.
-
-    Arguments, such as an event, are not passed on to the method.
-    """
-
-    @wraps(method)
-    def call(self: Any, *_: object) -> None:
-        if isalive(self):
-            method(self)
-
-    return call
+from .notifications import guarded
 
 
 def position(viewer: Viewer, layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -65,7 +50,7 @@ class CurrentCanvas(QObject):
         self._form = form
         viewer.layers.events.removing.connect(self.make_current)
 
-    @while_alive
+    @guarded
     def make_current(self) -> None:
         window = self._form
         while window.parentWidget() is not None:  # beyond a dock that floats

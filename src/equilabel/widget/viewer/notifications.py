@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Any
 
 from napari.utils.notifications import show_info, show_warning
+from qtpy.compat import isalive
 from qtpy.QtWidgets import QMessageBox, QWidget
 
 from equilabel.widget.logic.messages import explain
@@ -31,15 +32,16 @@ def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, str]
 
 
 def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
-    """Make a slot show the error it raises as a warning.
+    """Make a slot of a widget show the error it raises as a warning.
 
-    Values of the signal are not passed on to the slot.
+    Nothing is done once Qt has deleted the widget. Values of the signal are not passed on.
     """
 
     @wraps(slot)
     def call(self: Any, *_: object, **__: object) -> None:
         try:
-            slot(self)
+            if isalive(self):
+                slot(self)
         except Exception as error:  # whatever it is
             warn(explain(error))
 
