@@ -134,7 +134,7 @@ def test_the_table_is_written_as_csv(form, tmp_path, monkeypatch, notes):
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
     form.results.save_button.click()
     made = form.results.layer.metadata["equilabel"]
-    names = ("label", *made["parameters"]["properties"])
+    names = made["parameters"]["properties"]
     image = form.fields.image.value.data
     found = segment(image, spacing=(0.325, 0.325), properties=names)
     pd.testing.assert_frame_equal(read_table(path), found.table)

@@ -1,4 +1,11 @@
-"""What arguments and steps of `segment` do, as the command line and the forms of napari say it."""
+"""What the command line and the forms of napari say of `segment`: arguments, steps, gray values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equilabel.array_types import HostArray
 
 DESCRIPTIONS = {
     "background": "Subtract an uneven background first: all that is wider than a box that reaches "
@@ -49,3 +56,32 @@ STEPS = {
     "shrink": "writing lower resolutions",
 }
 """What is done in the steps that `segment`, `label_chunked` and `segment_chunked` report."""
+
+
+def describe_values(pixels: HostArray) -> str:
+    """Say why no threshold can find objects among some gray values; empty if one can.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> describe_values(np.full((3, 3), np.nan))
+    'All pixels are NaN or infinite: there is nothing to find.'
+    >>> describe_values(np.full((3, 3), 7))
+    'All pixels have the same gray value, 7: there is nothing to find.'
+    >>> describe_values(np.array([[1, 2]]))
+    ''
+    """
+    import numpy as np
+
+    if not pixels.size:
+        return ""
+    with np.errstate(invalid="ignore"):
+        low, high = pixels.min(), pixels.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        finite = pixels[np.isfinite(pixels)]
+        if not finite.size:
+            return "All pixels are NaN or infinite: there is nothing to find."
+        low, high = finite.min(), finite.max()
+    if low < high:
+        return ""
+    return f"All pixels have the same gray value, {float(low):g}: there is nothing to find."

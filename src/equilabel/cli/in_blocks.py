@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel.descriptions import describe_values
 from equilabel.storage.memory import free, readable
 from equilabel.storage.ome_zarr import is_zarr
 
 from .chunk_axes import find_axes
 from .chunk_choices import TAKEN, Choices, check_choices
 from .forecast import drawing, forecast, of_block
-from .notes import notes_on_values
 from .options import OME_ZARR, RefusedError
 from .results import Made, write_results
 
@@ -102,7 +102,7 @@ def label_in_blocks(
     letters, stacked = axes.names.replace("C", ""), axes.arguments["stacked"]
     made = Made(result, labels, image, letters, stacked, axes.known, axes.spacing, axes.file_unit)
     told = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
-    notes = (*axes.notes, *told, *_notes_on_values(image, sides))
+    notes = (*axes.notes, *told, *filter(None, [_describe_values(image, sides)]))
     record = replace(record, notes=notes)
     record = write_results(made, own, options, record, interval=axes.interval)
     del made, labels
@@ -158,13 +158,13 @@ def _open(path: Path, axes: Axes) -> LazyImage:
     return LazyImage(path, *(given.get(name) for name in names))
 
 
-def _notes_on_values(image: LazyImage, sides: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the notes on gray values of an image, from as many blocks as it takes."""
+def _describe_values(image: LazyImage, sides: tuple[int, ...]) -> str:
+    """Say of an image what `describe_values` does, after as many blocks as it takes."""
     seen: list[HostArray] = []
     for part in image.parts(sides):
         pixels = image[part]
         finite = pixels[np.isfinite(pixels)]
         seen += [np.array([finite.min(), finite.max()])] if finite.size else []
-        if seen and not notes_on_values(np.concatenate(seen)):
-            return ()
-    return notes_on_values(np.concatenate(seen) if seen else np.array([np.nan]))
+        if seen and not describe_values(np.concatenate(seen)):
+            return ""
+    return describe_values(np.concatenate(seen) if seen else np.array([np.nan]))

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
-    from equilabel.array_types import HostArray
     from equilabel.storage.tiff import TiffImage
 
     from .options import Options
@@ -42,29 +39,3 @@ def notes_on_spacing(
     if not spacing and options.unit is not None:
         return ("The pixel size is not known: --unit was not used.",)
     return ()
-
-
-def notes_on_values(pixels: HostArray) -> tuple[str, ...]:
-    """Return notes on gray values in which no threshold can find objects.
-
-    Examples
-    --------
-    >>> notes_on_values(np.full((3, 3), np.nan))
-    ('All pixels are NaN or infinite: there is nothing to find.',)
-    >>> notes_on_values(np.full((3, 3), 7))
-    ('All pixels have the same gray value, 7: there is nothing to find.',)
-    >>> notes_on_values(np.array([[1, 2]]))
-    ()
-    """
-    if not pixels.size:
-        return ()
-    with np.errstate(invalid="ignore"):
-        low, high = pixels.min(), pixels.max()
-    if not (np.isfinite(low) and np.isfinite(high)):
-        finite = pixels[np.isfinite(pixels)]
-        if not finite.size:
-            return ("All pixels are NaN or infinite: there is nothing to find.",)
-        low, high = finite.min(), finite.max()
-    if low < high:
-        return ()
-    return (f"All pixels have the same gray value, {low:g}: there is nothing to find.",)

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from equilabel.descriptions import describe_values
 from equilabel.storage.files import passing_names
 from equilabel.storage.shortage import is_shortage
 
@@ -20,7 +21,7 @@ from .folder import RECORD
 from .forecast import is_in_blocks, refuse_too_large
 from .jsonfiles import write_record
 from .names import printable
-from .notes import notes_of_file, notes_on_spacing, notes_on_values
+from .notes import notes_of_file, notes_on_spacing
 from .pixelsize import refuse_times, spacing_of, steps_of
 from .records import Record
 
@@ -226,7 +227,9 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
     shown = image.pixels if channel_axis is None else image.pixels.take(channel or 0, channel_axis)
     measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
     job.place.mkdir()  # fails if the folder of the run has been removed, and with it the run
-    notes = (*notes_on_values(shown), *notes_on_spacing(measured, spacing, unit, options))
+    notes = notes_on_spacing(measured, spacing, unit, options)
+    if problem := describe_values(shown):
+        notes = (problem, *notes)
     made = Made(result, result.labels, shown, axes, stacked, spacing, measured, unit)
     record = replace(record, notes=(*record.notes, *notes))
     own = job.place / Path(job.name).name

@@ -11,7 +11,6 @@ from equilabel.widget.logic.statistics import offered
 from equilabel.widget.logic.warming import warm_up_measuring
 from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer import layers
-from equilabel.widget.viewer.canvas import while_alive
 from equilabel.widget.viewer.notifications import guarded, warn
 
 from .fields import AxesField, StatisticsField, color_field, layer_field, offer_layers
@@ -49,7 +48,7 @@ class MeasureForm(RunForm):
         self.done.connect(self._show_outcome)
         self.reset_choices()
 
-    @while_alive
+    @guarded
     def reset_choices(self) -> None:
         """Offer the layers of the viewer; napari calls it when they change."""
         self.results.reset_choices()
@@ -112,5 +111,5 @@ class MeasureForm(RunForm):
         self.results.show_layer(layer)
         count, seconds = (outcome.metadata[name] for name in ("objects", "seconds"))
         self.message.setText(f"{count_objects(count)}, {seconds:.2f} s.")
-        for note in outcome.notes:
-            warn(note)
+        if outcome.note:
+            warn(outcome.note)

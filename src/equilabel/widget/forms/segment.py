@@ -12,7 +12,6 @@ from equilabel.widget.logic.sources import Source
 from equilabel.widget.logic.warming import warm_up_segmenting
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer import layers
-from equilabel.widget.viewer.canvas import while_alive
 from equilabel.widget.viewer.notifications import ask, guarded, inform, warn
 
 from .fields import offer_layers
@@ -42,7 +41,7 @@ class SegmentForm(RunForm):
         self.reset_choices()
         self._prepare()
 
-    @while_alive
+    @guarded
     def reset_choices(self) -> None:
         """Offer the layers of the viewer; napari calls it when they change."""
         self.results.reset_choices()
@@ -167,5 +166,5 @@ class SegmentForm(RunForm):
         present = [each.name for each in layers.images(self._viewer)]
         if self._layer not in self._viewer.layers and name not in present:
             inform(f"The image {name!r} was removed during the run; its labels are kept.")
-        for note in outcome.notes:
-            warn(note)
+        if outcome.note:
+            warn(outcome.note)

@@ -21,7 +21,7 @@ class Choices:
     """The values of the form that decide labels and table, named as those of `segment`.
 
     Lengths and sizes are numbers of pixels, or text with a unit. `color` says which gray values to
-    take from an RGB image.
+    take from an RGB image. `properties` are those beside the label; None for the usual ones.
     """
 
     color: str = "luminance"
@@ -67,16 +67,10 @@ class Choices:
         with without_questions():
             return equilabel.smooth(pixels, widths) if any(widths) else pixels
 
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """The properties to measure, and the label; None for the usual ones."""
-        return None if self.properties is None else ("label", *self.properties)
-
-    def arguments(self, source: Source, *, columns: bool = False) -> dict[str, Any]:
+    def arguments(self, source: Source) -> dict[str, Any]:
         """Return the arguments of `equilabel.segment` for the arranged image of a layer.
 
-        Only those that differ from the defaults, in the order of the signature; at their end the
-        `columns` if they are asked for.
+        Only those that differ from the defaults, in the order of the signature.
         """
         parameters = signature(equilabel.segment).parameters
         defaults = {name: each.default for name, each in parameters.items()}
@@ -89,7 +83,7 @@ class Choices:
             wanted["background_method"] = "top_hat"
         physical = any(isinstance(wanted[name], str) for name in LENGTHS)
         wanted |= {
-            "properties": self.columns if columns else self.properties,
+            "properties": None if self.properties is None else ("label", *self.properties),
             "spacing": spacing if physical or set(spacing) != {1.0} else None,
             "unit": unit if physical else None,
             "stacked": stacked,

@@ -22,7 +22,7 @@ from equilabel.storage.ome_zarr import is_zarr
 
 from . import sources
 from .choices import Choices
-from .runs import Outcome, describe_segmentation, explain_no_objects
+from .runs import NO_OBJECTS, Outcome, describe_segmentation
 
 HYSTERESIS, HOLES = (
     tuple(f"{of}: {step}" for step in ("label", "merge", "write")) for of in ("hysteresis", "holes")
@@ -112,14 +112,14 @@ def segment_large(
         )
     features, made = describe_segmentation(source, choices, found, chunked=True)
     made |= {"parameters": arguments, "seconds": perf_counter() - started, "stored": str(out)}
-    notes = () if found.num else (explain_no_objects(source.name),)
+    note = "" if found.num else NO_OBJECTS.format(source.name)
     transform = sources.labels_transform(source)
-    return Outcome(levels[0], features, transform, made, notes, levels, stored)
+    return Outcome(levels[0], features, transform, made, note, levels, stored)
 
 
 def _arguments(source: sources.Source, choices: Choices) -> dict[str, Any]:
     """Return the arguments of `segment_chunked` that say what is done, not how."""
-    arguments = choices.arguments(source, columns=True)
+    arguments = choices.arguments(source)
     spacing, unit = source.pixel_size
     rank, times = len(spacing), source.roles.count("time")
     if rank in (2, 3) and times < 2:

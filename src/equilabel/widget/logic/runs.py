@@ -6,17 +6,21 @@ from time import perf_counter
 from typing import Any
 
 import equilabel
+from equilabel.descriptions import describe_values
 from equilabel.quantities import without_questions
 from equilabel.storage.features import as_features, whole
 from equilabel.widget.napari_types import Table
 
 from .choices import Choices
-from .histogram import Histogram, compute_histogram
 from .scripts import scripts_for
 from .sources import Source, check_memory, labels_transform
 
 KEY = "equilabel"  # of the metadata of our layers
 REPORTED = ("threshold", "connectivity", "in_pixels", "method", "device")
+NO_OBJECTS = (
+    "image must have objects beyond the threshold that are not dropped; got none in {!r}. "
+    "Move the threshold, lower the minimum size, or keep objects at the border."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,14 +30,14 @@ class Outcome:
     Labels are in the order of axes of the layer, and a Dask array if they are in a file: then
     `levels` has all resolutions, finest first, and `stored` says in a sentence where it is. Row i
     of the features is label i. The metadata say how the labels were made, enough to repeat the
-    run, and the notes in sentences what a person should know.
+    run, and the note what a person should know.
     """
 
     labels: Any
     features: Table
     transform: dict[str, Any]
     metadata: dict[str, Any]
-    notes: tuple[str, ...] = ()
+    note: str = ""
     levels: tuple[Any, ...] = ()
     stored: str = ""
 
@@ -49,15 +53,16 @@ def segment_source(source: Source, choices: Choices, report: Callable[[str], Non
     check_memory(source, arguments)
     image = arrangement.arrange(source.read(choices.color, report))
     with without_questions():
-        wanted = {**arguments, "properties": choices.columns}
-        found = equilabel.segment(image, **wanted, progress=report)
+        found = equilabel.segment(image, **arguments, progress=report)
     features, made = describe_segmentation(source, choices, found)
     made |= {"parameters": arguments, "seconds": perf_counter() - started}
-    histogram = compute_histogram(image[..., choices.channel] if "channel" in arguments else image)
-    trusted = found.num and not histogram.flat
-    notes = () if trusted else (explain_no_objects(source.name, histogram),)
+    note = describe_values(image[..., choices.channel] if "channel" in arguments else image)
+    if note:
+        note += f" Choose another image than {source.name!r}, or another channel or color."
+    elif not found.num:
+        note = NO_OBJECTS.format(source.name)
     labels = arrangement.restore(found.labels)
-    return Outcome(labels, features, labels_transform(source), made, notes)
+    return Outcome(labels, features, labels_transform(source), made, note)
 
 
 def describe_segmentation(
@@ -89,24 +94,6 @@ def _describe(source: Source, table: Table) -> tuple[Table, dict[str, Any]]:
         "whole": whole(table),
         "columns": list(map(str, features.columns)),
     }
-
-
-def explain_no_objects(name: str, histogram: Histogram | None = None) -> str:
-    """Return why no object was found in an image, as far as its histogram says, and what helps."""
-    if histogram is not None and not histogram.counts.size:
-        return (
-            f"image must have finite values; got only NaN or infinite ones in {name!r}. "
-            "Open another image."
-        )
-    if histogram is not None and histogram.flat:
-        return (
-            f"image must have more than one gray value; got only {histogram.low:g} in {name!r}. "
-            "Choose another image, channel or color."
-        )
-    return (
-        "image must have objects beyond the threshold that are not dropped; got none in "
-        f"{name!r}. Move the threshold, lower the minimum size, or keep objects at the border."
-    )
 
 
 def measure_source(
@@ -147,9 +134,9 @@ def measure_source(
     features, made = _describe(labels, table)
     made |= {"kind": "measure", "properties": properties, "seconds": perf_counter() - started}
     made["intensity"] = "" if image is None else image.name
-    gaps = (
+    note = (
         "Labels without large gaps are needed for napari's own features table to select objects; "
         f"got {len(table)} labels up to {table['label'].max()}. Number them again, as in "
         "`equilabel.label(labels)`."
     )
-    return Outcome(pixels, features, {}, made, (gaps,) if "index" in features else ())
+    return Outcome(pixels, features, {}, made, note if "index" in features else "")

@@ -19,7 +19,6 @@ def scripts_for(source: Source, choices: Choices, *, chunked: bool = False) -> d
         "python": python_line(source, choices, chunked=chunked),
         "batch": batch_command(source, choices, chunked=chunked),
         "no_batch": _why_no_command(source),
-        "from_file": _has_file(source),
     }
 
 
@@ -43,7 +42,7 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
         image += f".transpose({', '.join(map(str, order))})"
     if times > 1:
         image += f".reshape(-1, {', '.join(str(source.shape[axis]) for axis in order[times:])})"
-    arguments = choices.arguments(source, columns=True).items()
+    arguments = choices.arguments(source).items()
     words = "".join(f", {name}={value!r}" for name, value in arguments)
     return f"{imports}; found = {function}({image}{words})"
 
@@ -57,7 +56,7 @@ def batch_command(source: Source, choices: Choices, *, chunked: bool = False) ->
     if _why_no_command(source):
         return ""
     spacing, unit = source.pixel_size
-    arguments = choices.arguments(source, columns=True)
+    arguments = choices.arguments(source)
     # Pixel size and unit replace those in the file.
     arguments["spacing"] = spacing[0] if len(set(spacing)) == 1 else spacing
     options = []
@@ -70,12 +69,12 @@ def batch_command(source: Source, choices: Choices, *, chunked: bool = False) ->
     options.append("--stacked" if "time" in source.roles else "--no-stacked")
     options += [f"--unit={unit}"] if unit else []
     options += ["--too-large=chunked"] if chunked else []
-    file = source.path if _has_file(source) else WITHOUT_FILE
+    file = source.path if _is_image(source.path) else WITHOUT_FILE
     return shlex.join(["equilabel", "batch", file, "--out", "results", *options])
 
 
-def _has_file(source: Source) -> bool:
-    return source.path.lower().endswith(SUFFIXES)
+def _is_image(path: str) -> bool:
+    return path.lower().endswith(SUFFIXES)
 
 
 def _why_no_command(source: Source) -> str:
@@ -108,13 +107,12 @@ def script_of(name: str, made: Mapping[str, Any], language: str) -> tuple[str, s
             f"Only labels found by 'Label components' can be repeated, not {name!r}: "
             "run it on the image first."
         )
-    script = made[language]
-    if not script:
-        reason = made["no_batch"]
-        return "", f"A command cannot repeat a run with {reason}: use 'Copy as Python'."
+    if not (script := made[language]):
+        why = made["no_batch"]
+        return "", f"A command cannot repeat a run with {why}: use 'Copy as Python'."
     if language == "python":
         return script, "Copied a line of Python: paste it into the console of napari."
-    if made.get("from_file", True):
+    if _is_image(made["path"]):
         return script, "Copied a command: paste it into a terminal."
     return script, (
         f"Copied a command for {WITHOUT_FILE!r}: save {made['image']!r} under that name, or put "
