@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QApplication
 from equilabel.samples import nuclei_2d
 from equilabel.widget.forms.layout import Grid
 from equilabel.widget.forms.threshold import ThresholdField
-from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
+from equilabel.widget.logic.histogram import Histogram
 from gui import LONG, open_form, run, settle
 
 pytestmark = pytest.mark.gui
@@ -38,9 +38,9 @@ def histogram_of(low, high):
 def test_hysteresis_after_a_local_threshold_has_two_levels_in_the_range(viewer, qtbot):
     field = threshold_alone(qtbot)
     field.show_histogram(histogram_of(100, 4000))
-    field.show_estimate(ThresholdEstimate(500.0))
+    field.show_estimate(500.0, "")
     field.method.value = "local"
-    field.show_estimate(ThresholdEstimate(None))
+    field.show_estimate(None, "")
     field.method.value = "hysteresis"
     assert field.choice == pytest.approx((400, 1375), abs=10)
     other = threshold_alone(qtbot)

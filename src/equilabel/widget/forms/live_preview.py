@@ -3,7 +3,7 @@
 from qtpy.QtCore import QObject, QTimer
 from qtpy.QtWidgets import QWidget
 
-from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate, estimate_threshold
+from equilabel.widget.logic.histogram import Estimate, estimate_threshold
 from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.planes import Plane
 from equilabel.widget.napari_types import Layer, Viewer
@@ -76,9 +76,10 @@ class LivePreview(QObject):
         plane = Plane(source, self._fields.choices(), point, displayed[-2:])
         self._histogram.submit(lambda: estimate_threshold(plane))
 
-    def _show_histogram(self, result: tuple[Histogram, ThresholdEstimate]) -> None:
-        self._fields.threshold.show_histogram(result[0])
-        self._fields.threshold.show_estimate(result[1])
+    def _show_histogram(self, result: Estimate) -> None:
+        histogram, threshold, remark = result
+        self._fields.threshold.show_histogram(histogram)
+        self._fields.threshold.show_estimate(threshold, remark)
         self.update_outline()
 
     @guarded

@@ -8,7 +8,7 @@ from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox
 from superqt.utils import signals_blocked
 
 from equilabel.descriptions import DESCRIPTIONS
-from equilabel.widget.logic.histogram import Histogram, ThresholdEstimate
+from equilabel.widget.logic.histogram import Histogram
 
 from .fields import field
 from .histogram_view import HistogramView
@@ -17,12 +17,7 @@ from .lengths import LengthField
 from .ranges import HEIGHT, KEYS, level_slider, range_slider, set_range
 
 CHOICES = [
-    ("Otsu", "otsu"),
-    ("Li", "li"),
-    ("Triangle", "triangle"),
-    ("Yen", "yen"),
-    ("Isodata", "isodata"),
-    ("Mean", "mean"),
+    *((name.title(), name) for name in ("otsu", "li", "triangle", "yen", "isodata", "mean")),
     ("Minimum of two peaks", "minimum"),
     ("Local", "local"),
     ("Manual", "number"),
@@ -36,7 +31,6 @@ TIPS = {
 }
 BLOCK: dict[str, Any] = {"start": 51, "least": 3, "most": 6001, "step": 2, "decimals": 0}
 MANUAL = ("number", "hysteresis")
-SAMPLED = "The level was found in a sample of the image. A run uses all pixels."
 STEPS = 1000  # of a slider over the range of an image
 
 
@@ -110,17 +104,15 @@ class ThresholdField:
             set_range(slider, *ends, step, decimals)
         self._show_lines()
 
-    def show_estimate(self, estimate: ThresholdEstimate) -> None:
-        self._estimate = found = estimate.threshold
+    def show_estimate(self, found: float | None, remark: str) -> None:
+        """Show the threshold that a run will find, and what a person should know of it."""
+        self._estimate = found
         self._known = self._known if found is None else found
-        text = ""
-        if self.method.value not in (*MANUAL, "local"):
-            text = estimate.problem
-            if found is not None:
-                text = "" if estimate.exact else SAMPLED
-                with signals_blocked(self.slider):
-                    self.slider.setValue(found)
-        self._say(text)
+        automatic = self.method.value not in (*MANUAL, "local")
+        if automatic and found is not None:
+            with signals_blocked(self.slider):
+                self.slider.setValue(found)
+        self._say(remark if automatic else "")
         self._show_lines()
 
     def set_level(self, value: float) -> None:

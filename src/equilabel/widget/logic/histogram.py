@@ -16,6 +16,7 @@ from .sources import Source
 BINS = 128
 SAMPLE = 2**21  # most pixels that a histogram is computed of
 EXACT = 2**24  # most pixels that a threshold is found in
+SAMPLED = "The level was found in a sample of the image. A run uses all pixels."
 PLACES = 3  # blocks of a sample along each axis, where pixels need their neighbors
 
 
@@ -36,16 +37,11 @@ class Histogram(NamedTuple):
         return not self.low < self.high
 
 
-class ThresholdEstimate(NamedTuple):
-    """The threshold that a run will find, as far as it is known before.
+Estimate = tuple[Histogram, float | None, str]
+"""A histogram, the threshold that a run will find, and what a person should know of it.
 
-    It is None if it is local, or if there is none: `problem` says why. If it is not `exact`, it
-    was found in a part of the image.
-    """
-
-    threshold: float | None
-    exact: bool = True
-    problem: str = ""
+The threshold is None if it is local, or not known.
+"""
 
 
 def compute_histogram(pixels: HostArray) -> Histogram:
@@ -84,7 +80,7 @@ def sample(
     return pixels
 
 
-def estimate_threshold(plane: Plane) -> tuple[Histogram, ThresholdEstimate]:
+def estimate_threshold(plane: Plane) -> Estimate:
     """Compute the histogram of the layer that a plane is of, and its threshold.
 
     If it is not in memory, only the plane is read.
@@ -106,9 +102,9 @@ def estimate_threshold(plane: Plane) -> tuple[Histogram, ThresholdEstimate]:
         if isinstance(choices.threshold, str) and method != "local":
             _, found = equilabel.binarize(pixels, method, return_threshold=True)
     except ValueError as error:
-        return compute_histogram(shown), ThresholdEstimate(None, exact, str(error))
+        return compute_histogram(shown), None, str(error)
     known = isinstance(found, float) and np.isfinite(found)
-    return compute_histogram(shown), ThresholdEstimate(found if known else None, exact)
+    return compute_histogram(shown), found if known else None, SAMPLED * (known and not exact)
 
 
 def _take(source: Source, choices: Choices, filtered: bool) -> tuple[HostArray, bool]:
