@@ -129,10 +129,10 @@ def test_fields_that_need_the_whole_image_are_named_and_the_remedy_helps():
         "Statistics: area_convex": ({"properties": ("area", "area_convex")}, "Untick area_convex"),
     }
     for words, (values, remedy) in spoiled.items():
-        said = large.explain_refusal(source, Choices(**values))
-        assert f"got {words}. {remedy}, or crop the image." in said
+        said = large.explain_refusal(source, Choices(**values), "2 GB")
+        assert f"(2 GB); got {words}. {remedy}, or crop the image." in said
     for values in ({"properties": ("area",)}, {"background_method": "rolling_ball"}):
-        assert not large.explain_refusal(source, Choices(**values))
+        assert not large.explain_refusal(source, Choices(**values), "2 GB")
     with pytest.raises((ValueError, TypeError)):  # what is named, is refused
         large.segment_large(source, Choices(properties=("area_convex",)), None, quiet)
     assert equilabel.PROPERTIES["area"].mergeable
@@ -140,9 +140,9 @@ def test_fields_that_need_the_whole_image_are_named_and_the_remedy_helps():
 
 def test_chunks_larger_than_memory_are_refused_with_their_size(monkeypatch):
     _, source, choices = make()
-    assert not large.is_large(source, choices)
+    assert not large.explain_size(source, choices)
     monkeypatch.setattr(memory, "free", lambda: forecast(source) - 1)
-    assert large.is_large(source, choices)
+    assert large.explain_size(source, choices)
     monkeypatch.setattr(memory, "free", lambda: 1000)
     with pytest.raises(MemoryError, match="Open it in smaller chunks"):
         large.segment_large(source, choices, None, quiet)

@@ -8,6 +8,8 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
+from equilabel import threads
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -135,3 +137,25 @@ def large_sides(
         if 2 * prod(sides) > most:
             return tuple(sides)
         sides[axis] = min(2 * sides[axis], shape[axis])
+
+
+def sides_within(
+    shape: tuple[int, ...], stored: tuple[int, ...], elements: int, most: int = LARGE
+) -> tuple[tuple[int, ...], int]:
+    """Return the sides of blocks that suit some memory, and how many to work on at once.
+
+    Parameters
+    ----------
+    shape, stored, most
+        As for `large_sides`.
+    elements : int
+        Most of all blocks in work; a stored chunk may have more.
+
+    Examples
+    --------
+    >>> sides_within((2048, 2048), (64, 64), 5000)
+    ((64, 64), 1)
+    """
+    workers = threads.available()
+    sides = large_sides(shape, stored, min(most, max(1, elements // workers)))
+    return sides, max(1, min(workers, elements // prod(sides)))

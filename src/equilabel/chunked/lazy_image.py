@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel import threads
-
-from .blocks import LARGE, Blocks, large_sides
+from .blocks import Blocks, sides_within
 from .gray_source import GraySource
 from .picking import pick_axes
 from .results import open_labels
@@ -66,10 +64,7 @@ class LazyImage:
         elements : int
             Most of all blocks that are labeled at once; a chunk that is stored may have more.
         """
-        workers = threads.available()
-        stored = self._source.stored or self.shape
-        sides = large_sides(self.shape, stored, min(LARGE, max(1, elements // workers)))
-        return sides, max(1, min(workers, elements // prod(sides)))
+        return sides_within(self.shape, self._source.stored or self.shape, elements)
 
     def parts(self, sides: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
         """Yield the part of each block."""

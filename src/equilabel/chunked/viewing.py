@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from equilabel.storage.ome_zarr import read_json
 
-from .blocks import large_sides
+from .blocks import large_sides, sides_within
 from .workfolder import OtherRunError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["OtherRunError", "as_dask", "open_levels", "sides_for"]
+__all__ = ["OtherRunError", "as_dask", "blocks_within", "open_levels"]
 
 
 def as_dask(image: Any, room: int) -> Any:
@@ -41,16 +41,23 @@ def as_dask(image: Any, room: int) -> Any:
     return dask.array.from_array(image, chunks=sides)
 
 
-def sides_for(image: Any, room: int) -> tuple[int, ...]:
-    """Return sides of blocks that hold about a number of elements: whole chunks of a Dask array.
+def blocks_within(image: Any, elements: int, most: int) -> tuple[tuple[int, ...], int]:
+    """Return the sides of blocks of a Dask array, and how many to work on at once.
+
+    Parameters
+    ----------
+    image : dask.array.Array
+        Blocks are whole chunks of it.
+    elements, most : int
+        Most of all blocks in work, and of one of them; a single chunk may have more.
 
     Examples
     --------
     >>> import dask.array
-    >>> sides_for(dask.array.zeros((64, 64), chunks=(4, 4)), 300)
-    (16, 16)
+    >>> blocks_within(dask.array.zeros((64, 64), chunks=(4, 4)), 20, 20)
+    ((4, 4), 1)
     """
-    return large_sides(image.shape, tuple(max(one) for one in image.chunks), room)
+    return sides_within(image.shape, tuple(max(one) for one in image.chunks), elements, most)
 
 
 def open_levels(labels: Path) -> list[Any]:

@@ -97,12 +97,12 @@ class SegmentForm(RunForm):
         if not self._may_replace(source.name):
             return
         title = f"objects of {source.name!r}"
-        if not large.is_large(source, choices):
+        if not (size := large.explain_size(source, choices)):
             self.begin(title, lambda report: segment_source(source, choices, report), STEPS)
             return
-        if problem := large.explain_refusal(source, choices):
+        if problem := large.explain_refusal(source, choices, size):
             raise ValueError(problem)
-        wanted, place = self._ask_where(source, large.explain_size(source, choices))
+        wanted, place = self._ask_where(source, size)
         if wanted:
             work = partial(large.segment_large, source, choices, place)
             self.begin(title, work, large.STEPS)

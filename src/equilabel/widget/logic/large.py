@@ -12,8 +12,7 @@ from time import perf_counter
 from typing import Any
 
 import equilabel
-from equilabel import threads
-from equilabel.chunked.viewing import OtherRunError, as_dask, open_levels, sides_for
+from equilabel.chunked.viewing import OtherRunError, as_dask, blocks_within, open_levels
 from equilabel.forecast import of_elements
 from equilabel.quantities import without_questions
 from equilabel.storage import memory
@@ -42,24 +41,23 @@ WHOLE = {
 }
 
 
-def is_large(source: sources.Source, choices: Choices) -> bool:
-    """Return whether a layer is segmented block by block: the run does not fit into memory.
-
-    Without Dask and Zarr it cannot be, and is refused when it is read.
-    """
-    fits = sources.forecast(source, choices.arguments(source)) <= memory.free()
-    return not fits and all(find_spec(name) for name in NEEDED)
-
-
 def explain_size(source: sources.Source, choices: Choices) -> str:
-    """Say how much memory a run on a layer needs, and how much there is."""
-    needed = sources.forecast(source, choices.arguments(source))
-    need, left = map(memory.readable, (needed, memory.free()))
-    return f"{source.name!r} needs {need} of memory, and {left} are free"
+    """Say why a layer is segmented block by block: how much memory it needs; empty if it fits.
+
+    Empty without Dask and Zarr, too: then the layer is refused when it is read.
+    """
+    need, left = sources.forecast(source, choices.arguments(source)), memory.free()
+    if need <= left or not all(find_spec(name) for name in NEEDED):
+        return ""
+    needed, free = memory.readable(need), memory.readable(left)
+    return f"{source.name!r} needs {needed} of memory, and {free} are free"
 
 
-def explain_refusal(source: sources.Source, choices: Choices) -> str:
-    """Return which fields cannot be used block by block, and what would help; empty if all can."""
+def explain_refusal(source: sources.Source, choices: Choices, size: str) -> str:
+    """Return which fields cannot be used block by block, and what would help; empty if all can.
+
+    The `size` is what `explain_size` says.
+    """
     taken = signature(equilabel.segment_chunked).parameters
     refused = [WHOLE[name] for name in choices.arguments(source) if name not in taken]
     measured = choices.properties or ()
@@ -70,8 +68,7 @@ def explain_refusal(source: sources.Source, choices: Choices) -> str:
     got, remedies = map(", ".join, zip(*refused, strict=True))
     return (
         f"fields must do without the image as a whole where it does not fit into memory "
-        f"({explain_size(source, choices)}); got {got}. "
-        f"{remedies[0].upper()}{remedies[1:]}, or crop the image."
+        f"({size}); got {got}. {remedies[0].upper()}{remedies[1:]}, or crop the image."
     )
 
 
@@ -137,16 +134,15 @@ def _segment(
     labels = image[..., 0] if "channel_axis" in arguments else image
     left = memory.free()
     base, each = of_elements(arguments, image.nbytes // max(1, labels.size))
-    sides = sides_for(labels, min(ELEMENTS, max(1, (left - base) // each)))
-    need = prod(sides) * each
-    if base + need > left:
+    sides, workers = blocks_within(labels, (left - base) // each, ELEMENTS)
+    need = base + prod(sides) * each
+    if need > left:
         message = (
             f"chunks of {source.name!r} must fit into memory one by one; got "
-            f"{memory.readable(base + need)} for one of {' x '.join(map(str, sides))}, and "
+            f"{memory.readable(need)} for one of {' x '.join(map(str, sides))}, and "
             f"{memory.readable(left)} free. Open it in smaller chunks."
         )
         raise MemoryError(message)
-    workers = min(threads.available(), (left - base) // need)  # at most one for each core
     how = {**arguments, **where, "chunks": sides, "workers": workers}
     with without_questions():
         try:
