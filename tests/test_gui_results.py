@@ -263,6 +263,11 @@ def test_several_ranges_hold_at_once(form):
     keep_within(panel.rows[1], "intensity_mean", 400.0, 900.0)
     both = int(panel.count.text().split()[1])
     assert 0 < both < one
+    keep_within(panel.rows[2], "area", 30.0, 90.0)  # of a column twice, what is within both
+    least, most = panel.rows[2].ends[0], panel.rows[0].ends[1]
+    assert panel.ranges["area"] == (least, most)
+    assert 20 < least < most < 90
+    assert int(panel.count.text().split()[1]) < both
 
 
 # -------------------------------------------------------------------- plots

@@ -14,7 +14,6 @@ from equilabel.storage.features import (
     whole,
 )
 from equilabel.widget.logic.features import (
-    Range,
     find_kept,
     keep_objects,
     merge_measurements,
@@ -78,17 +77,17 @@ FEATURES = as_features(TABLE)
 
 
 def test_without_a_range_all_objects_are_kept():
-    assert find_kept(FEATURES, []).sum() == find_objects(FEATURES).sum() == 3
+    assert find_kept(FEATURES, {}).sum() == find_objects(FEATURES).sum() == 3
 
 
 @pytest.mark.parametrize(
     ("ranges", "labels"),
     [
-        ([Range("area", 1, 3)], [1, 2]),
-        ([Range("area", low=1.0)], [1, 2]),
-        ([Range("area", high=0.5)], [5]),
-        ([Range("area", 0.6, 3), Range("num_pixels", 5, 20)], [2]),
-        ([Range("area", 7, 9)], []),
+        ({"area": (1, 3)}, [1, 2]),
+        ({"area": (1.0, np.inf)}, [1, 2]),
+        ({"area": (-np.inf, 0.5)}, [5]),
+        ({"area": (0.6, 3), "num_pixels": (5, 20)}, [2]),
+        ({"area": (7, 9)}, []),
     ],
 )
 def test_ranges_keep_what_lies_in_all_of_them(ranges, labels):
@@ -100,7 +99,7 @@ def test_those_kept_are_numbered_anew_and_keep_their_rows(factor):
     labels = np.array([[1, 1, 0, 2], [5, 0, 2, 2]]) * factor
     table = TABLE.assign(label=TABLE["label"] * factor)
     features = as_features(table)
-    kept = find_kept(features, [Range("num_pixels", 1, 5)])
+    kept = find_kept(features, {"num_pixels": (1, 5)})
     fewer, rows = keep_objects(labels, features, kept)
     assert fewer.tolist() == [[1, 1, 0, 0], [2, 0, 0, 0]]
     assert fewer.dtype == labels.dtype
@@ -112,7 +111,7 @@ def test_those_kept_are_numbered_anew_and_keep_their_rows(factor):
 
 def test_keeping_nothing_leaves_no_label():
     labels = np.array([[1, 2, 5]])
-    fewer, rows = keep_objects(labels, FEATURES, find_kept(FEATURES, [Range("area", 99)]))
+    fewer, rows = keep_objects(labels, FEATURES, find_kept(FEATURES, {"area": (99, np.inf)}))
     assert not fewer.any()
     assert len(rows) == 1
 

@@ -13,12 +13,17 @@ from equilabel.pipeline import default_properties
 from equilabel.samples import movie, nuclei_2d, nuclei_3d
 from equilabel.storage.features import as_table
 from equilabel.widget.logic.axes import guess_roles
-from equilabel.widget.logic.choices import Choices, connectivities, question_smoothing
-from equilabel.widget.logic.features import Range, find_kept, keep_objects
+from equilabel.widget.logic.choices import (
+    TICKED,
+    Choices,
+    connectivities,
+    offered,
+    question_smoothing,
+)
+from equilabel.widget.logic.features import find_kept, keep_objects
 from equilabel.widget.logic.runs import measure_source, segment_source
 from equilabel.widget.logic.scripts import batch_command, python_line, with_filter
 from equilabel.widget.logic.sources import Source, labels_transform
-from equilabel.widget.logic.statistics import TICKED, offered
 
 layers = pytest.importorskip("napari.layers")
 USUAL = ("num_pixels", "area", "centroid")
@@ -402,11 +407,11 @@ def test_the_python_line_of_a_filtered_layer_repeats_the_filter():
     layer = layers.Image(nuclei_2d((96, 120)), name="cells")
     outcome, _ = run(layer)
     middle = float(outcome.features["area"].median())
-    ranges = [("area", middle, np.inf), ("num_pixels", -np.inf, 2 * middle)]
+    ranges = {"area": (middle, np.inf), "num_pixels": (-np.inf, 2 * middle)}
     line = with_filter(outcome.metadata["python"], ranges)
     names = {"viewer": type("viewer", (), {"layers": {"cells": layer}})}
     exec(line, names)  # what a person would paste
-    kept = find_kept(outcome.features, [Range(*each) for each in ranges])
+    kept = find_kept(outcome.features, ranges)
     labels, rows = keep_objects(outcome.labels, outcome.features, kept)
     assert 0 < names["found"].num == labels.max() < outcome.metadata["objects"]
     np.testing.assert_array_equal(names["found"].labels, labels)

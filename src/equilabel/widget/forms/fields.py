@@ -12,8 +12,8 @@ import equilabel
 from equilabel.descriptions import DESCRIPTIONS
 from equilabel.storage.colors import COLORS
 from equilabel.widget.logic.axes import ROLES, Role, name_axes
+from equilabel.widget.logic.choices import GROUPS, TICKED
 from equilabel.widget.logic.sources import Source
-from equilabel.widget.logic.statistics import GROUPS, TICKED
 from equilabel.widget.napari_types import Layer
 
 from .layout import Grid, column

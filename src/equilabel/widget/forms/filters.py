@@ -7,7 +7,7 @@ from napari.layers import Labels
 from qtpy.QtWidgets import QLabel
 
 from equilabel.storage.features import find_objects, labels_of
-from equilabel.widget.logic.features import Range, find_kept, keep_objects
+from equilabel.widget.logic.features import find_kept, keep_objects
 from equilabel.widget.logic.runs import KEY
 from equilabel.widget.logic.scripts import with_filter
 from equilabel.widget.logic.sources import Source, check_memory
@@ -43,8 +43,14 @@ class FilterForm(Grid):
         self.fill(*fields, side_by_side(self.count, self.button))
 
     @property
-    def ranges(self) -> list[Range]:
-        return [Range(row.chosen, *row.ends) for row in self.rows if row.chosen]
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """The range of each column that is chosen: that within all of its own."""
+        found: dict[str, tuple[float, float]] = {}
+        for row in self.rows:
+            if row.chosen:
+                low, high = found.get(row.chosen, row.ends)
+                found[row.chosen] = max(low, row.ends[0]), min(high, row.ends[1])
+        return found
 
     def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
         self._layer = layer
@@ -76,7 +82,7 @@ class FilterForm(Grid):
         source = Source.of(layer)
         check_memory(source)
         features, ranges, made = layer.features, self.ranges, made_by(layer)
-        made |= {"kind": "filter", "filter": [*made.get("filter", ()), *map(tuple, ranges)]}
+        made |= {"kind": "filter", "filter": [*made.get("filter", ()), ranges]}
         if made.get("python"):
             line = with_filter(made["python"], ranges)
             made |= {"python": line, "batch": "", "no_batch": "a filter"}

@@ -4,10 +4,10 @@ from functools import partial
 
 from qtpy.QtWidgets import QLabel
 
+from equilabel.widget.logic.choices import offered
 from equilabel.widget.logic.objects import count_objects
 from equilabel.widget.logic.runs import Outcome, measure_source
 from equilabel.widget.logic.sources import Source
-from equilabel.widget.logic.statistics import offered
 from equilabel.widget.logic.warming import warm_up_measuring
 from equilabel.widget.napari_types import Layer, Viewer
 from equilabel.widget.viewer import layers

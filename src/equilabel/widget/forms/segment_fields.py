@@ -12,10 +12,10 @@ from equilabel.widget.logic.choices import (
     Choices,
     connectivities,
     length_unit,
+    offered,
     question_smoothing,
 )
 from equilabel.widget.logic.sources import Source
-from equilabel.widget.logic.statistics import offered
 from equilabel.widget.viewer.notifications import guarded
 
 from .fields import (

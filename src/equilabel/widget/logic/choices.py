@@ -1,4 +1,4 @@
-"""The values of the form: lengths in pixels or a unit, and arguments of `equilabel.segment`."""
+"""The values of the forms, as arguments of `equilabel.segment`, and the choices they offer."""
 
 import math
 from collections.abc import Iterable
@@ -14,6 +14,14 @@ from .sources import Source
 
 DEPTH = 0.8  # pixels, as `equilabel.split_touching` takes it by default
 LENGTHS = ("background", "sigma", "closing", "opening", "split", "min_size", "block_size")
+# The label is always measured; a table of numbers cannot hold arrays.
+NOT_OFFERED = (
+    *("label", "coords", "coords_scaled", "slice"),
+    *("image", "image_convex", "image_filled", "image_intensity"),
+)
+SQUARE = "perimeter"  # defined for square pixels
+TICKED = "Usual"  # the group of those that are ticked
+GROUPS = (TICKED, "Size and position", "Shape", "Gray values", "Moments")
 
 
 @dataclass(frozen=True)
@@ -141,3 +149,25 @@ def length_unit(unit: str) -> str:
         return known_unit("unit", unit) or ""
     except ValueError:
         return ""
+
+
+def offered(source: Source, *, image: bool = True) -> dict[str, list[Any]]:
+    """List by groups the properties that are defined for a layer; of gray values with an `image`.
+
+    What is computed object by object, and so is slow, comes last in its group.
+    """
+    spacing, stacked = source.pixel_size[0], "time" in source.roles
+    rank = len(spacing)
+    usual = equilabel.default_properties(rank, spacing, stacked)
+    groups: dict[str, list[Any]] = {group: [] for group in GROUPS}
+    for name, row in equilabel.PROPERTIES.items():
+        if (
+            name in NOT_OFFERED
+            or (row.ranks and rank not in row.ranks)
+            or (row.intensity and not image)
+            or (name == "frame" and not stacked)
+            or (name == SQUARE and len(set(spacing)) > 1)
+        ):
+            continue
+        groups[TICKED if name in usual else row.group].append(row)
+    return {group: sorted(rows, key=lambda row: not row.counted) for group, rows in groups.items()}

@@ -1,7 +1,7 @@
 """Features of a labels layer: what was measured later, and the objects that are kept."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from equilabel.storage.features import columns_of, find_objects, labels_of, nume
 from equilabel.widget.napari_types import Table
 
 INTENSITY = "intensity"  # how columns of gray values begin
+
+Ranges = Mapping[str, tuple[float, float]]
+"""The least and the greatest value that are kept, by column; infinite where there is no limit."""
 
 
 def own_columns(features: Table, made: Mapping[str, Any]) -> list[str]:
@@ -58,18 +61,10 @@ def _is_gray(name: str) -> bool:
     return name.startswith(INTENSITY) or "weighted" in name
 
 
-class Range(NamedTuple):
-    """A column and the range of values that are kept, including both ends."""
-
-    column: str
-    low: float = -np.inf
-    high: float = np.inf
-
-
-def find_kept(features: Table, ranges: Sequence[Range]) -> HostArray:
+def find_kept(features: Table, ranges: Ranges) -> HostArray:
     """Return which rows are objects within all ranges. Missing values are outside of any range."""
     columns, kept = numeric_columns(features), find_objects(features)
-    for name, low, high in ranges:
+    for name, (low, high) in ranges.items():
         kept &= (columns[name] >= low) & (columns[name] <= high)
     return kept
 

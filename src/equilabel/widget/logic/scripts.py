@@ -2,12 +2,13 @@
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from equilabel.storage.images import SUFFIXES
 
 from .choices import Choices
+from .features import Ranges
 from .sources import Source
 
 WITHOUT_FILE = "image.tif"
@@ -84,15 +85,11 @@ def _why_no_command(source: Source) -> str:
     return "several axes of time" if source.roles.count("time") > 1 else ""
 
 
-def with_filter(line: str, ranges: Sequence[tuple[str, float, float]]) -> str:
+def with_filter(line: str, ranges: Ranges) -> str:
     """Add to a line of Python that objects are kept by all ranges of their measurements."""
-    ends: dict[str, tuple[float, float]] = {}
-    for name, low, high in ranges:
-        least, most = ends.get(name, (low, high))
-        ends[name] = max(low, least), min(high, most)
     kept = {
-        name: tuple(float(end) if math.isfinite(end) else None for end in both)
-        for name, both in ends.items()
+        name: tuple(float(end) if math.isfinite(end) else None for end in ends)
+        for name, ends in ranges.items()
     }
     return f"{line}; from equilabel import filter_objects; found = filter_objects(found, {kept})"
 
