@@ -51,7 +51,6 @@ class LivePreview(QObject):
         """Use the pixels of a layer from now on."""
         self._layer = layer
         self._drawing.cancel()
-        self._outline.clear_cache()
         if layer is None:
             self.update_outline()  # later: the list of layers is being changed
 

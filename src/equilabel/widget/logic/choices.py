@@ -53,11 +53,6 @@ class Choices:
     method: str = "auto"
     device: str = "auto"
 
-    @property
-    def background_options(self) -> dict[str, Any]:
-        """How the background is found, as arguments of `equilabel.subtract_background`."""
-        return {"dark": self.dark, "method": self.background_method}
-
     def prepare(
         self, source: Source, pixels: HostArray, axes: Iterable[int], step: int = 1
     ) -> HostArray:
@@ -71,7 +66,8 @@ class Choices:
         widest = max(self.widths(source, "background").values())
         if max(radii) >= 1 or 0 < widest < 1:
             radius = radii if widest >= 1 else widest  # less than a pixel is refused, as by a run
-            pixels = equilabel.subtract_background(pixels, radius, **self.background_options)
+            how: Any = {"dark": self.dark, "method": self.background_method}
+            pixels = equilabel.subtract_background(pixels, radius, **how)
         with without_questions():
             return equilabel.smooth(pixels, widths) if any(widths) else pixels
 

@@ -4,10 +4,6 @@ from equilabel import DeviceUnavailableError
 from equilabel.storage.shortage import causes, is_shortage
 
 
-class CancelledError(Exception):
-    """A run was cancelled."""
-
-
 def explain(error: BaseException) -> str:
     """Return the message of an error in one line, with a remedy."""
     text = " ".join(str(error).split())

@@ -43,13 +43,12 @@ class Plane(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What its prepared pixels depend on."""
+        """What its prepared pixels depend on; another source where a layer has new pixels."""
         chosen = self.choices
         hidden = tuple(at for axis, at in enumerate(self.point) if axis not in self.displayed)
         return (
-            *(self.source.name, id(self.source.data), hidden, self.displayed),
-            *(chosen.color, chosen.channel, self.source.roles, chosen.sigma, chosen.background),
-            *(chosen.background_options.items() if chosen.background else ()),
+            *(self.source, hidden, self.displayed, chosen.color, chosen.channel, chosen.sigma),
+            *(chosen.background, chosen.background and (chosen.dark, chosen.background_method)),
         )
 
     def read(self) -> HostArray:

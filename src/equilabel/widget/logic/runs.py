@@ -12,7 +12,7 @@ from equilabel.storage.features import as_features, whole
 from equilabel.widget.napari_types import Table
 
 from .choices import Choices
-from .scripts import scripts_for
+from .scripts import batch_command, python_line, why_no_command
 from .sources import Source, check_memory, labels_transform
 
 KEY = "equilabel"  # of the metadata of our layers
@@ -77,7 +77,9 @@ def describe_segmentation(
         "path": source.path,
         "color": choices.color if source.rgb else "",
         **{name: getattr(found, name) for name in REPORTED},
-        **scripts_for(source, choices, chunked=chunked),
+        "python": python_line(source, choices, chunked=chunked),
+        "batch": batch_command(source, choices, chunked=chunked),
+        "no_batch": why_no_command(source),
     }
 
 

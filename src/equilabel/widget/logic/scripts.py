@@ -14,15 +14,6 @@ from .sources import Source
 WITHOUT_FILE = "image.tif"
 
 
-def scripts_for(source: Source, choices: Choices, *, chunked: bool = False) -> dict[str, Any]:
-    """Return what the metadata of a layer say of how a run is repeated; `script_of` reads it."""
-    return {
-        "python": python_line(source, choices, chunked=chunked),
-        "batch": batch_command(source, choices, chunked=chunked),
-        "no_batch": _why_no_command(source),
-    }
-
-
 def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> str:
     """Return a line of Python that repeats a run in the console of napari, block by block or not.
 
@@ -54,7 +45,7 @@ def batch_command(source: Source, choices: Choices, *, chunked: bool = False) ->
     ``image.tif`` stands for the file of a layer without one. Files that do not fit into memory are
     labeled block by block if the run was `chunked`.
     """
-    if _why_no_command(source):
+    if why_no_command(source):
         return ""
     spacing, unit = source.pixel_size
     arguments = choices.arguments(source)
@@ -78,7 +69,7 @@ def _is_image(path: str) -> bool:
     return path.lower().endswith(SUFFIXES)
 
 
-def _why_no_command(source: Source) -> str:
+def why_no_command(source: Source) -> str:
     """Return what `equilabel batch` cannot repeat; empty if it can repeat the run."""
     if source.rgb:
         return "a color image, of which it would measure each color"

@@ -101,7 +101,7 @@ class Preview(Overlay):
     def __init__(self, viewer: Viewer) -> None:
         colors = [(0, 0, 0, 0), (1, 0.85, 0.1, 0.16), (1, 0.85, 0.1, 1)]
         super().__init__(viewer, "threshold preview", colors, "translucent")
-        self.clear_cache()
+        self._prepared: dict[tuple[object, ...], HostArray] = {}  # of the plane drawn last
 
     def plan(
         self, layer: Layer, plane: Plane, threshold: float | tuple[float, float] | None
@@ -110,27 +110,22 @@ class Preview(Overlay):
 
         The threshold of the choices is not used, but this one, which is None if it is local.
         """
-        kept = self._kept  # a thread that is late must not fill it with earlier pixels
         pixel = min(abs(layer.scale[axis]) for axis in plane.displayed) * plane.step
         width = line_width(self._viewer.scene.camera.zoom * pixel, WIDEST)
 
         def find() -> Drawing:
-            if plane.key not in kept:
-                prepared = plane.prepare(plane.read())
-                kept.clear()
-                kept[plane.key] = prepared
-            found = plane.find_objects(kept[plane.key], threshold)
+            pixels = self._prepared.get(plane.key)
+            if pixels is None:
+                pixels = plane.prepare(plane.read())
+                self._prepared = {plane.key: pixels}
+            found = plane.find_objects(pixels, threshold)
             return outline(found, width), plane, int(found.max(initial=0))
 
         return find
 
-    def clear_cache(self) -> None:
-        """Drop the prepared pixels that are kept: those of the layer have changed."""
-        self._kept: dict[tuple[object, ...], HostArray] = {}
-
     def remove(self) -> None:
         super().remove()
-        self.clear_cache()
+        self._prepared = {}
 
     def show(self, layer: Layer, drawing: Drawing) -> None:
         """Show an outline at the position of its plane."""

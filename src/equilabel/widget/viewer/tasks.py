@@ -1,6 +1,7 @@
 """Tasks in threads that can be cancelled; napari shows those with steps in its activity dock."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from threading import Event
 from typing import Any
 
@@ -10,7 +11,7 @@ from qtpy.QtCore import QObject, Signal
 from equilabel import compiling
 from equilabel.descriptions import STEPS
 from equilabel.threads import interruptible
-from equilabel.widget.logic.messages import CancelledError, explain
+from equilabel.widget.logic.messages import explain
 
 
 class _Worker(FunctionWorker):
