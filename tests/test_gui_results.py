@@ -13,7 +13,9 @@ from qtpy.QtWidgets import QApplication, QFileDialog
 
 from equilabel import segment
 from equilabel.outlines import EDGE
+from equilabel.storage.features import as_table
 from equilabel.storage.table import read_table
+from equilabel.widget.logic.features import column_types
 from equilabel.widget.logic.scripts import batch_command, python_line
 from gui import (
     LONG,
@@ -231,6 +233,8 @@ def test_the_count_follows_the_ranges_and_the_layer_holds_those_kept(viewer, qtb
     fewer = viewer.layers["nuclei objects kept"]
     np.testing.assert_array_equal(fewer.data > 0, np.isin(layer.data, kept))
     assert fewer.data.max() == len(kept) == len(fewer.features) - 1
+    table = as_table(fewer.features, column_types(fewer.metadata["equilabel"]))
+    assert [table[name].dtype.kind for name in ("label", "label_before", "area")] == ["i", "i", "f"]
     for number in (1, len(kept)):
         assert fewer.features["num_pixels"][number] == (fewer.data == number).sum()
     assert fewer.scale.tolist() == layer.scale.tolist()

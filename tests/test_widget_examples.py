@@ -8,7 +8,7 @@ import pytest
 
 from equilabel.outlines import Outlines, find_box, outline
 from equilabel.quantities import decimals_for, describe_pixels, odd, pixel_of
-from equilabel.storage.features import as_features, as_table, whole
+from equilabel.storage.features import as_features, as_table
 from equilabel.storage.slabs import slabs
 from equilabel.widget.logic.axes import Arrangement, explain_guess, guess_roles, name_axes
 from equilabel.widget.logic.choices import connectivities, length_unit
@@ -71,12 +71,12 @@ def test_a_table_becomes_features_and_a_table_again():
     table = pd.DataFrame({"label": [1, 3], "num_pixels": [7, 9]})
     features = as_features(table)
     assert features["num_pixels"].isna().tolist() == [True, False, True, False]
-    assert as_table(features, whole(table)).equals(table)
+    assert as_table(features, table.dtypes).equals(table)
 
 
 def test_columns_of_a_person_are_told_from_ours():
     features = pd.DataFrame({"index": [0, 1], "area": [0, 4], "kind": ["", "dead"]})
-    assert own_columns(features, {"columns": ["index", "area"]}) == ["kind"]
+    assert own_columns(features, {"columns": {"area": float}}) == ["kind"]
 
 
 def test_objects_within_a_range_are_kept():

@@ -11,7 +11,6 @@ from equilabel.storage.features import (
     find_objects,
     labels_of,
     numeric_columns,
-    whole,
 )
 from equilabel.widget.logic.features import (
     find_kept,
@@ -35,14 +34,14 @@ def test_row_i_is_label_i_and_row_0_the_background():
 
 def test_features_turn_back_into_the_table():
     features = as_features(TABLE)
-    pd.testing.assert_frame_equal(as_table(features, whole(TABLE)), TABLE)
+    pd.testing.assert_frame_equal(as_table(features, TABLE.dtypes), TABLE)
 
 
 def test_the_table_of_a_run_comes_back_to_the_last_bit():
     image = np.random.default_rng(0).integers(0, 9, (40, 50))
     found = segment(image, spacing=(0.3, 0.7))
     table, features = found.table, found.features
-    pd.testing.assert_frame_equal(as_table(features, whole(table)), table)
+    pd.testing.assert_frame_equal(as_table(features, table.dtypes), table)
 
 
 def test_no_objects_leave_the_background_alone():
@@ -123,7 +122,7 @@ def measured(image, **columns):
     """Return what measuring gives: labels 1 to 3, and columns."""
     table = pd.DataFrame({"label": [1, 2, 3], **columns})
     features = as_features(table)
-    metadata = {"intensity": image, "columns": list(features), "whole": whole(table)}
+    metadata = {"intensity": image, "columns": table.dtypes.to_dict()}
     return Outcome(np.zeros((1, 1), int), features, {}, metadata)
 
 
@@ -131,7 +130,7 @@ def test_measuring_keeps_columns_of_others_by_label_and_replaces_its_own():
     features = pd.DataFrame(
         {"index": [0, 1, 2, 4], "area": [0.0, 1, 1, 1], "kind": ["", "dead", "alive", "gone"]}
     )
-    made = {"columns": ["index", "area"], "image": "nuclei"}
+    made = {"columns": {"area": float}, "image": "nuclei"}
     merged, facts = merge_measurements(features, made, measured("", area=[7.0, 8.0, 9.0]))
     assert labels_of(merged).tolist() == [0, 1, 2, 3]
     assert [name for name in merged if name != "index"] == ["area", "kind"]
@@ -143,7 +142,7 @@ def test_measuring_keeps_columns_of_others_by_label_and_replaces_its_own():
 
 def test_intensities_of_several_images_stand_in_one_table():
     features = pd.DataFrame({"index": range(4), "intensity_mean": [np.nan, 1, 2, 3]})
-    made = {"columns": list(features), "image": "nuclei"}
+    made = {"columns": features.dtypes.to_dict(), "image": "nuclei"}
     for image, factor in (("actin", 10), ("nuclei", 5), ("actin", 100)):
         values = [factor * value for value in (1.0, 2.0, 3.0)]
         outcome = measured(image, intensity_mean=values, num_pixels=[4, 5, 6])
@@ -154,7 +153,7 @@ def test_intensities_of_several_images_stand_in_one_table():
     assert features["intensity_mean"].tolist()[1:] == [5, 10, 15]
     assert features["intensity_mean [actin]"].tolist()[1:] == [100, 200, 300]
     assert own_columns(features, made) == []
-    table = as_table(features, facts["whole"])
+    table = as_table(features, facts["columns"])
     assert table["num_pixels"].dtype == np.int64
     assert len(table) == 3
 

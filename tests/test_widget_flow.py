@@ -121,7 +121,7 @@ def test_the_python_line_repeats_the_run(case):
     found = names["found"]
     assert found.num == outcome.metadata["objects"]
     assert found.threshold == outcome.metadata["threshold"]
-    table = as_table(outcome.features, outcome.metadata["whole"])
+    table = as_table(outcome.features, outcome.metadata["columns"])
     pd.testing.assert_frame_equal(found.table, table)
 
 
@@ -362,7 +362,7 @@ def test_the_command_repeats_the_run_on_the_file(here, capsys):
     [written] = (here / "results").glob("*_labels.tif")
     np.testing.assert_array_equal(read_tiff(written).pixels, outcome.labels)
     [table] = (here / "results").glob("*_table.csv")
-    expected = as_table(outcome.features, outcome.metadata["whole"])
+    expected = as_table(outcome.features, outcome.metadata["columns"])
     pd.testing.assert_frame_equal(read_table(table), expected)
 
 
@@ -400,7 +400,7 @@ def test_the_command_repeats_a_run_on_every_kind_of_layer_or_says_why_not(name, 
     found = arranged[..., 0] if "channel" in roles else arranged
     np.testing.assert_array_equal(read_tiff(written).pixels, found)
     table = read_table(next((here / "results").glob("*_table.csv"))).fillna({"event": ""})
-    pd.testing.assert_frame_equal(table, as_table(made.features, made.metadata["whole"]))
+    pd.testing.assert_frame_equal(table, as_table(made.features, made.metadata["columns"]))
 
 
 def test_the_python_line_of_a_filtered_layer_repeats_the_filter():
@@ -415,7 +415,7 @@ def test_the_python_line_of_a_filtered_layer_repeats_the_filter():
     labels, rows = keep_objects(outcome.labels, outcome.features, kept)
     assert 0 < names["found"].num == labels.max() < outcome.metadata["objects"]
     np.testing.assert_array_equal(names["found"].labels, labels)
-    table = as_table(rows, [*outcome.metadata["whole"], "label_before"])
+    table = as_table(rows, {**outcome.metadata["columns"], "label_before": int})
     pd.testing.assert_frame_equal(names["found"].table, table)
 
 

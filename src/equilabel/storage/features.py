@@ -6,16 +6,17 @@ there is a column "index", it has the labels of the rows instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
     import pandas as pd
     from numpy.typing import NDArray
 
+NO_TYPES: Mapping[str, Any] = {}
 SPARSE = 8  # labels per object from which on features have rows for objects only
 
 
@@ -53,14 +54,14 @@ def as_features(table: pd.DataFrame) -> pd.DataFrame:
     return features
 
 
-def as_table(features: pd.DataFrame, counting: Iterable[str] = ()) -> pd.DataFrame:
+def as_table(features: pd.DataFrame, types: Mapping[str, Any] = NO_TYPES) -> pd.DataFrame:
     """Convert the features of a labels layer back to a table with a row for each object.
 
     Parameters
     ----------
     features : pandas.DataFrame
-    counting : iterable of str
-        Columns that become integers, unless values are missing.
+    types : mapping of str to dtype
+        Types that columns had, which they get back unless values are missing.
 
     Returns
     -------
@@ -71,14 +72,14 @@ def as_table(features: pd.DataFrame, counting: Iterable[str] = ()) -> pd.DataFra
     Examples
     --------
     >>> import pandas as pd
-    >>> as_table(pd.DataFrame({"area": [np.nan, 4, np.nan, 9]}), ("area",)).values.tolist()
+    >>> as_table(pd.DataFrame({"area": [np.nan, 4, np.nan, 9]}), {"area": int}).values.tolist()
     [[1, 4], [3, 9]]
     """
     kept = find_objects(features)
     table = features.loc[kept, columns_of(features)].reset_index(drop=True)
     table.insert(0, "label", labels_of(features)[kept])
-    exact = [name for name in counting if name in table and not table[name].isna().any()]
-    return table.astype(dict.fromkeys(exact, np.int64))
+    complete = table.columns[table.notna().all()]
+    return table.astype({name: types[name] for name in complete if name in types})
 
 
 def labels_of(features: pd.DataFrame) -> NDArray[np.int64]:
@@ -109,11 +110,6 @@ def numeric_columns(features: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
         for name in columns_of(features)
         if features[name].dtype.kind in "biuf"
     }
-
-
-def whole(table: pd.DataFrame) -> list[str]:
-    """List the columns of integers, which are floats in features."""
-    return [str(name) for name in table.columns if table[name].dtype.kind in "iu"]
 
 
 def columns_of(features: pd.DataFrame) -> list[str]:

@@ -83,6 +83,7 @@ class FilterForm(Grid):
         check_memory(source)
         features, ranges, made = layer.features, self.ranges, made_by(layer)
         made |= {"kind": "filter", "filter": [*made.get("filter", ()), ranges]}
+        made["columns"] = {**made.get("columns", {}), "label_before": int}
         if made.get("python"):
             line = with_filter(made["python"], ranges)
             made |= {"python": line, "batch": "", "no_batch": "a filter"}

@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QFileDialog, QLabel
 from equilabel.outlines import find_box
 from equilabel.storage.features import as_table, numeric_columns
 from equilabel.storage.table import write_table
+from equilabel.widget.logic.features import column_types
 from equilabel.widget.logic.objects import count_objects, show_objects, summarize
 from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.napari_types import Event, Layer, Viewer
@@ -136,8 +137,7 @@ class ResultsPanel(Form):
     @guarded
     def _save(self) -> None:
         layer = self._require_layer()
-        made = made_by(layer)
-        table = as_table(layer.features, made.get("measured", made).get("whole", ()))
+        table = as_table(layer.features, column_types(made_by(layer)))
         suggested, kinds = f"{layer.name}.csv", "Tables (*.csv *.parquet)"
         name, _ = QFileDialog.getSaveFileName(self, "Save the table", suggested, kinds)
         if name:

@@ -17,8 +17,13 @@ Ranges = Mapping[str, tuple[float, float]]
 
 def own_columns(features: Table, made: Mapping[str, Any]) -> list[str]:
     """List the columns of a labels layer that no run of ours made."""
-    known = {"index", *made.get("columns", ()), *made.get("measured", {}).get("columns", ())}
+    known = {"index", *column_types(made)}
     return [str(name) for name in features.columns if str(name) not in known]
+
+
+def column_types(made: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the types that the columns that we measured have in a table."""
+    return {**made.get("columns", {}), **made.get("measured", {}).get("columns", {})}
 
 
 def merge_measurements(
@@ -43,15 +48,11 @@ def merge_measurements(
     old = features[[name for name in columns_of(features) if name not in new]]
     old = old.set_axis(labels_of(features), axis=0)
     old = old[~old.index.duplicated()].reindex(labels_of(new)).set_axis(new.index, axis=0)
-    counting = {*made.get("whole", ()), *earlier.get("whole", ())} - set(new.columns)
     measured = {
         **outcome.metadata,
-        "columns": list(dict.fromkeys([*earlier.get("columns", ()), *names.values()])),
+        "columns": earlier.get("columns", {})
+        | {names.get(name, name): kind for name, kind in outcome.metadata["columns"].items()},
         "images": {**images, **{name: image for name in names.values() if _is_gray(name)}},
-        "whole": [
-            *sorted(counting),
-            *(names.get(each, each) for each in outcome.metadata["whole"]),
-        ],
     }
     table, order = old.join(new), dict.fromkeys([*features.columns, *new.columns])
     return table[[name for name in order if name in table]], measured

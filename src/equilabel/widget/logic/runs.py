@@ -8,7 +8,7 @@ from typing import Any
 import equilabel
 from equilabel.descriptions import describe_values
 from equilabel.quantities import without_questions
-from equilabel.storage.features import as_features, whole
+from equilabel.storage.features import as_features
 from equilabel.widget.napari_types import Table
 
 from .choices import Choices
@@ -93,8 +93,7 @@ def _describe(source: Source, table: Table) -> tuple[Table, dict[str, Any]]:
         "spacing": spacing,
         "unit": unit,
         "objects": len(table),
-        "whole": whole(table),
-        "columns": list(map(str, features.columns)),
+        "columns": table.dtypes.to_dict(),
     }
 
 
