@@ -68,12 +68,15 @@ def images(side: int, depth: int) -> dict[str, tuple[Callable[[], Any], bool]]:
         ),
         "odd blobs": (lambda: samples.blobs(flat)[:, 3:].copy(), False),
         "voronoi int32": (partial(samples.voronoi, flat, cells=side), False),
+        "blobs uint8": (lambda: samples.blobs(flat).astype(np.uint8) * 255, False),
         "blobs 16384": (lambda: np.tile(samples.blobs(flat), (2, 2)), False),
         "blobs 4096": (partial(samples.blobs, (4096, 4096)), False),
         "blobs 512": (partial(samples.blobs, (512, 512)), False),
         "stack": (lambda: np.tile(samples.blobs((8, 512, 512)), (125, 1, 1)), True),
         "blobs 3D": (partial(samples.blobs, deep), False),
         "nuclei 3D": (partial(samples.nuclei_mask, deep), False),
+        "blobs uint8 3D": (lambda: samples.blobs(deep).astype(np.uint8) * 255, False),
+        "nuclei int32 3D": (lambda: label(samples.nuclei_mask(deep)), False),
         "noise 0.31 3D": (partial(samples.percolation, deep, 0.31), False),
     }
     for p in (0.1, 0.3, 0.5, 0.593, 0.7, 0.9):

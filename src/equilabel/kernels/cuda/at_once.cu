@@ -187,7 +187,7 @@ label_all(const Job& job, const Edges& edges)
     unsigned* const queue = memory.join.queue + threadIdx.x / Words * (QUEUE * Words);
     for (unsigned item = 32 * blockIdx.x + across * warp + lane; item - lane < rows; item += TEAM * across)
         join_rows<Pixel, u4, Tile>(image, plan, edges, job.bits, job.begins, nodes, job.tables,
-                                   static_cast<Index>(item / Words), job.groups, job.fours, queue);
+                                   static_cast<Index>(item / Words), job.groups, queue);
     for (unsigned item = 32 * blockIdx.x + across * (TEAM - 1 - warp) + lane; item < job.seams;
          item += TEAM * across)
         join_seam<Pixel, u4, Tile>(image, plan, edges, job.bits, job.counts, nodes, job.tables,

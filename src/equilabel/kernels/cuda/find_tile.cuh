@@ -32,11 +32,13 @@ __device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bo
         const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
         unsigned joined = 0;
         if constexpr (Tile::Many) {
-            if (fours) {
+            if constexpr (sizeof(Pixel) == 1) {
+                read_byte_values<Words>(image, plan.rows * plan.columns, begin, count, test, set[k], joined);
+            } else if (fours) {
                 read_quads<Words>(image, begin, count, test.value, set[k], joined);
             } else {
                 set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
-                joined = agreeing(image, begin, count, Index(-1), word == 0, 0);
+                joined = joined_words(image, begin, count, word == 0);
             }
         } else {
             set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
@@ -86,11 +88,9 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
         const int there = here + (plan.dz[edge] * Tile::Tall + plan.dy[edge] + k) * Words;
         if constexpr (Many) {
             other_start = exists ? starts[there] : 0;
-            const int count = exists && lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
-            const bool last = word_size(plan, corner.segment, word + 1) == 0;
-            return touching<Words>(image, first_pixel(plan, lines[k], corner.segment) + 32 * word, count,
-                                   last, -plan.back[edge] * plan.columns, set[k], start[k], other,
-                                   other_start, plan.diagonal[edge], job.fours);
+            return touching<Words>(image, first_pixel(plan, lines[k], corner.segment) + 32 * word,
+                                   -plan.back[edge] * plan.columns, set[k], start[k], other, other_start,
+                                   plan.diagonal[edge]);
         }
         other_start = other & ~from_left<Words>(other);
         if (edge == 0) return touching<Words>(set[k], start[k], other, other_start, plan.diagonal[0]);

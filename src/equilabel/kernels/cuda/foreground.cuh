@@ -135,36 +135,69 @@ __device__ inline void read_whole(const Pixel* segment, Index away, const Test<P
     }
 }
 
+// Thirty-two pixels of one byte, of which `count` are wanted; they may begin anywhere.
+template <typename Pixel>
+__device__ inline void load_bytes(const Pixel* image, Index size, Index begin, int count,
+                                  unsigned (&quads)[8])
+{
+    const Pixel* pixels = image + begin;
+    const unsigned offset = reinterpret_cast<unsigned long long>(pixels) % 16;
+    const uint4* aligned = reinterpret_cast<const uint4*>(pixels - offset);
+    if (begin < offset || begin - offset + (offset ? 48 : 32) > size) {  // at an end of the image
+#pragma unroll
+        for (int k = 0; k < 8; ++k) {
+            quads[k] = 0;
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                if (4 * k + j < count)
+                    quads[k] |= reinterpret_cast<const unsigned char*>(pixels)[4 * k + j] << 8 * j;
+        }
+        return;
+    }
+    *reinterpret_cast<uint4*>(quads) = __ldg(aligned);
+    *reinterpret_cast<uint4*>(quads + 4) = __ldg(aligned + 1);
+    if (offset == 0) return;
+    unsigned more[12];
+    *reinterpret_cast<uint4*>(more + 8) = __ldg(aligned + 2);
+#pragma unroll
+    for (int k = 0; k < 8; ++k) more[k] = quads[k];
+#pragma unroll
+    for (int k = 0; k < 10; ++k) more[k] = offset & 8 ? more[k + 2] : more[k];
+#pragma unroll
+    for (int k = 0; k < 9; ++k) more[k] = offset & 4 ? more[k + 1] : more[k];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) quads[k] = __funnelshift_r(more[k], more[k + 1], 8 * (offset & 3));
+}
+
 // Foreground among pixels of one byte: a thread reads its 32 itself.
 template <typename Pixel>
 __device__ inline unsigned read_bytes(const Pixel* image, Index size, Index begin, int count,
                                       const Test<Pixel>& test)
 {
     if (count == 0) return 0;
-    const Pixel* pixels = image + begin;
-    const unsigned offset = reinterpret_cast<unsigned long long>(pixels) % 16;
-    unsigned quads[12];
-    const uint4* aligned = reinterpret_cast<const uint4*>(pixels - offset);
-    const bool whole = begin >= offset && begin - offset + (offset ? 48 : 32) <= size;
-    if (!whole) {
-        unsigned word = 0;
-        for (int k = 0; k < count; ++k) word |= static_cast<unsigned>(test(pixels[k])) << k;
-        return word;
-    }
-    *reinterpret_cast<uint4*>(quads) = __ldg(aligned);
-    *reinterpret_cast<uint4*>(quads + 4) = __ldg(aligned + 1);
-    if (offset) {
-        *reinterpret_cast<uint4*>(quads + 8) = __ldg(aligned + 2);
-#pragma unroll
-        for (int k = 0; k < 10; ++k) quads[k] = offset & 8 ? quads[k + 2] : quads[k];
-#pragma unroll
-        for (int k = 0; k < 9; ++k) quads[k] = offset & 4 ? quads[k + 1] : quads[k];
-#pragma unroll
-        for (int k = 0; k < 8; ++k)
-            quads[k] = __funnelshift_r(quads[k], quads[k + 1], 8 * (offset & 3));
-    }
+    unsigned quads[8];
+    load_bytes(image, size, begin, count, quads);
     unsigned word = 0;
 #pragma unroll
     for (int k = 7; k >= 0; --k) word = __funnelshift_l(test.four(quads[k]), word, 4);
     return word & ALL >> (32 - count);
+}
+
+// The same, and pixels that agree with the one before them in the segment.
+template <int Words, typename Pixel>
+__device__ inline void read_byte_values(const Pixel* image, Index size, Index begin, int count,
+                                        const Test<Pixel>& test, unsigned& differing, unsigned& joined)
+{
+    unsigned quads[8] = {};
+    if (count) load_bytes(image, size, begin, count, quads);
+    const unsigned last = __shfl_up_sync(ALL, quads[7], 1);
+    unsigned word = 0, apart = 0;
+#pragma unroll
+    for (int k = 7; k >= 0; --k) {
+        const unsigned before = __funnelshift_l(k ? quads[k - 1] : last, quads[k], 8);
+        word = __funnelshift_l(test.four(quads[k]), word, 4);
+        apart = __funnelshift_l(bytes_set(quads[k] ^ before), apart, 4);
+    }
+    differing = count ? word & ALL >> (32 - count) : 0;
+    joined = ~apart & (threadIdx.x % Words ? ALL : ALL - 1);
 }

@@ -72,7 +72,7 @@ template <typename Pixel, typename Id, typename Tile, typename Edges>
 __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
                                  const unsigned* __restrict__ bits,
                                  const unsigned* __restrict__ begins, Id* nodes, u2* tables,
-                                 Index group, Index groups, bool fours, unsigned* queue)
+                                 Index group, Index groups, unsigned* queue)
 {
     constexpr int Words = Tile::Words;
     constexpr bool Many = Tile::Many;
@@ -94,7 +94,6 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
     const unsigned run = runs_before<Words>(start, total);
     if (!__any_sync(ALL, set)) return;
     const Index begin = first_pixel(plan, here.row, here.segment) + 32 * word;
-    const int count = word_size(plan, here.segment, word);
     const u2* const own = run_table<Many>(plan, nodes, tables, here.row, here.segment, total);
     const Id base = tile_base<Tile>(plan, here);
     for (int edge = 0; edge < plan.edges; ++edge) {
@@ -108,10 +107,8 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
         Touch touch;
         if constexpr (Many) {
             other_start = exists ? begins[place] : 0;
-            const bool last = word_size(plan, here.segment, word + 1) == 0;
-            touch = touching<Words>(image, begin, exists ? count : 0, last,
-                                    (there.row - here.row) * plan.columns, set, start, other_set,
-                                    other_start, edges.diagonal[edge], fours);
+            touch = touching<Words>(image, begin, (there.row - here.row) * plan.columns, set, start,
+                                    other_set, other_start, edges.diagonal[edge]);
         } else {
             other_start = other_set & ~from_left<Words>(other_set);
             // As in tiles: a fourth side need not be followed, nor a way around a corner.
@@ -230,7 +227,7 @@ join_block(const Job& job, const Edges& edges, const Index block, JoinMemory<Thr
         const Index group = (block * Threads + threadIdx.x) / Tile::Words;
         unsigned* const queue = memory.queue + threadIdx.x / Tile::Words * (QUEUE * Tile::Words);
         join_rows<Pixel, Id, Tile>(image, plan, edges, job.bits, job.begins, nodes, job.tables, group,
-                                   job.groups, job.fours, queue);
+                                   job.groups, queue);
     } else {
         const Index seam = (block - row_blocks) * Threads + threadIdx.x;
         if (seam < job.seams)

@@ -87,7 +87,7 @@ struct Tile {
     // Entries for the runs of a row in shared memory: after 32 of them one is left out, so that threads
     // which look at each other's neighbors do not ask the same bank.
     static constexpr int Pitch = Capacity + Capacity / 32;
-    static constexpr int Blocks = MANY ? 1 : BLOCKS;  // that a multiprocessor should hold at least
+    static constexpr int Blocks = MANY ? BLOCKS - 1 : BLOCKS;  // a multiprocessor should hold at least
     static_assert(Rows % Abreast == 0 && Rows * Capacity <= 1 << 13, "tables have to fit");
 };
 

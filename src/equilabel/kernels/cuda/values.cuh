@@ -23,21 +23,18 @@ __device__ inline unsigned read_words(const Pixel* image, Index size, Index begi
     return word;
 }
 
-// Pixels that agree with those `away` from them, the first `skip` and the last `leave` left out.
+// Pixels that agree with the one before them, of which there is one for all but the first of a segment.
 template <typename Pixel>
-__device__ inline unsigned agreeing(const Pixel* image, Index begin, int count, Index away, int skip,
-                                    int leave)
+__device__ inline unsigned joined_words(const Pixel* image, Index begin, int count, bool first)
 {
     const int lane = threadIdx.x % 32;
     unsigned word = 0;
-    const int end = count - leave;
 #pragma unroll 4
     for (int k = 0; k < 32; ++k) {
         const Index there = __shfl_sync(ALL, begin, k) + lane;
-        const Index other = there + __shfl_sync(ALL, away, k);
-        const int from = __shfl_sync(ALL, skip, k), to = __shfl_sync(ALL, end, k);
+        const int from = __shfl_sync(ALL, static_cast<int>(first), k), to = __shfl_sync(ALL, count, k);
         const bool exists = lane >= from && lane < to;
-        const bool same = exists && image[there] == image[other];
+        const bool same = exists && image[there] == image[there - 1];
         const unsigned found = __ballot_sync(ALL, same);
         if (lane == k) word = found;
     }
@@ -59,12 +56,6 @@ struct Ballots {
     {
         const unsigned ballot = __ballot_sync(ALL, bit);
         if (threadIdx.x % 32 / 4 == turn) kept[place] = ballot;
-    }
-
-    // The last bit of a turn, when it is known late.
-    __device__ void add_last(int turn, bool bit)
-    {
-        if (threadIdx.x % 32 / 4 == turn) kept[3] |= static_cast<unsigned>(bit) << 31;
     }
 
     __device__ unsigned word() const
@@ -114,67 +105,33 @@ __device__ inline void read_quads(const Pixel* image, Index begin, int count, Pi
     joined = equal.word() & (threadIdx.x % Words ? ALL : ALL - 1);
 }
 
-// Pixels that agree with those `away` from them, the one before or the one after that; if not
-// `diagonal`, the first only.
-template <int Words, typename Pixel>
-__device__ inline void agree_quads(const Pixel* image, Index begin, int count, Index away, bool end,
-                                   bool diagonal, unsigned& same, unsigned& before, unsigned& after)
+// Those of some pixels that are equal to others: bits of the first.
+template <typename Pixel>
+__device__ inline unsigned equal_at(const Pixel* one, const Pixel* other, unsigned pixels)
 {
-    const int lane = threadIdx.x % 32;
-    Ballots straight, left, right;
-    Pixel last = 0, last_other = 0;
-#pragma unroll
-    for (int turn = 0; turn < 8; ++turn) {
-        const bool exists = 4 * (lane % 8) < __shfl_sync(ALL, count, 4 * turn + lane / 8);
-        const Index pixel = __shfl_sync(ALL, begin, 4 * turn) + 4 * lane;
-        const Quad<Pixel> own = quad_at(image, pixel, exists);
-        const Quad<Pixel> other = quad_at(image, pixel + __shfl_sync(ALL, away, 4 * turn), exists);
-#pragma unroll
-        for (int j = 0; j < 4; ++j) straight.add(turn, j, exists && own.value[j] == other.value[j]);
-        if (!diagonal) continue;
-        Pixel previous = __shfl_up_sync(ALL, other.value[3], 1);
-        if (lane == 0) previous = last_other;
-        const Pixel next = __shfl_down_sync(ALL, other.value[0], 1);
-        if (turn) right.add_last(turn - 1, last == __shfl_sync(ALL, other.value[0], 0));
-        last = __shfl_sync(ALL, own.value[3], 31);
-        last_other = __shfl_sync(ALL, other.value[3], 31);
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            left.add(turn, j, exists && own.value[j] == (j ? other.value[j ? j - 1 : 0] : previous));
-            right.add(turn, j, exists && own.value[j] == (j < 3 ? other.value[j < 3 ? j + 1 : 3] : next) &&
-                                   (j < 3 || lane < 31));
-        }
+    unsigned equal = 0;
+    for (; pixels; pixels &= pixels - 1) {
+        const int place = __ffs(pixels) - 1;
+        equal |= static_cast<unsigned>(one[place] == other[place]) << place;
     }
-    same = straight.word();
-    before = left.word() & (threadIdx.x % Words ? ALL : ALL - 1);
-    after = right.word() & (end && count ? ~(1u << (count - 1)) : ALL);
-    if (count < 32) {  // bits that came late
-        const unsigned exist = count ? ALL >> (32 - count) : 0;
-        after &= exist;
-    }
+    return equal;
 }
 
-// Rows of many values: `away` leads from a pixel of the first row to that of the other; `count` is 0
-// where there is no other row. Bits of `joined` and `joined_other` say that a pixel equals the one
-// before it. `fours` says that rows begin where quads can be read.
+// Rows of many values: `away` leads from a pixel of the first row to that of the other. Runs touch as if they
+// were of one value, at one pixel for each pair: whether they are of one is seen there.
 template <int Words, typename Pixel>
-__device__ inline Touch touching(const Pixel* image, Index begin, int count, bool end, Index away,
-                                 unsigned row, unsigned begins, unsigned other, unsigned other_begins,
-                                 bool diagonal, bool fours)
+__device__ inline Touch touching(const Pixel* image, Index begin, Index away, unsigned row, unsigned begins,
+                                 unsigned other, unsigned other_begins, bool diagonal)
 {
-    const unsigned joined = row & ~begins, joined_other = other & ~other_begins;
-    unsigned same, before = 0, after = 0;
-    diagonal = __any_sync(ALL, diagonal);
-    if (fours) {
-        agree_quads<Words>(image, begin, count, away, end, diagonal, same, before, after);
-    } else {
-        same = agreeing(image, begin, count, away, 0, 0);
-        if (diagonal) {
-            before = agreeing(image, begin, count, away - 1, threadIdx.x % Words == 0, 0);
-            after = agreeing(image, begin, count, away + 1, 0, end);
-        }
+    image += begin;
+    Touch touch = {equal_at(image, image + away, row & other & (begins | other_begins)), 0, 0};
+    if (__any_sync(ALL, diagonal)) {
+        // Pixels that go on from the one before, of which the straight pair there tells.
+        const unsigned joined = row & ~begins, joined_other = other & ~other_begins;
+        const unsigned left = begins & from_left<Words>(other) & ~joined_other;
+        const unsigned right = row & from_right<Words>(other & ~joined_other) & ~from_right<Words>(joined);
+        touch.left = equal_at(image, image + away - 1, diagonal ? left : 0);
+        touch.right = equal_at(image, image + away + 1, diagonal ? right : 0);
     }
-    same &= row;
-    return {same & ~(from_left<Words>(same) & joined), before & row & ~joined & ~joined_other,
-            after & row & ~from_right<Words>(joined_other) & ~from_right<Words>(joined)};
+    return touch;
 }
