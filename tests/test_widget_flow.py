@@ -22,7 +22,7 @@ from equilabel.widget.logic.choices import (
 )
 from equilabel.widget.logic.features import find_kept, keep_objects
 from equilabel.widget.logic.runs import measure_source, segment_source
-from equilabel.widget.logic.scripts import batch_command, python_line, with_filter
+from equilabel.widget.logic.scripts import python_line, why_no_command, with_filter
 from equilabel.widget.logic.sources import Source, labels_transform
 
 layers = pytest.importorskip("napari.layers")
@@ -423,8 +423,23 @@ def test_the_python_line_of_a_filtered_layer_repeats_the_filter():
 def test_what_the_command_cannot_say_is_left_unsaid(name):
     pixels, options, choices = CASES[name]
     source = Source.of(layers.Image(pixels, **options))
-    assert batch_command(source, Choices(**choices)) == ""
+    assert why_no_command(source)
     assert python_line(source, Choices(**choices))
+
+
+def test_channels_that_the_file_does_not_name_are_not_left_to_the_command(tmp_path):
+    from tifffile import imwrite
+
+    pixels = np.stack([nuclei_2d((32, 40), seed) for seed in (1, 2)])
+    source = Source.of(layers.Image(pixels))  # two planes: taken for channels
+    assert source.roles[0] == "channel"
+    for axes, expected in ((None, True), ("CYX", False)):
+        path = tmp_path / f"{axes}.tif"
+        imwrite(path, pixels, metadata=axes and {"axes": axes}, ome=bool(axes))
+        named = Source(**{**vars(source), "path": str(path)})
+        assert bool(why_no_command(named)) == expected
+        made = segment_source(named, Choices(channel=1), quiet).metadata
+        assert bool(made["batch"]) != expected
 
 
 def test_the_guess_for_a_sample_is_right():

@@ -70,6 +70,7 @@ def describe_segmentation(
 ) -> tuple[Table, dict[str, Any]]:
     """Return the features of the labels that a run found, and how they were made."""
     features, made = _describe(source, found.table)
+    problem = why_no_command(source)
     return features, {
         **made,
         "kind": "segment",
@@ -78,8 +79,8 @@ def describe_segmentation(
         "color": choices.color if source.rgb else "",
         **{name: getattr(found, name) for name in REPORTED},
         "python": python_line(source, choices, chunked=chunked),
-        "batch": batch_command(source, choices, chunked=chunked),
-        "no_batch": why_no_command(source),
+        "batch": "" if problem else batch_command(source, choices, chunked=chunked),
+        "no_batch": problem,
     }
 
 

@@ -3,8 +3,10 @@
 import math
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from equilabel.storage.headers import read_header
 from equilabel.storage.images import SUFFIXES
 
 from .choices import Choices
@@ -40,13 +42,11 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
 
 
 def batch_command(source: Source, choices: Choices, *, chunked: bool = False) -> str:
-    """Return a command that repeats a run on files; empty if `equilabel batch` cannot do the same.
+    """Return a command that repeats a run on files, unless `why_no_command` says what prevents it.
 
     ``image.tif`` stands for the file of a layer without one. Files that do not fit into memory are
     labeled block by block if the run was `chunked`.
     """
-    if why_no_command(source):
-        return ""
     spacing, unit = source.pixel_size
     arguments = choices.arguments(source)
     # Pixel size and unit replace those in the file.
@@ -73,6 +73,10 @@ def why_no_command(source: Source) -> str:
     """Return what `equilabel batch` cannot repeat; empty if it can repeat the run."""
     if source.rgb:
         return "a color image, of which it would measure each color"
+    if "channel" in source.roles and _is_image(source.path):
+        with suppress(Exception):  # the command will say what is wrong with the file
+            if "C" not in read_header(source.path).axes:
+                return "channels that the file takes for planes or frames"
     return "several axes of time" if source.roles.count("time") > 1 else ""
 
 
