@@ -11,7 +11,6 @@ from typing import Any
 HOMES = {
     "SegmentForm": "forms.segment",
     "MeasureForm": "forms.measure",
-    "gray": "logic.sources",
     **dict.fromkeys(("nuclei_2d", "nuclei_3d", "movie"), "logic.samples"),
     **dict.fromkeys(("porous_medium", "percolation", "spiral"), "logic.samples"),
 }

@@ -28,7 +28,7 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
         imports += "; import dask.array"
         image = f"dask.array.asarray({image})"
     if source.rgb:
-        imports += "; from equilabel.widget import gray"
+        imports += "; from equilabel.storage.colors import gray"
         image = f"gray({image}, {choices.color!r})"
     arrangement = source.arrangement
     order, times = arrangement.order, len(arrangement.times)
