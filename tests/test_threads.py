@@ -272,6 +272,65 @@ def test_callers_may_be_threads_themselves(many_threads):
             np.testing.assert_array_equal(found, labels)
 
 
+# --------------------------------------------------------------------- called off
+
+# What `segment` is asked for, and how many times it goes over all pixels for that, piece by piece.
+LONG_STEPS = {
+    "smoothing": ({"sigma": 2}, 4),
+    "local threshold": ({"threshold": "local", "block_size": 9}, 4),
+    "background": ({"background": 3}, 4),
+    "dropping": ({"min_size": 3}, 1),
+}
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("step", LONG_STEPS)
+def test_long_steps_can_be_called_off_at_every_piece(monkeypatch, many_threads, step, count):
+    options, times = LONG_STEPS[step]
+    image = blobs((60, 70), "i4", 100)
+    many_threads(count)
+    monkeypatch.setattr("equilabel.threads.WEIGHT", 70)
+
+    def looks(**given):
+        seen = []
+        with threads.interruptible(lambda: seen.append(1)):
+            segment(image, **{"threshold": 50, **given})
+        return len(seen)
+
+    assert looks(**options) >= looks() + times * len(image)
+
+
+@pytest.mark.parametrize("method", ["komura", "kalentev"])
+def test_published_methods_can_be_called_off_between_passes(method):
+    seen = []
+    with threads.interruptible(lambda: seen.append(1)):
+        label(np.eye(9), method=method)
+    assert len(seen) >= 5
+
+
+def test_what_is_measured_object_by_object_can_be_called_off_at_each():
+    labels = np.diag(np.arange(1, 10))
+    seen = []
+    with threads.interruptible(lambda: seen.append(1)):
+        regionprops_table(labels, labels, properties=("label", "intensity_median"))
+    assert len(seen) >= 9
+
+
+@pytest.mark.parametrize("step", LONG_STEPS)
+def test_what_calls_work_off_reaches_the_caller(many_threads, step):
+    many_threads(3)
+    image = blobs((60, 70), "i4", 100)
+    for last in (1, 5, 20, 40):
+        left = iter(range(last))
+
+        def check(left=left):
+            if next(left, None) is None:
+                raise InterruptedError
+
+        with threads.interruptible(check), pytest.raises(InterruptedError):
+            segment(image, **{"threshold": 50, **LONG_STEPS[step][0]})
+
+
 # ---------------------------------------------------------------------- fork
 
 

@@ -96,7 +96,7 @@ def _known() -> int:
     return os.cpu_count() or 1
 
 
-def ranges(size: int, weight: int, grain: int = 1) -> list[tuple[int, int]]:
+def ranges(size: int, weight: int, grain: int = 1, *, fine: bool = False) -> list[tuple[int, int]]:
     """Cut ``range(size)`` into pieces, one or a few for each thread.
 
     Several for each even out what pieces take. But threads take turns in beginning and ending them,
@@ -110,9 +110,12 @@ def ranges(size: int, weight: int, grain: int = 1) -> list[tuple[int, int]]:
         Pixels in all; small work stays in one piece.
     grain : int
         Pieces begin at multiples of it.
+    fine : bool
+        Whether all pieces are small, however many there are: for work that takes long for each
+        pixel, and is to end soon after it was called off.
     """
     pieces = min(weight // WEIGHT, size // grain)
-    if pieces > 1:
+    if pieces > 1 and not fine:
         threads = available()
         pieces = 1 if threads == 1 else min(max(min(4 * threads, FEW), threads), pieces)
     if pieces <= 1:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel import threads
 from equilabel.devices import library, resolve
 from equilabel.labeling import label
 
@@ -40,5 +41,6 @@ def fill_holes(mask: NDArray[np.bool_], *, stacked: bool = False) -> NDArray[np.
     for axis in range(int(stacked), mask.ndim):
         for end in (0, -1):
             is_hole[np.take(gaps, end, axis=axis) if mask.shape[axis] else 0] = False
+    threads.check()
     filled: NDArray[np.bool_] = mask | is_hole[gaps]
     return filled

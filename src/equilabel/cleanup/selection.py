@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel import threads
 from equilabel.devices import is_on_cuda, library
 
 if TYPE_CHECKING:
@@ -74,5 +75,10 @@ def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
     if is_on_cuda(labels):
         labels[...] = library(labels).asarray(numbers)[labels]
     else:
-        np.take(numbers, labels, out=labels, mode="clip")
+
+        def put(part: HostArray) -> None:
+            np.take(numbers, part, out=part, mode="clip")
+
+        cuts = threads.ranges(len(labels), labels.size, fine=True)
+        threads.each(put, [(labels[a:b],) for a, b in cuts])
     return count

@@ -11,7 +11,7 @@ from equilabel.labeling import solve
 from equilabel.labeling.checks import make_problem
 from equilabel.measuring import check_spacing, make_request
 from equilabel.quantities import length_in_pixels, parse
-from equilabel.threads import each
+from equilabel.threads import check, each
 
 from .montage import Box, arrange, split_montage
 from .shapes import may_touch, shape_properties
@@ -165,6 +165,7 @@ def split_components(
         count += max((int(parts.max()) for _, _, parts in pieces), default=0)
     if count == len(counts.labels):
         return None
+    check()
     found = _numbered(host, count)
     if where != "cpu":
         with using(where):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from equilabel import threads
 from equilabel.devices import fetch, is_on_cuda, passes, place, resolve, using
 from equilabel.measuring import count_runs, count_sizes, table_of_runs
 from equilabel.methods import load_recipe
@@ -250,6 +251,7 @@ def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -
         counts = count_sizes(found.counts, grid.shape, request.plan)
     if grid.periodic:
         passes("boundaries", device).join_roots(grid, found.roots)
+    threads.check()
     number = passes("roots", device).number
     if device == "cpu":
         count = number(found.roots, found.roots)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from equilabel import threads
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -30,7 +32,7 @@ class Report(NamedTuple):
 
 
 class CountedPasses:
-    """The passes of a device, which count how often each is called.
+    """The passes of a device, which count how often each is called, and can be interrupted.
 
     Parameters
     ----------
@@ -51,6 +53,7 @@ class CountedPasses:
             return found
 
         def call(*arguments: Any, **options: Any) -> Any:
+            threads.check()
             self.calls[name] = self.calls.get(name, 0) + 1
             return found(*arguments, **options)
 
@@ -58,8 +61,8 @@ class CountedPasses:
 
 
 def passes_of(passes: ModuleType, counted: bool) -> Any:
-    """Return passes, or the same with their calls counted."""
-    return CountedPasses(passes) if counted else passes
+    """Return passes, or the same with their calls counted, and called off between two of them."""
+    return CountedPasses(passes) if counted or threads.watch() else passes
 
 
 def calls_of(passes: Any) -> dict[str, int] | None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+from equilabel import threads
+
 from .columns import named_columns
 
 if TYPE_CHECKING:
@@ -120,6 +122,7 @@ def _compute_column(
     found: list[Any] = []
     broken: list[tuple[int, Exception]] = []
     for label, region in regions:
+        threads.check()
         try:
             found.append(getattr(region, key))
         except (NotImplementedError, AttributeError):

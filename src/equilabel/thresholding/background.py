@@ -160,5 +160,5 @@ def _filter_axis(work: Any, values: HostArray, axis: int, side: int) -> HostArra
         piece, place = (np.moveaxis(each[start:stop], 0, longest) for each in (lines, results))
         work(piece, side, axis, output=place, mode="nearest")
 
-    threads.each(filter_piece, threads.ranges(len(lines), values.size))
+    threads.each(filter_piece, threads.ranges(len(lines), values.size, fine=True))
     return out

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from equilabel import threads
 from equilabel.devices import library, resolve
 from equilabel.grid import Foreground
 from equilabel.labeling import label
 
 from .checks import check_block, check_number, check_threshold, reject_unused
 from .levels import find_level
-from .smoothing import as_pixels, extremes, gaussian, smooth
+from .smoothing import as_pixels, converted, extremes, gaussian, smooth
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,6 +131,7 @@ def _hysteresis(pixels: HostArray, low: float, high: float, *, dark: bool, stack
     weak = compare_with(pixels, high if dark else low, dark=dark).mask()
     strong = compare_with(pixels, low if dark else high, dark=dark).mask()
     where = resolve("auto", weak)  # the mask stays where it is
+    threads.check()
     labels, count = label(weak, return_num=True, connectivity=1, stacked=stacked, device=where)
     kept = library(labels).zeros(count + 1, dtype=np.bool_)
     kept[labels[strong]] = True
@@ -169,9 +171,10 @@ def compare_locally(part: Array, widths: Sequence[float], shift: float, *, dark:
         Subtracted from the mean; added if `dark`.
     dark : bool
     """
-    values = part.astype(np.float32 if part.dtype == np.float32 else np.float64)
+    values = converted(part, np.dtype(np.float32 if part.dtype == np.float32 else np.float64))
     values = gaussian(values, widths, mode="reflect")
     np.add(values, shift if dark else -shift, out=values)
+    threads.check()
     with np.errstate(all="ignore"):
         mask = part < values if dark else part > values
     if part.dtype.kind == "f":

@@ -92,8 +92,9 @@ def smooth(
     if pixels.size == 0 or not any(widths):
         return pixels
     wide = pixels.dtype.itemsize > (4 if pixels.dtype.kind == "f" else 2)
-    values = pixels.astype(np.float64 if wide else np.float32)
+    values = converted(pixels, np.dtype(np.float64 if wide else np.float32))
     lowest, highest, _ = extremes(pixels)
+    threads.check()
     if not lowest < highest:
         return values
     return gaussian(values, widths, mode="nearest")
@@ -116,14 +117,24 @@ def gaussian(values: HostArray, widths: Sequence[float], *, mode: Border) -> Hos
     array
         `values`; equal to `scipy.ndimage.gaussian_filter` where all are finite.
     """
-    finite = np.isfinite(values)
-    if finite.all():
+    if _all_finite(values):
         return _filter(values, widths, mode)
+    finite = np.isfinite(values)
     share = finite.astype(values.dtype)
     known = _filter(np.where(finite, values, 0), widths, mode)
     share = _filter(share, widths, mode)
     values[finite] = known[finite] / share[finite]
     return values
+
+
+def converted(pixels: HostArray, dtype: np.dtype[Any]) -> HostArray:
+    """Copy pixels as another type, in threads where they are many."""
+    if is_on_cuda(pixels):
+        return pixels.astype(dtype)
+    out = np.empty_like(pixels, dtype)
+    cuts = threads.ranges(len(pixels), pixels.size, fine=True)
+    threads.each(np.copyto, [(out[a:b], pixels[a:b]) for a, b in cuts])
+    return out
 
 
 def as_pixels(image: ArrayLike, *, stacked: bool = False) -> HostArray:
@@ -191,6 +202,13 @@ def extremes(pixels: HostArray) -> tuple[Any, Any, bool]:
     )
 
 
+def _all_finite(values: HostArray) -> bool:
+    if is_on_cuda(values):
+        return bool(np.isfinite(values).all())
+    cuts = threads.ranges(len(values), values.size, fine=True)
+    return all(threads.each(lambda a, b: bool(np.isfinite(values[a:b]).all()), cuts))
+
+
 def _filter(values: HostArray, widths: Sequence[float], mode: Border) -> HostArray:
     for axis, width in enumerate(widths):
         if width >= NARROWEST and (mode == "reflect" or values.shape[axis] > 1):
@@ -211,6 +229,6 @@ def _filter_axis(values: HostArray, axis: int, width: float, mode: Border) -> No
         return
     longest = max(others, key=lambda a: values.shape[a])
     lines = np.moveaxis(values, longest, 0)
-    cuts = threads.ranges(len(lines), values.size)
+    cuts = threads.ranges(len(lines), values.size, fine=True)
     pieces = [np.moveaxis(lines[start:stop], 0, longest) for start, stop in cuts]
     threads.each(work, [(piece,) for piece in pieces])
