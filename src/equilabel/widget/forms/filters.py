@@ -100,6 +100,10 @@ class FilterForm(Grid):
         self.task.failed.connect(warn)
         self.task.start()
 
+    def cancel(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
     def _add_layer(self, result: tuple[Any, dict[str, Any]]) -> None:
         pixels, options = result
         self._outline([])

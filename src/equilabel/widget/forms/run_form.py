@@ -131,6 +131,7 @@ class RunForm(QWidget):
     def end(self) -> None:
         self.cancel()
         self._warm_up.cancel()
+        self.results.filter.cancel()
 
     def _step(self, words: str, count: float) -> None:
         self.progress.setValue(int(FINE * count))

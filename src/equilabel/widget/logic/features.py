@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from equilabel import threads
 from equilabel.array_types import Array, HostArray
 from equilabel.storage.features import columns_of, find_objects, labels_of, numeric_columns
 from equilabel.widget.napari_types import Table
@@ -80,14 +81,17 @@ def keep_objects(labels: Array, features: Table, kept: HostArray) -> tuple[HostA
 
     before, pixels = labels_of(features), np.asarray(labels)
     chosen = np.sort(before[kept]).astype(pixels.dtype)
-    fewer = map_array(pixels, chosen, np.arange(1, len(chosen) + 1, dtype=pixels.dtype))
+    numbers = np.arange(1, len(chosen) + 1, dtype=pixels.dtype)
+    fewer = np.empty_like(pixels)
+    cuts = threads.ranges(len(pixels), pixels.size, fine=True)
+    threads.each(lambda a, b: map_array(pixels[a:b], chosen, numbers, out=fewer[a:b]), cuts)
     rows = features.iloc[np.concatenate([[0], np.flatnonzero(kept)])].reset_index(drop=True)
     if kept.size and before[0] != 0:
         rows.iloc[0] = np.nan
     rows = rows.drop(columns="index", errors="ignore")  # row i is label i now
     if "label_before" not in rows:
         rows["label_before"] = np.concatenate([[np.nan], before[kept]])
-    return np.asarray(fewer), rows
+    return fewer, rows
 
 
 def limits(values: HostArray) -> tuple[float, float]:
