@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 from napari.qt.threading import WorkerBase
+from qtpy.compat import isalive
 from qtpy.QtCore import QCoreApplication, QEvent, Qt, QTimer
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QMenu, QMessageBox
@@ -132,6 +133,8 @@ def answer(form, button, said):
     """Press a button of the question once it is asked."""
 
     def press():
+        if not isalive(form):  # as after a test that failed
+            return
         box = form.findChild(QMessageBox)
         if box is None:
             QTimer.singleShot(20, press)

@@ -41,6 +41,9 @@ def test_labels_are_measured_without_gray_values(viewer, qtbot):
     assert not any("intensity" in name for name in form.statistics.names)
     layer = run(form, qtbot)
     assert layer.features["area"].tolist()[1:] == [9]
+    assert form.message.text().startswith("1 object, ")
+    viewer.layers.clear()
+    assert form.message.text() == ""  # it was about them
 
 
 def test_an_image_that_does_not_fit_is_told(viewer, qtbot, notes):

@@ -168,7 +168,7 @@ def test_the_preview_follows_the_slider(viewer, qtbot, form):
         np.testing.assert_array_equal(
             shown(form, qtbot), image > form.fields.threshold.slider.value()
         )
-    assert len([layer for layer in viewer.layers if "preview" in layer.name]) == 1
+    assert [layer.name for layer in viewer.layers] == ["nuclei", "objects (preview)"]
 
 
 def test_the_preview_goes_when_it_is_switched_off(viewer, qtbot, form):

@@ -21,6 +21,7 @@ from equilabel.widget.logic.choices import (
     question_smoothing,
 )
 from equilabel.widget.logic.features import find_kept, keep_objects
+from equilabel.widget.logic.objects import summarize
 from equilabel.widget.logic.runs import measure_source, segment_source
 from equilabel.widget.logic.scripts import python_line, why_no_command, with_filter
 from equilabel.widget.logic.sources import Source, labels_transform
@@ -467,6 +468,8 @@ def test_an_image_in_which_nothing_can_be_found_is_not_done_without_a_word(
     outcome, _ = run(layers.Image(np.full((9, 9), value)), threshold=threshold)
     assert outcome.metadata["objects"] == objects
     assert said in outcome.note
+    summary = summarize(outcome.features, outcome.metadata)
+    assert ("no threshold" in summary) == np.isnan(value)
 
 
 def test_a_wide_blur_is_questioned_in_words():

@@ -66,6 +66,12 @@ def test_the_threshold_found_before_is_that_of_the_run(method):
     assert found == run.threshold
 
 
+def test_an_image_of_nan_alone_has_no_threshold():
+    source, choices = source_of(np.full((9, 9), np.nan))
+    seen, found, remark = estimate_threshold(Plane(source, choices, (0, 0), (0, 1)))
+    assert (seen.counts.size, found, remark) == (0, None, "")
+
+
 def test_the_threshold_is_that_of_the_chosen_channel():
     pixels = np.stack([nuclei_2d((64, 64)), nuclei_2d((64, 64)) * 3])
     source = Source.of(layers.Image(pixels, axis_labels=("c", "y", "x")))

@@ -6,6 +6,7 @@ import pytest
 from equilabel.storage.colors import gray
 from equilabel.storage.slabs import slabs
 from equilabel.widget.logic.choices import Choices
+from equilabel.widget.logic.planes import Plane
 from equilabel.widget.logic.sources import Source, check_memory, forecast
 
 Image = pytest.importorskip("napari.layers").Image
@@ -46,6 +47,27 @@ def test_reading_stops_when_told_to():
 
     with pytest.raises(KeyboardInterrupt):
         source.read(report=stop)
+
+
+def test_pixels_that_cannot_be_read_are_told_with_a_remedy():
+    dask = pytest.importorskip("dask.array")
+
+    def fail(block):
+        if block.any():
+            message = "the disk\nwas unplugged."
+            raise EOFError(message)
+        return block
+
+    planes = dask.from_array(np.arange(4.0).repeat(72).reshape(4, 8, 9) > 2, chunks=(2, 8, 9))
+    remote = planes.map_blocks(fail, meta=np.zeros((0, 0, 0), bool))
+    image = Image(remote, name="remote", axis_labels=("z", "y", "x"), contrast_limits=(0, 1))
+    source = Source.of(image)
+    told = r"^pixels of 'remote' must be readable; got: the disk was unplugged\. Check that "
+    with pytest.raises(OSError, match=told):
+        source.read()
+    assert not Plane(source, Choices(), (0, 0, 0), (1, 2)).read().any()
+    with pytest.raises(OSError, match=told):
+        Plane(source, Choices(), (3, 0, 0), (1, 2)).read()
 
 
 @pytest.mark.parametrize("shape", [(), (0, 4), (4, 0), (3,), (5, 6, 7)])

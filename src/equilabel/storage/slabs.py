@@ -1,41 +1,14 @@
-"""Arrays that are not in memory, read slab by slab."""
+"""Slabs of arrays that are not in memory: what is read of them at once."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from equilabel.array_types import Array, HostArray
+    from collections.abc import Iterator, Sequence
 
 SLAB = 2**26  # bytes read at once
-
-
-def read_slabs(array: Array, report: Callable[[], None]) -> HostArray:
-    """Read an array of Dask or Zarr, or of a file mapped to memory, into memory.
-
-    Parameters
-    ----------
-    array : array
-    report : callable
-        Called before each slab is read; what it raises ends the reading.
-
-    Examples
-    --------
-    >>> read_slabs(np.eye(2), lambda: print("a slab"))
-    a slab
-    array([[1., 0.],
-           [0., 1.]])
-    """
-    pixels = np.empty(array.shape, array.dtype)
-    for part in slabs(array.shape, array.dtype.itemsize):
-        report()
-        pixels[part] = np.asarray(array[part])
-    return pixels
 
 
 def slabs(shape: Sequence[int], itemsize: int) -> Iterator[tuple[slice, ...]]:

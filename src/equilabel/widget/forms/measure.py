@@ -41,7 +41,7 @@ class MeasureForm(RunForm):
         self.statistics.setMinimumHeight(80)  # two forms fit into a window of 720 pixels
         grid = Grid(self.labels, self.image, self.color)
         parts = (grid, fold("Axes", self.axes), QLabel("Statistics"), self.statistics)
-        column(*parts, into=fields, stretch=True)
+        column(*parts, into=fields)
         super().__init__(napari_viewer, "Measure", fields)
         self._measured: Layer = None
         self.run_button.clicked.connect(self._run)
@@ -62,6 +62,8 @@ class MeasureForm(RunForm):
     @guarded
     def _set_labels(self) -> None:
         self._layer = self.labels.value
+        if not self.running:
+            self.message.setText("")  # it was about other labels
         if self._layer is None:
             return
         roles = layers.made_by(self._layer).get("axes", ())

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from qtpy.QtCore import QEvent, QTimer, Signal
+from qtpy.QtCore import QEvent, Qt, QTimer, Signal
 from qtpy.QtWidgets import (
     QDockWidget,
     QLabel,
@@ -48,7 +48,8 @@ class RunForm(QWidget):
         self.cancel_button.setEnabled(False)
         self.cancel_button.clicked.connect(self.cancel)
         self.progress = QProgressBar(textVisible=False, maximumHeight=6)
-        self.message = QLabel(wordWrap=True)
+        self.message = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
+        self.message.setStyleSheet("min-height: 2.6em")  # two lines: fields above stay in place
         buttons = side_by_side(self.run_button, self.cancel_button, widths=(3, 1))
         bar = column(buttons, self.progress, self.message)
         bar.layout().setContentsMargins(0, 4, 0, 0)
@@ -151,7 +152,7 @@ class RunForm(QWidget):
 
     def _fail(self, message: str) -> None:
         warn(message)
-        self._end("")
+        self._end(message)
 
     def _stop(self) -> None:
         self._end("Cancelled. The layers have not changed.")

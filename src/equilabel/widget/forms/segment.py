@@ -161,6 +161,7 @@ class SegmentForm(RunForm):
         self.results.show_layer(layer)
         name = outcome.metadata["image"]
         text = f"{self.results.summary.text()} {outcome.stored}".strip()
+        text = text if outcome.metadata["objects"] else outcome.note
         chosen = self._layer is not None and self._layer.name == name
         self.message.setText(text if chosen else f"{name}: {text}")
         present = [each.name for each in layers.images(self._viewer)]

@@ -82,7 +82,7 @@ def keep_objects(labels: Array, features: Table, kept: HostArray) -> tuple[HostA
     before, pixels = labels_of(features), np.asarray(labels)
     chosen = np.sort(before[kept]).astype(pixels.dtype)
     numbers = np.arange(1, len(chosen) + 1, dtype=pixels.dtype)
-    fewer = np.empty_like(pixels)
+    fewer = np.empty(pixels.shape, pixels.dtype)
     cuts = threads.ranges(len(pixels), pixels.size, fine=True)
     threads.each(lambda a, b: map_array(pixels[a:b], chosen, numbers, out=fewer[a:b]), cuts)
     rows = features.iloc[np.concatenate([[0], np.flatnonzero(kept)])].reset_index(drop=True)

@@ -104,7 +104,8 @@ def estimate_threshold(plane: Plane) -> Estimate:
     except ValueError as error:
         return compute_histogram(shown), None, str(error)
     known = isinstance(found, float) and np.isfinite(found)
-    return compute_histogram(shown), found if known else None, SAMPLED * (known and not exact)
+    remark = SAMPLED if known and not exact else ""
+    return compute_histogram(shown), found if known else None, remark
 
 
 def _take(source: Source, choices: Choices, filtered: bool) -> tuple[HostArray, bool]:

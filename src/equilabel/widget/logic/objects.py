@@ -75,8 +75,11 @@ def summarize(features: Table, made: Mapping[str, Any]) -> str:
         level = "local threshold"
     elif isinstance(threshold, tuple):
         level = "thresholds " + " and ".join(map(format_number, threshold))
+    elif not np.isfinite(threshold):
+        level = "no threshold"
     else:
         method = made["parameters"].get("threshold", "otsu")
-        found = f" ({method})" if isinstance(method, str) else ""
+        found = f" ({method.capitalize()})" if isinstance(method, str) else ""
         level = f"threshold {format_number(threshold)}{found}"
-    return f"{words}, {level}, {made['seconds']:.2f} s by {made['method']} on {made['device']}."
+    where = "" if made["device"] == "cpu" else " on the GPU"
+    return f"{words}, {level}, {made['seconds']:.2f} s{where}."

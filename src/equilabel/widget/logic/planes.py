@@ -61,7 +61,7 @@ class Plane(NamedTuple):
                 index.append(min(choices.channel, length - 1))
             else:
                 index.append(int(np.clip(self.point[axis], 0, length - 1)))
-        pixels = np.asarray(source.data[tuple(index)])
+        pixels = source.read_part(tuple(index))
         return gray(pixels, choices.color) if source.rgb else pixels
 
     def prepare(self, pixels: HostArray) -> HostArray:

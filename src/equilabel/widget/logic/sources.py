@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from equilabel.array_types import Array, HostArray
 from equilabel.forecast import of_pixels
 from equilabel.storage import memory
 from equilabel.storage.colors import gray
-from equilabel.storage.slabs import read_slabs
+from equilabel.storage.slabs import slabs
 from equilabel.widget.napari_types import Layer
 
 from .axes import Arrangement, Role, check_roles, explain_guess, guess_roles
@@ -112,8 +111,27 @@ class Source:
         MemoryError if image and labels cannot fit into memory.
         """
         check_memory(self)
-        pixels = read_slabs(self.data, partial(report, "read")) if self.lazy else self.data
+        pixels = self.data
+        if self.lazy:
+            pixels = np.empty(self.data.shape, self.data.dtype)
+            for part in slabs(pixels.shape, pixels.itemsize):
+                report("read")
+                pixels[part] = self.read_part(part)
         return np.asarray(gray(pixels, color)) if self.rgb else pixels
+
+    def read_part(self, index: tuple[Any, ...]) -> HostArray:
+        """Read some of the pixels; raises OSError with a remedy whatever their array raises."""
+        try:
+            return np.asarray(self.data[index])
+        except MemoryError:
+            raise
+        except Exception as error:  # of Dask, of a library for files, of a network
+            got = " ".join(str(error).split()) or type(error).__name__
+            message = (
+                f"pixels of {self.name!r} must be readable; got: {got.rstrip('.')}. "
+                "Check that its file is there and whole, and open it again."
+            )
+            raise OSError(message) from error
 
 
 def check_memory(

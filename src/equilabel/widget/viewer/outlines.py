@@ -100,7 +100,7 @@ class Preview(Overlay):
 
     def __init__(self, viewer: Viewer) -> None:
         colors = [(0, 0, 0, 0), (1, 0.85, 0.1, 0.16), (1, 0.85, 0.1, 1)]
-        super().__init__(viewer, "threshold preview", colors, "translucent")
+        super().__init__(viewer, "objects (preview)", colors, "translucent")
         self._prepared: dict[tuple[object, ...], HostArray] = {}  # of the plane drawn last
 
     def plan(
