@@ -1,5 +1,6 @@
 """Devices to test on, how hard to search, and what is left out where numba is switched off."""
 
+import contextlib
 import gc
 import importlib.util
 import os
@@ -183,10 +184,9 @@ class SharedViewer:
     def open(self, *, keep=False):
         """Return the viewer, opened when it is first asked for; a form in it stays to `keep` it."""
         if self.form is not None and not keep:
-            from gui import empty
-
-            self.form = None
-            empty(self.viewer)
+            self.empty()
+        if not self._is_open():  # a test that failed has closed it
+            self.close()
         if self.viewer is None:
             from napari import Viewer
             from napari.settings import get_settings
@@ -202,13 +202,28 @@ class SharedViewer:
             assert QTest.qWaitForWindowExposed(viewer.window._qt_window, 10_000)
         return self.viewer
 
+    def _is_open(self):
+        return self.viewer is None or hasattr(self.viewer.window, "_qt_window")
+
+    def empty(self):
+        """Take all off the viewer; if that fails, the next test gets another one."""
+        from gui import empty
+
+        self.form = None
+        try:
+            if self._is_open():
+                empty(self.viewer)
+        except Exception:
+            self.close()
+            raise
+
     def close(self):
         """Close the viewer, if it is open."""
         if self.viewer is not None:
-            self.viewer.close()
-            self.viewer = self.form = None
+            viewer, self.viewer, self.form = self.viewer, None, None
+            with contextlib.suppress(AttributeError, RuntimeError):  # it is closed
+                viewer.close()
             self._patch.undo()
-            forget_commands()
             gc.collect()
 
 
@@ -224,6 +239,7 @@ def shared_viewer(_screen):
 def own_viewer(shared_viewer, request):
     """Open a real viewer for one test; there is no other."""
     shared_viewer.close()
+    forget_commands()
     return request.getfixturevalue("make_napari_viewer")(show=True)
 
 
@@ -245,12 +261,9 @@ def forget_commands():
 @pytest.fixture
 def viewer(shared_viewer, request):
     """Open a real viewer without layers and forms, but `kept_form`; it is that of earlier tests."""
-    from gui import empty
-
-    viewer = shared_viewer.open(keep="kept_form" in request.fixturenames)
-    yield viewer
+    yield shared_viewer.open(keep="kept_form" in request.fixturenames)
     if shared_viewer.form is None:
-        empty(viewer)
+        shared_viewer.empty()
 
 
 @pytest.fixture
