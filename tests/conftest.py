@@ -270,16 +270,16 @@ def viewer(shared_viewer, request):
 def kept_form(viewer, shared_viewer, qtbot):
     """Open the form on the sample of nuclei, or take that of the test before.
 
-    It is closed unless the test leaves its fields and its image as they were.
+    It is closed if a test changes its image, or fields that cannot be set as they were.
     """
-    from gui import LONG, choices, open_form
+    from gui import LONG, choices, keep_values, open_form
 
     form, shared_viewer.form = shared_viewer.form, None
     if form is None:
         viewer.open_sample("equilabel", "nuclei_2d")
         form = open_form(viewer, qtbot)
     [image] = viewer.layers
-    name, before = image.name, choices(form)
+    name, before, restore = image.name, choices(form), keep_values(form)
     yield form
     if image in viewer.layers and (not form.running):
         for layer in set(viewer.layers) - {image}:
@@ -287,6 +287,7 @@ def kept_form(viewer, shared_viewer, qtbot):
         image.name = name
         form.tabs.setCurrentIndex(0)
         form.message.setText("")
+        restore()
         waits = (form.preview, form.results._place, form.results.colors._work)
         qtbot.waitUntil(lambda: not any(each.waiting for each in waits), timeout=LONG)
         if choices(form) == before:

@@ -37,6 +37,26 @@ def choices(form):
     return fields.choices(), [each.value for each in others]
 
 
+def keep_values(form):
+    """Return a function that sets the fields of a form that finds objects to what they are now."""
+    fields = form.fields
+    ticked = fields.statistics.names, dict(fields.statistics._ticked)
+    inner = (fields, fields.threshold)
+    found = [each for part in inner for each in vars(part).values() if hasattr(each, "value")]
+    values = [(field, field.value) for field in found if field is not fields.image]
+    values.sort(key=lambda pair: pair[0] is not fields.unit)  # lengths are in it
+
+    def restore():
+        for field, value in values:
+            if field.value != value:
+                field.value = value
+        for name in fields.statistics._items:
+            fields.statistics.tick(name, name in ticked[0])
+        fields.statistics._ticked = dict(ticked[1])
+
+    return restore
+
+
 def run(form, qtbot):
     """Press the button, and wait for the end."""
     with qtbot.waitSignal(form.ended, timeout=LONG):
