@@ -35,7 +35,7 @@ viewer = Viewer(show=True)
 viewer.window.resize(900, 600)  # what is drawn in software takes long
 _, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
 gc.freeze()  # napari collects garbage whenever a layer goes
-for _ in range(12):
+for _ in range(4):  # the second ended it
     viewer.layers.clear()
     viewer.add_image(np.random.default_rng(0).random((40, 50)))
     form.fields.show_preview.value = True

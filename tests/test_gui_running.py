@@ -111,8 +111,17 @@ def test_pressing_twice_begins_one_run(viewer, qtbot, form, held):
     assert len(viewer.layers) == 2
 
 
-def test_the_labels_of_an_image_removed_meanwhile_are_kept(viewer, qtbot, form, notes, held):
+def test_an_image_replaced_or_removed_meanwhile_is_told(viewer, qtbot, form, notes, held):
     reached, release = held
+    form.run_button.click()
+    qtbot.waitUntil(reached.is_set, timeout=LONG)
+    viewer.layers[0].data = viewer.layers[0].data[:200]
+    with qtbot.waitSignal(form.ended, timeout=LONG):
+        release.set()
+    assert "'nuclei' were replaced during the run: find its objects again." in notes()[-1]
+    settle(form, qtbot)
+    for event in held:
+        event.clear()
     form.run_button.click()
     qtbot.waitUntil(reached.is_set, timeout=LONG)
     viewer.layers.clear()

@@ -43,7 +43,8 @@ class RunForm(QWidget):
         self._words = "starting"  # for the step under way
         self._joined = False  # whether it has looked for another form
         self.fields, self.results = fields, ResultsPanel(viewer)
-        self.run_button, self.cancel_button = QPushButton(title), QPushButton("Cancel")
+        self.run_button = QPushButton(title, toolTip="Run on the whole layer, all of its axes.")
+        self.cancel_button = QPushButton("Cancel", toolTip="Stop the run; layers do not change.")
         self.run_button.setStyleSheet("font-weight: bold; padding: 7px;")
         self.cancel_button.setEnabled(False)
         self.cancel_button.clicked.connect(self.cancel)

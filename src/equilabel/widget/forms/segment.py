@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from qtpy.QtWidgets import QFileDialog
 
@@ -33,6 +34,7 @@ class SegmentForm(RunForm):
     def __init__(self, napari_viewer: Viewer) -> None:
         super().__init__(napari_viewer, "Find objects", SegmentFields())
         self._replaced: Layer = None  # labels changed by hand that may be replaced
+        self._pixels: Any = None  # of the run under way
         self.choices = self.fields.choices
         self.preview = LivePreview(napari_viewer, self.fields, self)
         self.fields.image.changed.connect(self._set_layer)
@@ -96,6 +98,7 @@ class SegmentForm(RunForm):
         choices = self.choices()
         if not self._may_replace(source.name):
             return
+        self._pixels = source.data
         title = f"objects of {source.name!r}"
         if not (size := large.explain_size(source, choices)):
             self.begin(title, lambda report: segment_source(source, choices, report), STEPS)
@@ -167,5 +170,7 @@ class SegmentForm(RunForm):
         present = [each.name for each in layers.images(self._viewer)]
         if self._layer not in self._viewer.layers and name not in present:
             inform(f"The image {name!r} was removed during the run; its labels are kept.")
+        elif chosen and Source.of(self._layer).data is not self._pixels:
+            inform(f"The pixels of {name!r} were replaced during the run: find its objects again.")
         if outcome.note:
             warn(outcome.note)
