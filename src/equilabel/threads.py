@@ -47,7 +47,8 @@ def interruptible(check: Callable[[], None] | None) -> Iterator[None]:
     Parameters
     ----------
     check : callable, or None
-        What it raises ends the work. Helpers of the thread call it, too, each before its pieces.
+        What it raises ends the work. Helpers of the thread call it, too, each before its pieces;
+        where they are a team (see `together`), the thread alone does.
 
     Examples
     --------
@@ -91,6 +92,11 @@ def _known() -> int:
             message = f"{ENVIRONMENT} must be a whole number of threads; got {word!r}. Unset it."
             raise ValueError(message)
         return int(word)
+    return cores()
+
+
+def cores() -> int:
+    """Count the cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -155,6 +161,41 @@ def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[A
             if not helper.cancel():
                 helper.result()
     return results
+
+
+def together(
+    direct: Callable[[], None],
+    help_: Callable[[], None],
+    leave: Callable[[], None],
+    helpers: int,
+) -> None:
+    """Call a function, and meanwhile another one in each of so many helpers.
+
+    When the first function has returned, no helper is waited for. If it raises an exception, those
+    that have begun are, so that none writes to an array of the caller later.
+
+    Parameters
+    ----------
+    direct, help_ : callable
+        Without arguments; `help_` raises nothing.
+    leave : callable
+        Makes helpers return; called once, however it ends.
+    helpers : int
+    """
+    started = []
+    try:
+        for _ in range(helpers):
+            started.append(_pool(helpers).submit(help_))
+        direct()
+    except BaseException:
+        leave()
+        for helper in started:
+            if not helper.cancel():
+                helper.result()
+        raise
+    leave()
+    for helper in started:
+        helper.cancel()
 
 
 def _nothing() -> None:

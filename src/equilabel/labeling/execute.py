@@ -15,12 +15,13 @@ from equilabel.methods import load_recipe
 from .checks import check_count, check_whole
 from .grids import drop_short_axes, make_grid, most_labels
 from .memory import check_fits, memory_needed
-from .output import Output, takes_labels
+from .output import LARGEST, Output, takes_labels
 from .parts import MOST, label_large
 from .report import calls_of, passes_of
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
+    from equilabel.grid import Grid
     from equilabel.measuring import Request
 
     from .problem import Problem
@@ -132,6 +133,12 @@ def runs_on_host() -> Any:
 
 
 @cache
+def team_on_host() -> Any:
+    """Load the passes of the default method for many threads of the CPU."""
+    return passes("team_labels", "cpu")
+
+
+@cache
 def runs_on_gpu() -> Any:
     """Load the passes of the default method for GPUs."""
     return passes("runs", "cuda")
@@ -211,6 +218,10 @@ def _solve_by_runs(
             return Solution(*labeled)
     kernels = passes_of(passes(problem.method.name, problem.device), problem.reported)
     grid = make_grid(problem)
+    if request is None and painted and problem.device == "cpu" and not problem.reported:
+        number = _label_in_team(problem, grid, output)
+        if number is not None:
+            return Solution(output.finish(number), number)
     room = None
     if kernels.TAKES_ROOM:
         room, _ = output.room(most_labels(problem))
@@ -233,6 +244,17 @@ def _solve_by_runs(
         return Solution(None, count, counts=counts, runs=table)
     kernels.paint(table, *output.room(int(count) if room is None else 0))
     return Solution(output.finish(count), count, counts=counts, calls=calls_of(kernels))
+
+
+def _label_in_team(problem: Problem, grid: Grid, output: Output) -> int | None:
+    """Label an image by threads that are called once; return the number of labels, if it pays."""
+    out = problem.out
+    if out is not None and not takes_labels(out, problem.image):
+        return None
+    found: int | None = team_on_host().label_in_team(
+        grid, lambda: output.room(min(most_labels(problem), LARGEST))
+    )
+    return found
 
 
 def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -> Solution:

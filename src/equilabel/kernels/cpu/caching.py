@@ -73,7 +73,7 @@ def is_kept(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
     """
     if config.DISABLE_JIT:
         return True
-    known = tuple(_generalized(numba.typeof(each)) for each in arguments)
+    known = tuple(generalized(numba.typeof(each)) for each in arguments)
     return known in kernel.overloads or kernel._cache.holds(known, kernel.targetctx)
 
 
@@ -90,7 +90,7 @@ def entry_point(kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., Any
     """
     if config.DISABLE_JIT:
         return kernel  # type: ignore[no-any-return]
-    known = tuple(_generalized(numba.typeof(each)) for each in arguments)
+    known = tuple(generalized(numba.typeof(each)) for each in arguments)
     return kernel.overloads[known].entry_point  # type: ignore[no-any-return]
 
 
@@ -138,12 +138,12 @@ def _general(dispatcher: Kernel) -> Kernel:
     lock = threading.Lock()
 
     def get_call_template(args: Any, kws: Any) -> Any:
-        named = {name: _generalized(each) for name, each in kws.items()}
-        return template(tuple(map(_generalized, args)), named)
+        named = {name: generalized(each) for name, each in kws.items()}
+        return template(tuple(map(generalized, args)), named)
 
     def compile_general(sig: Any) -> Any:
         args, result = normalize_signature(sig)
-        known = tuple(map(_generalized, args))
+        known = tuple(map(generalized, args))
         if known == tuple(args) or result is not None:
             return compile_types(sig)
         entry = compile_types(known)
@@ -159,9 +159,11 @@ def _general(dispatcher: Kernel) -> Kernel:
     return dispatcher
 
 
-def _generalized(kind: Any) -> Any:
+def generalized(kind: Any) -> Any:
     """Return the type of an argument without its value, and of an array that may be written."""
     kind = types.unliteral(kind)
+    if isinstance(kind, types.NamedTuple):
+        return types.NamedTuple(tuple(map(generalized, kind.types)), kind.instance_class)
     return kind.copy(readonly=False) if isinstance(kind, types.Array) else kind
 
 

@@ -90,6 +90,63 @@ def is_one(parents, begin, end):
 
 
 @njit(nogil=True, cache=True, **BORROWING)
+def count_roots(parents, begin, end):
+    """Count the roots of a range of runs."""
+    roots = 0
+    for run in range(np.uint64(begin), np.uint64(end)):
+        roots += parents[run] == run
+    return roots
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def number_part(counts, parents, first_block, last_block, slab, components, ends):
+    """Do as `number` for some blocks, whatever becomes of those before meanwhile.
+
+    Where the parent of a run, or its parent's, is in a block before them, the run is given minus
+    the number of a run that has its label, minus 1: `follow` looks there.
+
+    Parameters
+    ----------
+    counts : (B + 1,) array of int64
+        Number of the first run of each block.
+    parents : (runs + 1,) array of int
+        Overwritten for the runs of these blocks.
+    slab : int
+        Blocks of a slab.
+    components : int
+        Those that begin before these blocks.
+    ends : (slabs + 1,) array of int64
+        Overwritten for these blocks.
+    """
+    label = parents.dtype.type(components)
+    begin = np.uint64(counts[first_block])
+    ends[0] = 0
+    for block in range(first_block, last_block, slab):
+        for run in range(np.uint64(counts[block]), np.uint64(counts[block + slab])):
+            parent = np.uint64(parents[run])  # unsigned: no index counts from the end
+            if parent < begin:
+                parents[run] = ~parents[run]
+                continue
+            label += parents.dtype.type(parent == run)
+            parents[run] = label
+            parents[run] = parents[parent]
+        ends[block // slab + 1] = label
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def follow(labels, begin, end):
+    """Give the runs of a range that `number_part` has left without a label theirs.
+
+    Other threads do so meanwhile: what is read is a way to a label, or that label.
+    """
+    for run in range(begin, end):
+        label = labels[run]
+        while label < 0:
+            label = labels[~label]
+        labels[run] = label
+
+
+@njit(nogil=True, cache=True, **BORROWING)
 def reorder(runs, first_slab, last_slab, ends, order):
     """Order the components that begin in each slab by their first pixel instead of first run.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -123,6 +123,13 @@ class RunTable:
         runs = Runs(bits, starts, first, none, shape, grid, deep, tall)
         return cls(runs, counts, columns, edges)
 
+    @classmethod
+    def of_grid(cls, grid: Grid, block: tuple[int, int]) -> RunTable:
+        """Make a table whose runs are still to be found, for an image in blocks of some size."""
+        shape = grid.shape
+        leading = np.array((1,) * (AXES + 1 - len(shape)) + shape[:-1], np.int64)
+        return cls.of_blocks(leading, block, shape[-1], grid.edges(block))
+
     @property
     def parents(self) -> HostArray:
         """Forest of runs, later the label of each."""
@@ -144,8 +151,8 @@ class RunTable:
         """Whether runs have to be told apart by their values."""
         return self.pixels is not None
 
-    def first_row(self, block: int) -> int:
-        """Return the first row of a block that begins a slab."""
+    def first_row(self, block: Any) -> Any:
+        """Return the first row of a block that begins a slab, or of each of an array of them."""
         runs = self.runs
         line, along = divmod(block, int(runs.grid[4]))
         outer, z = divmod(line, int(runs.grid[3]))
@@ -156,6 +163,12 @@ class RunTable:
     def slab(self) -> int:
         """Number of blocks that share the raster range of their rows: one, or a line of them."""
         return int(self.runs.grid[4]) if self.runs.deep > 1 else 1
+
+    @property
+    def farthest(self) -> int:
+        """Count the blocks back that edges lead at most."""
+        strides = np.append(np.cumprod(self.runs.grid[:0:-1])[::-1], 1)
+        return int(-(self.edges[:, :AXES] @ strides).min(initial=0))
 
     def pieces(self) -> list[tuple[int, int]]:
         """Cut the blocks into ranges for threads, between slabs."""

@@ -19,7 +19,7 @@ from . import (
     streaming,
     value_unions,
 )
-from .run_table import AXES, RunTable
+from .run_table import RunTable
 from .single_call import UNSIGNED, single_call
 from .vector_compare import ABOVE, BELOW, UP_TO, is_whole
 
@@ -54,9 +54,7 @@ def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
     image, (compare, level, values) = grid.pixels, grid.foreground
     if compare not in COMPARES:
         image, level = _unsigned(image, level)
-    leading = np.array((1,) * (AXES + 1 - image.ndim) + image.shape[:-1], np.int64)
-    columns = image.shape[-1]
-    table = RunTable.of_blocks(leading, grid.block, columns, grid.edges(grid.block))
+    table = RunTable.of_grid(grid, grid.block)
     table.domain = grid if grid.periodic else None
     if compare in COMPARES:
         _find(table, image, packing.pack_compared, level, COMPARES[compare])
@@ -67,7 +65,7 @@ def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
     met = {value for kind, value in found if kind}
     if values and (len(met) > 1 or any(kind == packing.SEVERAL for kind, _ in found)):
         pixels = np.ascontiguousarray(image).reshape(-1)
-        table = RunTable.of_blocks(leading, (1, 1), columns, grid.edges((1, 1)))
+        table = RunTable.of_grid(grid, (1, 1))
         return _runs_of_values(grid, table, pixels, value, bounded)
     table.whole = not values or all(is_whole(value) for value in met)
     return table
@@ -113,7 +111,7 @@ def unite(table: RunTable) -> None:
         return
     if table.counts[-1] == 1:
         return
-    pieces, reach = table.pieces(), _reach(table.runs.grid, table.edges)
+    pieces, reach = table.pieces(), table.farthest
     threads.each(_unite_inside, [(table, span) for span in pieces])
     for a, b in pieces[1:]:
         span = a, min(b, a + reach), 0, a
@@ -290,9 +288,3 @@ def _runs_of_values(
     )
     table.number_runs()
     return table
-
-
-def _reach(grid: NDArray[np.int64], edges: NDArray[np.int64]) -> int:
-    """Count the blocks back that edges lead at most."""
-    strides = np.append(np.cumprod(grid[:0:-1])[::-1], 1)
-    return int(-(edges[:, :AXES] @ strides).min(initial=0))
