@@ -297,6 +297,7 @@ def test_a_click_on_a_bin_chooses_its_objects(viewer, qtbot, form):
     area = layer.features["area"].to_numpy()
     fullest = int(np.histogram(area[1:], picture._edges)[0].argmax())
     low, high = picture._edges[fullest : fullest + 2]
+    assert (picture.axes.get_xlabel(), picture.axes.get_ylabel()) == ("area [µm²]", "objects")
     x, y = picture.axes.transData.transform(((low + high) / 2, 0.5))
     click(picture, x, y)
     colored(form, qtbot)

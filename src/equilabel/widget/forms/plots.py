@@ -6,7 +6,9 @@ from typing import Any
 from magicgui.widgets import ComboBox
 
 from equilabel.storage.features import labels_of
+from equilabel.widget.logic.objects import heading
 from equilabel.widget.napari_types import Layer, Viewer
+from equilabel.widget.viewer.layers import made_by
 from equilabel.widget.viewer.notifications import guarded
 
 from .fields import field, offer
@@ -87,7 +89,7 @@ class PlotForm(Grid):
         self.y.enabled = scatter
         if self.canvas is None or self._layer is None or self.x.value is None:
             return
-        names = (self.x.value, self.y.value if scatter else "objects")
+        made, rows = made_by(self._layer), labels_of(self._layer.features)
         y = self._columns[self.y.value] if scatter else None
-        rows = labels_of(self._layer.features)
-        self.canvas.draw_columns(rows, self._columns[names[0]], y, names)
+        names = heading(self.x.value, made), heading(self.y.value if scatter else "objects", made)
+        self.canvas.draw_columns(rows, self._columns[self.x.value], y, names)

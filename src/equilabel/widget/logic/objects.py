@@ -18,7 +18,7 @@ def show_objects(features: Table, made: Mapping[str, Any]) -> tuple[Table, list[
     """
     table = as_table(features)
     names = sorted(map(str, table.columns), key=lambda name: name.startswith("bbox"))
-    headers = [_header(name, made.get("measured", made)) for name in names]
+    headers = [heading(name, made) for name in names]
     return table[names].set_axis(headers, axis=1), [_describe(name) for name in names]
 
 
@@ -29,7 +29,9 @@ def sort_objects(table: Table, column: int, *, descending: bool) -> Table:
     return table.loc[values.sort_values(ascending=not descending, kind="stable").index]
 
 
-def _header(column: str, made: Mapping[str, Any]) -> str:
+def heading(column: str, made: Mapping[str, Any]) -> str:
+    """Return the name of a column with its unit, as our metadata of the layer, `made`, tell it."""
+    made = made.get("measured", made)
     if column == "label":
         return "Index"
     spacing = made.get("spacing", ())
