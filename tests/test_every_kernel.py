@@ -4,6 +4,7 @@
 integration also in plain Python, where coverage sees into them.
 """
 
+import os
 from itertools import product
 
 import numpy as np
@@ -27,7 +28,7 @@ from equilabel.chunked.arrayfiles import checksum
 from equilabel.chunked.faces import touching
 from equilabel.chunked.merging import unite
 from equilabel.devices import passes
-from equilabel.kernels.cpu import potts
+from equilabel.kernels.cpu import potts, runs, team_labels
 from equilabel.labeling.bonds import label_bonds_by_runs
 from equilabel.methods import load_recipe
 from graphs import GRAPHS, expected_components
@@ -90,6 +91,22 @@ def test_every_method_labels_every_kind_of_image(method, shape):
             out = np.full((*shape, 2), 9, np.int32)[..., 0]  # with gaps: pass by pass
             label(image, out=out, **asked)
             np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="teams are for POSIX")
+@pytest.mark.parametrize("shape", [(37, 64), (40, 67), (9, 8, 70), (5, 4, 5, 6)], ids=str)
+def test_a_team_labels_every_kind_of_image(monkeypatch, many_threads, shape):
+    monkeypatch.setattr(team_labels, "_left", 0)  # at the first image
+    monkeypatch.setattr(runs, "LARGE", 0)  # past the caches
+    many_threads(4)
+    for make in KINDS.values():
+        image = make(shape)
+        for connectivity in (1, len(shape)):
+            out = np.full(shape, 9, np.int32)
+            expected = expected_labels(image, None, connectivity)
+            for room in (None, out):
+                labels = label(image, connectivity=connectivity, out=room)
+                np.testing.assert_array_equal(labels, expected)
 
 
 @pytest.mark.usefixtures("threads")
