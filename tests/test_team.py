@@ -66,7 +66,7 @@ def test_a_team_labels_as_one_thread_does(many_threads, jobs, shape, kind, count
     asked = [{"connectivity": hops} for hops in range(1, len(shape) + 1)]
     asked += [{**each, "stacked": True} for each in asked[:-1]]
     for each in asked:
-        for kind_of_pixels in ("u1", "?", "i1"):
+        for kind_of_pixels in ("u1", "?", "i1") if kind == "noise" else ("u1",):
             check_equal(many_threads, image.astype(kind_of_pixels), count, **each)
     assert len(jobs) >= 3  # of blocks in too few lines, a team makes nothing
 
