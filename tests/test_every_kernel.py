@@ -28,7 +28,7 @@ from equilabel.chunked.arrayfiles import checksum
 from equilabel.chunked.faces import touching
 from equilabel.chunked.merging import unite
 from equilabel.devices import passes
-from equilabel.kernels.cpu import potts, runs, team_labels
+from equilabel.kernels.cpu import potts, streaming, team_labels
 from equilabel.labeling.bonds import label_bonds_by_runs
 from equilabel.methods import load_recipe
 from graphs import GRAPHS, expected_components
@@ -97,7 +97,7 @@ def test_every_method_labels_every_kind_of_image(method, shape):
 @pytest.mark.parametrize("shape", [(37, 64), (40, 67), (9, 8, 70), (5, 4, 5, 6)], ids=str)
 def test_a_team_labels_every_kind_of_image(monkeypatch, many_threads, shape):
     monkeypatch.setattr(team_labels, "_left", 0)  # at the first image
-    monkeypatch.setattr(runs, "LARGE", 0)  # past the caches
+    monkeypatch.setattr(streaming, "LARGE", 0)  # past the caches
     many_threads(4)
     for make in KINDS.values():
         image = make(shape)
@@ -291,7 +291,7 @@ def test_masks_of_one_component_are_painted_and_measured_without_numbers(shape, 
         for connectivity in (1, len(shape)):
             expected = expected_labels(mask, None, connectivity)
             for least in (0, 2**25):
-                monkeypatch.setattr("equilabel.kernels.cpu.runs.LARGE", least)
+                monkeypatch.setattr("equilabel.kernels.cpu.streaming.LARGE", least)
                 out = np.full(shape, -1, np.int32)
                 asked = {"connectivity": connectivity, "properties": ["num_pixels"]}
                 _, table = label(mask, out=out, **asked)

@@ -11,11 +11,11 @@ import pytest
 from numba import config
 
 from equilabel import label, threads
-from equilabel.kernels.cpu import runs, team, team_jobs, team_labels, team_phases
+from equilabel.kernels.cpu import streaming, team, team_jobs, team_labels, team_phases
 from equilabel.kernels.cpu.caching import generalized, njit
 from equilabel.samples import spiral
 from strategies import LAYOUTS, blobs, noise
-from test_threads import SHAPES_THAT_JOIN_LATE, wait
+from test_threads import SHAPES_THAT_JOIN_LATE, check_child
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="teams are for POSIX")
 
@@ -84,7 +84,7 @@ def test_regions_join_across_all_parts(many_threads, jobs, name):
 
 @pytest.mark.parametrize("large", [0, 2**25], ids=["past the caches", "through the caches"])
 def test_labels_are_written_past_the_caches_or_through_them(monkeypatch, many_threads, jobs, large):
-    monkeypatch.setattr(runs, "LARGE", large)
+    monkeypatch.setattr(streaming, "LARGE", large)
     for kind in KINDS.values():
         for shape in ((40, 128), (33, 68)):
             image = kind(shape)
@@ -267,14 +267,7 @@ def test_a_child_that_was_forked_labels_too(many_threads, jobs):
     image = noise((40, 70), "u1", 2)
     check_equal(many_threads, image, 4)
     expected = label(image)
-    child = os.fork()
-    if child == 0:
-        try:
-            np.testing.assert_array_equal(label(image), expected)
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert wait(child, seconds=30) == 0
+    check_child(image, expected)
     assert len(jobs) == 2
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
 MANY = 2**17  # runs from which on it is looked for a single component
-LARGE = 2**25  # bytes of labels that no cache holds
 COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
 
 
@@ -199,7 +198,7 @@ def paint(table: RunTable, out: HostArray, blank: bool) -> None:
     """
     spans = threads.ranges(table.rows, out.size)
     if table.one:
-        past = not blank and _is_streamed(table, out)
+        past = not blank and streaming.is_streamed(table.columns, out)
         one = [(table.runs.bits, table.columns, a, b, blank, past, out) for a, b in spans]
         threads.each(painting.paint_one, one)
         return
@@ -226,18 +225,10 @@ def _unsigned(pixels: HostArray, level: Any) -> tuple[HostArray, Any]:
 def _pays_streaming(table: RunTable, out: HostArray) -> bool:
     """Return whether labels are written faster past the caches.
 
-    They have to be of one run in 64 pixels or fewer, besides what `_is_streamed` asks.
+    They have to be of one run in 64 pixels or fewer, besides what `streaming.is_streamed` asks.
     """
-    return _is_streamed(table, out) and int(table.counts[-1]) <= table.runs.bits.size
-
-
-def _is_streamed(table: RunTable, out: HostArray) -> bool:
-    """Return whether labels can be written past the caches.
-
-    They have to be more than these hold, in rows that begin at multiples of 16 bytes.
-    """
-    aligned = out.ctypes.data % 16 == 0 and table.columns * out.itemsize % 16 == 0
-    return aligned and out.nbytes >= LARGE
+    few = int(table.counts[-1]) <= table.runs.bits.size
+    return bool(few and streaming.is_streamed(table.columns, out))
 
 
 def _find(table: RunTable, image: HostArray, kernel: Kernel, *arguments: Any) -> list[Any]:

@@ -12,6 +12,17 @@ from .painting import FEW, paint_few, paint_many, paint_part
 from .run_table import AXES, locate
 from .vector_paint import fence, stream, stream_one
 
+LARGE = 2**25  # bytes of labels that no cache holds
+
+
+def is_streamed(columns, out):
+    """Return whether labels can be written past the caches.
+
+    They have to be more than these hold, in rows that begin at multiples of 16 bytes.
+    """
+    aligned = out.ctypes.data % 16 == 0 and columns * out.itemsize % 16 == 0
+    return aligned and out.nbytes >= LARGE
+
 
 @njit(nogil=True, cache=True)
 def stream_rows(runs, columns, first_row, last_row, out):

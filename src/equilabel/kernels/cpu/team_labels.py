@@ -70,7 +70,7 @@ def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int
     if compare != "all":
         background[0] = np.asarray(level).view(np.uint8)
     out, blank = room()
-    streamed = not blank and runs._is_streamed(table, out)
+    streamed = not blank and streaming.is_streamed(table.columns, out)
     given = job.given
     given[team_jobs.BOUNDED], given[team_jobs.BINARY] = compare != "all", not values
     given[team_jobs.BLANK], given[team_jobs.STREAMABLE] = blank, streamed
