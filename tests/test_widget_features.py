@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from equilabel import segment
+from equilabel import segment, threads
 from equilabel.storage.features import (
     as_features,
     as_table,
@@ -106,6 +106,19 @@ def test_those_kept_are_numbered_anew_and_keep_their_rows(factor):
     assert rows["area"].tolist()[1:] == [1.0, 0.5]
     assert rows["label_before"].tolist()[1:] == [factor, 5 * factor]
     assert np.isnan(rows["area"][0])
+
+
+def test_labels_are_kept_in_any_order_of_axes_unless_that_is_called_off():
+    labels, features = np.array([[1, 1, 0, 2], [5, 0, 2, 2]]), as_features(TABLE)
+    kept = find_kept(features, {"num_pixels": (1, 5)})
+    fewer, _ = keep_objects(labels.T, features, kept)
+    assert fewer.T.tolist() == [[1, 1, 0, 0], [2, 0, 0, 0]]
+
+    def cancel():
+        raise KeyboardInterrupt
+
+    with threads.interruptible(cancel), pytest.raises(KeyboardInterrupt):
+        keep_objects(labels, features, kept)
 
 
 def test_keeping_nothing_leaves_no_label():
