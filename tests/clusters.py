@@ -18,10 +18,7 @@ def cluster(folder, workers):
     scheduler = ["distributed.cli.dask_scheduler", *map(str, words)]
     processes = [subprocess.Popen([*COMMAND, *scheduler], **quiet)]
     try:
-        while not file.exists():  # ended by the time limit of all tests
-            assert processes[0].poll() is None
-            time.sleep(0.02)
-        address = json.loads(file.read_text())["address"]
+        address = address_in(file, processes[0])
         words = [address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
         worker = ["distributed.cli.dask_worker", *words]
         processes += [subprocess.Popen([*COMMAND, *worker], **quiet) for _ in range(workers)]
@@ -30,3 +27,13 @@ def cluster(folder, workers):
         for process in processes:
             process.kill()
             process.wait()
+
+
+def address_in(file, scheduler):
+    """Wait for the file of a scheduler, which exists before all of it is written."""
+    while True:  # ended by the time limit of all tests
+        try:
+            return json.loads(file.read_text())["address"]
+        except (FileNotFoundError, json.JSONDecodeError):
+            assert scheduler.poll() is None
+            time.sleep(0.02)
