@@ -93,6 +93,18 @@ def test_every_method_labels_every_kind_of_image(method, shape):
             np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.usefixtures("in_one_call")
+@pytest.mark.parametrize("slope", range(-3, 4))
+def test_stripes_that_lean_are_labeled_with_gaps_and_specks(slope):
+    y, x = np.ogrid[:9, :150]
+    rng = np.random.default_rng(5)
+    for period, wide, noisy in product(range(3, 10), (1, 2, 4), (0, 0.03, 0.1)):
+        image = ((slope * y + x) % period < wide) ^ (rng.random((9, 150)) < noisy)
+        for connectivity in (1, 2):
+            labels = label(image, connectivity=connectivity)
+            np.testing.assert_array_equal(labels, expected_labels(image, None, connectivity))
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="teams are for POSIX")
 @pytest.mark.parametrize("shape", [(37, 64), (40, 67), (9, 8, 70), (5, 4, 5, 6)], ids=str)
 def test_a_team_labels_every_kind_of_image(monkeypatch, many_threads, shape):

@@ -79,6 +79,23 @@ def test_large_arrays_of_labels_begin_with_a_large_page(monkeypatch):
     np.testing.assert_array_equal(labels, label(image))
 
 
+@pytest.mark.parametrize("shape", [(96, 100), (300, 301), (20, 30, 40)], ids=str)
+def test_new_labels_begin_where_a_vector_of_them_does(shape):
+    image = np.random.default_rng(8).integers(0, 2, shape, np.uint8)
+    expected = label(image, out=np.empty(shape, np.int32))
+    held = [bytes(16 * k) for k in range(9)]  # so that memory is not always at the same place
+    for _ in range(len(held)):
+        for pixels in (image, image + 1):
+            found = label(pixels, background=pixels.min(), return_num=True)
+            assert found[0].ctypes.data % 32 == 0
+            assert found[0].flags.c_contiguous
+            assert found[1] == expected.max()
+            np.testing.assert_array_equal(found[0], expected)
+            held.append(found)
+    labels, _ = label(image, report=True)
+    assert labels.ctypes.data % output.LINE == 0
+
+
 def test_memory_that_nobody_filled_is_not_read(monkeypatch):
     def poisoned(shape, dtype=float):
         return np.full(shape, 0x7F7F7F7F, dtype)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 LARGEST = np.iinfo(np.int32).max
 FRESH = 2**25  # bytes from which memory comes fresh from the system, as zeros, page by page
 PAGE = 2**21  # bytes of the large pages of the usual systems
+LINE = 64  # bytes of a line of the cache
 
 
 class Output:
@@ -62,12 +63,8 @@ class Output:
         if on_cuda:  # which look at addresses alone
             self._flat = library(self._image).empty(shape, dtype)
         else:
-            size = prod(shape)
-            if size * np.dtype(dtype).itemsize >= FRESH:
-                self._flat = _fresh(size, np.dtype(dtype))
-                return self._flat, True
-            self._flat = (np.zeros if most == 0 else np.empty)(size, dtype)
-            return self._flat, most == 0
+            self._flat, blank = _new(prod(shape), np.dtype(dtype), blank=most == 0)
+            return self._flat, blank
         return self._flat, False
 
     def finish(self, count: Any) -> Array:
@@ -99,15 +96,19 @@ class Output:
         return bool(wide and out.flags.c_contiguous and not shares_memory(out, self._image))
 
 
-def _fresh(size: int, dtype: np.dtype[Any]) -> HostArray:
-    """Make an array of zeros in fresh memory that begins with a large page.
+def _new(size: int, dtype: np.dtype[Any], *, blank: bool) -> tuple[HostArray, bool]:
+    """Make an array on the host, and return whether it is `blank`: it holds zeros.
 
-    What lies before the first and after the last large page of an array comes in small pages, up
-    to 512 of them, each of which is waited for. What is not used here is never touched.
+    It begins with a line of the cache, as vectors that cross two of them take longer. Fresh memory
+    begins with a large page: what lies before the first and after the last one comes in small
+    pages, up to 512 of them, each of which is waited for. What is not used is never touched.
     """
-    memory = np.zeros(size * dtype.itemsize + PAGE, np.uint8)
-    begin = -memory.ctypes.data % PAGE
-    return memory[begin : begin + size * dtype.itemsize].view(dtype)
+    bytes_ = size * dtype.itemsize
+    fresh = bytes_ >= FRESH
+    boundary, blank = (PAGE, True) if fresh else (LINE, blank)
+    memory = (np.zeros if blank else np.empty)(bytes_ + boundary, np.uint8)
+    begin = -memory.ctypes.data % boundary
+    return memory[begin : begin + bytes_].view(dtype), blank
 
 
 def takes_labels(out: HostArray, image: HostArray) -> bool:

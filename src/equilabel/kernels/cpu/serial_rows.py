@@ -6,6 +6,7 @@ so runs come in raster order, and the components need not be put into it.
 
 import numpy as np
 
+from .alignment import SKIP, left_out
 from .bits import LAST, NONE, ONE, popcount
 from .caching import inlined, njit
 from .numbering import is_one, number_range
@@ -31,15 +32,18 @@ def label_rows(pixels, plan, labels):
     plan : (6,) array of int64
         Rows; columns; the background; whether there is one; whether values tell components apart;
         and whether pixels that share a corner are neighbors.
-    labels : (R * columns,) array of int32
-        Overwritten.
+    labels : (>= R * columns,) array of int32
+        Overwritten, from a multiple of 32 bytes on if there is room for that.
 
     Returns
     -------
     int
-        Number of components; `VALUES` if there are several values that tell them apart.
+        Number of components, and `SKIP` times the labels before them; `VALUES` if there are several
+        values that tell them apart.
     """
     rows, columns = plan[0], plan[1]
+    skip = left_out(labels, rows * columns)
+    labels = labels[skip : skip + rows * columns]
     bits = np.empty((rows + 2, (columns + 63) >> 6), np.uint64)
     bits[:2] = NONE  # rows before the first
     background = pixels.dtype.type(plan[2])
@@ -48,16 +52,16 @@ def label_rows(pixels, plan, labels):
         return VALUES
     if found == NOTHING:
         labels[:] = 0
-        return 0
+        return skip * SKIP
     parents = np.empty(rows * ((columns + 1) >> 1) + 1 + 64, np.int32)
     runs = link_rows(bits, plan[5] != 0, parents)
     if is_one(parents, 2, runs + 1):
         paint_one(bits[2:], columns, 0, rows, False, False, labels)
-        return 1
+        return skip * SKIP + 1
     parents[0] = 0
     components = number_range(parents, 1, runs + 1, np.int32(0))
     paint_rows_in_turn(bits, columns, parents, labels)
-    return np.int64(components)
+    return skip * SKIP + components
 
 
 @inlined
@@ -92,23 +96,27 @@ def link_rows(bits, full, parents):
                 for j in range(EIGHT):
                     parents[np.uint64(last + k + j + 1)] = last + k + j + 1
             # Contacts of runs that begin here: their first ones, so no roots are looked for.
-            events = begins & (u | (u << corner) | (carry_above & corner))
-            if count > FEW and in_order(events, begins, begins_above):
-                upto = events ^ (events - ONE)
-                run = last + popcount(begins & upto)
-                other = above + popcount(begins_above & upto) - 1
-                for k in range(0, popcount(events), EIGHT):
-                    spread(parents, run + k, BYTE, BYTE, other + k, parents)
-                events = NONE
-            while events != NONE:
-                upto = events ^ (events - ONE)
-                run = np.uint64(last + popcount(begins & upto))
-                other = np.uint64(above + popcount(begins_above & upto))
-                parents[run] = parents[other]
-                events &= events - ONE
+            firsts = begins & (u | (u << corner) | (carry_above & corner))
             events = begins_above & (v | (v << corner) | (carry & corner)) & ~begins
             if full:  # not where the row before the last joins this run to the one before it
                 events &= ~((bits[row - 2, word] << ONE) & (u << (ONE + ONE)) & (v << ONE))
+            if count > FEW:
+                if firsts == NONE:  # those that begin here touch none before it begins
+                    firsts = first_contacts(events, begins) & ~(begins ^ (begins - ONE))
+                    events &= ~firsts
+                if in_order(firsts, begins, begins_above):
+                    upto = firsts ^ (firsts - ONE)
+                    run = last + popcount(begins & upto)
+                    other = above + popcount(begins_above & upto) - 1
+                    for k in range(0, popcount(firsts), EIGHT):
+                        spread(parents, run + k, BYTE, BYTE, other + k, parents)
+                    firsts = NONE
+            while firsts != NONE:
+                upto = firsts ^ (firsts - ONE)
+                run = np.uint64(last + popcount(begins & upto))
+                other = np.uint64(above + popcount(begins_above & upto))
+                parents[run] = parents[other]
+                firsts &= firsts - ONE
             unite_straight(parents, events, (begins, last + 1), (begins_above, above + 1))
             last += count
             above += popcount(begins_above)
@@ -118,26 +126,26 @@ def link_rows(bits, full, parents):
 
 
 @inlined
-def in_order(events, begins, begins_above):
+def in_order(firsts, begins, begins_above):
     """Return whether the last runs of a word touch just as many in order: a copy unites them.
 
     Parameters
     ----------
-    events : uint64
-        Where runs that begin in this word touch one of the row above, for the first time.
+    firsts : uint64
+        Where runs that begin in this word touch one of the row above, each for the first time.
     begins, begins_above : uint64
         Where runs begin.
     """
-    if events == NONE:
+    if firsts == NONE:
         return False
-    lowest = events & (~events + ONE)
-    if begins & ~(lowest - ONE) != events:
+    later = ~(firsts ^ (firsts - ONE))  # columns after the lowest
+    if popcount(begins & later) + 1 != popcount(firsts):
         return False
-    between = begins_above & ~(lowest ^ (lowest - ONE))
-    if first_contacts(between, events << ONE) != between:
+    between = begins_above & later
+    if first_contacts(between, firsts << ONE) != between:
         return False
-    beyond = 1 if between & ~events > events else 0  # the last one begins after the last event
-    return popcount(between) + 1 == popcount(events) + beyond
+    beyond = 1 if between & ~firsts > firsts else 0  # the last one begins after the last contact
+    return popcount(between) + 1 == popcount(firsts) + beyond
 
 
 @inlined

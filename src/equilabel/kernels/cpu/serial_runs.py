@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from .alignment import SKIP, left_out
 from .caching import Kernel, is_kept, njit
 from .numbering import index, is_one, number, relabel, reorder
 from .packing import NOTHING, SEVERAL, begin, pack, pack_values
@@ -56,23 +57,26 @@ def label_runs(pixels, level, plan, edges, row_edges, labels):
         Leading axes, padded with ones in front; columns; whether there is background (`bounded`);
         whether values tell components apart; rows of a block along two axes (`edges` are those of
         such blocks, `row_edges` those of single rows).
-    labels : (R * columns,) array of int32
-        Overwritten.
+    labels : (>= R * columns,) array of int32
+        Overwritten, from a multiple of 32 bytes on if there is room for that.
 
     Returns
     -------
     int
-        Number of components; `FRACTIONS` if values tell them apart and are not all whole numbers;
-        `VALUES` if there are several of them: `label_values` has to be called then.
+        Number of components, and `SKIP` times the labels before them; `FRACTIONS` if values tell
+        them apart and are not all whole numbers; `VALUES` if there are several of them:
+        `label_values` has to be called then.
     """
     columns, bounded, values = plan[5], plan[6] != 0, plan[7] != 0
+    skip = left_out(labels, pixels.size)
+    labels = labels[skip : skip + pixels.size]
     bits = new_bits(labels, columns)
     found, value = pack(pixels, columns, level[0], bounded, not values, bits[:-1])
     if found == SEVERAL:
         return VALUES
     if found == NOTHING:
         labels[:] = 0
-        return 0
+        return skip * SKIP
     if values and not is_whole(value):
         return FRACTIONS
     unknown, counts = new_table(bits, plan[:AXES], plan[8], plan[9])
@@ -86,13 +90,15 @@ def label_runs(pixels, level, plan, edges, row_edges, labels):
             else:
                 link_first_edge(runs, edges, (0, blocks, 0, blocks))
         link(runs, edges, 1, (0, blocks, 0, blocks))
-    return number_runs(runs, counts, columns, labels)
+    return skip * SKIP + number_runs(runs, counts, columns, labels)
 
 
 @njit(nogil=True, cache=True)
 def label_values(pixels, level, plan, edges, row_edges, labels):
     """Label an image of several values. See `label_runs`."""
     columns, bounded = plan[5], plan[6] != 0
+    skip = left_out(labels, pixels.size)
+    labels = labels[skip : skip + pixels.size]
     bits = new_bits(labels, columns)
     unknown, counts = new_table(bits, plan[:AXES], 1, 1)
     rows = counts.size - 1
@@ -101,7 +107,7 @@ def label_values(pixels, level, plan, edges, row_edges, labels):
     runs = index_runs(unknown, counts)
     if counts[rows] > 1:
         link_values(pixels, columns, runs, row_edges, (0, rows, 0, rows))
-    return number_runs(runs, counts, columns, labels)
+    return skip * SKIP + number_runs(runs, counts, columns, labels)
 
 
 @njit(inline="always")

@@ -10,10 +10,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy import empty
+from numpy import empty, ndarray
 
 from equilabel.neighborhood import earlier_steps, row_unions
 
+from .alignment import ROOM, SKIP
 from .caching import entry_point
 from .run_table import AXES
 from .serial_pixels import label_pixels
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 TINY = 640  # pixels up to which looking at one after the other is quicker than runs
 SHORT, FEW = 16, 2**13  # the same for rows of so few columns
 FLAT, FLAT_FULL = 2**18, 2**16  # pixels in 2D up to which rows one by one are, one value given
+ALIGNED = 2**13  # pixels from which on labels begin at a multiple of 32 bytes
 INT32 = np.dtype(np.int32)
 UNSIGNED = {np.dtype(kind): np.dtype(f"u{np.dtype(kind).itemsize}") for kind in "?bhilq"}
 
@@ -88,6 +90,7 @@ class SingleCall:
             block, self._edges, self._row_edges = row_unions(rank, connectivity, stacked)
             given += block
         self._plan = np.array(given, np.int64)
+        self._room = size + ROOM if size >= ALIGNED and not self._by_pixels else 0
         if self._by_rows:
             level = self._level.astype(np.int64)[0]
             numbers = [size // columns, columns, level, compare != "all", values, connectivity == 2]
@@ -114,18 +117,32 @@ class SingleCall:
 
         Nothing is returned where the call would have to be compiled, see `is_worth_compiling`.
         """
-        labels = empty(image.shape, INT32) if out is None else out
+        pixels, room = image.ravel(), self._room
+        if out is not None:
+            labels, flat = out, out.ravel()
+        elif room:
+            labels = flat = empty(room, INT32)
+        else:
+            labels = empty(image.shape, INT32)
+            flat = labels.ravel()
         by_rows = self._label_rows
         if by_rows is not None:
-            pixels = image.ravel()
             if self._wide and not pixels.flags.aligned:
                 pixels = pixels.copy()
-            count = by_rows(pixels, self._row_plan, labels.ravel())
-            if count != VALUES:
-                return labels, count
-            self._by_rows, self._label_rows = False, None
-        count = self._label(image.ravel(), labels.ravel())
-        return None if count is None else (labels, count)
+            count = by_rows(pixels, self._row_plan, flat)
+            if count == VALUES:
+                self._by_rows, self._label_rows = False, None
+                count = self._label(pixels, flat)
+        else:
+            count = self._label(pixels, flat)
+        if count is None:
+            return None
+        if labels is flat and out is None:
+            skip = 0
+            if count >= SKIP:
+                skip, count = 4 * (count // SKIP), count % SKIP
+            labels = ndarray(image.shape, INT32, flat, skip)
+        return labels, count
 
     def _label(self, pixels: HostArray, labels: NDArray[np.int32]) -> int | None:
         """Label contiguous pixels; return the number of components, or None as `label` does."""
