@@ -7,6 +7,7 @@ from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QApplication
 
 from equilabel.samples import nuclei_2d
+from equilabel.widget.viewer.canvas import AROUND
 from gui import LONG, canvas, click_row, colored, keep_within, open_form, run
 
 pytestmark = pytest.mark.gui
@@ -123,7 +124,7 @@ def test_a_run_that_no_command_can_repeat_is_copied_as_python(viewer, qtbot, not
 @pytest.mark.parametrize("turned", [False, True])
 def test_the_row_of_an_object_outside_the_view_brings_it_into_view(viewer, qtbot, turned):
     pixels = np.zeros((2, 300, 400), "u1")
-    pixels[:, 20:30, 30:40] = pixels[1, 250:270, 360:380] = 200
+    pixels[:, 20:30, 30:40] = pixels[1, 250:270, 340:360] = 200
     viewer.add_image(pixels, axis_labels=("t", "y", "x"), scale=(1, 2, 0.5))
     form = open_form(viewer, qtbot)
     layer = run(form, qtbot)
@@ -143,10 +144,30 @@ def test_the_row_of_an_object_outside_the_view_brings_it_into_view(viewer, qtbot
     qtbot.waitUntil(lambda: viewer.dims.current_step[0] == 1, timeout=LONG)
     canvas(viewer)
     first, last = layer.corner_pixels
-    assert (first[1:] <= (250, 360)).all()
-    assert (last[1:] >= (269, 379)).all()
+    assert (first[1:] <= (250, 340)).all()
+    np.testing.assert_allclose(last[1:], (269 + AROUND, 359 + AROUND), atol=2)
     assert camera.zoom == zoom
     assert (first[1:] > (30, 40)).any()  # the other one is out of view now
+    click_row(form, 2)
+    qtbot.waitUntil(lambda: layer.corner_pixels[0][1] <= 20, timeout=LONG)
+    canvas(viewer)
+    np.testing.assert_allclose(layer.corner_pixels[0][1:], (20 - AROUND, 30 - AROUND), atol=2)
+
+
+def test_in_a_rotated_layer_an_object_outside_the_view_comes_into_its_middle(viewer, qtbot):
+    pixels = np.zeros((300, 400), "u1")
+    pixels[20:30, 30:40] = pixels[250:270, 340:360] = 200
+    viewer.add_image(pixels, rotate=30)
+    form = open_form(viewer, qtbot)
+    layer = run(form, qtbot)
+    camera = viewer.scene.camera
+    camera.zoom *= 6
+    camera.center = (0, *layer.data_to_world((24.5, 34.5)))
+    canvas(viewer)
+    form.results.table_button.click()
+    click_row(form, 2)
+    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    np.testing.assert_allclose(camera.center[1:], layer.data_to_world((259.5, 349.5)))
 
 
 def test_the_row_of_an_object_leads_to_its_frame(viewer, qtbot):

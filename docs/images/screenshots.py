@@ -57,8 +57,7 @@ def open_viewer(sample: str) -> tuple[Viewer, Any]:
     viewer = napari.Viewer(show=True)
     viewer.window._qt_window.resize(*SIZE)
     viewer.open_sample("equilabel", sample)
-    dock, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
-    viewer.window._qt_window.resizeDocks([dock], [400], Qt.Orientation.Horizontal)
+    _, form = viewer.window.add_plugin_dock_widget("equilabel", "Label components")
     wait_for(lambda: form.fields.threshold.level is not None and not form.preview.waiting)
     wait_for(lambda: not form._warm_up.waiting)
     viewer.reset_view()
@@ -126,7 +125,6 @@ def objects_and_table() -> None:
     panel.plot.y.value = "intensity_mean"
     panel.plot.button.click()
     panel.table_button.click()
-    viewer.reset_view()
     panel.table.selectRow(18)
     wait(600)
     shoot(viewer, "napari_objects")

@@ -11,6 +11,8 @@ from equilabel.widget.napari_types import Layer, Viewer
 
 from .notifications import guarded
 
+AROUND = 10  # pixels between an object that is brought into view and the edge of the canvas
+
 
 def position(viewer: Viewer, layer: Layer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the position of the viewer in pixels of a layer, and the axes on the screen."""
@@ -21,9 +23,10 @@ def position(viewer: Viewer, layer: Layer) -> tuple[tuple[int, ...], tuple[int, 
 
 
 def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int]) -> None:
-    """Show the plane of a box of pixels, and bring the box into view; the zoom stays.
+    """Show the plane of a box of pixels, and move the canvas as little as brings it into view.
 
-    First and last pixel are equal along axes that are not on the screen. The layer has one level.
+    The zoom stays. First and last pixel are equal along axes that are not on the screen. The layer
+    has one level; if it is rotated, the box comes into the middle.
     """
     offset = viewer.dims.ndim - layer.ndim
     middle = np.asarray(layer.data_to_world((np.asarray(low) + high) / 2))
@@ -31,10 +34,14 @@ def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int])
     viewer.dims.set_point(axes, [float(middle[axis - offset]) for axis in axes])
     shown = [axis - offset for axis in viewer.dims.displayed]
     first, last = layer.corner_pixels  # on the canvas
-    hidden = (np.asarray(low) < first) | (np.asarray(high) > last)
-    if len(shown) == 2 and hidden[shown].any():
+    beyond = np.minimum(np.asarray(low) - first, 0) + np.maximum(np.asarray(high) - last, 0)
+    if len(shown) == 2 and beyond[shown].any():
         eye = viewer.scene.camera
-        eye.center = (eye.center[0], *(float(middle[axis]) for axis in shown))
+        if np.allclose(layer.rotate, np.eye(layer.ndim)):
+            step = beyond + AROUND * np.sign(beyond)
+            moved = np.subtract(layer.data_to_world(step), layer.data_to_world(0 * step))
+            middle[shown] = eye.center[-2:] + moved[shown]
+        eye.center = (eye.center[0], *map(float, middle[shown]))
 
 
 class CurrentCanvas(QObject):
