@@ -166,8 +166,9 @@ def properties() -> str:
     rows = []
     for row in PROPERTIES.values():
         axes = " or ".join(map(str, row.ranks)) or "any"
-        hull = {"hull", "corners"} & set(row.needs)
-        made = "hulls" if hull else "counts" if row.counted else "host"
+        own = {"hull": "hulls", "corners": "hulls", "filled": "runs", "median": "runs"}
+        made = next((own[need] for need in row.needs if need in own), "counts")
+        made = made if row.counted else "host"
         values = "yes" if row.intensity else ""
         source = {"skimage": "scikit-image"}.get(row.source, row.source)
         rows.append([f"`{row.name}`", row.summary, source, axes, values, made])

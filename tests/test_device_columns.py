@@ -15,6 +15,8 @@ from equilabel import PROPERTIES, label
 from equilabel.kernels.formulas import Formula
 from equilabel.measuring import make_request
 from equilabel.measuring.columns import part_names
+from equilabel.measuring.plan import MOMENTS
+from equilabel.measuring.property import ON_HOST
 from equilabel.measuring.steps import Steps
 from equilabel.samples import blobs, nuclei_mask, percolation
 
@@ -74,7 +76,7 @@ def formulas(tmp_path_factory):
 
 
 def counted(rank, stacked):
-    pixels = {"raw", "central", "weighted", "weighted_central", "hull", "corners"}
+    pixels = MOMENTS | ON_HOST
     return [
         name
         for name, row in PROPERTIES.items()

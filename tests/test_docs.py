@@ -8,8 +8,8 @@ import pytest
 
 from equilabel import PROPERTIES
 from equilabel.kernels.layout import Layout
-from equilabel.measuring.hulls import HULLS
 from equilabel.measuring.plan import MOMENTS, VALUES
+from equilabel.measuring.property import ON_HOST
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def test_the_page_lists_nothing_else():
 
 
 def test_properties_need_what_a_plan_knows():
-    known = {*Layout(1).widths, "faces", "all", "box", *VALUES, *MOMENTS, *HULLS}
+    known = {*Layout(1).widths, "faces", "all", "box", *VALUES, *MOMENTS, *ON_HOST}
     assert {need for row in PROPERTIES.values() for need in row.needs} <= known
 
 

@@ -312,7 +312,7 @@ def test_what_is_measured_object_by_object_can_be_called_off_at_each():
     labels = np.diag(np.arange(1, 10))
     seen = []
     with threads.interruptible(lambda: seen.append(1)):
-        regionprops_table(labels, labels, properties=("label", "intensity_median"))
+        regionprops_table(labels, labels, properties=("label", "image_filled"))
     assert len(seen) >= 9
 
 

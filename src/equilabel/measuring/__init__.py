@@ -73,9 +73,9 @@ def regionprops_table(
     intensity_image : (M, N[, ...][, C]) array of int or float, optional
         Image to measure under the labels; one axis more holds channels.
     properties : iterable of str
-        Columns to compute, keys of `PROPERTIES`. Filled objects, medians, images, slices and
-        coordinates are computed by scikit-image, object by object, as are moments of other than 2
-        or 3 spatial axes and `extra_properties`. Convex hulls and Feret diameters are made on the
+        Columns to compute, keys of `PROPERTIES`. Images, slices and coordinates are
+        computed by scikit-image, object by object, as are moments of other than 2 or 3 spatial axes
+        and `extra_properties`. Convex hulls, Feret diameters, holes and medians are found on the
         host.
     cache : bool
         Passed on to scikit-image.
@@ -129,8 +129,8 @@ def regionprops_table(
     of several: from the widest gap between its coordinates to where that gap begins again. It goes
     from 0 to the end if there is no gap. Coordinates are counted from its beginning, whole numbers
     as they are, so that centroids and moments are those of the object in one piece. Edges and
-    faces between neighbors across the boundary are not exposed. Convex hulls and what scikit-image
-    computes are not available with periodic axes.
+    faces between neighbors across the boundary are not exposed. Convex hulls, holes, medians and
+    what scikit-image computes are not available with periodic axes.
 
     References
     ----------

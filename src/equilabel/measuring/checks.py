@@ -184,8 +184,8 @@ def check_counted(wanted: tuple[str, ...], counted: tuple[tuple[str, str], ...])
     other = [name for name in wanted if name not in known]
     if other:
         message = (
-            "properties must need neither convex hulls nor scikit-image if axes are periodic; got "
-            f"{other[0]!r}. Leave it out, or measure with periodic=False."
+            "properties must need no hulls, holes, medians or scikit-image if axes are periodic; "
+            f"got {other[0]!r}. Leave it out, or measure with periodic=False."
         )
         raise PropertyUndefinedError(message)
 

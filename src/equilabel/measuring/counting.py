@@ -97,13 +97,14 @@ def _count_here(
             exact = sum_wide(kernels, labels, found.labels[rows], layout)
         high = upper_words(found.table, layout, rows, exact)
     counts = _finish(found, values, plan, labels.shape, high, periodic)
-    if not plan.needs_hulls:
+    if not plan.needs_host:
         return counts
     if device != "cpu":
         kernels = passes("accumulate", "cpu")
         least = Layout(layout.axes, layout.stacked)
         found = kernels.Accumulator(kernels.LabelSource(fetch(labels)), least, keep=True)
-    return replace(counts, hulls=_find_hulls(found, plan))
+        values = None if values is None else fetch(values)
+    return _add_of_runs(counts, found, values, plan)
 
 
 def count_runs(
@@ -133,7 +134,7 @@ def count_runs(
     kernels = passes("accumulate", device)
     source = kernels.RunSource(table, shape, full=full)
     summed = values if plan.needs_pixels else None
-    whole = plan.needs_moments or (plan.needs_hulls and device != "cpu")
+    whole = plan.needs_moments or (plan.needs_host and device != "cpu")
     if not source.suffices(plan.layout, summed, moments=whole):
         return None
     found = kernels.Accumulator(source, plan.layout, keep=plan.needs_pixels)
@@ -141,7 +142,7 @@ def count_runs(
         return None
     values = None if values is None else place(values, device)
     counts = _finish(found, values, plan, shape, None)
-    return replace(counts, hulls=_find_hulls(found, plan)) if plan.needs_hulls else counts
+    return _add_of_runs(counts, found, values, plan) if plan.needs_host else counts
 
 
 def count_sizes(accumulated: Array, shape: tuple[int, ...], plan: Plan) -> Counts:
@@ -199,9 +200,18 @@ def _finish(
         return replace(counts, moments=_sum_moments(found, flat, counts, plan))
 
 
-def _find_hulls(found: Any, plan: Plan) -> Hulls:
-    """Find the convex hulls of labels whose runs an accumulator of the host has kept."""
-    return Hulls(*passes("hulls", "cpu").find_hulls(found, with_corners="corners" in plan.needs))
+def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Counts:
+    """Add what is made of the runs of each label, which an accumulator of the host has kept."""
+    if plan.needs & {"hull", "corners"}:
+        find = passes("hulls", "cpu").find_hulls
+        hulls = Hulls(*find(found, with_corners="corners" in plan.needs))
+        counts = replace(counts, hulls=hulls)
+    if "filled" in plan.needs:
+        counts = replace(counts, filled=passes("holes", "cpu").fill_holes(found))
+    if "median" in plan.needs:
+        flat = values.reshape(prod(counts.shape), 1 if counts.single else values.shape[-1])
+        counts = replace(counts, medians=passes("medians", "cpu").find_medians(found, flat))
+    return counts
 
 
 def _sum_moments(

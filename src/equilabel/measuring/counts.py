@@ -92,6 +92,10 @@ class Counts:
         were. Their boxes may end beyond the image then.
     hulls : Hulls, or None
         Convex hulls, which do not add up.
+    filled : (N,) array of int64, or None
+        Pixels of each label and of its holes, which do not add up, either.
+    medians : (N, C) array of float64, or None
+        Medians of the values, likewise.
 
     Examples
     --------
@@ -113,6 +117,8 @@ class Counts:
     moments: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     periodic: tuple[bool, ...] = ()
     hulls: Hulls | None = None
+    filled: NDArray[np.int64] | None = None
+    medians: NDArray[np.float64] | None = None
 
     @property
     def pixels(self) -> NDArray[np.int64]:
@@ -160,6 +166,8 @@ class Counts:
             high=part(self.high),
             moments={name: part(sums) for name, sums in self.moments.items()},
             hulls=None if self.hulls is None else self.hulls.select(kept),
+            filled=part(self.filled),
+            medians=part(self.medians),
         )
 
     def merge(self, other: Counts) -> Counts:
@@ -196,12 +204,16 @@ def _check_mergeable(one: Counts, other: Counts) -> None:
     """Raise ValueError unless the counts of two parts can be added up."""
     alike = (one.layout, one.shape, one.single) == (other.layout, other.shape, other.single)
     same_values = (one.values is None) == (other.values is None)
-    parts = all(not (part.moments or part.periodic) and part.hulls is None for part in (one, other))
+    whole = ("hulls", "filled", "medians")  # of all of a label
+    parts = not any(
+        part.moments or part.periodic or any(getattr(part, name) is not None for name in whole)
+        for part in (one, other)
+    )
     if not (alike and same_values and parts):
         message = (
-            "other must hold counts of the same properties and whole shape, without moments and "
-            f"hulls; got shapes {one.shape} and {other.shape}. Count with the same properties and "
-            "shape."
+            "other must hold counts of the same properties and whole shape, without moments, "
+            f"hulls, holes and medians; got shapes {one.shape} and {other.shape}. Count with the "
+            "same properties and shape."
         )
         raise ValueError(message)
 

@@ -178,7 +178,7 @@ def is_fused(request: ColumnsRequest, shape: tuple[int, ...], device: str) -> bo
     plan, values = request.plan, request.values
     if request.columns_on is None or device == "cpu" or request.periodic or 0 in shape:
         return False
-    if plan.needs_labels or plan.needs_moments or plan.needs_hulls or len(shape) > 6:
+    if plan.needs_labels or plan.needs_moments or plan.needs_host or len(shape) > 6:
         return False
     if may_be_wide(shape, plan.layout):
         return False

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from .measurement import Measurement
 
-HULLS = frozenset({"hull", "corners"})
-
 
 def area_convex(found: Measurement) -> HostArray:
     """Area (volume) of the pixels of the convex hull."""

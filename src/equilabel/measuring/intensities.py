@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .property import (
+    BOTH,
     GRAY,
     OURS,
     VALUE,
@@ -44,6 +45,11 @@ def total(found: Measurement) -> HostArray:
     return found.channels(found.values.sums)
 
 
+def median(found: Measurement) -> HostArray:
+    """Median of the values."""
+    return found.channels(found.medians)
+
+
 ROWS = (
     Property(
         "intensity_mean",
@@ -71,6 +77,16 @@ ROWS = (
         unit=VALUE,
         needs=("values",),
         formula=greatest,
+    ),
+    Property(
+        "intensity_median",
+        "Median value.",
+        GRAY,
+        ranks=BOTH,
+        intensity=True,
+        unit=VALUE,
+        needs=("median",),
+        formula=median,
     ),
     Property(
         "intensity_std",

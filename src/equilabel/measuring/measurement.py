@@ -156,6 +156,22 @@ class Measurement:
         return self.counts.hulls
 
     @property
+    def filled(self) -> NDArray[np.int64]:
+        """Pixels of each label and of its holes."""
+        if self.counts.filled is None:
+            message = "counts must hold holes for this property; got none. Count them again."
+            raise ValueError(message)
+        return self.counts.filled
+
+    @property
+    def medians(self) -> NDArray[np.float64]:
+        """Median of the values of each label and channel, (N, C)."""
+        if self.counts.medians is None:
+            message = "counts must hold medians for this property; got none. Count them again."
+            raise ValueError(message)
+        return self.counts.medians
+
+    @property
     def means(self) -> NDArray[np.float64]:
         """Mean value of each label and channel, (N, C)."""
         return means_of(self.values, self.pixels)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from equilabel.kernels.layout import Layout
 
 from .checks import check_defined, resolve_names
-from .hulls import HULLS
 from .properties import PROPERTIES
+from .property import ON_HOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,8 @@ class Plan:
         Of the table of counts.
     needs : frozenset of str
         Sums over pixels beside the table: "values", "deviations", "raw", "central", "weighted",
-        "weighted_central"; and "hull" or "corners", for convex hulls.
+        "weighted_central"; and what is made of the runs of each label, on the host: "hull" or
+        "corners" for convex hulls, "filled" for holes, "median".
     intensity : tuple of str
         Keys of the properties that need an intensity image.
     order : tuple of str
@@ -66,9 +67,9 @@ class Plan:
         return bool(self.needs & MOMENTS)
 
     @cached_property
-    def needs_hulls(self) -> bool:
-        """Whether convex hulls are made, on the host."""
-        return bool(self.needs & HULLS)
+    def needs_host(self) -> bool:
+        """Whether something is made of the runs of each label, on the host."""
+        return bool(self.needs & ON_HOST)
 
     @cached_property
     def only_sizes(self) -> bool:
@@ -131,7 +132,7 @@ def make_plan(
         fallback=tuple(pair for pair in keys if pair not in columns),
         functions=own,
         layout=layout,
-        needs=frozenset(needs & (VALUES | MOMENTS | HULLS)),
+        needs=frozenset(needs & (VALUES | MOMENTS | ON_HOST)),
         intensity=tuple(key for _, key in keys if PROPERTIES[key].intensity),
         order=tuple(dict.fromkeys((*wanted, *(function.__name__ for function in own)))),
     )

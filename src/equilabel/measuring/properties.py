@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from . import hulls, inertia, intensities, moments, perimeters, sizes
-from .property import BOTH, GRAY, LENGTH, PIXEL, POSITION, SHAPE, SIZE, VALUE, Property
+from .property import BOTH, GRAY, LENGTH, PIXEL, POSITION, SHAPE, VALUE, Property
 
 BY_SCIKIT_IMAGE = (
-    Property("area_filled", "Area (volume) with holes filled.", POSITION, ranks=BOTH, unit=SIZE),
     Property("coords", "Coordinates of the pixels.", POSITION, ranks=BOTH, unit=PIXEL),
     Property(
         "coords_scaled",
@@ -26,7 +25,6 @@ BY_SCIKIT_IMAGE = (
         intensity=True,
         unit=VALUE,
     ),
-    Property("intensity_median", "Median value.", GRAY, ranks=BOTH, intensity=True, unit=VALUE),
     Property("slice", "Slices of the bounding box.", POSITION, ranks=BOTH, unit=PIXEL),
 )
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from .measurement import Measurement
 
 
+ON_HOST = frozenset({"hull", "corners", "filled", "median"})  # needs all of a label at once
+
+
 @dataclass(frozen=True)
 class Property:
     """One property of labels.
@@ -60,7 +63,7 @@ class Property:
     @property
     def periodic(self) -> bool:
         """Whether it is measured across periodic boundaries."""
-        return self.counted and not set(self.needs) & {"hull", "corners"}
+        return self.counted and not set(self.needs) & ON_HOST
 
     @property
     def mergeable(self) -> bool:

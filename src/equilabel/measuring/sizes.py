@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .property import (
+    BOTH,
     DEEP,
     LENGTH,
     OURS,
@@ -50,6 +51,11 @@ def bbox(found: Measurement) -> HostArray:
 def area_bbox(found: Measurement) -> HostArray:
     """Area (volume) of the bounding box."""
     return _box_pixels(found) * found.pixel_size
+
+
+def area_filled(found: Measurement) -> HostArray:
+    """Area (volume) of the pixels of the object and of its holes."""
+    return found.filled * found.pixel_size
 
 
 def extent(found: Measurement) -> HostArray:
@@ -124,6 +130,15 @@ ROWS = (
         unit=SIZE,
         needs=("box",),
         formula=area_bbox,
+    ),
+    Property(
+        "area_filled",
+        "Area (volume) with holes filled.",
+        POSITION,
+        ranks=BOTH,
+        unit=SIZE,
+        needs=("filled",),
+        formula=area_filled,
     ),
     Property(
         "extent",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from .feret import add_diameters
 from .hulls_2d import measure_hulls_2d
 from .hulls_3d import measure_hulls_3d
 from .outer_rows import count_rows, gather_rows
+from .sorted_runs import listed_strips, spans_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,13 +53,13 @@ def find_hulls(
         deep: Kernel = measure_hulls_3d
         parts: list[Any] = threads.each(
             lambda *span: deep(rows, starts, tall, span, pixels, counts, with_corners),
-            _spans(starts, ROWS),
+            spans_of(starts, ROWS),
         )
     else:
         flat: Kernel = measure_hulls_2d
         parts = threads.each(
             lambda *span: flat(rows, starts, span, pixels, counts, with_corners),
-            _spans(starts, ROWS),
+            spans_of(starts, ROWS),
         )
     corners = np.concatenate(parts) if parts else np.empty((0, 3), np.int64)
     return pixels, np.concatenate([[0], np.cumsum(counts)]), corners
@@ -81,17 +81,16 @@ def feret_diameters(
     steps = np.array((0.0,) * (3 - len(spacing)) + tuple(spacing))
     pairs = np.concatenate([[0], np.cumsum(np.diff(starts) ** 2)])
     kernel: Kernel = add_diameters
-    threads.each(lambda *span: kernel(corners, starts, span, steps, squares), _spans(pairs, PAIRS))
+    threads.each(
+        lambda *span: kernel(corners, starts, span, steps, squares), spans_of(pairs, PAIRS)
+    )
     return np.sqrt(squares)
 
 
 def _list_rows(found: Accumulator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Put the outermost pixels of each row together, label by label; return where each begins."""
     labels = len(found.labels)
-    every = np.arange(labels)
-    strips = [
-        (strip.runs, every[slots]) for strip, slots in zip(found.strips, found.slots, strict=True)
-    ]
+    strips = [(strip.runs, slots) for strip, slots in listed_strips(found)]
     counts, latest = np.zeros(labels, np.int64), np.full(labels, -1)
     for runs, slots in strips:
         count_rows(runs, slots, latest, counts)
@@ -102,12 +101,3 @@ def _list_rows(found: Accumulator) -> tuple[NDArray[np.int64], NDArray[np.int64]
     for runs, slots in strips:
         gather_rows(runs, slots, latest, ends, rows)
     return starts, rows
-
-
-def _spans(starts: NDArray[np.int64], weight: int) -> list[tuple[int, int]]:
-    """Cut labels into ranges for threads, of about as many rows each."""
-    labels, size = len(starts) - 1, int(starts[-1])
-    pieces = max(1, min(4 * threads.available(), size // weight, labels))
-    cuts = np.searchsorted(starts, np.arange(pieces + 1) * size // pieces)
-    ends = sorted({0, labels, *np.minimum(cuts, labels).tolist()})
-    return list(pairwise(ends))

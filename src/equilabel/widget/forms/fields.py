@@ -22,7 +22,6 @@ AXES = (
     "Space: objects extend along this axis. Time: the images along it are independent. "
     "Channel: objects are found in one channel, and measured in all."
 )
-SLOW = " Objects are measured one by one, which is slow for many objects."
 # napari draws no box for what is not ticked in a tree.
 BOX = "QTreeView::indicator:unchecked {border: 1px solid gray; width: 9px; height: 9px;}"
 NAME = Qt.ItemDataRole.UserRole
@@ -162,10 +161,9 @@ class StatisticsField(QTreeWidget):
             group.takeChildren()
             group.setHidden(not rows)
             for row in rows:
-                words = row.name + " (slow)" * (not row.counted)
-                self._items[row.name] = item = QTreeWidgetItem(group, [words])
+                self._items[row.name] = item = QTreeWidgetItem(group, [row.name])
                 item.setData(0, NAME, row.name)
-                item.setToolTip(0, row.summary + SLOW * (not row.counted))
+                item.setToolTip(0, row.summary)
                 self.tick(row.name, self._ticked.get(row.name, title == TICKED))
         self.blockSignals(False)
 

@@ -148,10 +148,7 @@ def length_unit(unit: str) -> str:
 
 
 def offered(source: Source, *, image: bool = True) -> dict[str, list[Any]]:
-    """List by groups the properties that are defined for a layer; of gray values with an `image`.
-
-    What is computed object by object, and so is slow, comes last in its group.
-    """
+    """List by groups the properties defined for a layer; those of gray values with an `image`."""
     spacing, stacked = source.pixel_size[0], "time" in source.roles
     rank = len(spacing)
     usual = equilabel.default_properties(rank, spacing, stacked)
@@ -166,4 +163,4 @@ def offered(source: Source, *, image: bool = True) -> dict[str, list[Any]]:
         ):
             continue
         groups[TICKED if name in usual else row.group].append(row)
-    return {group: sorted(rows, key=lambda row: not row.counted) for group, rows in groups.items()}
+    return groups

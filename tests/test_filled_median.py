@@ -1,0 +1,99 @@
+"""Filled areas and medians: scikit-image's, to the last bit."""
+
+import numpy as np
+import pytest
+from skimage import measure as reference
+
+from equilabel import label, measure, regionprops_table
+from equilabel.kernels.cpu import medians
+
+NAMES = ("label", "area_filled", "intensity_median")
+VALUES = ("?", "i2", "u8", "f2", "f8", ">i2", ">f4")
+
+
+def rings(shape, rng):
+    """Number rings (shells) around each other, with gaps and with pixels between them."""
+    away = np.sqrt(sum((np.indices(shape).T - (np.array(shape) - 1) / 2).T ** 2))
+    labels = np.where(np.rint(away) % 3 == 0, np.rint(away).astype(int) // 3 + 1, 0)
+    labels[rng.random(shape) < rng.choice([0, 0.02, 0.1])] = 0
+    return np.where((labels == 0) & (rng.random(shape) < 0.05), 9, labels)
+
+
+def mazes(shape, rng):
+    """Number one label with many holes, some of them open at a corner alone."""
+    return (rng.random(shape) < rng.choice([0.5, 0.7, 0.9])).astype(int)
+
+
+def random_labels(shape, rng):
+    return rng.integers(0, 3, shape)
+
+
+KINDS = (rings, mazes, random_labels)
+
+
+def values_of(shape, dtype, rng):
+    values = rng.normal(size=shape) * 60
+    values = values > 0 if dtype == "?" else np.abs(values) if "u" in dtype else values
+    return values.astype(dtype)
+
+
+def check(labels, values, **asked):
+    ours = regionprops_table(labels, values, NAMES, **asked)
+    theirs = reference.regionprops_table(labels, values, NAMES, **asked)
+    assert list(ours) == list(theirs)
+    for name, column in theirs.items():
+        assert ours[name].dtype == column.dtype
+        np.testing.assert_array_equal(ours[name], column)
+
+
+@pytest.mark.parametrize("few", [medians.FEW, 0], ids=["", "counted"])
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+def test_columns_are_those_of_scikit_image(make, few, monkeypatch):
+    monkeypatch.setattr(medians, "FEW", few)
+    rng = np.random.default_rng(1)
+    shapes = [(1, 9), (9, 1), (7, 70), (30, 33), (1, 1, 9), (3, 3, 9), (9, 8, 7), (7, 6, 70)]
+    for shape, dtype in zip(2 * shapes, 2 * VALUES, strict=False):
+        labels = make(shape, rng)
+        labels[(0,) * len(shape)] = 1
+        check(labels, values_of(shape, dtype, rng))
+        check(labels, np.stack([values_of(shape, dtype, rng) for _ in range(2)], axis=-1))
+
+
+def test_a_hole_that_is_open_at_a_corner_or_at_the_border_is_none():
+    labels = np.array(
+        [
+            [1, 1, 1, 0, 2, 2, 2, 3, 3, 3],
+            [1, 0, 1, 0, 2, 0, 2, 3, 4, 0],
+            [1, 1, 1, 0, 2, 2, 0, 3, 3, 3],
+        ]
+    )
+    table = regionprops_table(labels, properties=("area_filled",), spacing=(2, 0.5))
+    assert table["area_filled"].tolist() == [9, 7, 7, 1]
+    solid = np.ones((3, 3, 3), int)
+    solid[1, 1, 1] = 0
+    assert regionprops_table(solid, properties=("area_filled",))["area_filled"] == 27
+    solid[0, 0, 0] = 0
+    assert regionprops_table(solid, properties=("area_filled",))["area_filled"] == 25
+
+
+def test_missing_and_infinite_values_count_as_in_numpy():
+    labels = np.array([[1, 1, 1, 2, 2, 3, 3, 4]])
+    values = np.array([[1.0, np.nan, 2.0, np.inf, 3.0, -np.inf, np.inf, 5.0]])
+    with np.errstate(invalid="ignore"):
+        table = regionprops_table(labels, values, ("intensity_median",))
+    np.testing.assert_array_equal(table["intensity_median"], [np.nan, np.inf, np.nan, 5])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_images_of_a_stack_and_threads_give_what_each_image_gives(count, many_threads):
+    many_threads(count)
+    rng = np.random.default_rng(3)
+    mask = rng.random((3, 40, 70)) < 0.6
+    values = rng.integers(0, 999, mask.shape).astype(np.uint16)
+    labels, found = label(mask, stacked=True, properties=NAMES, intensity_image=values)
+    table = measure(mask, NAMES, stacked=True, intensity_image=values)
+    alone = [reference.regionprops_table(*pair, NAMES) for pair in zip(labels, values, strict=True)]
+    for name in NAMES:
+        expected = np.concatenate([each[name] for each in alone])
+        for given in (found, table, regionprops_table(labels, values, NAMES, stacked=True)):
+            np.testing.assert_array_equal(given[name], expected)
