@@ -242,13 +242,16 @@ def test_columns_do_not_hang_on_what_else_is_asked_for(cupy, shape):
             same(table, {name: expected[name] for name in table})
 
 
-def test_hulls_and_what_scikit_image_computes_come_from_the_host(cupy):
-    labels = label(nuclei_mask((90, 90)))
+def test_hulls_holes_and_medians_come_from_the_host(cupy):
+    mask = nuclei_mask((90, 90))
+    labels = label(mask)
+    values = np.random.default_rng(2).integers(0, 999, labels.shape).astype(np.uint16)
     wanted = ["label", "area_convex", "feret_diameter_max", "solidity", "area_filled"]
-    same(
-        regionprops_table(cupy.asarray(labels), None, wanted),
-        regionprops_table(labels, None, wanted),
-    )
+    for names, image in ((wanted, None), ([*wanted, "intensity_mean", "intensity_median"], values)):
+        expected = regionprops_table(labels, image, names)
+        moved = None if image is None else cupy.asarray(image)
+        same(regionprops_table(cupy.asarray(labels), moved, names), expected)
+        same(measure(cupy.asarray(mask), names, intensity_image=moved), expected)
 
 
 def test_columns_are_where_the_labels_are_unless_asked_elsewhere(cupy):
