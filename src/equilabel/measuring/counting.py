@@ -202,16 +202,19 @@ def _finish(
 
 def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Counts:
     """Add what is made of the runs of each label, which an accumulator of the host has kept."""
-    if plan.needs & {"hull", "corners"}:
+    needs = plan.needs
+    more: dict[str, Any] = {}
+    if needs & {"hull", "corners"}:
         find = passes("hulls", "cpu").find_hulls
-        hulls = Hulls(*find(found, with_corners="corners" in plan.needs))
-        counts = replace(counts, hulls=hulls)
-    if "filled" in plan.needs:
-        counts = replace(counts, filled=passes("holes", "cpu").fill_holes(found))
-    if "median" in plan.needs:
+        more["hulls"] = Hulls(*find(found, with_corners="corners" in needs))
+    if needs & {"filled", "median"}:
+        runs = passes("sorted_runs", "cpu").sort_runs(found)
+    if "filled" in needs:
+        more["filled"] = passes("holes", "cpu").fill_holes(found, *runs)
+    if "median" in needs:
         flat = values.reshape(prod(counts.shape), 1 if counts.single else values.shape[-1])
-        counts = replace(counts, medians=passes("medians", "cpu").find_medians(found, flat))
-    return counts
+        more["medians"] = passes("medians", "cpu").find_medians(found, *runs, flat)
+    return replace(counts, **more)
 
 
 def _sum_moments(

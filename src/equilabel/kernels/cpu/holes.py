@@ -14,7 +14,7 @@ import numpy as np
 from equilabel import threads
 
 from .caching import inlined, njit
-from .sorted_runs import sort_runs, spans_of
+from .sorted_runs import spans_of
 from .union_find import find, unite
 
 if TYPE_CHECKING:
@@ -30,16 +30,18 @@ FLAT = np.array([[0, -1], [0, 1]])
 DEEP = np.array([[-1, -1], [-1, 0], [-1, 1], [0, -1], [0, 1], [1, -1], [1, 0], [1, 1]])
 
 
-def fill_holes(found: Accumulator) -> NDArray[np.int64]:
+def fill_holes(
+    found: Accumulator, starts: NDArray[np.int64], runs: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Count the pixels of each label and of its holes.
 
     Parameters
     ----------
     found : Accumulator
-        One that keeps its runs, of two or three spatial axes; no label lies in several images of a
-        stack.
+        Of two or three spatial axes; no label lies in several images of a stack.
+    starts, runs
+        Its runs, from `sort_runs`.
     """
-    starts, runs = sort_runs(found)
     filled = np.empty(len(found.labels), np.int64)
     tall = np.int64(found.sides[-2])
     steps = DEEP if found.layout.rank == 3 else FLAT

@@ -12,7 +12,7 @@ from .feret import add_diameters
 from .hulls_2d import measure_hulls_2d
 from .hulls_3d import measure_hulls_3d
 from .outer_rows import count_rows, gather_rows
-from .sorted_runs import listed_strips, spans_of
+from .sorted_runs import listed_strips, spans_of, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +62,7 @@ def find_hulls(
             spans_of(starts, ROWS),
         )
     corners = np.concatenate(parts) if parts else np.empty((0, 3), np.int64)
-    return pixels, np.concatenate([[0], np.cumsum(counts)]), corners
+    return pixels, starts_of(counts), corners
 
 
 def feret_diameters(
@@ -94,7 +94,7 @@ def _list_rows(found: Accumulator) -> tuple[NDArray[np.int64], NDArray[np.int64]
     counts, latest = np.zeros(labels, np.int64), np.full(labels, -1)
     for runs, slots in strips:
         count_rows(runs, slots, latest, counts)
-    starts = np.concatenate([[0], np.cumsum(counts)])
+    starts = starts_of(counts)
     rows = np.empty((starts[-1], 3), np.int64)
     ends = starts[:-1].copy()
     latest[:] = -1

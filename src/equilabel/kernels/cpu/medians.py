@@ -9,7 +9,7 @@ import numpy as np
 from equilabel import threads
 
 from .caching import called, njit
-from .sorted_runs import sort_runs, spans_of
+from .sorted_runs import spans_of, starts_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,13 +23,19 @@ PIXELS = 2**15  # below which a thread is not worth waking
 FEW = 512  # pixels up to which comparing small integers is quicker than counting them
 
 
-def find_medians(found: Accumulator, values: HostArray) -> NDArray[np.float64]:
+def find_medians(
+    found: Accumulator,
+    starts: NDArray[np.int64],
+    runs: NDArray[np.int64],
+    values: HostArray,
+) -> NDArray[np.float64]:
     """Find the median of the values of each label, as `numpy.median` defines it.
 
     Parameters
     ----------
     found : Accumulator
-        One that keeps its runs.
+    starts, runs
+        Its runs, from `sort_runs`.
     values : (P, C) array of number
         Values of every pixel in each channel.
 
@@ -43,8 +49,7 @@ def find_medians(found: Accumulator, values: HostArray) -> NDArray[np.float64]:
     elif kind.itemsize > 8 or kind == np.float16:
         values = values.astype(np.float32 if kind == np.float16 else np.float64)
     values = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="), copy=False))
-    starts, runs = sort_runs(found)
-    pixels = np.concatenate([[0], np.cumsum(runs[:, 2] - runs[:, 1])])[starts]
+    pixels = starts_of(runs[:, 2] - runs[:, 1])[starts]
     medians = np.empty((len(found.labels), values.shape[1]))
     columns, flat, whole = np.int64(found.sides[-1]), values.reshape(-1), kind.kind != "f"
     small = whole and values.itemsize <= 2

@@ -36,11 +36,18 @@ def sort_runs(found: Accumulator) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     strips = [(strip.runs, slots) for strip, slots in listed_strips(found)]
     for runs, slots in strips:
         count_runs(runs, slots, counts)
-    starts = np.concatenate([[0], np.cumsum(counts)])
+    starts = starts_of(counts)
     ordered, ends = np.empty((starts[-1], 3), np.int64), starts[:-1].copy()
     for runs, slots in strips:
         gather_runs(runs, slots, ends, ordered)
     return starts, ordered
+
+
+def starts_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where the entries of each label begin, and where the last ones end."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
 
 
 def listed_strips(found: Accumulator) -> list[tuple[Any, NDArray[np.int64]]]:
@@ -60,7 +67,10 @@ def spans_of(starts: NDArray[np.int64], weight: int) -> list[tuple[int, int]]:
         Entries below which a thread is not worth waking.
     """
     labels, size = len(starts) - 1, int(starts[-1])
-    pieces = max(1, min(4 * threads.available(), size // weight, labels))
+    pieces = min(size // weight, labels)
+    pieces = min(4 * threads.available(), pieces) if pieces > 1 else 1
+    if pieces == 1:
+        return [(0, labels)]
     cuts = np.searchsorted(starts, np.arange(pieces + 1) * size // pieces)
     ends = sorted({0, labels, *np.minimum(cuts, labels).tolist()})
     return list(pairwise(ends))
