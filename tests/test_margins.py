@@ -79,6 +79,7 @@ def test_large_arrays_of_labels_begin_with_a_large_page(monkeypatch):
     np.testing.assert_array_equal(labels, label(image))
 
 
+@pytest.mark.usefixtures("in_one_call")
 @pytest.mark.parametrize("shape", [(96, 100), (300, 301), (20, 30, 40)], ids=str)
 def test_new_labels_begin_where_a_vector_of_them_does(shape):
     image = np.random.default_rng(8).integers(0, 2, shape, np.uint8)

@@ -11,9 +11,11 @@ import pytest
 from numba import config
 
 from equilabel import label, threads
-from equilabel.kernels.cpu import streaming, team, team_jobs, team_labels, team_phases
+from equilabel.kernels.cpu import runs, streaming, team, team_jobs, team_labels, team_phases
 from equilabel.kernels.cpu.caching import generalized, njit
+from equilabel.labeling import output
 from equilabel.samples import spiral
+from references import expected_labels
 from strategies import LAYOUTS, blobs, noise
 from test_threads import SHAPES_THAT_JOIN_LATE, check_child
 
@@ -213,27 +215,57 @@ def test_an_error_in_a_helper_ends_the_work_and_reaches_the_caller(monkeypatch, 
     assert not jobs
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_helpers_are_waited_for_where_the_work_fails(fails):
-    begun, left, done = threading.Event(), threading.Event(), threading.Event()
+@pytest.mark.parametrize("end", ["all is done", "some is left", "fails"])
+def test_helpers_are_waited_for_unless_all_is_done(end):
+    begun, left, go, done = (threading.Event() for _ in range(4))
 
     def direct():
         assert begun.wait(10)
-        if fails:
+        if end == "fails":
             raise KeyboardInterrupt
+        return end == "all is done"
 
     def help_():
         begun.set()
         assert left.wait(10)
-        time.sleep(0.1)
+        go.wait(10 if end == "all is done" else 0.1)
         done.set()
 
     try:
         threads.together(direct, help_, left.set, 1)
     except KeyboardInterrupt:
-        assert fails
-    assert done.is_set() == fails
+        assert end == "fails"
+    assert done.is_set() == (end != "all is done")
+    go.set()
     assert done.wait(10)
+
+
+def test_helpers_wait_but_a_moment_for_the_other_to_leave(monkeypatch, many_threads, jobs):
+    def interrupted(direct, help_, *_):
+        assert direct()
+        help_()  # all is done, and LEFT is not written
+        return True
+
+    many_threads(4)
+    monkeypatch.setattr(threads, "together", interrupted)
+    image = noise((40, 70), "u1", 2)
+    np.testing.assert_array_equal(label(image), expected_labels(image, None, 2))
+    assert len(jobs) == 1
+
+
+def test_memory_that_a_team_left_as_it_was_still_holds_zeros(monkeypatch, many_threads, jobs):
+    rooms = []
+    paint = runs.paint
+
+    def note(table, out, blank):
+        rooms.append(blank)
+        paint(table, out, blank)
+
+    monkeypatch.setattr(runs, "paint", note)
+    monkeypatch.setattr(output, "FRESH", 0)
+    many_threads(4)
+    label(noise((40, 70), "u1", 3))
+    assert rooms == [True]  # the team that declined has not written to it
 
 
 def test_helpers_that_begin_late_find_nothing_to_do(monkeypatch, many_threads, jobs):
@@ -241,7 +273,7 @@ def test_helpers_that_begin_late_find_nothing_to_do(monkeypatch, many_threads, j
 
     def alone(direct, help_, leave, _):
         helped.append(help_)
-        direct()
+        assert direct()
         leave()
 
     monkeypatch.setattr(threads, "together", alone)

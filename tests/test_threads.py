@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -110,6 +112,56 @@ def test_an_error_in_a_thread_reaches_the_caller(many_threads, bad):
     with pytest.raises(RuntimeError, match=f"task {bad}"):
         threads.each(work, [(place,) for place in range(20)])
     assert threads.each(lambda place: place, [(1,), (2,)]) == [1, 2]
+
+
+def test_no_piece_begins_after_one_has_failed_in_the_calling_thread(many_threads):
+    many_threads(2)
+    caller, begun, failed, late = threading.get_ident(), threading.Event(), threading.Event(), []
+
+    def work(place):
+        if threading.get_ident() == caller:
+            assert begun.wait(10)
+            failed.set()
+            raise KeyboardInterrupt
+        begun.set()
+        late.append(place) if failed.is_set() else failed.wait(10)
+        time.sleep(0.1)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.each(work, [(place,) for place in range(20)])
+    assert len(late) <= 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals are for POSIX")
+@pytest.mark.parametrize("teams", [False, True])
+def test_the_interpreter_ends_however_often_labeling_is_interrupted(teams):
+    lines = (
+        "import os, random, signal, threading, time, numpy as np",
+        "from equilabel import label, threads",
+        "from equilabel.kernels.cpu import team_labels",
+        "threads.WEIGHT = 1",
+        f"team_labels._left = {0 if teams else 2**60}",
+        "image = np.random.default_rng(0).integers(0, 2, (40, 70)).astype('u1')",
+        "expected = label(image)",
+        "def disturb():",
+        "    for wait in np.random.default_rng(1).random(150) * 2e-3:",
+        "        time.sleep(wait)",
+        "        os.kill(os.getpid(), signal.SIGINT)",
+        "    busy.clear()",
+        "busy = threading.Event(); busy.set(); interrupts = 0",
+        "thread = threading.Thread(target=disturb); thread.start()",
+        "while busy.is_set():",
+        "    try:",
+        "        label(image)",
+        "    except KeyboardInterrupt:",
+        "        interrupts += 1",
+        "thread.join()",
+        "assert interrupts > 9, interrupts",
+        "assert (label(image) == expected).all()",
+    )
+    environment = {**os.environ, threads.ENVIRONMENT: "4"}
+    command = [sys.executable, "-c", "\n".join(lines)]
+    subprocess.run(command, env=environment, check=True, timeout=120)
 
 
 def test_threads_may_use_threads(many_threads):

@@ -6,11 +6,10 @@ numba's own parallel loops can abort the process when they meet other thread poo
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from itertools import pairwise
-from threading import local
+from queue import SimpleQueue
+from threading import Thread, local
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -153,59 +152,127 @@ def each(kernel: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[A
         with interruptible(wanted or _nothing):
             work()
 
-    started = [_pool(helpers).submit(help_) for _ in range(helpers)]
+    started: list[Helper] = []
     try:
+        for _ in range(helpers):
+            started.append(_submit(help_, helpers))
         work()
     finally:
+        for _ in queue:  # where the work has failed, no more of it begins
+            pass
         for helper in started:
-            if not helper.cancel():
-                helper.result()
+            if not helper.call_off():
+                helper.wait()
     return results
 
 
 def together(
-    direct: Callable[[], None],
+    direct: Callable[[], bool],
     help_: Callable[[], None],
     leave: Callable[[], None],
     helpers: int,
 ) -> None:
     """Call a function, and meanwhile another one in each of so many helpers.
 
-    When the first function has returned, no helper is waited for. If it raises an exception, those
-    that have begun are, so that none writes to an array of the caller later.
+    Where all is done, no helper is waited for: they look at no array any more, but hold what they
+    were given for as long as it takes them to return, one after the other. Otherwise those that
+    have begun are waited for, so that none writes to an array of the caller later.
 
     Parameters
     ----------
-    direct, help_ : callable
-        Without arguments; `help_` raises nothing.
+    direct : callable
+        Without arguments; returns whether all is done.
+    help_ : callable
+        Without arguments; raises nothing.
     leave : callable
         Makes helpers return; called once, however it ends.
     helpers : int
     """
-    started = []
+    started: list[Helper] = []
+    done = False
     try:
         for _ in range(helpers):
-            started.append(_pool(helpers).submit(help_))
-        direct()
-    except BaseException:
+            started.append(_submit(help_, helpers))
+        done = direct()
+    finally:
         leave()
         for helper in started:
-            if not helper.cancel():
-                helper.result()
-        raise
-    leave()
-    for helper in started:
-        helper.cancel()
+            if not helper.call_off() and not done:
+                helper.wait()
 
 
 def _nothing() -> None:
     """Check nothing."""
 
 
-@cache
-def _pool(helpers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(helpers, thread_name_prefix="equilabel")
+class Helper:
+    """A function that a thread of a pool calls, unless it is called off before that begins.
+
+    Threads share lists and queues that a signal cannot interrupt halfway: Ctrl-C can leave a lock
+    of `concurrent.futures` taken for good, and then the program never ends.
+    """
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._function: Callable[[], None] | None = function
+        self._open = [self]  # who pops it may call the function, or has called it off
+        self._ended: SimpleQueue[None] = SimpleQueue()
+        self._error: BaseException | None = None
+
+    def call(self) -> None:
+        """Call the function; from a thread of the pool."""
+        function = self._take()
+        if function is None:
+            return
+        try:
+            function()
+        except BaseException as error:
+            self._error = error
+        del function
+        self._ended.put(None)
+
+    def call_off(self) -> bool:
+        """Return whether the function has not begun, and now never will."""
+        return self._take() is not None
+
+    def wait(self) -> None:
+        """Wait once for the end of the function, and raise what it raised."""
+        self._ended.get()
+        if self._error is not None:
+            raise self._error
+
+    def _take(self) -> Callable[[], None] | None:
+        """Return the function, once: arrays that it holds are not kept any longer."""
+        try:
+            self._open.pop()
+        except IndexError:
+            return None
+        function, self._function = self._function, None
+        return function
+
+
+_pools: dict[int, SimpleQueue[Helper]] = {}
+
+
+def _submit(function: Callable[[], None], helpers: int) -> Helper:
+    """Let a thread of a pool of so many call a function."""
+    pool = _pools.get(helpers)
+    if pool is None:
+        made: SimpleQueue[Helper] = SimpleQueue()
+        pool = _pools.setdefault(helpers, made)
+        if pool is made:
+            for number in range(helpers):
+                name = f"equilabel_{number}"
+                Thread(target=_serve, args=(pool,), name=name, daemon=True).start()
+    helper = Helper(function)
+    pool.put(helper)
+    return helper
+
+
+def _serve(pool: SimpleQueue[Helper]) -> None:
+    """Call what comes, for as long as the program runs."""
+    while True:
+        pool.get().call()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork

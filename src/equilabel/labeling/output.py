@@ -35,6 +35,7 @@ class Output:
         self._image, self._out = image, out
         self._on_cuda = is_on_cuda(image)
         self._flat: Array = None
+        self._blank = False
         self._most = 0
 
     def room(self, most: int) -> tuple[Array, bool]:
@@ -46,7 +47,7 @@ class Output:
             The greatest label, or what it cannot exceed where the device does not tell yet.
         """
         if self._flat is not None:
-            return self._flat, False
+            return self._flat, self._blank
         self._most = most
         out, on_cuda = self._out, self._on_cuda
         if out is not None and not on_cuda:
@@ -63,8 +64,8 @@ class Output:
         if on_cuda:  # which look at addresses alone
             self._flat = library(self._image).empty(shape, dtype)
         else:
-            self._flat, blank = _new(prod(shape), np.dtype(dtype), blank=most == 0)
-            return self._flat, blank
+            self._flat, self._blank = _new(prod(shape), np.dtype(dtype), blank=most == 0)
+            return self._flat, self._blank
         return self._flat, False
 
     def finish(self, count: Any) -> Array:

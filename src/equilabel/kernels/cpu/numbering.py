@@ -102,8 +102,8 @@ def count_roots(parents, begin, end):
 def number_part(counts, parents, first_block, last_block, slab, components, ends):
     """Do as `number` for some blocks, whatever becomes of those before meanwhile.
 
-    Where the parent of a run, or its parent's, is in a block before them, the run is given minus
-    the number of a run that has its label, minus 1: `follow` looks there.
+    Where the parent of a run, or its parent's, is in a block before them, the run gets ``~other``,
+    where run `other` has the same label: `follow` looks it up.
 
     Parameters
     ----------

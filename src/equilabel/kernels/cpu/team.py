@@ -28,6 +28,7 @@ from .twins import twin
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+MOST = 200  # looks, of at least 50 us, for the thread that gave the work to leave
 LINE = 16  # int64 from one entry to the next: two lines of the cache, which are fetched in pairs
 OPEN, STOP, LEFT, PHASES = 0, LINE, 2 * LINE, 3 * LINE
 
@@ -82,6 +83,9 @@ def stopped(board):
 def wait(board, place, value, spins):
     """Wait for an entry of the board to exceed a value, or for the end of all work.
 
+    Who waits for `LEFT` does so out of courtesy, and not for long: Ctrl-C may have kept it from
+    being written.
+
     Parameters
     ----------
     spins : int
@@ -89,7 +93,9 @@ def wait(board, place, value, spins):
         most waits, but where threads are more than cores, one of those may be waited for.
     """
     looks = 0
-    while read(board, place) <= value and (place == LEFT or read(board, STOP) == 0):
+    while read(board, place) <= value and (
+        looks < MOST if place == LEFT else read(board, STOP) == 0
+    ):
         if looks < spins:
             pause()
         else:

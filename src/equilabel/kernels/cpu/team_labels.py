@@ -136,12 +136,13 @@ def _run(job: Job, helpers: int) -> None:
     board = job.board
     errors: list[BaseException] = []
 
-    def direct() -> None:
+    def direct() -> bool:
         threads.check()
         while not team_phases.work(job, 1):
             threads.check()
         if errors:
             raise errors[0]
+        return not job.found[team_jobs.SEVERAL]  # some may still look at pixels
 
     def help_() -> None:
         try:

@@ -34,7 +34,9 @@ def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int])
     viewer.dims.set_point(axes, [float(middle[axis - offset]) for axis in axes])
     shown = [axis - offset for axis in viewer.dims.displayed]
     first, last = layer.corner_pixels  # on the canvas
-    beyond = np.minimum(np.asarray(low) - first, 0) + np.maximum(np.asarray(high) - last, 0)
+    before, after = np.minimum(np.asarray(low) - first, 0), np.maximum(np.asarray(high) - last, 0)
+    larger = np.asarray(high) - low > last - first  # than the canvas, of which it may cover all
+    beyond = np.where(larger & (before * after < 0), 0, before + after)
     if len(shown) == 2 and beyond[shown].any():
         eye = viewer.scene.camera
         if np.allclose(layer.rotate, np.eye(layer.ndim)):
