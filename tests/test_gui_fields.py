@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QWheelEvent
-from qtpy.QtWidgets import QApplication
+from qtpy.QtWidgets import QApplication, QLineEdit
 
 from equilabel.samples import nuclei_2d
 from equilabel.widget.forms.layout import Grid
@@ -116,3 +116,62 @@ def test_sizes_in_a_unit_are_not_rounded_to_nothing(viewer, qtbot):
     assert form.fields.min_size.pixels.text() == "= 18 px"
     form.fields.sigma.value = 0.0455
     assert form.choices().sigma == "0.0455µm"
+
+
+def test_the_level_is_written_with_all_its_digits(viewer, qtbot):
+    field = threshold_alone(qtbot)
+    field.grid.resize(360, 400)
+    field.grid.show()
+
+    def texts(slider):
+        return [each.text() for each in slider.findChildren(QLineEdit)]
+
+    for high, level, text in (
+        (9e5, 448133.4, "448133"),
+        (1.0, 0.49793, "0.49793"),
+        (1e-10, 4.979261e-11, "4.9793e-11"),
+        (3e8, 123456789.0, "1.2346e+08"),
+    ):
+        field.show_histogram(histogram_of(0, high))
+        field.show_estimate(level, "")
+        QApplication.processEvents()
+        assert texts(field.slider) == [text]
+    field.show_histogram(histogram_of(-9e5, 9e5))
+    field.show_estimate(1e5, "")
+    field.method.value = "hysteresis"
+    QApplication.processEvents()
+    assert {"-150000", "300000"} <= set(texts(field.range))
+
+
+def test_levels_of_whole_numbers_are_those_that_are_shown(viewer, qtbot):
+    field = threshold_alone(qtbot)
+    field.show_histogram(Histogram(0.0, 100.0, np.arange(9), whole=True))
+    field.set_level(65.77)
+    assert field.choice == field.level == 66
+    field.method.value = "hysteresis"
+    field.range.setValue((20.4, 30.6))
+    assert field.choice == (20, 31)
+
+
+def test_a_size_in_another_unit_is_as_many_pixels(viewer, qtbot):
+    viewer.add_image(nuclei_2d((64, 64)), scale=(0.325, 0.325), units=("um", "um"))
+    fields = open_form(viewer, qtbot).fields
+    fields.unit.value = "µm"
+    fields.min_size.value = 9.865
+    assert fields.min_size.pixels.text() == "= 94 px"
+    for unit in ("pixels", "µm", "pixels"):
+        fields.unit.value = unit
+    assert fields.min_size.value == 94
+
+
+@pytest.mark.parametrize("name", ["background", "sigma", "closing", "opening"])
+def test_lengths_that_are_too_large_are_named_before_a_run(viewer, qtbot, notes, name):
+    viewer.add_image(nuclei_2d((64, 64)), scale=(0.5, 0.5), units=("um", "um"))
+    form = open_form(viewer, qtbot)
+    form.fields.unit.value = "µm"
+    form.fields.show_preview.value = True
+    getattr(form.fields, name).value = 9000.0
+    settle(form, qtbot)
+    said = f"{name} must be at most 1000 pixels; got '9000µm', 18000 pixels."
+    qtbot.waitUntil(lambda: said in form.fields.remark.text(), timeout=LONG)
+    assert not notes()

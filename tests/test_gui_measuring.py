@@ -85,3 +85,18 @@ def test_both_forms_are_tabs_of_one_place_and_the_window_stays(viewer, qtbot):
     )
     assert (window.width(), window.height()) == (1280, 720)
     window.resize(before)
+
+
+def test_gray_values_that_were_left_out_stay_left_out(viewer, qtbot):
+    viewer.add_image(np.ones((3, 3)), name="gray")
+    labels = viewer.add_labels(np.ones((3, 3), int), name="mine")
+    form = open_form(viewer, qtbot, MEASURE)
+    assert form.image.value is viewer.layers["gray"]
+    form.image.value = None
+    viewer.add_image(np.ones((7, 7)), name="other")
+    assert form.image.value is None
+    assert form.labels.value is labels
+    viewer.layers.remove("gray")
+    viewer.layers.remove("other")
+    viewer.add_image(np.ones((3, 3)), name="first")
+    assert form.image.value is viewer.layers["first"]

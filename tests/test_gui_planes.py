@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from equilabel.samples import nuclei_2d, nuclei_3d
-from gui import LONG, open_form, shown
+from gui import LONG, open_form, run, settle, shown
 
 pytestmark = pytest.mark.gui
 
@@ -74,3 +74,59 @@ def test_a_preview_at_a_distance_has_a_wider_outline(viewer, qtbot):
     far = (form.preview.layer.data == 2).sum()
     viewer.scene.camera.zoom *= 8
     qtbot.waitUntil(lambda: (form.preview.layer.data == 2).sum() < 0.7 * far, timeout=LONG)
+
+
+def test_the_preview_follows_to_images_of_other_axes_and_other_places(viewer, qtbot, notes):
+    pixels = nuclei_2d((64, 80))
+    options = [{}, {"rotate": 30, "shear": [0.3]}, {"affine": np.diag([2.0, 3.0, 1.0])}]
+    for number, option in enumerate(options):
+        viewer.add_image(pixels, name=str(number), **option)
+    viewer.add_image(nuclei_3d((4, 64, 80)), name="stack")
+    form = open_form(viewer, qtbot)
+    form.fields.show_preview.value = True
+    for name in ("stack", "0", "1", "2", "stack", "1", "0"):
+        image = form.fields.image.value = viewer.layers[name]
+        settle(form, qtbot)
+        found = shown(form, qtbot)
+        layer = form.preview.layer
+        assert layer.ndim == image.ndim
+        assert found.any()
+        spot = (*[0] * (layer.ndim - 2), *np.argwhere(found)[0])
+        inside = image.world_to_data(layer.data_to_world(spot))
+        np.testing.assert_allclose(inside[-2:], spot[-2:], atol=1e-6)
+    assert not notes()
+
+
+def test_a_scale_a_unit_and_names_that_are_given_later_are_those_of_the_fields(viewer, qtbot):
+    image = viewer.add_image(nuclei_2d((64, 80)))
+    form = open_form(viewer, qtbot)
+    fields = form.fields
+    fields.show_preview.value = True
+    image.scale, image.units = (0.5, 0.5), ("um", "um")
+    assert fields.unit.choices == ("pixels", "µm")
+    fields.unit.value = "µm"
+    fields.min_size.value = 10.0
+    assert fields.min_size.pixels.text() == "= 40 px"
+    image.scale = (0.25, 0.25)
+    assert fields.min_size.pixels.text() == "= 160 px"
+    settle(form, qtbot)
+    shown(form, qtbot)
+    np.testing.assert_allclose(form.preview.layer.scale, 0.25)
+    count = fields.count.text()
+    layer = run(form, qtbot)
+    assert count == f"{layer.data.max()} objects"
+    stack = viewer.add_image(np.arange(5 * 30 * 40, dtype="u2").reshape(5, 30, 40))
+    fields.image.value = stack
+    assert fields.axes.roles == ("space", "space", "space")
+    assert "read as depth" in fields.remark.text()
+    stack.axis_labels = ("t", "y", "x")
+    assert fields.axes.roles == ("time", "space", "space")
+    assert "read as depth" not in fields.remark.text()
+
+
+def test_no_thread_begins_to_compile_when_the_image_goes(viewer, qtbot):
+    viewer.add_image(nuclei_2d((64, 80)))
+    form = open_form(viewer, qtbot)
+    qtbot.waitUntil(lambda: not form._warm_up.waiting, timeout=LONG)
+    viewer.layers.clear()  # as when a viewer is closed, which waits for no thread
+    assert not form._warm_up.waiting

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from qtpy.compat import isalive
+from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
+from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
 from equilabel.samples import nuclei_2d
@@ -194,3 +196,21 @@ def test_the_row_of_an_object_leads_to_its_frame(viewer, qtbot):
     layer.mode = "paint"
     layer.selected_label = 2
     assert not form.results._place.waiting
+
+
+def test_the_table_stays_where_a_row_was_added_and_the_plot_empties_with_its_layer(viewer, form):
+    form.results.table_button.click()
+    form.results.plot.button.click()
+    table = form.results.table
+    click_row(form, 2)
+    table.scrollToBottom()
+    QApplication.processEvents()
+    top = table.rowAt(5)
+    last = table.visualRect(table.objects.index(table.objects.rowCount() - 1, 0)).center()
+    control = Qt.KeyboardModifier.ControlModifier
+    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, control, last)
+    assert sorted(form.results._selected) == [2, table.objects.rowCount()]
+    assert table.rowAt(5) == top > 2
+    assert form.results.plot.canvas._x.size
+    viewer.layers.remove(form.results.layer)
+    assert not form.results.plot.canvas._x.size

@@ -19,6 +19,7 @@ from equilabel.widget.logic.features import column_types
 from equilabel.widget.logic.scripts import batch_command, python_line
 from gui import (
     LONG,
+    answer,
     canvas,
     click_row,
     colored,
@@ -155,6 +156,19 @@ def test_a_dialog_called_off_writes_nothing(form, monkeypatch, notes):
     before = notes()
     form.results.save_button.click()
     assert notes() == before
+
+
+def test_a_file_is_not_replaced_unasked_whatever_name_was_typed(form, tmp_path, monkeypatch):
+    typed, path, said = tmp_path / "precious", tmp_path / "precious.csv", []
+    path.write_text("mine")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(typed), ""))
+    answer(form, "Cancel", said)
+    form.results.save_button.click()
+    assert path.read_text() == "mine"
+    answer(form, "Replace", said)
+    form.results.save_button.click()
+    assert len(read_table(path)) == form.results.layer.data.max()
+    assert said == ["'precious.csv' exists. Replace it?"] * 2
 
 
 # ------------------------------------------------------------------- repeat

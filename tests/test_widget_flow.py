@@ -361,6 +361,11 @@ def test_the_command_repeats_the_run_on_the_file(here, capsys):
     pd.testing.assert_frame_equal(read_table(table), expected)
 
 
+def test_the_command_leaves_the_pixel_size_of_the_file_where_the_layer_has_none():
+    source = Source.of(layers.Image(nuclei_2d((40, 50)), name="cells"))
+    assert "spacing" not in segment_source(source, Choices(), quiet).metadata["batch"]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_command_repeats_a_run_on_every_kind_of_layer_or_says_why_not(name, here):
     from tifffile import imwrite

@@ -97,8 +97,10 @@ def offer(field: ComboBox, choices: Any, usual: Any = None) -> None:
 
 
 def offer_layers(field: ComboBox, layers: Sequence[Layer]) -> None:
-    """Offer layers; the last one is chosen if the one before is gone."""
-    offer(field, [(each.name, each) for each in layers], layers[-1] if layers else None)
+    """Offer layers; the last one is chosen if the one before is gone, or there was none."""
+    left_empty = field.value is None and any(each is not None for each in field.choices)
+    usual = layers[-1] if layers and not left_empty else None
+    offer(field, [(each.name, each) for each in layers], usual)
 
 
 class AxesField(QWidget):

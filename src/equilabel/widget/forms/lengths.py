@@ -91,11 +91,12 @@ class LengthField:
         self._show_pixels()
 
     def _rounded(self, value: float) -> float:
-        """Round to the decimals shown; sizes down, for no object may be a pixel too small."""
+        """Round to the decimals shown; a size so that it comes to as many pixels as before."""
         decimals = int(self.number.native.decimals())
         if self.kind != "size":
             return round(value, decimals)
-        return math.floor(round(value * 10.0**decimals, 6)) / 10.0**decimals
+        nearest = math.floor if self._unit else math.ceil
+        return nearest(round(value * 10.0**decimals, 6)) / 10.0**decimals
 
     @property
     def _pixel(self) -> float:
@@ -120,3 +121,4 @@ class LengthField:
     def _show_pixels(self, *_: object) -> None:
         text = describe_pixels(self.kind, self.value, self._spacing) if self._unit else ""
         self.pixels.setText(text)
+        self.pixels.setToolTip(text)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 from magicgui.widgets import ComboBox
 
 from equilabel.storage.features import labels_of
@@ -87,7 +88,10 @@ class PlotForm(Grid):
     def _redraw(self) -> None:
         scatter = self.kind.value == SCATTER
         self.y.enabled = scatter
-        if self.canvas is None or self._layer is None or self.x.value is None:
+        if self.canvas is None:
+            return
+        if self._layer is None or self.x.value is None:
+            self.canvas.draw_columns(np.zeros(0, int), np.zeros(0), None, ("", ""))
             return
         made, rows = made_by(self._layer), labels_of(self._layer.features)
         y = self._columns[self.y.value] if scatter else None

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from magicgui.widgets import ComboBox
 from qtpy.QtCore import QEvent, QObject, Qt
-from qtpy.QtWidgets import QAbstractSlider
+from qtpy.QtWidgets import QAbstractSlider, QLineEdit
 from superqt import QLabeledDoubleRangeSlider, QLabeledDoubleSlider
 from superqt.utils import signals_blocked
 
@@ -60,11 +60,21 @@ def _prepared(slider: Any) -> Any:
 
 
 def set_range(slider: Any, low: float, high: float, step: float, decimals: float) -> None:
-    """Set the range of a slider, its step and the decimals of its numbers, as far as they go."""
+    """Set the range of a slider, its step and the decimals of its numbers, as far as they go.
+
+    superqt writes very large and very small numbers with an exponent, and others that are wider
+    than their field, too: it is made as wide as they need.
+    """
+    largest = max(abs(low), abs(high))
+    plain = 1e-3 < largest < 1e7 or largest == 0
+    places = int(np.clip(decimals, 0, 9)) if plain else 4
+    widest = f"-{largest:.{places}f}" if plain else "-1.0000e+00"
     with signals_blocked(slider):
         slider.setRange(low, high)
         slider.setSingleStep(step)
-        slider.setDecimals(int(np.clip(decimals, 0, 9)))
+        for shown in slider.findChildren(QLineEdit):
+            shown.setMinimumWidth(shown.fontMetrics().horizontalAdvance(widest))
+        slider.setDecimals(places)
 
 
 class RangeField:

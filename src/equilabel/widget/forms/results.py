@@ -16,7 +16,7 @@ from equilabel.widget.logic.scripts import script_of
 from equilabel.widget.napari_types import Event, Layer, Viewer
 from equilabel.widget.viewer.canvas import CurrentCanvas, go_to, position
 from equilabel.widget.viewer.layers import labels, made_by
-from equilabel.widget.viewer.notifications import guarded, inform, warn
+from equilabel.widget.viewer.notifications import ask, guarded, inform, warn
 from equilabel.widget.viewer.outlines import SelectedObjects
 from equilabel.widget.viewer.tasks import LatestResult
 
@@ -140,10 +140,16 @@ class ResultsPanel(Form):
         table = as_table(layer.features, column_types(made_by(layer)))
         suggested, kinds = f"{layer.name}.csv", "Tables (*.csv *.parquet)"
         name, _ = QFileDialog.getSaveFileName(self, "Save the table", suggested, kinds)
-        if name:
-            file = name if Path(name).suffix else f"{name}.csv"
+        file = name if Path(name).suffix else f"{name}.csv"
+        if name and (file == name or not Path(file).exists() or self._may_replace(file)):
             write_table(file, table)
             inform(f"Saved the table of {count_objects(len(table))} as {file}.")
+
+    def _may_replace(self, file: str) -> bool:
+        """Ask about a file whose name got its ending after the dialog."""
+        question = f"{Path(file).name!r} exists. Replace it?"
+        buttons = {"Cancel": "Reject", "Replace": "Destructive"}
+        return ask(self, "Save the table", question, "", buttons) == "Replace"
 
     def _copy(self, language: str) -> None:
         layer = self._require_layer()

@@ -20,6 +20,7 @@ from .live_preview import LivePreview
 from .run_form import RunForm
 from .segment_fields import SegmentFields
 
+FOLLOWED = ("data", "scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
 STEPS = (
     *("read", "background", "binarize", "close and open", "fill"),
     *("label", "split", "drop", "measure"),
@@ -54,25 +55,30 @@ class SegmentForm(RunForm):
     @guarded
     def _set_layer(self) -> None:
         if self._layer is not None:
-            self._layer.events.data.disconnect(self._update_pixels)
+            for name in FOLLOWED:
+                getattr(self._layer.events, name).disconnect(self._update_pixels)
         self._layer, self.fields.source = self.fields.image.value, None
         if not self.running:
             self.message.setText("")  # it was about another image
         if self._layer is not None:
-            self._layer.events.data.connect(self._update_pixels)
+            for name in FOLLOWED:
+                getattr(self._layer.events, name).connect(self._update_pixels)
         self._update_pixels()
 
     @guarded
     def _update_pixels(self) -> None:
-        """Use the pixels of the layer, which have changed, or are those of another one."""
+        """Use the pixels of the layer and their place: they have changed, or are of another one."""
         before = self.fields.source
         source = None if self._layer is None else Source.of(self._layer)
         self.preview.set_layer(self._layer)
-        if before is not None and source is not None and before.shape == source.shape:
-            self.fields.source = replace(source, roles=before.roles)
-            self.preview.update_histogram()
-        else:
-            self.fields.show_source(source)
+        if source is not None and before is not None and source.has_axes_of(before):
+            source = replace(source, roles=before.roles)
+            if source.pixel_size == before.pixel_size:
+                self.fields.source = source
+                self.preview.update_histogram()
+                return
+        self.fields.show_source(source)
+        if source is not None:
             self._prepare()
 
     @guarded

@@ -83,7 +83,7 @@ class TableView(QTableView):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setMinimumSize(80, 80)
         self.selectionModel().selectionChanged.connect(self._select)
-        self.objects.modelReset.connect(lambda: self.mark(self._marked))
+        self.objects.modelReset.connect(self._show_marked)
 
     def show_table(self, table: Table, hints: list[str]) -> None:
         """Show a table, sorted as the one before by a column of the same name.
@@ -101,7 +101,12 @@ class TableView(QTableView):
 
     def mark(self, labels: Any) -> None:
         """Select the rows of objects, and scroll to the first; nothing is told of it."""
-        self._marked = np.asarray(labels, dtype=np.int64)
+        labels = np.asarray(labels, dtype=np.int64)
+        if not np.array_equal(labels, self._marked):  # else a person has selected them here
+            self._marked = labels
+            self._show_marked()
+
+    def _show_marked(self) -> None:
         rows = np.flatnonzero(np.isin(self.objects.labels, self._marked))[:MOST_ROWS].tolist()
         chosen, last = QItemSelection(), self.objects.columnCount() - 1
         for row in rows:

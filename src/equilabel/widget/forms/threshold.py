@@ -75,8 +75,13 @@ class ThresholdField:
     def choice(self) -> str | float | tuple[float, float]:
         method: str = self.method.value
         numbers: dict[str, float | tuple[float, float]]
-        numbers = {"number": self.slider.value(), "hysteresis": self.range.value()}
+        low, high = map(self._as_shown, self.range.value())
+        numbers = {"number": self._as_shown(self.slider.value()), "hysteresis": (low, high)}
         return numbers.get(method, method)
+
+    def _as_shown(self, value: float) -> float:
+        shown = self.histogram.shown
+        return float(round(value)) if shown is not None and shown.whole else value
 
     @property
     def level(self) -> float | tuple[float, float] | None:

@@ -9,11 +9,13 @@ from typing import Any
 import equilabel
 from equilabel.array_types import HostArray
 from equilabel.quantities import known_unit, length_in_pixels, odd, wide_blur, without_questions
+from equilabel.thresholding.lengths import widths_in_pixels
 
 from .sources import Source
 
 DEPTH = 0.8  # pixels, as `equilabel.split_touching` takes it by default
 LENGTHS = ("background", "sigma", "closing", "opening", "split", "min_size", "block_size")
+RADII = ("background", "sigma", "closing", "opening")
 # The label is always measured; a table of numbers cannot hold arrays.
 NOT_OFFERED = (
     *("label", "coords", "coords_scaled", "slice"),
@@ -102,9 +104,13 @@ class Choices:
         spacing, unit = source.pixel_size
         value = getattr(self, name) or 0.0
         value = DEPTH if value is True else value
-        widths = length_in_pixels(name, value, len(spacing), spacing=spacing, unit=unit)
+        known: Any = {"spacing": spacing, "unit": unit}
+        if name in RADII:  # refused here as by a run, in the words that were typed
+            widths = widths_in_pixels(value, len(spacing), **known, name=name)
+        else:
+            widths = list(length_in_pixels(name, value, len(spacing), **known))
         if name == "block_size":
-            widths = tuple(map(odd, widths))
+            widths = list(map(odd, widths))
         return dict(zip(source.arrangement.space, widths, strict=True))
 
     def lengths(self, source: Source, name: str, axes: Iterable[int], step: int = 1) -> list[float]:
@@ -115,7 +121,10 @@ class Choices:
 
 def question_smoothing(source: Source, choices: Choices) -> str:
     """Question a Gaussian so wide that it merges objects; else ""."""
-    widths = choices.widths(source, "sigma")
+    try:
+        widths = choices.widths(source, "sigma")
+    except ValueError as error:
+        return str(error)
     wide = wide_blur(tuple(widths.values()), [source.shape[axis] for axis in widths])
     if wide is None:
         return ""

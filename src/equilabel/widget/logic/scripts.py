@@ -49,8 +49,8 @@ def batch_command(source: Source, choices: Choices, *, chunked: bool = False) ->
     """
     spacing, unit = source.pixel_size
     arguments = choices.arguments(source)
-    # Pixel size and unit replace those in the file.
-    arguments["spacing"] = spacing[0] if len(set(spacing)) == 1 else spacing
+    if unit or set(spacing) != {1.0}:  # these replace the pixel size and the unit in the file
+        arguments["spacing"] = spacing[0] if len(set(spacing)) == 1 else spacing
     options = []
     for name, value in arguments.items():
         if name in ("channel_axis", "unit", "stacked"):

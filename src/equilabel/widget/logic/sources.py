@@ -70,6 +70,10 @@ class Source:
             "Open another layer."
         )
 
+    def has_axes_of(self, other: Self) -> bool:
+        """Return whether axes are as long as those of another one, and have the same names."""
+        return self.shape == other.shape and self._names == other._names
+
     def explain_guess(self) -> str:
         return explain_guess(self.shape, self.roles, self._names)
 

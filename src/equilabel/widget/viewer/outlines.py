@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -45,13 +46,17 @@ class Overlay:
     def put(self, data: Array, transform: dict[str, Any]) -> None:
         """Show outlines; the selection of layers stays as it is."""
         layer = self.layer
+        if layer is not None and not _lies_alike(layer, transform):
+            self.remove()
+            layer = None
         if layer is None:
             selection = self._viewer.layers.selection
             before, active = set(selection), selection.active
             self._layer = Image(data, **self._options, **transform)
             self._viewer.add_layer(self._layer)
-            self._viewer.layers.selection = before
-            self._viewer.layers.selection.active = active
+            with suppress(TypeError):  # napari's, in 3D, where the mouse has not moved since
+                self._viewer.layers.selection = before
+                self._viewer.layers.selection.active = active
             return
         for name in ("scale", "translate"):
             if not np.allclose(getattr(layer, name), transform[name]):
@@ -66,6 +71,13 @@ class Overlay:
         if self.layer is not None:
             self._viewer.layers.remove(self._layer)
         self._layer = None
+
+
+def _lies_alike(layer: Layer, transform: dict[str, Any]) -> bool:
+    """Return whether a layer has the axes of a transform, but perhaps its own scale and place."""
+    present = Source.of(layer).transform
+    others = ("rotate", "shear", "affine", "units", "axis_labels")
+    return all(np.array_equal(present[name], transform[name]) for name in others)
 
 
 def line_width(drawn: float, widest: int) -> int:
