@@ -8,11 +8,12 @@ an image of two axes and a volume of one of three. Physical ones need the pixel 
 from .blur import questions_asked, wide_blur, without_questions
 from .derived import derived_unit
 from .display import decimals_for, describe_pixels, odd, pixel_of
-from .pixels import Length, Lengths, Size, length_in_pixels, size_in_pixels
+from .pixels import WIDEST, Length, Lengths, Size, length_in_pixels, size_in_pixels
 from .quantity import KINDS, Quantity, known_unit, parse
 
 __all__ = [
     "KINDS",
+    "WIDEST",
     "Length",
     "Lengths",
     "Quantity",

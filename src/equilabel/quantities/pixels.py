@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import inf
 from numbers import Real
 from typing import TypeAlias
 
@@ -16,6 +17,10 @@ Length: TypeAlias = float | str
 Lengths: TypeAlias = Length | Sequence[Length]
 Size: TypeAlias = float | str
 
+# Pixels that the standard deviation or the radius of a filter may have. A Gaussian reaches four
+# times as far to either side.
+WIDEST = 1000.0
+
 
 def length_in_pixels(
     name: str,
@@ -24,6 +29,7 @@ def length_in_pixels(
     *,
     spacing: Sequence[float] | None = None,
     unit: str | None = None,
+    most: float = inf,
 ) -> tuple[float, ...]:
     """Return a length as a number of pixels along each spatial axis.
 
@@ -40,12 +46,14 @@ def length_in_pixels(
         Pixel size along each; None where it is not known.
     unit : str, optional
         Unit of `spacing`.
+    most : float
+        Pixels that it may have.
 
     Raises
     ------
     TypeError, ValueError
-        As for `parse`; and if it is an area or a volume, if a sequence has another length than
-        `rank`, or if a physical length is asked of an image without pixel size or unit.
+        As for `parse`; and if it is too long, an area or a volume, if a sequence has another length
+        than `rank`, or if a physical length is asked of an image without pixel size or unit.
 
     Examples
     --------
@@ -71,10 +79,17 @@ def length_in_pixels(
                 f"Pass for instance '{float(one.value):g}{one.unit}'."
             )
             raise ValueError(message)
-    return tuple(
+    found = tuple(
         float(one.value * _per_pixel(name, one, written, spacing, unit, (axis,)))
         for axis, (one, written) in enumerate(zip(lengths, each, strict=True))
     )
+    if max(found) > most:
+        message = (
+            f"{name} must be at most {most:g} pixels; got {value!r}, {max(found):g} pixels. "
+            "Pass a smaller one, such as '2px'."
+        )
+        raise ValueError(message)
+    return found
 
 
 def size_in_pixels(

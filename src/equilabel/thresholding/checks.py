@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from equilabel.quantities import length_in_pixels, odd, parse
+from equilabel.quantities import WIDEST, length_in_pixels, odd, parse
 
-from .lengths import LARGEST, per_axis
+from .lengths import per_axis
 from .levels import THRESHOLDS
 
 
@@ -87,9 +87,9 @@ def check_block(
         if parse("block_size", side).is_physical:
             found[axis] = float(odd(found[axis]))
     found = [1.0] * stacked + found
-    if not all(1 <= side <= 6 * LARGEST + 1 and side % 2 == 1 for side in found) or max(found) < 3:
+    if not all(1 <= side <= 6 * WIDEST + 1 and side % 2 == 1 for side in found) or max(found) < 3:
         message = (
-            f"block_size must be odd, 3 to {6 * LARGEST + 1:.0f} pixels; got {block_size!r}. "
+            f"block_size must be odd, 3 to {6 * WIDEST + 1:.0f} pixels; got {block_size!r}. "
             "Pass an odd number larger than the objects, such as 51."
         )
         raise ValueError(message)

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.quantities import length_in_pixels, questions_asked, wide_blur
+from equilabel.quantities import WIDEST, length_in_pixels, questions_asked, wide_blur
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from equilabel.quantities import Lengths
-
-# Standard deviation in pixels. A kernel reaches four times as far to either side.
-LARGEST = 1000.0
 
 
 def widths_in_pixels(
@@ -53,13 +50,8 @@ def widths_in_pixels(
     if stacked and not isinstance(sigma, str) and np.ndim(sigma) == 1 and len(sigma) == ndim:  # type: ignore[arg-type]
         sigma = sigma[1:]  # type: ignore[index]
     known = None if spacing is None else sizes[stacked:]
-    widths = length_in_pixels(name, sigma, ndim - stacked, spacing=known, unit=unit)
-    if max(widths) > LARGEST:
-        message = (
-            f"{name} must be at most {LARGEST:g} pixels; got {sigma!r}, {max(widths):g} pixels. "
-            "Pass a smaller one, such as '2px'."
-        )
-        raise ValueError(message)
+    inner = ndim - stacked
+    widths = length_in_pixels(name, sigma, inner, spacing=known, unit=unit, most=WIDEST)
     return [0.0] * stacked + list(widths)
 
 

@@ -8,8 +8,14 @@ from typing import Any
 
 import equilabel
 from equilabel.array_types import HostArray
-from equilabel.quantities import known_unit, length_in_pixels, odd, wide_blur, without_questions
-from equilabel.thresholding.lengths import widths_in_pixels
+from equilabel.quantities import (
+    WIDEST,
+    known_unit,
+    length_in_pixels,
+    odd,
+    wide_blur,
+    without_questions,
+)
 
 from .sources import Source
 
@@ -104,13 +110,10 @@ class Choices:
         spacing, unit = source.pixel_size
         value = getattr(self, name) or 0.0
         value = DEPTH if value is True else value
-        known: Any = {"spacing": spacing, "unit": unit}
-        if name in RADII:  # refused here as by a run, in the words that were typed
-            widths = widths_in_pixels(value, len(spacing), **known, name=name)
-        else:
-            widths = list(length_in_pixels(name, value, len(spacing), **known))
+        most = WIDEST if name in RADII else math.inf  # refused as by a run, in the words typed
+        widths = length_in_pixels(name, value, len(spacing), spacing=spacing, unit=unit, most=most)
         if name == "block_size":
-            widths = list(map(odd, widths))
+            widths = tuple(map(odd, widths))
         return dict(zip(source.arrangement.space, widths, strict=True))
 
     def lengths(self, source: Source, name: str, axes: Iterable[int], step: int = 1) -> list[float]:
