@@ -154,6 +154,13 @@ def test_the_row_of_an_object_outside_the_view_brings_it_into_view(viewer, qtbot
     qtbot.waitUntil(lambda: layer.corner_pixels[0][1] <= 20, timeout=LONG)
     canvas(viewer)
     np.testing.assert_allclose(layer.corner_pixels[0][1:], (20 - AROUND, 30 - AROUND), atol=2)
+    camera.zoom = 300  # of the third object, less than all
+    camera.center = (0, 174.5, 520.0) if turned else (0, 520.0, 174.5)
+    canvas(viewer)
+    view = camera.center
+    click_row(form, 3)
+    qtbot.waitUntil(lambda: not form.results._place.waiting, timeout=LONG)
+    assert camera.center == view
 
 
 def test_in_a_rotated_layer_an_object_outside_the_view_comes_into_its_middle(viewer, qtbot):

@@ -17,7 +17,7 @@ SKIP = 2**22  # more than components of what one thread labels: times the labels
 def left_out(labels, size):
     """Return how many labels to leave out, so that `size` others begin at a multiple of 32 bytes.
 
-    None if there is no room for that.
+    It is 0 if there is no room for that.
     """
     skip = (-np.int64(labels.ctypes.data) % VECTOR) // labels.itemsize
     return skip if skip <= labels.size - size else 0

@@ -79,7 +79,7 @@ def feret_diameters(
     """
     squares = np.empty(len(starts) - 1)
     steps = np.array((0.0,) * (3 - len(spacing)) + tuple(spacing))
-    pairs = np.concatenate([[0], np.cumsum(np.diff(starts) ** 2)])
+    pairs = starts_of(np.diff(starts) ** 2)
     kernel: Kernel = add_diameters
     threads.each(
         lambda *span: kernel(corners, starts, span, steps, squares), spans_of(pairs, PAIRS)

@@ -35,8 +35,7 @@ def go_to(viewer: Viewer, layer: Layer, low: Sequence[int], high: Sequence[int])
     shown = [axis - offset for axis in viewer.dims.displayed]
     first, last = layer.corner_pixels  # on the canvas
     before, after = np.minimum(np.asarray(low) - first, 0), np.maximum(np.asarray(high) - last, 0)
-    larger = np.asarray(high) - low > last - first  # than the canvas, of which it may cover all
-    beyond = np.where(larger & (before * after < 0), 0, before + after)
+    beyond = np.where(before * after < 0, 0, before + after)  # it may cover all of the canvas
     if len(shown) == 2 and beyond[shown].any():
         eye = viewer.scene.camera
         if np.allclose(layer.rotate, np.eye(layer.ndim)):
