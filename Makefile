@@ -124,7 +124,7 @@ clean-dist:
 # On a machine with an NVIDIA GPU, a CuPy that fits it, and what tests need; WORKERS share the card.
 test-gpu: WORKERS ?= 8
 test-gpu:
-	PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider -n $(WORKERS)
+	PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider -p no:benchmark -n $(WORKERS)
 
 # Memory errors and races, by NVIDIA's compute-sanitizer, on a small set of images; CuPy's own kernels
 # are not looked at.

@@ -138,7 +138,7 @@ struct Runs {
     __device__ Id look_up(int row, unsigned entry) const
     {
         const int z = static_cast<int>(strip.slab % job.plan.shape[3]);
-        const Place place = {strip.first_row + row, strip.segment, z, static_cast<int>(strip.y) + row};
+        const Place<Index> place = {strip.first_row + row, strip.segment, z, static_cast<int>(strip.y) + row};
         const Id base = tile_base<Tile>(job.plan, place);
         return static_cast<const Id*>(job.nodes)[node_of<Tile>(job.plan, base, entry)] & ~LABEL<Id>;
     }

@@ -5,7 +5,7 @@
 
 // Switch on connections that follow from shorter ones (both halves of the way), or from equal labels.
 // A thread writes the bits of its own element alone, and reads those of another array, and labels.
-__global__ void improve(const Lattice lattice, Index size, const u2* __restrict__ shorter,
+__global__ void improve(const __grid_constant__ Lattice lattice, Index size, const u2* __restrict__ shorter,
                         const Index* __restrict__ labels, Index distance, u2* __restrict__ connections)
 {
     const Index i = thread_index();
@@ -31,7 +31,7 @@ __global__ void improve(const Lattice lattice, Index size, const u2* __restrict_
 // Write the smallest of an element's label and those that it is connected with along step k, forward and
 // backward. All elements look at the same time: what is written is not read, so that the number of
 // cycles is the same on every device.
-__global__ void propagate(const Lattice lattice, Index size, const u2* __restrict__ connections, int k,
+__global__ void propagate(const __grid_constant__ Lattice lattice, Index size, const u2* __restrict__ connections, int k,
                           Index distance, const Index* __restrict__ labels,
                           Index* __restrict__ lowered, int* changed)
 {

@@ -36,7 +36,7 @@ struct Word {
         const Index segments = plan.rows * plan.segments;
         const bool real = place / Words < segments;
         const Index mine = real ? place / Words : segments - 1;
-        Place here;
+        Place<Index> here;
         here.row = line_of(plan, mine, here.segment);
         const unsigned row = static_cast<unsigned>(here.row), layer = row / plan.shape[4];
         here.y = row - layer * plan.shape[4];

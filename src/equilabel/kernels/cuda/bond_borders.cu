@@ -70,7 +70,7 @@ struct Segment {
         const Plan& plan = job.plan;
         const int y = static_cast<int>(line % plan.shape[4]);
         const int z = static_cast<int>(line / plan.shape[4] % plan.shape[3]);
-        const Id base = tile_base<BondTile>(plan, {line, place, z, y});
+        const Id base = tile_base<BondTile>(plan, Place<Index>{line, place, z, y});
         const u2* const table =
             run_table<true>(plan, static_cast<Id*>(job.nodes), job.tables, line, place, 0);
         return node_of<BondTile>(plan, base, table[run]);
@@ -138,7 +138,7 @@ struct Segment {
 // One warp per segment.
 template <typename Word, typename Id, typename BondTile>
 __global__ void __launch_bounds__(THREADS)
-    join_bond_tiles(const Job job, const Lattice lattice)
+    join_bond_tiles(const __grid_constant__ Job job, const __grid_constant__ Lattice lattice)
 {
     const Plan& plan = job.plan;
     const Index mine = thread_index() / 32;

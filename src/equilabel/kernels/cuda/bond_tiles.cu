@@ -26,7 +26,7 @@ __device__ inline void adopt(unsigned& joins, unsigned begins, unsigned base, un
 // of every run, and how many runs and nodes each segment has. Clears `states` for the pass that numbers.
 template <typename Word, typename Id, typename BondTile>
 __global__ void __launch_bounds__(THREADS, 4)
-    find_bond_tiles(const Job job, const Lattice lattice)
+    find_bond_tiles(const __grid_constant__ Job job, const __grid_constant__ Lattice lattice)
 {
     using Tile = BondTile;
     constexpr int Words = Tile::Words, Pitch = Tile::Pitch;

@@ -134,7 +134,7 @@ struct Pixels {
         const Plan& plan = job.plan;
         const int y = static_cast<int>(spot.row % plan.shape[4]);
         const int z = static_cast<int>(spot.row / plan.shape[4] % plan.shape[3]);
-        const Id base = tile_base<Tile>(plan, {spot.row, spot.segment, z, y});
+        const Id base = tile_base<Tile>(plan, Place<Index>{spot.row, spot.segment, z, y});
         const unsigned total = Tile::Many ? 0 : job.counts[spot.row * plan.segments + spot.segment] >> 16;
         const u2* const table = run_table<Tile::Many>(plan, static_cast<Id*>(job.nodes), job.tables,
                                                       spot.row, spot.segment, total);
@@ -148,7 +148,7 @@ struct Pixels {
 // leans on pairs of fewer steps, or of an earlier column in the same row: no circle.
 template <typename Pixel, typename Id, typename Tile>
 __global__ void __launch_bounds__(THREADS)
-    join_nodes(const Job job, const Boundary boundary)
+    join_nodes(const __grid_constant__ Job job, const __grid_constant__ Boundary boundary)
 {
     const Index number = thread_index();
     if (number >= boundary.faces) return;

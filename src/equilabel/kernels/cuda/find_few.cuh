@@ -25,12 +25,12 @@ __device__ inline unsigned begun_by(const unsigned* words, const u2* firsts, uns
 }
 
 // Write what `find_tile` says; `totals` are the runs of each row. Returns false, and does nothing, if there are
-// many. All threads of the block call this, and have waited since `totals`, `words` and `firsts` were written.
+// many. All threads of the block call this, and have waited since what is in shared memory was written.
 template <typename Id, typename Tile>
 __device__ __forceinline__ bool
-find_few(const Job& job, const Corner corner, const Lines<Tile>& lines, const unsigned (&set)[2],
-         const unsigned (&start)[2], const unsigned (&run)[2], const unsigned (&total)[2],
-         const unsigned* totals, const unsigned* words, const u2* firsts, unsigned* memory)
+find_few(const Job& job, const Corner& where, const unsigned (&set)[2], const unsigned (&start)[2],
+         const unsigned (&run)[2], const u2* totals, const unsigned* words, const u2* firsts,
+         unsigned* memory)
 {
     constexpr int Words = Tile::Words, Tall = Tile::Tall, Pairs = Tile::Rows / 2;
     constexpr unsigned Width = 32 * Words;
@@ -52,8 +52,8 @@ find_few(const Job& job, const Corner corner, const Lines<Tile>& lines, const un
     if (runs > FEW) return false;
     unsigned base[3];  // runs before the rows of this thread, and after
     base[2] = __shfl_sync(ALL, sum, row / 2);
-    base[1] = base[2] - total[1];
-    base[0] = base[1] - total[0];
+    base[1] = base[2] - totals[row + 1];
+    base[0] = base[1] - totals[row];
 
     // Where runs begin and end.
 #pragma unroll
@@ -130,13 +130,15 @@ find_few(const Job& job, const Corner corner, const Lines<Tile>& lines, const un
     };
     const unsigned all_roots = __shfl_sync(ALL, rooted + own_roots, 31);
     unsigned rank[3];
+    const Corner corner = where;
+    const Lines<Tile> lines(plan, corner);
 #pragma unroll
     for (int k = 0; k < 3; ++k) rank[k] = min(roots_before(base[k]), all_roots);
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
         const unsigned given = rank[k + 1] - rank[k];
         if (word == 0 && lines.inside(k))
-            job.counts[lines[k] * plan.segments + corner.segment] = total[k] << 16 | given;
+            job.counts[lines[k] * plan.segments + corner.segment] = totals[row + k] << 16 | given;
         const Id node = first_pixel(plan, lines[k], corner.segment);
         for (unsigned j = word; j < given; j += Words) nodes[node + j] = node + j;
     }

@@ -96,6 +96,7 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
     } else {
         if (is_empty(job, corner, lines, rows)) return;
     }
+    read_back(memory.rows, rows);
     const unsigned(&set)[2] = rows.set, (&start)[2] = rows.start;
     if constexpr (Tile::Deep == 1)  // few runs are found sooner row by row
         if (__syncthreads_count(__popc(start[0]) + __popc(start[1]) >= DENSE) < THREADS / 2) {
@@ -193,12 +194,14 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
     unsigned first[2] = {words[0], words[Words]}, rank[2], given[2], run[2], totals[2];
     runs_before<Words>(first, rank, given);
     runs_before<Words>(start, run, totals);  // once more: there are few registers
+    const Corner again = memory.rows.corner;
+    const Lines<Tile> lines_again(plan, again);
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
         ranks[(row + k) * Words + word] = rank[k];
-        if (word == 0 && lines.inside(k))
-            job.counts[lines[k] * plan.segments + corner.segment] = totals[k] << 16 | given[k];
-        const Id node = first_pixel(plan, lines[k], corner.segment);
+        if (word == 0 && lines_again.inside(k))
+            job.counts[lines_again[k] * plan.segments + again.segment] = totals[k] << 16 | given[k];
+        const Id node = first_pixel(plan, lines_again[k], again.segment);
         for (unsigned j = word; j < given[k]; j += Words) nodes[node + j] = node + j;
     }
     __syncthreads();
@@ -222,7 +225,7 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
         unsigned* const table = reinterpret_cast<unsigned*>(
-            run_table<false>(plan, nodes, job.tables, lines[k], corner.segment, totals[k]));
+            run_table<false>(plan, nodes, job.tables, lines_again[k], again.segment, totals[k]));
         const unsigned* const pairs = reinterpret_cast<unsigned*>(entries + (row + k) * Tile::Capacity);
         const unsigned whole = totals[k] ? max(totals[k], NEAR) : 0;
         for (unsigned j = word; 2 * j < whole; j += Words) table[j] = pairs[j];

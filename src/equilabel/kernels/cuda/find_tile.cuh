@@ -49,19 +49,36 @@ __device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bo
     }
 }
 
-// What the threads of a block tell each other about their tile.
+// What the threads of a block tell each other about their tile. Some of it they told themselves: a thread has
+// 40 registers, and what does not fit goes to memory, where it is in the way of the passes that follow.
 template <typename Tile>
 struct TileMemory {
     unsigned parents[Tile::Rows * Tile::Pitch];
     unsigned words[THREADS * Tile::Each], starts[Tile::Many ? THREADS * Tile::Each : 1];
     u2 firsts[THREADS * Tile::Each];  // runs of the row before a word
+    u2 totals[Tile::Rows];            // runs of a row
+    Corner corner;
 };
 
-// What a thread knows of its words: what is set, where runs begin, those before, and those of the rows.
+// What a thread knows of its words: what is set, where runs begin, and the runs of the row before them.
 template <typename Tile>
 struct Rows {
-    unsigned set[Tile::Each], start[Tile::Each], run[Tile::Each], total[Tile::Each];
+    unsigned set[Tile::Each], start[Tile::Each], run[Tile::Each];
 };
+
+// The same once more, where foreground is one value. All threads of a warp call this.
+template <typename Tile>
+__device__ inline void read_back(const TileMemory<Tile>& memory, Rows<Tile>& rows)
+{
+    constexpr int Words = Tile::Words;
+    const int here = threadIdx.x / Words * Tile::Each * Words + threadIdx.x % Words;
+#pragma unroll
+    for (int k = 0; k < Tile::Each; ++k) {
+        rows.set[k] = memory.words[here + k * Words];
+        rows.start[k] = rows.set[k] & ~from_left<Words>(rows.set[k]);
+        rows.run[k] = memory.firsts[here + k * Words];
+    }
+}
 
 // The components of a tile whose words all threads know, and wait for. Writes what `find_tile` says.
 // `Shorten` is for tiles that nobody may wait for: most take a little longer, so that no union climbs far.
@@ -79,7 +96,7 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
     unsigned(&starts)[Many ? THREADS * Each : 1] = memory.starts;
     u2(&firsts)[THREADS * Each] = memory.firsts;
     const unsigned(&set)[Each] = rows.set, (&start)[Each] = rows.start;
-    const unsigned(&run)[Each] = rows.run, (&total)[Each] = rows.total;
+    const unsigned(&run)[Each] = rows.run;
     const int thread = threadIdx.x, row = thread / Words * Each, word = thread % Words;
     const int here = row * Words + word;
 
@@ -100,6 +117,9 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
     // the row above, the parent is the one found there.
     Touch above[Each];
     unsigned above_start;
+    // Then, for runs that touch none there, the row of the layer above, if it is joined across faces alone.
+    const bool faces = Tile::Deep > 1 && !Many && !plan.diagonal[1];
+    unsigned over[Each];
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
         const bool exists = (row + k) % Tile::Tall > 0 && plan.inner > 0;
@@ -108,8 +128,15 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
         above[k] = touching_at(k, 0, exists, exists ? words[there] : 0, start_there, 0);
         if (k == 0) above_start = start_there;
         if (k > 0) __syncwarp();
-        adopt(above[k], start[k], (row + k) * Pitch, run[k], start_there, (row + k - 1) * Pitch,
-                    exists ? firsts[there] : 0, k > 0, parents);
+        const unsigned alone = adopt(above[k], start[k], (row + k) * Pitch, run[k], start_there,
+                                     (row + k - 1) * Pitch, exists ? firsts[there] : 0, k > 0, parents);
+        if (!faces) continue;
+        const int mine = here + k * Words, layer = mine - Tile::Tall * Words;
+        const unsigned other = row / Tile::Tall ? words[layer] : 0;
+        const unsigned known = other && exists ? set[k] & words[there] & words[layer - Words] : 0;
+        over[k] = adopt_alone(touching<Words>(set[k], other, false, known & other).straight, alone, start[k],
+                              (row + k) * Pitch, run[k], other & ~from_left<Words>(other),
+                              (row + k - Tile::Tall) * Pitch, other ? firsts[layer] : 0, parents);
     }
     __syncthreads();
     if constexpr (Shorten) {
@@ -135,7 +162,7 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
 #pragma unroll
         for (int k = 0; k < Each; ++k) {
             const int z = row / Tile::Tall, y = row % Tile::Tall + k;
-            const bool exists = z + dz >= 0 && y + dy >= 0 && y + dy < Tile::Tall && k + dy < lines.below;
+            const bool exists = z + dz >= 0 && y + dy >= 0 && y + dy < Tile::Tall;
             const int mine = here + k * Words, there = mine + (dz * Tile::Tall + dy) * Words;
             const unsigned other = exists ? words[there] : 0;
             // Rows (z, y) and (z - 1, x): with x = y, a square's fourth side need not be followed where
@@ -145,6 +172,11 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
             if (!Many && exists && dy == 0 && y)
                 known = set[k] & other & words[mine - Words] & words[there - Words];
             if (!Many && exists && dy) known = words[mine + dy * Words] | words[mine - Tile::Tall * Words];
+            if (faces) {
+                other_start[k] = other & ~from_left<Words>(other);
+                touch[k] = {over[k], 0, 0};
+                continue;
+            }
             touch[k] = touching_at(k, edge, exists, other, other_start[k], known);
         }
         const int away = dz * Tile::Tall + dy;
@@ -162,7 +194,11 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
     }
     __syncthreads();
 
-    write_nodes<Id, Tile>(job, corner, lines, parents, row, word, start, run, total);
+    const Corner again = memory.corner;
+    unsigned total[Each];
+#pragma unroll
+    for (int k = 0; k < Each; ++k) total[k] = memory.totals[row + k];
+    write_nodes<Id, Tile>(job, again, Lines<Tile>(plan, again), parents, row, word, start, run, total);
 }
 
 // Read a tile, and write its `bits` (and `begins` of many-valued images). Clears `states` for the pass that
@@ -176,12 +212,15 @@ read_rows(const Job& job, const unsigned tile, const Corner& corner, const Lines
     const Test<Pixel> test(job.background, job.compare);
     constexpr int Words = Tile::Words, Each = Tile::Each;
     constexpr bool Many = Tile::Many;
-    const int thread = threadIdx.x, word = thread % Words, here = thread / Words * Each * Words + word;
+    const int thread = threadIdx.x, row = thread / Words * Each, word = thread % Words;
+    const int here = row * Words + word;
+    if (thread == 0) memory.corner = corner;
     const Index state = static_cast<Index>(tile) * THREADS + thread;
     if (state <= job.blocks) job.states[state] = 0;
     read_tile<Tile>(static_cast<const Pixel*>(job.image), test, job.compare == EVERY, job.aligned,
                     job.fours, plan, corner, lines, rows.set, rows.start);
-    runs_before<Words>(rows.start, rows.run, rows.total);
+    unsigned total[Each];
+    runs_before<Words>(rows.start, rows.run, total);
 #pragma unroll
     for (int k = 0; k < Each; ++k) {
         const Index place = (lines[k] * plan.segments + corner.segment) * Words + word;
@@ -192,6 +231,7 @@ read_rows(const Job& job, const unsigned tile, const Corner& corner, const Lines
         memory.words[here + k * Words] = rows.set[k];
         if (Many) memory.starts[here + k * Words] = rows.start[k];
         memory.firsts[here + k * Words] = rows.run[k];
+        if (word == 0) memory.totals[row + k] = total[k];
     }
 }
 
@@ -221,14 +261,8 @@ __device__ __forceinline__ bool
 is_empty_or_few(const Job& job, const Corner& corner, const Lines<Tile>& lines, const Rows<Tile>& rows,
                 TileMemory<Tile>& memory)
 {
-    __shared__ unsigned totals[Tile::Rows];
-    const int row = threadIdx.x / Tile::Words * 2;
-    if (threadIdx.x % Tile::Words == 0) {
-        totals[row] = rows.total[0];
-        totals[row + 1] = rows.total[1];
-    }
     return is_empty(job, corner, lines, rows) ||
-           find_few<Id, Tile>(job, corner, lines, rows.set, rows.start, rows.run, rows.total, totals,
+           find_few<Id, Tile>(job, memory.corner, rows.set, rows.start, rows.run, memory.totals,
                               memory.words, memory.firsts, memory.parents);
 }
 

@@ -4,15 +4,15 @@
 #include "values.cuh"
 
 // Where an edge leads from a row; false if there is no such row.
-template <int Most>
-__device__ inline bool follow(const Plan& plan, const Edges<Most>& edges, const Place& from, int edge,
-                              Place& to)
+template <int Most, typename Row>
+__device__ inline bool follow(const Plan& plan, const Edges<Most>& edges, const Place<Row>& from, int edge,
+                              Place<Row>& to)
 {
     const signed char* step = edges.step[edge];
-    to = {from.row - edges.back[edge], from.segment, from.z + step[3], from.y + step[4]};
+    to = {from.row - static_cast<Row>(edges.back[edge]), from.segment, from.z + step[3], from.y + step[4]};
     if (to.z < 0 || to.z >= plan.shape[3] || to.y < 0 || to.y >= plan.shape[4]) return false;
     if (edge < plan.inner) return true;
-    Index slab = from.row / plan.shape[4] / plan.shape[3];
+    Row slab = from.row / plan.shape[4] / plan.shape[3];
     for (int axis = 2; axis >= 0; --axis) {
         const int there = static_cast<int>(slab % plan.shape[axis]) + step[axis];
         if (there < 0 || there >= plan.shape[axis]) return false;
@@ -21,8 +21,8 @@ __device__ inline bool follow(const Plan& plan, const Edges<Most>& edges, const 
     return true;
 }
 
-template <typename Tile>
-__device__ inline bool same_tile(const Plan& plan, const Place& one, const Place& two, int edge)
+template <typename Tile, typename Row>
+__device__ inline bool same_tile(const Plan& plan, const Place<Row>& one, const Place<Row>& two, int edge)
 {
     return edge < plan.inner && one.z / Tile::Deep == two.z / Tile::Deep &&
            one.y / Tile::Tall == two.y / Tile::Tall;
@@ -31,10 +31,10 @@ __device__ inline bool same_tile(const Plan& plan, const Place& one, const Place
 // The row of an item, where items count the rows that have edges which leave their tile. On the faces
 // of tiles that span two axes these are first the rows of whole layers, then the first of the other
 // layers' tiles, and the last if rows are joined diagonally. False if there is no such row.
-template <typename Tile>
-__device__ inline bool border_row(const Plan& plan, Index item, Place& place)
+template <typename Tile, typename Row>
+__device__ inline bool border_row(const Plan& plan, Row item, Place<Row>& place)
 {
-    Index slab = 0;
+    Row slab = 0;
     if (plan.border == FIRST_ROWS) {
         place.y = static_cast<int>(item % plan.tiles[4]) * Tile::Tall;
         slab = item / plan.tiles[4];
@@ -44,7 +44,7 @@ __device__ inline bool border_row(const Plan& plan, Index item, Place& place)
         const int sides = plan.inner > 2 ? 2 : 1;
         const int layers = plan.tiles[3] * plan.shape[4];
         const int others = plan.shape[3] - plan.tiles[3], lines = plan.tiles[4] * sides;
-        const Index each = layers + static_cast<Index>(others) * lines;
+        const Row each = layers + static_cast<Row>(others) * lines;
         slab = item / each;
         int rest = static_cast<int>(item - slab * each);
         if (rest < layers) {
@@ -74,17 +74,20 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
                                  const unsigned* __restrict__ begins, Id* nodes, u2* tables,
                                  Index group, Index groups, unsigned* queue)
 {
+    typedef typename RowOf<Id>::type Row;
     constexpr int Words = Tile::Words;
     constexpr bool Many = Tile::Many;
     const int word = threadIdx.x % Words;
     bool real = group < groups;
     if (!real) group = 0;
-    Place here;
-    const Index item = group / plan.segments;
-    here.segment = static_cast<int>(group - item * plan.segments);
+    Place<Row> here;
+    const Row number = static_cast<Row>(group), item = number / plan.segments;
+    here.segment = static_cast<int>(number - item * plan.segments);
     real = border_row<Tile>(plan, item, here) && real;
 
-    const auto place_of = [&](Index row) { return (row * plan.segments + here.segment) * Words + word; };
+    const auto place_of = [&](Row row) {
+        return static_cast<Index>(row * plan.segments + here.segment) * Words + word;
+    };
     const unsigned set = real ? bits[place_of(here.row)] : 0;
     unsigned start, total;
     if (Many)
@@ -97,7 +100,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
     const u2* const own = run_table<Many>(plan, nodes, tables, here.row, here.segment, total);
     const Id base = tile_base<Tile>(plan, here);
     for (int edge = 0; edge < plan.edges; ++edge) {
-        Place there;
+        Place<Row> there;
         const bool exists = real && follow(plan, edges, here, edge, there) &&
                             !same_tile<Tile>(plan, here, there, edge);
         if (!__any_sync(ALL, exists)) continue;
@@ -107,7 +110,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
         Touch touch;
         if constexpr (Many) {
             other_start = exists ? begins[place] : 0;
-            touch = touching<Words>(image, begin, (there.row - here.row) * plan.columns, set, start,
+            touch = touching<Words>(image, begin, -static_cast<Index>(edges.back[edge]) * plan.columns, set, start,
                                     other_set, other_start, edges.diagonal[edge]);
         } else {
             other_start = other_set & ~from_left<Words>(other_set);
@@ -160,9 +163,9 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
     constexpr bool Many = Tile::Many;
     const int segment = static_cast<int>(seam % (plan.segments - 1));
     const Index row = seam / (plan.segments - 1);
-    const Place left = {row, segment, static_cast<int>(row / plan.shape[4] % plan.shape[3]),
+    const Place<Index> left = {row, segment, static_cast<int>(row / plan.shape[4] % plan.shape[3]),
                         static_cast<int>(row % plan.shape[4])};
-    Place right = left;
+    Place<Index> right = left;
     ++right.segment;
     const int last = plan.width / 32 - 1;
     const auto pair = [&](Index line, bool& before, bool& after) {
@@ -176,7 +179,7 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
                             image[first_pixel(plan, two, segment + 1) - back_two];
     };
     // Of the last run, or the first.
-    const auto node_at = [&](const Place& place, bool at_end) {
+    const auto node_at = [&](const Place<Index>& place, bool at_end) {
         const unsigned runs = Many && !at_end ? 1 : runs_of(place.row, place.segment);
         const unsigned entry =
             run_table<Many>(plan, nodes, tables, place.row, place.segment, runs)[at_end ? runs - 1 : 0];
@@ -197,7 +200,7 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
             unite(nodes, node_at(left, true), node_at(right, false));
     }
     for (int edge = 0; edge < plan.edges; ++edge) {
-        Place there;
+        Place<Index> there;
         if (!edges.diagonal[edge] || !follow(plan, edges, left, edge, there)) continue;
         bool other_before, other_after;
         pair(there.row, other_before, other_after);

@@ -4,7 +4,7 @@
 // One thread for each pixel; neighbors of equal value are linked.
 template <typename Pixel>
 __global__ void link_pixels(const Pixel* __restrict__ values, bool has_background, Pixel background,
-                            Index size, const Lattice lattice, u2* __restrict__ links)
+                            Index size, const __grid_constant__ Lattice lattice, u2* __restrict__ links)
 {
     const Index i = thread_index();
     if (i >= size) return;

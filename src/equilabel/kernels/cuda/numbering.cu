@@ -59,7 +59,7 @@ __device__ inline void climb_all(Id* nodes, const Items& items, unsigned begin, 
 // or for one that drew a smaller number, which runs and waits for none but smaller ones.
 template <typename Id, int WORDS>
 __global__ void __launch_bounds__(MANY_THREADS)
-    number_nodes(const Job job)
+    number_nodes(const __grid_constant__ Job job)
 {
     constexpr int Segments = WARPS * (WORDS < 8 ? 32 : 256 / WORDS);
     __shared__ Index drawn;
@@ -70,7 +70,6 @@ __global__ void __launch_bounds__(MANY_THREADS)
     const Plan& plan = job.plan;
     Id* const nodes = static_cast<Id*>(job.nodes);
     let_next_begin();
-    wait_for_last();
     if (threadIdx.x == 0) drawn = atomicAdd(job.states + job.blocks, 1ull);
     __syncthreads();
     const Index block = drawn;
@@ -80,6 +79,7 @@ __global__ void __launch_bounds__(MANY_THREADS)
     int segment;
     const Index line = line_of(plan, mine, segment);
     items.count(real ? job.counts[mine] & 0xffff : 0, first_pixel(plan, line, segment), sums);
+    wait_for_last();
 
     // Each warp has a stretch of them. Those that are no roots, it lists behind the bits that say which are.
     const unsigned share = (items.total + 2 * MANY_THREADS - 1) / (2 * MANY_THREADS) * 64;

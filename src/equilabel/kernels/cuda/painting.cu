@@ -6,12 +6,11 @@
 // else's part. A warp reads the nodes that its runs name; before it writes over nodes, all others have.
 template <typename Id, typename Label, typename Tile>
 __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
-    paint(const Job job)
+    paint(const __grid_constant__ Job job)
 {
     constexpr int Words = Tile::Words, Beside = 32 / Words, Capacity = Tile::Capacity;
     constexpr bool Many = Tile::Many;
     __shared__ LabelTable<Label, Beside * Capacity> label_of_warp[Tile::Rows / Beside];
-    wait_for_last();
     const Plan& plan = job.plan;
     Id* const nodes = static_cast<Id*>(job.nodes);
     Label* const labels = static_cast<Label*>(job.labels);
@@ -31,13 +30,21 @@ __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     const unsigned* const table = reinterpret_cast<const unsigned*>(
         run_table<Many>(plan, nodes, job.tables, line, corner.segment, total));
     const Id base = first_pixel(plan, corner.row, corner.segment);
+    wait_for_last();
     const auto look_up = [&](unsigned entry) {
         return nodes[node_of<Tile>(plan, base, entry)] & ~LABEL<Id>;
+    };
+    // Where a segment has as many nodes as runs, each run is its own: nobody need ask the table.
+    const bool alone = Tile::Deep == 1 && given == total;
+    const auto entries_from = [&](unsigned j) {
+        if (!alone) return table[j];
+        const unsigned own = threadIdx.x / Words * Capacity + 2 * j;
+        return own + 1 << 16 | own;
     };
     // Four runs at once, so that a thread waits for two of its entries, then for their nodes.
     for (unsigned j = word; 2 * j < total; j += 2 * Words) {
         const unsigned at[2] = {2 * j, 2 * (j + Words)};
-        const unsigned pair[2] = {table[j], at[1] < total ? table[j + Words] : 0};
+        const unsigned pair[2] = {entries_from(j), at[1] < total ? entries_from(j + Words) : 0};
         Id label[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k)

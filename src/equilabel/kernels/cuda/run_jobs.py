@@ -150,12 +150,13 @@ def plan_launches(
 ) -> tuple[tuple[Start, ...], tuple[tuple[Start, int, int, int], ...]]:
     """Return what `Work` has of passes with these handles, blocks and threads.
 
-    The last two, which number and paint, begin while the pass before them ends. To ask for that
-    takes the host longer, so images are left out that take the device no longer than the host.
+    The last two, which number and paint, begin while the pass before them ends; but the one that
+    numbers not while tiles are found, see launch_order.cuh. To ask for that takes the host longer,
+    so images are left out that take the device no longer than the host.
     """
     follows = size >= LARGE and can_follow(device)
     following = start_following if follows else start_after
-    starts = (start_after, start_after, following, following)
+    starts = (start_after, start_after, following if counts[1][0] else start_after, following)
     return starts, tuple(
         (start, function, *count)
         for start, function, count in zip(starts, kernels, counts, strict=True)

@@ -3,8 +3,8 @@
 #include "launch_order.cuh"
 
 template <typename Pixel, typename Id, typename Tile, typename Edges>
-__global__ void __launch_bounds__(JOINERS<Tile>)
-    join_tiles(const Job job, const Edges edges)
+__global__ void __launch_bounds__(JOINERS<Tile>, JOINED<Id, Tile>)
+    join_tiles(const __grid_constant__ Job job, const __grid_constant__ Edges edges)
 {
     __shared__ JoinMemory<JOINERS<Tile>> memory;
     let_next_begin();

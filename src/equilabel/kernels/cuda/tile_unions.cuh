@@ -4,11 +4,13 @@
 #include "union_find.cuh"
 
 // Point every run at a run above it, if one touches it, else at itself; bits used are taken out. With
-// `skip`, where those above have parents already, at the parent of that run.
-__device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsigned run,
-                             unsigned other_begins, unsigned other_base, unsigned other, bool skip,
-                             unsigned* parents)
+// `skip`, where those above have parents already, at the parent of that run. Returns where runs begin that
+// point at themselves.
+__device__ inline unsigned adopt(Touch& touch, unsigned begins, unsigned base, unsigned run,
+                                 unsigned other_begins, unsigned other_base, unsigned other, bool skip,
+                                 unsigned* parents)
 {
+    unsigned alone = 0;
     for (unsigned rest = begins; rest; ++run) {
         const unsigned bit = rest & -rest;
         rest ^= bit;
@@ -25,9 +27,34 @@ __device__ inline void adopt(Touch& touch, unsigned begins, unsigned base, unsig
             parent = entry(other_base, run_at(other, other_begins, __ffs(found) - 1) + 1);
             touch.right ^= found & -found;
         }
-        if (skip && parent != own) parent = parents[parent];
+        if (parent == own)
+            alone |= bit;
+        else if (skip)
+            parent = parents[parent];
         parents[own] = parent;
     }
+    return alone;
+}
+
+// Point runs that are `alone` at the first run of another row that they touch straight; returns the touches
+// that are left.
+__device__ inline unsigned adopt_alone(unsigned touch, unsigned alone, unsigned begins, unsigned base,
+                                       unsigned run, unsigned other_begins, unsigned other_base,
+                                       unsigned other, unsigned* parents)
+{
+    unsigned left = touch;
+    for (unsigned rest = touch; rest && alone; rest &= rest - 1) {
+        const unsigned bit = rest & -rest, before = begins & (bit | (bit - 1));
+        if (before == 0) continue;  // it began in another word
+        const unsigned begin = 1u << (31 - __clz(before));
+        if (!(alone & begin)) continue;
+        alone ^= begin;
+        left ^= bit;
+        const int place = __ffs(bit) - 1;
+        parents[entry(base, run_at(run, begins, place))] =
+            entry(other_base, run_at(other, other_begins, place));
+    }
+    return left;
 }
 
 __device__ inline void unite_touching(Touch touch, unsigned begins, unsigned base, unsigned run,

@@ -91,9 +91,20 @@ struct Tile {
     static_assert(Rows % Abreast == 0 && Rows * Capacity <= 1 << 13, "tables have to fit");
 };
 
+// Numbers of rows, and of their segments, where nodes are `Id`: there are no more of them than pixels.
+template <typename Id>
+struct RowOf {
+    typedef Index type;
+};
+template <>
+struct RowOf<u4> {
+    typedef u4 type;
+};
+
 // A segment and where its row is.
+template <typename Row>
 struct Place {
-    Index row;
+    Row row;
     int segment, z, y;
 };
 
@@ -178,10 +189,10 @@ __device__ inline u2* run_table(const Plan& plan, Id* nodes, u2* tables, Index r
 }
 
 // The first node of the tile that holds a segment.
-template <typename Tile>
-__device__ inline Index tile_base(const Plan& plan, const Place& place)
+template <typename Tile, typename Row>
+__device__ inline Index tile_base(const Plan& plan, const Place<Row>& place)
 {
-    const Index row = place.row - place.z % Tile::Deep * static_cast<Index>(plan.shape[4]);
+    const Row row = place.row - place.z % Tile::Deep * static_cast<Row>(plan.shape[4]);
     return first_pixel(plan, row - place.y % Tile::Tall, place.segment);
 }
 

@@ -23,7 +23,7 @@ __device__ inline void each_pair(const Lattice& lattice, const u2* __restrict__ 
     }
 }
 
-__global__ void count_pairs(const Lattice lattice, const u2* __restrict__ links, Index size,
+__global__ void count_pairs(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, Index size,
                             const Index* __restrict__ roots, u8* count)
 {
     const Index i = thread_index();
@@ -34,7 +34,7 @@ __global__ void count_pairs(const Lattice lattice, const u2* __restrict__ links,
 }
 
 // Each warp takes a stretch of the list, in whatever order warps come: their order does not matter.
-__global__ void store_pairs(const Lattice lattice, const u2* __restrict__ links, Index size,
+__global__ void store_pairs(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, Index size,
                             const Index* __restrict__ roots, u8* next, Index* pairs)
 {
     const Index i = thread_index();
