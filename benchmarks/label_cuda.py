@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import cupy
 import numpy as np
 
+import patterns
 from equilabel import label, samples
 from equilabel.grid import Foreground, Grid
 from equilabel.kernels.cuda import runs
@@ -66,6 +67,8 @@ def images(side: int, depth: int) -> dict[str, tuple[Callable[[], Any], bool]]:
             partial(samples.hilbert, side.bit_length() - 2, padded=True),
             False,
         ),
+        "comb": (lambda: patterns.comb(side, upright=True) > 0, False),
+        "checkerboard": (lambda: patterns.checkerboard(side) > 0, False),
         "odd blobs": (lambda: samples.blobs(flat)[:, 3:].copy(), False),
         "voronoi int32": (partial(samples.voronoi, flat, cells=side), False),
         "blobs uint8": (lambda: samples.blobs(flat).astype(np.uint8) * 255, False),
