@@ -118,9 +118,14 @@ def test_a_run_that_no_command_can_repeat_is_copied_as_python(viewer, qtbot, not
     assert "cannot repeat a run with a color image" in notes()[-1]
     assert notes()[-1].endswith("use 'Copy as Python'.")
     form.results.python_button.click()
-    names = {"viewer": viewer}
-    exec(QGuiApplication.clipboard().text(), names)
+    assert "paste it into the console" in notes()[-1]
+    line, names = QGuiApplication.clipboard().text(), {"viewer": viewer}
+    exec(line, names)
     np.testing.assert_array_equal(names["found"].labels, layer.data)
+    viewer.layers["colors"].name = "another name"
+    form.results.python_button.click()
+    assert "no layer has that name now" in notes()[-1]
+    assert QGuiApplication.clipboard().text() == line
 
 
 @pytest.mark.parametrize("turned", [False, True])

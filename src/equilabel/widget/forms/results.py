@@ -153,7 +153,7 @@ class ResultsPanel(Form):
 
     def _copy(self, language: str) -> None:
         layer = self._require_layer()
-        script, said = script_of(layer.name, made_by(layer), language)
+        script, said = script_of(layer.name, made_by(layer), language, self._viewer.layers)
         if script:
             QGuiApplication.clipboard().setText(script)
         (inform if script else warn)(said)

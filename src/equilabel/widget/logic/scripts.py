@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -89,10 +89,12 @@ def with_filter(line: str, ranges: Ranges) -> str:
     return f"{line}; from equilabel import filter_objects; found = filter_objects(found, {kept})"
 
 
-def script_of(name: str, made: Mapping[str, Any], language: str) -> tuple[str, str]:
+def script_of(
+    name: str, made: Mapping[str, Any], language: str, layers: Container[str]
+) -> tuple[str, str]:
     """Return the run that made a labels layer as "python" or "batch", and what to say of it.
 
-    The script is empty if there is none.
+    The script is empty if there is none; `layers` are the names of those that are open.
     """
     if "python" not in made:
         return "", (
@@ -103,7 +105,12 @@ def script_of(name: str, made: Mapping[str, Any], language: str) -> tuple[str, s
         why = made["no_batch"]
         return "", f"A command cannot repeat a run with {why}: use 'Copy as Python'."
     if language == "python":
-        return script, "Copied a line of Python: paste it into the console of napari."
+        if made["image"] in layers:
+            return script, "Copied a line of Python: paste it into the console of napari."
+        return script, (
+            f"Copied a line of Python for {made['image']!r}, but no layer has that name now: put "
+            "the name of the image's layer into the line."
+        )
     if _is_image(made["path"]):
         return script, "Copied a command: paste it into a terminal."
     return script, (
