@@ -22,9 +22,10 @@ struct JoinMemory {
 template <typename Tile>
 constexpr int JOINERS = Tile::Deep > 1 ? THREADS / 2 : THREADS;
 
-// Such blocks that a multiprocessor should hold at least: as many as registers allow without a spill.
+// Such blocks that a multiprocessor should hold at least: as many as registers allow without a spill, and
+// as it has threads for.
 template <typename Id, typename Tile>
-constexpr int JOINED = Tile::Deep == 1 ? 4 : (sizeof(Id) == 4 && !Tile::Many ? 10 : 8);
+constexpr int JOINED = Tile::Deep == 1 ? 4 : (sizeof(Id) == 4 && !Tile::Many && BLOCKS > 4 ? 10 : 8);
 
 // Unite the nodes of many pairs of runs, which `Words` threads have in a queue: neighbors take neighboring
 // pairs, whose nodes are neighbors too.
