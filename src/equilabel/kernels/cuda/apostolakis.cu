@@ -31,9 +31,9 @@ __global__ void improve(const __grid_constant__ Lattice lattice, Index size, con
 // Write the smallest of an element's label and those that it is connected with along step k, forward and
 // backward. All elements look at the same time: what is written is not read, so that the number of
 // cycles is the same on every device.
-__global__ void propagate(const __grid_constant__ Lattice lattice, Index size, const u2* __restrict__ connections, int k,
-                          Index distance, const Index* __restrict__ labels,
-                          Index* __restrict__ lowered, int* changed)
+__global__ void propagate(const __grid_constant__ Lattice lattice, Index size,
+                          const u2* __restrict__ connections, int k, Index distance,
+                          const Index* __restrict__ labels, Index* __restrict__ lowered, int* changed)
 {
     const Index i = thread_index();
     if (i >= size) return;

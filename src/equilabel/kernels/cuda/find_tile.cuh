@@ -49,8 +49,9 @@ __device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bo
     }
 }
 
-// What the threads of a block tell each other about their tile. Some of it they told themselves: a thread has
-// 40 registers, and what does not fit goes to memory, where it is in the way of the passes that follow.
+// What the threads of a block tell each other about their tile. `corner`, `totals` and what `read_back`
+// returns are here so that no thread has to hold them: a thread has 40 registers, or 48, and what does not
+// fit is written to local memory, which takes cache from the passes that follow.
 template <typename Tile>
 struct TileMemory {
     unsigned parents[Tile::Rows * Tile::Pitch];
@@ -66,7 +67,8 @@ struct Rows {
     unsigned set[Tile::Each], start[Tile::Each], run[Tile::Each];
 };
 
-// The same once more, where foreground is one value. All threads of a warp call this.
+// Read from shared memory what `read_rows` put there, in place of holding it in registers; for foreground of
+// one value. All threads of a warp call this.
 template <typename Tile>
 __device__ inline void read_back(const TileMemory<Tile>& memory, Rows<Tile>& rows)
 {
@@ -117,7 +119,8 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
     // the row above, the parent is the one found there.
     Touch above[Each];
     unsigned above_start;
-    // Then, for runs that touch none there, the row of the layer above, if it is joined across faces alone.
+    // Where layers are joined across faces alone, a run that touches none there takes its parent from the
+    // layer above. What is left to unite with that layer is in `over`.
     const bool faces = Tile::Deep > 1 && !Many && !plan.diagonal[1];
     unsigned over[Each];
 #pragma unroll

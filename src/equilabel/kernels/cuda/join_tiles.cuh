@@ -110,8 +110,9 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
         Touch touch;
         if constexpr (Many) {
             other_start = exists ? begins[place] : 0;
-            touch = touching<Words>(image, begin, -static_cast<Index>(edges.back[edge]) * plan.columns, set, start,
-                                    other_set, other_start, edges.diagonal[edge]);
+            const Index back = -static_cast<Index>(edges.back[edge]) * plan.columns;
+            touch = touching<Words>(image, begin, back, set, start, other_set, other_start,
+                                    edges.diagonal[edge]);
         } else {
             other_start = other_set & ~from_left<Words>(other_set);
             // As in tiles: a fourth side need not be followed, nor a way around a corner.
@@ -164,7 +165,7 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
     const int segment = static_cast<int>(seam % (plan.segments - 1));
     const Index row = seam / (plan.segments - 1);
     const Place<Index> left = {row, segment, static_cast<int>(row / plan.shape[4] % plan.shape[3]),
-                        static_cast<int>(row % plan.shape[4])};
+                               static_cast<int>(row % plan.shape[4])};
     Place<Index> right = left;
     ++right.segment;
     const int last = plan.width / 32 - 1;

@@ -1,10 +1,10 @@
 // Kernels that begin while the one before them ends, as `start_following` starts them.
 //
-// Only `number_nodes`, `paint` and `fill_columns` do, and they wait before they read or write what kernels
-// before them know of. So whatever came before the kernel that they follow has ended too: that kernel was
-// started after it, or waited for it. Of the tables of runs, `number_nodes` and `paint` use some before they
-// wait: those that the first pass, which finds tiles, wrote and nobody writes since. It had ended when the
-// pass that unites began, and where there is no such pass, `number_nodes` is started after it.
+// Only `number_nodes`, `paint` and `fill_columns` do. Before they wait, the first two read only what the first
+// pass, which finds tiles, has written and no kernel in between writes: `bits`, `begins`, `counts`, and in
+// `number_nodes` `states`. The first pass had ended before the pass that unites began; where there is no such
+// pass, `number_nodes` is started after the first one. All else they read and write after they have waited. By
+// then all earlier kernels have ended: the kernel that they follow was started after those, or waited for them.
 #pragma once
 
 // Blocks of the next kernel may take the places that this one leaves, once all of its own have begun.

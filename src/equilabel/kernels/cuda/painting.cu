@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     const auto look_up = [&](unsigned entry) {
         return nodes[node_of<Tile>(plan, base, entry)] & ~LABEL<Id>;
     };
-    // Where a segment has as many nodes as runs, each run is its own: nobody need ask the table.
+    // Where a segment has as many nodes as runs, run j is node j of its row: the table need not be read.
     const bool alone = Tile::Deep == 1 && given == total;
     const auto entries_from = [&](unsigned j) {
         if (!alone) return table[j];

@@ -150,9 +150,10 @@ def plan_launches(
 ) -> tuple[tuple[Start, ...], tuple[tuple[Start, int, int, int], ...]]:
     """Return what `Work` has of passes with these handles, blocks and threads.
 
-    The last two, which number and paint, begin while the pass before them ends; but the one that
-    numbers not while tiles are found, see launch_order.cuh. To ask for that takes the host longer,
-    so images are left out that take the device no longer than the host.
+    The last two, which number and paint, begin while the pass before them ends. Where no pass
+    unites, the one that numbers is started once tiles are found: it reads what that pass writes,
+    see launch_order.cuh. To ask for an early start takes the host longer, so images are left out
+    that take the device no longer than the host.
     """
     follows = size >= LARGE and can_follow(device)
     following = start_following if follows else start_after

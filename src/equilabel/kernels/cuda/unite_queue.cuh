@@ -22,8 +22,8 @@ struct JoinMemory {
 template <typename Tile>
 constexpr int JOINERS = Tile::Deep > 1 ? THREADS / 2 : THREADS;
 
-// Such blocks that a multiprocessor should hold at least: as many as registers allow without a spill, and
-// as it has threads for.
+// Blocks that unite tiles and that a multiprocessor should hold at least: as many as registers allow with
+// hardly a spill, and no more than it has threads for.
 template <typename Id, typename Tile>
 constexpr int JOINED = Tile::Deep == 1 ? 4 : (sizeof(Id) == 4 && !Tile::Many && BLOCKS > 4 ? 10 : 8);
 

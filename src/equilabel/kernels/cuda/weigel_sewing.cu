@@ -22,8 +22,8 @@ __device__ inline void sew_site(const Lattice& lattice, const u2* __restrict__ l
 // Seams lie before the coordinates first, first + spacing, ... of the axis; one that is crossed around
 // a periodic axis lies before its side, and has level -1. One thread for each pair of elements that
 // face each other across a seam; what it reads of `roots` are elements that are foreground, as linked.
-__global__ void sew(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, int axis, Index first,
-                    Index spacing, Index pairs, Index across, int level, u8* roots)
+__global__ void sew(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, int axis,
+                    Index first, Index spacing, Index pairs, Index across, int level, u8* roots)
 {
     const Index i = thread_index();
     if (i >= pairs) return;

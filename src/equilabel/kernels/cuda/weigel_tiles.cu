@@ -86,7 +86,8 @@ extern __shared__ int shared[];
 // a thread that found two labels that differ, of which one is lower after the pass than before it. So
 // the passes end, and after the last, which found no pair that differs, labels are equal in components;
 // the first element of each has kept its own.
-__global__ void self_label(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, int room, Index* roots)
+__global__ void self_label(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, int room,
+                           Index* roots)
 {
     Tile tile(lattice, shared, room);
     tile.load(lattice, links);
@@ -111,7 +112,8 @@ __global__ void self_label(const __grid_constant__ Lattice lattice, const u2* __
 
 // Figure 3: a single thread inserts one link after the other; the smaller tree goes below the larger,
 // whose root holds the size in `more`. Then the first element of each tree names it there.
-__global__ void unite_tile(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, int room, Index* roots)
+__global__ void unite_tile(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, int room,
+                           Index* roots)
 {
     Tile tile(lattice, shared, room);
     tile.load(lattice, links);
@@ -145,8 +147,8 @@ __global__ void unite_tile(const __grid_constant__ Lattice lattice, const u2* __
 
 // Figure 1: a single thread grows one component after the other from its first element, layer by
 // layer; `more` is the queue. An element that has no label yet is marked by -1.
-__global__ void search_breadth_first(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, int room,
-                                     Index* roots)
+__global__ void search_breadth_first(const __grid_constant__ Lattice lattice, const u2* __restrict__ links,
+                                     int room, Index* roots)
 {
     Tile tile(lattice, shared, room);
     tile.load(lattice, links);
