@@ -88,8 +88,8 @@ __device__ inline void unite_straight(unsigned touch, unsigned touch_below, cons
     }
 }
 
-// Runs below one another are chains, mostly as long as tiles are tall: halve them as often as it takes, where a word
-// has few runs.
+// Runs below one another are chains, mostly as long as tiles are tall: halve them as often as it takes, where
+// a word has few runs.
 template <typename Tile>
 __device__ inline void shorten(const unsigned (&start)[Tile::Each], unsigned base,
                                const unsigned (&run)[Tile::Each], unsigned* parents)
