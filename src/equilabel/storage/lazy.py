@@ -50,7 +50,7 @@ def open_lazily(path: Path | str, *, series: int = 0) -> Any:
         shape = tuple(images[series].shape)
         # Pages that `opened` takes for one stack are not read as the images they were written as.
         shaped = None if images[series].kind == "shaped" else False
-    store = tifffile.imread(path, series=series, level=0, aszarr=True, is_shaped=shaped)
+    store = tifffile.TiffFile(path, is_shaped=shaped).series[series].aszarr(level=0)
     array = zarr.open_array(store, mode="r")
     if tuple(array.shape) != shape:
         remedy = "Read it as a whole, or convert it to OME-Zarr."

@@ -130,8 +130,8 @@ def _copy(path: Path, own: Sequence[str], unit_row: bool, file: TextIO) -> bool:
     if commas == 0 or any(line.count(",") != commas for line in lines):
         return False  # a single column is quoted where it is empty
     begin = io.StringIO()
-    csv.writer(begin, lineterminator=",").writerow(own)
-    file.writelines(f"{begin.getvalue()}{line}\n" for line in lines)
+    csv.writer(begin, lineterminator="").writerow(own)
+    file.writelines(f"{begin.getvalue()},{line}\n" for line in lines)
     return True
 
 

@@ -18,6 +18,7 @@ from .metadata import describe
 from .preflight import walk
 from .segments import guard, try_ends
 from .series_checks import check_alike, check_image, check_memory, check_pages, check_unclaimed
+from .shapes import unsqueezed
 from .shortage import refuse_shortage
 
 if TYPE_CHECKING:
@@ -133,16 +134,16 @@ def decoded(image: Array) -> tuple[HostArray, str, tuple[str, ...]]:
     MemoryError
         If there is too little memory to decode them.
     """
+    image, shape, axes = unsqueezed(image)
     try:
         with _decoding():
             pixels = image.asarray(squeeze=False)
     except UnreadableImageError as error:
         refuse_shortage(error, 4 * image.size * image.dtype.itemsize)
         raise
-    shape = tuple(image.get_shape(False))
     if pixels.shape != shape:
         refuse(f"decode to the shape {shape}", pixels.shape)
-    pixels, axes, guessed = canonical(pixels, image.get_axes(False))
+    pixels, axes, guessed = canonical(pixels, axes)
     notes = list(guessed)
     if image.keyframe.photometric == 0:
         notes.append("White is 0 in this file; values are used as stored.")

@@ -44,6 +44,16 @@ class Header:
 def header_of(image: Array) -> Header:
     """Return what an image of a TIFF that is open says of itself."""
     dtype = np.dtype(np.float32) if image.dtype == np.float16 else image.dtype
-    form = np.broadcast_to(np.zeros((), dtype), image.get_shape(False))
-    pixels, axes, _ = canonical(form, image.get_axes(False))
+    _, shape, axes = unsqueezed(image)
+    pixels, axes, _ = canonical(np.broadcast_to(np.zeros((), dtype), shape), axes)
     return Header(pixels.shape, axes, dtype.newbyteorder("=").name)
+
+
+def unsqueezed(image: Array) -> tuple[Array, tuple[int, ...], str]:
+    """Return an image of a TIFF that is open with its axes of length 1; and its shape and axes."""
+    if hasattr(image, "get_shape"):  # tifffile before 2026.5.2
+        return image, tuple(image.get_shape(False)), image.get_axes(False)
+    images = image.parent.series
+    number = next(k for k, each in enumerate(images) if each is image)
+    image = images(squeeze=False)[number]
+    return image, tuple(image.shape), image.axes
