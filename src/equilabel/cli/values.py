@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .options import RefusedError
@@ -40,7 +39,7 @@ def whole(name: str, example: str) -> Callable[[Any], int]:
     >>> whole("jobs", "4")("2")
     2
     """
-    return partial(_number, int, f"--{name} must be a whole number", example)
+    return _reads(int, f"--{name} must be a whole number", example)
 
 
 def number(name: str, example: str) -> Callable[[Any], float]:
@@ -51,12 +50,17 @@ def number(name: str, example: str) -> Callable[[Any], float]:
     >>> number("offset", "-20")("1e2")
     100.0
     """
-    return partial(_number, float, f"--{name} must be a number", example)
+    return _reads(float, f"--{name} must be a number", example)
 
 
-def _number(kind: Callable[[Any], Any], rule: str, example: str, text: Any) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        message = f"{rule}; got {text!r}. Try {example!r}."
-        raise RefusedError(message) from None
+def _reads(kind: Callable[[Any], Any], rule: str, example: str) -> Callable[[Any], Any]:
+    """Return a function that reads a value; it has a name, which click before 8.2 asks for."""
+
+    def read(text: Any) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            message = f"{rule}; got {text!r}. Try {example!r}."
+            raise RefusedError(message) from None
+
+    return read
