@@ -8,10 +8,13 @@
 # make dist    source distribution and wheel in dist/, and a trial of the wheel
 # make attack  20 minutes of damaged files, disturbed runs and random images, counted
 # make bench   measure against the peers on this machine
+# make environments  try the package in fresh environments: other Pythons, lowest and newest versions
 # All of it happens in .venv, which is made when it is missing.
 
 PYTHON ?= python3
-BIN := .venv/bin
+# `make unit VENV=.venv/3.13 PYTHON=python3.13`: with another Python.
+VENV := .venv
+BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Python compiles a module when it is first imported, and keeps what it compiled: most of what is
 # installed is never imported, and what is tested is imported by hundreds of processes.
@@ -25,7 +28,7 @@ SHORT := $(if $(EVERYTHING),, and not long)
 CUDA_TESTS := tests/test_cuda_compile.py
 KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
-NAPARI = unset QT_QPA_PLATFORM; QT_API=pyqt6 PYTEST_QT_API=pyqt6 NAPARI_CONFIG=$(CURDIR)/.venv/napari/settings.yaml
+NAPARI = unset QT_QPA_PLATFORM; QT_API=pyqt6 PYTEST_QT_API=pyqt6 NAPARI_CONFIG=$(abspath $(VENV))/napari/settings.yaml
 SCREEN = $(NAPARI) xvfb-run -a -s "-screen 0 1600x1000x24"
 SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 \
     libxcb-keysyms1 libxcb-shape0 libdbus-1-3 libfontconfig1 libglib2.0-0 fonts-dejavu-core
@@ -34,13 +37,13 @@ SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-
 SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | grep -q libEGL.so.1 \
     && ldconfig -p | grep -q libxkbcommon-x11.so.0; }
 
-.PHONY: demo test test-gpu sanitize lint style types unit gui viewer speed kernels bounds plain compiled coverage screenshots attack bench samples clean
+.PHONY: demo test test-gpu sanitize lint style types unit gui viewer speed kernels bounds plain compiled coverage environments screenshots attack bench samples clean
 .DELETE_ON_ERROR:
 
 # Sample images with a pixel size; lengths of the others can only be in pixels.
 CALIBRATED = $(addprefix sample_data/, movie.tif nuclei_2d.tif nuclei_3d.tif porous_medium.tif)
 
-demo: .venv/package
+demo: $(VENV)/package
 	$(BIN)/equilabel batch $(CALIBRATED) --out $(OUT) --overwrite --threshold li --sigma 0.5um --min-size 4
 	$(BIN)/equilabel batch $(filter-out $(CALIBRATED), $(wildcard sample_data/*.tif)) --out $(OUT)/pixels --overwrite \
 	    --threshold li --sigma 0.5px --min-size 4
@@ -49,22 +52,22 @@ demo: .venv/package
 # kernels and of the plugin run beside the others, which use all cores and so come last; but for those
 # of the speed of the plugin, which `make gui` runs, too.
 test:
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target .venv/dev .venv/screen style types
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(VENV)/dev $(VENV)/screen style types
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target compiled $(if $(EVERYTHING),bounds plain) viewer unit
 	$(if $(EVERYTHING),$(MAKE) --no-print-directory speed coverage)
 
 lint: style types
 
-style: .venv/lint
+style: $(VENV)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/lint
+types: $(VENV)/lint
 	$(BIN)/mypy
 
 # Each process begins with other files, and compiles other kernels than the next. What is printed is
 # seen at once, for the +.
-unit: .venv/dev
+unit: $(VENV)/dev
 	+COVERAGE_FILE=.coverage.unit $(BIN)/python -m pytest -n auto --dist worksteal -m "not gui$(SHORT)" --ignore $(CUDA_TESTS) $(COUNTED)
 
 # The plugin in real viewers, each process with a screen that is not there: tests/conftest.py opens
@@ -72,43 +75,47 @@ unit: .venv/dev
 gui: viewer
 	$(MAKE) --no-print-directory speed
 
-viewer: .venv/dev .venv/screen
+viewer: $(VENV)/dev $(VENV)/screen
 	$(NAPARI) COVERAGE_FILE=.coverage.gui $(BIN)/python -m pytest tests/test_gui_*.py -n auto --maxprocesses 4 \
 	    --dist worksteal -m "not slow$(SHORT)" -q $(COUNTED)
 
-speed: .venv/dev .venv/screen
+speed: $(VENV)/dev $(VENV)/screen
 	$(SCREEN) $(BIN)/python -m pytest tests/test_gui_speed.py -m "gui$(SHORT)" -q
 
 # The kernels: those of the CPU on small images, with the bounds of arrays checked, and in plain
 # Python, where coverage sees into them; those for GPUs are compiled.
 kernels: bounds plain compiled
 
-bounds: .venv/dev
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds $(BIN)/python -m pytest tests/test_every_kernel.py -q
+bounds: $(VENV)/dev
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/python -m pytest tests/test_every_kernel.py -q
 
-plain: .venv/dev
+plain: $(VENV)/dev
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.kernels $(BIN)/python -m pytest $(KERNEL_TESTS) -m "not slow" -q $(COUNTED)
 
-compiled: .venv/dev
+# The wheel, as users have it, with each Python that is here; PRE=yes takes pre-releases of what it needs.
+environments: $(VENV)/uv
+	UV=$(abspath $(BIN))/uv .ci/environments $(if $(PRE),--prerelease allow)
+
+compiled: $(VENV)/dev
 	$(BIN)/python -m pytest $(CUDA_TESTS) -q
 
-coverage: .venv/dev
+coverage: $(VENV)/dev
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=92
 
 # The pictures of docs/napari.md and README.md, taken of the real viewer.
-screenshots: .venv/dev .venv/screen
+screenshots: $(VENV)/dev $(VENV)/screen
 	$(SCREEN) $(BIN)/python docs/images/screenshots.py
 
 # The site, from scratch: an unchanged example may draw another picture. A warning of Sphinx is an error.
 .PHONY: docs dist clean-docs clean-dist
-docs: .venv/docs clean-docs
+docs: $(VENV)/docs clean-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -j auto docs docs/_build
 	@echo "open docs/_build/index.html"
 
 # What an index of packages would be given, and a trial: the wheel in a fresh environment runs the
 # first example of the guide.
-dist: .venv/dist clean-dist
+dist: $(VENV)/dist clean-dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m venv --clear dist/trial
 	dist/trial/bin/python -m pip --quiet --disable-pip-version-check install dist/*.whl
@@ -137,10 +144,10 @@ sanitize:
 # Wrong results and lost inputs are looked for; each is printed with what repeats it.
 attack: SECONDS ?= 1100
 attack: SEED ?= 1
-attack: .venv/dev
+attack: $(VENV)/dev
 	PYTHONPATH=tests $(BIN)/python -m attack --seconds $(SECONDS) --seed $(SEED)
 
-bench: .venv/bench
+bench: $(VENV)/bench
 	$(BIN)/python benchmarks/label_cpu.py
 	$(BIN)/python benchmarks/sizes_cpu.py
 	$(BIN)/python benchmarks/measure.py
@@ -150,39 +157,39 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/plots.py
 	$(BIN)/python benchmarks/plot_sizes.py
 
-samples: .venv/package
+samples: $(VENV)/package
 	$(BIN)/python sample_data/make.py
 
 clean:
 	rm -rf .venv $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
 
 # Debian keeps the venv module in a package of its own.
-.venv/bin/python:
-	@if ! $(PYTHON) -m venv .venv 2>/dev/null; then \
-	    rm -rf .venv; \
+$(VENV)/bin/python:
+	@if ! $(PYTHON) -m venv $(VENV) 2>/dev/null; then \
+	    rm -rf $(VENV); \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	        apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; \
 	    else \
 	        echo "Python's venv module is missing: install the package python3-venv, then try again." >&2; exit 1; \
 	    fi; \
-	    $(PYTHON) -m venv .venv; \
+	    $(PYTHON) -m venv $(VENV); \
 	fi
 	$(INSTALL) --upgrade "pip>=25.1"
 
-.venv/package: .venv/bin/python pyproject.toml
+$(VENV)/package: $(VENV)/bin/python pyproject.toml
 	$(INSTALL) --editable .
 	@touch $@
 
-.venv/lint: .venv/package
+$(VENV)/lint: $(VENV)/package
 	$(INSTALL) --group lint
 	@touch $@
 
-.venv/dev: .venv/lint
+$(VENV)/dev: $(VENV)/lint
 	$(INSTALL) --group test
 	@touch $@
 
 # A virtual screen for napari, from packages of the system.
-.venv/screen: .venv/bin/python
+$(VENV)/screen: $(VENV)/bin/python
 	@if ! command -v xvfb-run >/dev/null || ! $(SCREEN_LIBRARIES); then \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	        apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
@@ -194,14 +201,18 @@ clean:
 	fi
 	@touch $@
 
-.venv/bench: .venv/package
+$(VENV)/bench: $(VENV)/package
 	$(INSTALL) --group bench
 	@touch $@
 
-.venv/docs: .venv/package
+$(VENV)/uv: $(VENV)/bin/python
+	$(INSTALL) --group environments
+	@touch $@
+
+$(VENV)/docs: $(VENV)/package
 	$(INSTALL) --group docs
 	@touch $@
 
-.venv/dist: .venv/bin/python
+$(VENV)/dist: $(VENV)/bin/python
 	$(INSTALL) --group dist
 	@touch $@
