@@ -37,6 +37,14 @@ def cliques(count, size):
     return np.concatenate([both + 2 * size * k for k in range(count // 2)])
 
 
+def bridges(count, size):
+    """Join pairs of cliques, each by a vertex that has no other neighbors."""
+    inside = np.argwhere(np.triu(np.ones((size, size)), 1))
+    clique = np.arange(count)
+    between = np.stack([count * size + clique // 2, size * clique], 1)
+    return np.concatenate([*(inside + size * k for k in clique), between])
+
+
 SHUFFLED = np.random.default_rng(5).permutation(300)
 GRAPHS = {
     "a vertex": Graph.from_edges([], size=1),
@@ -50,6 +58,7 @@ GRAPHS = {
     "path, shuffled": Graph.from_edges(path(SHUFFLED)),
     "hubs": Graph.from_edges(hubs(300, 6)),
     "cliques": Graph.from_edges(cliques(20, 12)),  # none of them holds half of the vertices
+    "bridges": Graph.from_edges(bridges(20, 12)),
     "complete": Graph.from_edges(np.argwhere(np.triu(np.ones((30, 30)), 1))),
     **{
         f"random, {count} edges": Graph.from_edges(random_edges(200, count), size=200)

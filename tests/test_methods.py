@@ -30,7 +30,6 @@ NEIGHBORHOODS = [(shape, c) for shape in SHAPES for c in range(1, len(shape) + 1
 
 def find_roots(name, image, background, connectivity, *, stacked=False):
     skip_unknown_rank(name, image.ndim - stacked)
-    image = image.astype(image.dtype.newbyteorder("="))
     grid = grid_of(image, background, connectivity, stacked=stacked)
     return load_recipe(name)(passes(name, "cpu"), grid).roots.reshape(image.shape)
 
@@ -152,16 +151,6 @@ def test_values_that_differ_in_the_last_bit_are_not_joined(name):
 def test_negative_values_are_values_like_others(name):
     image = np.array([[-1, -1, 1], [-128, -1, 1]], np.int8)
     assert find_roots(name, image, np.int8(-1), 1).tolist() == [[-1, -1, 2], [3, -1, 2]]
-
-
-@pytest.mark.parametrize("name", ROOTS)
-def test_the_order_of_bytes_changes_nothing(name):
-    image = noise((7, 9), np.int16, values=300) // 100
-    swapped = image.astype(image.dtype.newbyteorder())
-    for background in (0, 1, None):
-        np.testing.assert_array_equal(
-            find_roots(name, swapped, background, 2), find_roots(name, image, background, 2)
-        )
 
 
 @pytest.mark.parametrize("name", ROOTS)

@@ -7,6 +7,9 @@ from .caching import njit
 def number(roots, labels):
     """Give components the numbers from 1, in raster order of their first elements.
 
+    The label of each root is looked up, so any forest with ``roots[i] <= i`` is resolved on the
+    way. This costs nothing. The CUDA twin does not resolve: no method may rely on it.
+
     Parameters
     ----------
     roots : (N,) array of int64
