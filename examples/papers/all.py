@@ -15,11 +15,11 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SHARES = {  # of the time
-    "kalentev": 0.07,
-    "hawick_meshes": 0.16,
-    "hawick_graphs": 0.28,
-    "komura": 0.22,
-    "weigel": 0.22,
+    "kalentev": 0.06,
+    "hawick_meshes": 0.15,
+    "hawick_graphs": 0.26,
+    "komura": 0.21,
+    "weigel": 0.27,
     "apostolakis": 0.05,
 }
 

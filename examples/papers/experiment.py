@@ -117,12 +117,11 @@ class Clock:
         The median of the device's own times on a GPU, the least of several on a CPU, which others
         may be using. Calls of more than two seconds are made once: compile kernels before.
         """
-        with using(self.device):
-            first, result = self.once(run)
-            if first > 2000 or not self.left():
-                return first, result
-            turns = max(1, min(self.rounds, int(3000 / max(first, 0.1)) + 1))
-            times = [self.once(run)[0] for _ in range(turns)]
+        first, result = self.once(run)
+        if first > 2000 or not self.left():
+            return first, result
+        turns = max(1, min(self.rounds, int(3000 / max(first, 0.1)) + 1))
+        times = [self.once(run)[0] for _ in range(turns)]
         return (statistics.median(times) if self.device == "cuda" else min(times)), result
 
     def warm(self, *calls: Callable[[], Any]) -> None:
@@ -135,7 +134,8 @@ class Clock:
 
     def once(self, run: Callable[[], Any]) -> tuple[float, Any]:
         """Return the milliseconds that a single call takes, and what it returns."""
-        return self._on_gpu(run) if self.device == "cuda" else self._on_cpu(run)
+        with using(self.device):
+            return self._on_gpu(run) if self.device == "cuda" else self._on_cpu(run)
 
     @staticmethod
     def _on_cpu(run: Callable[[], Any]) -> tuple[float, Any]:

@@ -160,10 +160,12 @@ def resources(graph: Graph) -> list[dict[str, Any]]:
     """Ask the driver what the kernels take (Table 1)."""
     from equilabel.kernels.cuda._compile import THREADS, kernel
 
-    offsets, neighbors = (each.dtype.str[1:] for each in (graph.offsets, graph.neighbors))
+    ends, offsets, neighbors = (
+        each.dtype.str[1:] for each in (graph.edges[0], graph.offsets, graph.neighbors)
+    )
     rows = []
     for k, name in enumerate(("lower_colors", "compare", "spread"), 1):
-        types = neighbors if k == 1 else f"{offsets}, {neighbors}"
+        types = ends if k == 1 else f"{offsets}, {neighbors}"
         found = kernel(f"hawick_{k}", f"{name}<{types}>")
         for resource, number in (
             ("registers of a thread", found.num_regs),

@@ -100,9 +100,9 @@ for (q, ratio, side, method), (cpu, gpu) in TABLE_I.items():
 
 def run(device: str, sizes: Sequence[int], clock: Clock) -> list[dict[str, Any]]:
     """Measure everything."""
-    updates = Updates(device, 0.2 if device == "cuda" else 0.02)
+    updates = Updates(device, 0.1 if device == "cuda" else 0.02)
     clock.warm(lambda: compile_all(updates, device))
-    rows = over_sizes(sizes, updates, clock.share(0.4))
+    rows = over_sizes(sizes, updates, clock.share(0.45))
     rows += over_temperatures(8192 if 8192 in sizes else max(sizes), updates, clock.share(0.35))
     rows += over_tiles(sizes, updates, clock.share(0.4))
     rows += relaxation_steps(sizes, updates, clock.share(0.7))
