@@ -3,28 +3,35 @@
 Run as ``python benchmarks/papers.py [DIR]``; with a folder, its JSON files are first copied to
 ``benchmarks/results/papers/``. The page says what goes where: ``<!-- komura: Figure 7 -->`` stands
 before the table and the claims of that figure, ``<!-- komura: machine -->`` before where they were
-measured, ``<!-- summary -->`` before the table of all figures, and each ends at ``<!-- end -->``.
+measured, ``<!-- summary -->`` before the table of all figures, ``<!-- rules -->`` before what a
+verdict means, and each ends at ``<!-- end -->``. Verdicts are those of `experiment.verdict`.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results" / "papers"
-PAGE = Path(__file__).parents[1] / "docs" / "papers.md"
-NAMES = ("kalentev", "hawick_meshes", "hawick_graphs", "komura", "simulations")
-BLOCK = re.compile(r"<!-- (?:(\w+): ([^>]*?)|summary) -->.*?<!-- end -->", re.DOTALL)
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "examples" / "papers"))
+
+from experiment import RULES, read  # noqa: E402
+
+RESULTS = ROOT / "benchmarks" / "results" / "papers"
+PAGE = ROOT / "docs" / "papers.md"
+NAMES = ("kalentev", "hawick_meshes", "hawick_graphs", "komura", "weigel", "apostolakis")
+BLOCK = re.compile(r"<!-- (?:(\w+): ([^>]*?)|(summary|rules)) -->.*?<!-- end -->", re.DOTALL)
+PRECISE = ("energy", "mean", "power", "standard error", "width")
 
 
+@cache
 def load(name: str) -> dict[str, Any]:
-    """Read the results of an experiment."""
-    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    return found
+    """Read the results of an experiment, with what the paper prints and says beside them."""
+    return read(RESULTS / f"{name}.json")
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -54,8 +61,11 @@ def machine(name: str) -> str:
 
 def of_figure(name: str, figure: str) -> tuple[list[Any], list[Any]]:
     """Return the points and the claims of a figure."""
-    rows = [row for row in load(name)["rows"] if row["figure"] == figure]
-    return [row for row in rows if "claim" not in row], [row for row in rows if "claim" in row]
+    points, claims = (
+        [each for each in load(name)[part] if each["figure"] == figure]
+        for part in ("rows", "claims")
+    )
+    return points, claims
 
 
 def points_table(axis: str, points: list[Any]) -> str:
@@ -86,7 +96,7 @@ def cell(point: Any, printed: bool, head: list[str]) -> list[str]:
     """Format a point: ours, and what the paper prints with the factor where the column has it."""
     if point is None:
         return ["-"] * (1 + 2 * printed)
-    precise = point["series"] in ("energy", "mean", "power", "standard error", "width")
+    precise = point["series"] in PRECISE
     ours = f"{point['ours']:.5f}" if precise else number(point["ours"])
     line = [f"({ours})" if point["extrapolated"] else ours]
     if not printed:
@@ -104,31 +114,44 @@ def factor(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 10 else f"{ratio:,.0f}"
 
 
+def judges(claims: list[Any]) -> bool:
+    """Tell whether any claim has a verdict."""
+    return any(each["holds"] is not None for each in claims)
+
+
+def judged(claims: list[Any]) -> str:
+    """Say how many claims hold, of those that were measured."""
+    verdicts = [each["holds"] for each in claims]
+    missing = verdicts.count(None)
+    shown = f"{verdicts.count(True)} of {len(verdicts) - missing}"
+    return shown + f", {missing} not measured" * bool(missing) if claims else "-"
+
+
 def figure_block(name: str, figure: str) -> str:
     """Return the table of a figure, and its claims."""
     points, claims = of_figure(name, figure)
     parts = []
     if points:
-        axis = load(name)["figures"][figure]["x"]
-        parts.append(points_table(axis, points))
+        parts.append(points_table(load(name)["figures"][figure].x, points))
         if any(point["extrapolated"] for point in points):
             parts.append("Times in brackets are extrapolated.")
     if claims:
+        said = {True: "yes", False: "**no**", None: "-"}
         rows = [
-            [row["claim"], row["paper"], row["ours"], "yes" if row["holds"] else "**no**"]
+            [row["claim"], row["paper"], row["ours"], row["rule"], said[row["holds"]]]
             for row in claims
         ]
-        parts.append(table(["what the paper says", "paper", "ours", "reproduced"], rows))
-    return "\n\n".join(parts) or "Not measured on this device."
+        parts.append(table(["what the paper says", "paper", "ours", "rule", "reproduced"], rows))
+    return "\n\n".join(parts) or "Not measured."
 
 
 def summary() -> str:
-    """Tabulate all figures: what is reproduced, and how many times as fast ours is."""
+    """Tabulate all figures: what is reproduced, how many times as fast ours is, or why not."""
     rows = []
     for name in NAMES:
         results = load(name)
-        listed = dict.fromkeys([*results["figures"], *(row["figure"] for row in results["rows"])])
-        for figure in listed:
+        device = "GPU" if results["machine"]["device"] == "cuda" else "CPU"
+        for figure, about in results["figures"].items():
             points, claims = of_figure(name, figure)
             ratios = [
                 point["paper"] / point["ours"]
@@ -136,25 +159,30 @@ def summary() -> str:
                 if point["paper"] is not None and point["unit"] and point["ours"]
             ]
             times = f"{factor(min(ratios))} to {factor(max(ratios))}" if ratios else "-"
-            held = f"{sum(row['holds'] for row in claims)} of {len(claims)}" if claims else "-"
-            paper = {"simulations": ""}.get(name, name.partition("_")[0].capitalize() + ", ")
-            about = results["figures"].get(figure, {}).get("title", "")
-            device = "GPU" if results["machine"]["device"] == "cuda" else "CPU"
-            if points or claims:
-                rows.append([f"{paper}{figure}", about, device, held, times])
-    head = ["figure or table", "what it shows", "measured on", "claims reproduced", "factor"]
+            done = f"on a {device}" if points or judges(claims) else "not in these results"
+            done = f"no, because {about.because}" if about.because else done
+            title = f"{name.partition('_')[0].capitalize()}, {figure}"
+            rows.append([title, about.title, done, judged(claims), times])
+    head = ["figure or table", "what it shows", "repeated", "claims reproduced", "factor"]
     return table(head, rows)
+
+
+def rules() -> str:
+    """Say what a verdict means."""
+    return table(["rule", "a claim is reproduced if"], [list(each) for each in RULES.items()])
 
 
 def render(page: str) -> str:
     """Fill in all blocks of a page."""
 
     def fill(match: re.Match[str]) -> str:
-        name, what = match.groups()
-        if name is None:
-            return f"<!-- summary -->\n\n{summary()}\n\n<!-- end -->"
-        made = machine(name) if what == "machine" else figure_block(name, what)
-        return f"<!-- {name}: {what} -->\n\n{made}\n\n<!-- end -->"
+        name, what, alone = match.groups()
+        if alone:
+            made, head = {"summary": summary, "rules": rules}[alone](), alone
+        else:
+            made = machine(name) if what == "machine" else figure_block(name, what)
+            head = f"{name}: {what}"
+        return f"<!-- {head} -->\n\n{made}\n\n<!-- end -->"
 
     return BLOCK.sub(fill, page)
 

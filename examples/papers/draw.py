@@ -7,7 +7,6 @@ ends extrapolated.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import MaxNLocator, NullFormatter
+
+from experiment import read
 
 ROOT = Path(__file__).parents[2]
 MODELS = ("percolation", "Ising")
@@ -26,11 +27,11 @@ def draw(results: dict[str, Any], path: Path) -> None:
     """Draw all figures of an experiment into one file."""
     shown = {}
     for name, figure in results["figures"].items():
-        rows = [row for row in results["rows"] if row["figure"] == name and "claim" not in row]
+        rows = [row for row in results["rows"] if row["figure"] == name]
         plotted = [row for row in rows if row["unit"]] or [
             row
             for row in rows
-            if row["series"] in ("mean", "energy", "steps", "power", *MODELS)
+            if row["series"] in ("mean", "energy", "synchronous steps", "power", *MODELS)
             or row["series"].startswith("N = ")
         ]
         if plotted:
@@ -42,8 +43,8 @@ def draw(results: dict[str, Any], path: Path) -> None:
     )
     for panel, (name, (figure, rows)) in zip(panels.flat, shown.items(), strict=False):
         height = fill(panel, rows)
-        panel.set_title(f"{name}\n{figure['title']}", fontsize=8, pad=height)
-        panel.set(xlabel=figure["x"], ylabel=figure["y"])
+        panel.set_title(f"{name}\n{figure.title}", fontsize=8, pad=height)
+        panel.set(xlabel=figure.x, ylabel=figure.y)
     for panel in panels.flat[len(shown) :]:
         panel.set_axis_off()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,5 +114,5 @@ if __name__ == "__main__":
     chosen = parser.parse_args()
     for file in sorted(chosen.results.glob("*.json")):
         target = chosen.out / f"papers-{file.stem}.png"
-        draw(json.loads(file.read_text(encoding="utf-8")), target)
+        draw(read(file), target)
         print(target)

@@ -1,13 +1,15 @@
-"""What the experiments of this folder share: arguments, domains, times, and results in a file.
+"""What the experiments of this folder share: domains, times, verdicts, and results in a file.
 
-Results are rows and claims. A row is a point of a figure or a cell of a table: what the paper
-prints, where it prints it, and what was measured here. A claim is a statement of the paper that is
-either reproduced or not.
+The module of an experiment has `SIZES` (those of the paper) and `QUICK`; `FIGURES`, all figures and
+tables of the paper; `PRINTED`, the numbers that it prints, by figure, series and x; `run`, which
+measures rows; and `claims`, which compares them with what the paper says. Every verdict is that of
+`verdict`. Only rows are stored: `read` puts the rest beside them.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import json
 import math
@@ -29,32 +31,38 @@ from equilabel.methods import load_recipe
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+TOO_FEW = "a fit needs more points"
 PACKAGES = ("equilabel", "numpy", "numba", "scipy", "cupy-cuda12x", "cupy-cuda13x")
 
 
 class Figure(NamedTuple):
-    """A figure or a table of a paper: what it shows, and the names of its axes."""
+    """A figure or a table of a paper: what it shows, names of axes, or why it is not repeated."""
 
     title: str
-    x: str
+    x: str = ""
     y: str = "ms"
+    because: str = ""
 
 
-# ------------------------------------------------------------------- arguments
+# ------------------------------------------------------------------ experiments
 
 
-def arguments(description: str | None, sizes: Sequence[int], quick: Sequence[int]) -> Any:
-    """Read the arguments that all experiments have: device, sizes, out, seconds."""
-    parser = argparse.ArgumentParser(description=(description or "").split("\n")[0])
+def main(name: str) -> None:
+    """Run the experiment of a module from the command line: measure, store and print."""
+    module = importlib.import_module(name)
+    parser = argparse.ArgumentParser(description=(module.__doc__ or "").split("\n")[0])
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--sizes", type=int, nargs="+", help=f"default: {list(sizes)}")
-    parser.add_argument("--quick", action="store_true", help=f"sizes {list(quick)}, fewer samples")
+    parser.add_argument("--sizes", type=int, nargs="+", help=f"default: {list(module.SIZES)}")
+    parser.add_argument("--quick", action="store_true", help=f"sizes {list(module.QUICK)}")
     parser.add_argument("--out", type=Path, default=Path("papers-results"), help="folder")
     parser.add_argument("--seconds", type=float, default=60.0, help="what does not fit is left out")
     chosen = parser.parse_args()
     resolve(chosen.device)  # says what is missing, if it cannot be used
-    chosen.sizes = chosen.sizes or list(quick if chosen.quick else sizes)
-    return chosen
+    sizes = tuple(chosen.sizes or (module.QUICK if chosen.quick else module.SIZES))
+    rows = module.run(chosen.device, sizes, Clock(chosen.device, chosen.seconds))
+    path = store(chosen.out, name, sizes, rows, chosen.device)
+    show(read(path))
+    print(path)
 
 
 # --------------------------------------------------------------------- domains
@@ -109,13 +117,11 @@ class Clock:
         The median of the device's own times on a GPU, the least of several on a CPU, which others
         may be using. Calls of more than two seconds are made once: compile kernels before.
         """
-        once = self._on_gpu if self.device == "cuda" else self._on_cpu
-        with using(self.device):
-            first, result = once(run)
-            if first > 2000 or not self.left():
-                return first, result
-            turns = max(1, min(self.rounds, int(3000 / max(first, 0.1)) + 1))
-            times = [once(run)[0] for _ in range(turns)]
+        first, result = self.once(run)
+        if first > 2000 or not self.left():
+            return first, result
+        turns = max(1, min(self.rounds, int(3000 / max(first, 0.1)) + 1))
+        times = [self.once(run)[0] for _ in range(turns)]
         return (statistics.median(times) if self.device == "cuda" else min(times)), result
 
     def warm(self, *calls: Callable[[], Any]) -> None:
@@ -125,6 +131,11 @@ class Clock:
             for call in calls:
                 call()
         self.end += time.perf_counter() - began
+
+    def once(self, run: Callable[[], Any]) -> tuple[float, Any]:
+        """Return the milliseconds that a single call takes, and what it returns."""
+        with using(self.device):
+            return self._on_gpu(run) if self.device == "cuda" else self._on_cpu(run)
 
     @staticmethod
     def _on_cpu(run: Callable[[], Any]) -> tuple[float, Any]:
@@ -185,44 +196,107 @@ def extrapolate(found: Sequence[tuple[float, float]], size: float) -> float:
 
 
 def slope(points: Iterable[tuple[float, float]]) -> float:
-    """Return the exponent of the power law that fits points best."""
-    x, y = np.log(np.array(list(points), float)).T
+    """Return the exponent of the power law that fits points best: two of them, or more."""
+    found = list(points)
+    if len(found) < 2:
+        raise ValueError(TOO_FEW)
+    x, y = np.log(np.array(found, float)).T
     return float(np.polyfit(x, y, 1)[0])
+
+
+# -------------------------------------------------------------------- verdicts
+
+RULES = {
+    "same": "ours equals the paper's",
+    "ratio": "within a factor of 2, and on the same side of 1 unless the paper's is 1 itself",
+    "power": "an exponent of sizes, at most 0.25 from the paper's",
+    "error": "within two standard errors, which are those of both together",
+    "more": "each of ours is more than that",
+    "less": "each of ours is less than that",
+    "fit": "no point is off the formula by more than 10 %",
+}
+
+
+def verdict(ours: Any, theirs: Any, rule: str, error: float = 0.0) -> bool:
+    """Tell whether what a paper says holds here, by a rule of `RULES`; lists one by one."""
+    if isinstance(ours, (list, tuple)):
+        each = theirs if isinstance(theirs, (list, tuple)) else [theirs] * len(ours)
+        return bool(ours) and all(map(verdict, ours, each, [rule] * len(ours)))
+    if rule == "same":
+        return bool(ours == theirs)
+    if rule == "ratio":
+        return theirs / 2 <= ours <= 2 * theirs and (theirs == 1 or (ours > 1) == (theirs > 1))
+    if rule == "power":
+        return bool(abs(ours - theirs) <= 0.25)
+    if rule == "error":
+        return bool(abs(ours - theirs) <= 2 * error)
+    return bool(ours > theirs if rule == "more" else ours < (0.1 if rule == "fit" else theirs))
+
+
+def claim(
+    figure: str,
+    text: str,
+    rule: str,
+    measured: Callable[[], Any],
+    theirs: Any,
+    *,
+    error: Callable[[], float] = lambda: 0.0,
+    paper: str = "",
+    shown: Callable[[], str] | None = None,
+) -> dict[str, Any]:
+    """Compare a statement of a paper with what was measured.
+
+    Parameters
+    ----------
+    measured, error, shown : callable
+        Return what is compared, its error, and how it is written. A KeyError or ValueError of
+        theirs says that it was not measured: there is no verdict then.
+    theirs, paper
+        What the paper says, as a value and in words; by default the value.
+    """
+    signs = {"more": "more than ", "less": "less than "}
+    found = {"figure": figure, "claim": text, "rule": rule, "ours": "not measured", "holds": None}
+    found["paper"] = paper or signs.get(rule, "") + words(theirs)
+    try:
+        ours = measured()
+        found["holds"] = verdict(ours, theirs, rule, error())
+        found["ours"] = shown() if shown else words(ours)
+    except (KeyError, ValueError):
+        pass
+    return found
+
+
+def over(
+    one: Mapping[Any, float], other: Mapping[Any, float], x: Any, y: Any = None
+) -> Callable[[], float]:
+    """Return a call that divides a series at x by another at the same x, or at y."""
+    return lambda: one[x] / other[x if y is None else y]
+
+
+def words(value: Any) -> str:
+    """Write a value of a claim: three digits, or a word as it is, or several of them."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(words, value))
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
 
 
 # --------------------------------------------------------------------- results
 
 
 def row(
-    figure: str,
-    series: str,
-    x: Any,
-    ours: float,
-    paper: float | None = None,
-    *,
-    unit: str = "ms",
-    extrapolated: bool = False,
+    figure: str, series: str, x: Any, ours: float, *, unit: str = "ms", extrapolated: bool = False
 ) -> dict[str, Any]:
-    """Return a point of a figure or a cell of a table, with what the paper prints if it does."""
+    """Return a point of a figure or a cell of a table."""
     return {
         "figure": figure,
         "series": series,
         "x": x,
         "unit": unit,
         "ours": ours,
-        "paper": paper,
         "extrapolated": extrapolated,
     }
-
-
-def claim(figure: str, text: str, paper: str, ours: str, holds: bool) -> dict[str, Any]:
-    """Return a statement of a paper, its value there and here, and whether it holds here."""
-    return {"figure": figure, "claim": text, "paper": paper, "ours": ours, "holds": bool(holds)}
-
-
-def near(ours: float, paper: float) -> bool:
-    """Tell whether a ratio is that of the paper within a factor of 2, and on the same side of 1."""
-    return paper / 2 <= ours <= 2 * paper and (ours > 1) == (paper > 1)
 
 
 def values(rows: Iterable[Mapping[str, Any]], figure: str, series: str) -> dict[Any, float]:
@@ -230,48 +304,54 @@ def values(rows: Iterable[Mapping[str, Any]], figure: str, series: str) -> dict[
     return {
         each["x"]: each["ours"]
         for each in rows
-        if each["figure"] == figure and each.get("series") == series
+        if (each["figure"], each["series"]) == (figure, series)
     }
 
 
-def show(rows: Iterable[Mapping[str, Any]]) -> None:
+def show(results: Mapping[str, Any]) -> None:
     """Print the figures of the paper beside ours, with the factor between them."""
-    for each in rows:
-        if "claim" in each:
-            verdict = "reproduced" if each["holds"] else "NOT reproduced"
-            print(
-                f"{each['figure']}: {each['claim']}: paper {each['paper']}, ours {each['ours']}:"
-                f" {verdict}"
-            )
-            continue
+    for each in results["rows"]:
         paper, ours = each["paper"], each["ours"]
         beside = "" if paper is None else f"   paper {paper:g}"
-        if paper is not None and each["unit"] == "ms" and ours:
+        if paper is not None and each["unit"] and ours:
             beside += f"   {paper / ours:.1f}x"
         note = " (extrapolated)" if each["extrapolated"] else ""
         print(
             f"{each['figure']:10} {each['series']:28} {each['x']!s:>14}"
             f" {ours:12.5g} {each['unit']}{note}{beside}"
         )
+    for each in results["claims"]:
+        said = {True: "reproduced", False: "NOT reproduced", None: "no verdict"}[each["holds"]]
+        print(
+            f"{each['figure']}: {each['claim']}: paper {each['paper']}, ours {each['ours']}: {said}"
+        )
 
 
 def store(
-    out: Path,
-    name: str,
-    figures: Mapping[str, Figure],
-    rows: list[dict[str, Any]],
-    device: str,
+    out: Path, name: str, sizes: Sequence[int], rows: list[dict[str, Any]], device: str
 ) -> Path:
-    """Write results as JSON, with the machine they were measured on."""
+    """Write rows as JSON, with the machine they were measured on."""
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{name}.json"
-    found = {
-        "machine": machine(device),
-        "figures": {key: figure._asdict() for key, figure in figures.items()},
-        "rows": rows,
-    }
+    found = {"machine": machine(device), "sizes": list(sizes), "rows": rows}
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read stored rows, and put beside them what the paper prints, figures and claims.
+
+    Nothing is compared where sizes are not those of the paper.
+    """
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    module = importlib.import_module(path.stem)
+    same = tuple(found["sizes"]) == module.SIZES
+    for each in found["rows"]:
+        key = each["figure"], each["series"], each["x"]
+        each["paper"] = module.PRINTED.get(key) if same else None
+    found["figures"] = module.FIGURES
+    found["claims"] = module.claims(found["rows"]) if same else []
+    return found
 
 
 def machine(device: str) -> dict[str, Any]:
