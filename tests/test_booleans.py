@@ -36,7 +36,7 @@ def same(one, other):
         return one.tobytes() == other.tobytes()
     if one.dtype.kind in "OU":
         return repr(one.tolist()) == repr(other.tolist())
-    return one.dtype == other.dtype and np.allclose(one, other, 1e-12, 0, equal_nan=True)
+    return one.dtype == other.dtype and np.allclose(one, other, 1e-9, 1e-9, equal_nan=True)
 
 
 def calls(labels):
