@@ -15,6 +15,7 @@ PACKAGE = Path(equilabel.__file__).parent
 LEVELS = {
     "starting": 0,
     "neighborhood": -1,
+    "booleans": -1,
     "bonds": 0,
     "compiling": 0,
     "threads": 0,

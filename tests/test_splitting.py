@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
+from attack.numbers import is_split
 from equilabel import binarize, label, segment, split_touching
 from equilabel.cleanup import montage, necks, radii, splitting
 from equilabel.cleanup.montage import split_component
@@ -141,6 +142,24 @@ def test_images_that_are_cropped_or_not_get_the_same_parts(crops, monkeypatch):
     monkeypatch.setattr(splitting, "CROPS", crops)
     assert np.array_equal(split_touching(labels), cropped)
     assert label(labels).max() < cropped.max()
+
+
+@pytest.mark.parametrize("crops", [2, 0])
+def test_each_part_is_connected_and_each_component_has_a_part(crops, monkeypatch):
+    """Components without a seed had one number where they are split together."""
+    monkeypatch.setattr(splitting, "CROPS", crops)
+    corners = np.array([[1, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0], [1, 1, 0, 1]], bool)
+    assert split_touching(corners).max() == 4
+    rng = np.random.default_rng(0)
+    for shape, stacked in (((90, 80), False), ((3, 30, 40), True), ((20, 21, 22), False)):
+        mask = rng.random(shape) < 0.45
+        for image in (mask, mask * rng.integers(1, 4, shape)):
+            for connectivity in (1, len(shape) - stacked):
+                options = {"connectivity": connectivity, "stacked": stacked}
+                parts = split_touching(image, **options)
+                assert is_split(image, parts, **options)
+    flat = np.array([[1, 1, 0, 2], [3, 0, 2, 2]])[..., None]  # `label` numbers such by columns
+    assert split_touching(flat).ravel().tolist() == [1, 1, 0, 2, 3, 0, 2, 2]
 
 
 def test_parts_are_numbered_in_raster_order_and_the_same_in_any_number_of_threads(monkeypatch):

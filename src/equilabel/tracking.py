@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .booleans import normalize_bools
 from .devices import fetch, library, take, using
 from .devices import resolve as device_of
 
@@ -190,7 +191,7 @@ def _first(links: Integers) -> Integers:
 
 def _find(labels: ArrayLike) -> Objects:
     """Find the objects of all frames, and the pairs that share pixels."""
-    images = _checked(take(labels))
+    images = _checked(normalize_bools(take(labels)))
     objects, pairs = [], []
     with using(device_of("auto", images)):
         below = None

@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 from skimage import measure
 
-from equilabel import METHODS, PROPERTIES, label, regionprops_table
+from equilabel import METHODS, PROPERTIES, label, regionprops_table, split_touching
 from equilabel import measure as measure_regions
 from references import GRID_METHODS, expected_labels, label_each_value, number_in_raster_order
 from strategies import DTYPES, LAYOUTS, WORDS, blobs
@@ -35,7 +35,7 @@ MERGED = [name for name, row in PROPERTIES.items() if row.counted and row.source
 def judge(seed):
     """Answer one question; return "correct", "refused", "wrong" or "lost", and why."""
     rng = np.random.default_rng(seed)
-    attack = (attack_labels, attack_floats, attack_out, attack_table, attack_sums)[seed % 5]
+    attack = ATTACKS[seed % len(ATTACKS)]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -195,6 +195,31 @@ def attack_sums(rng):
         sums = [float(total) for total in sums]
     same = table["intensity_sum"].tolist() == sums
     return "correct" if same and (table["intensity_sum"].dtype == np.int64) == fits else "wrong"
+
+
+def attack_split(rng):
+    """Split the components of noise, or of labels, as the law of splitting says."""
+    rank, stacked = int(rng.integers(2, 5)), bool(rng.integers(2))
+    shape = (*[3] * stacked, *rng.integers(1, {2: 40, 3: 14, 4: 7}[rank], rank).tolist())
+    image = rng.random(shape) < rng.choice([0.3, 0.5, 0.7, 0.9])
+    image = image * rng.integers(1, 4, shape) if rng.integers(2) else image
+    options = {"connectivity": int(rng.integers(1, rank + 1)), "stacked": stacked}
+    spacing = rng.choice([0.5, 1, 2], rank).tolist()
+    tolerance = float(rng.choice([0, 0.3, 0.8, 2]))
+    parts = split_touching(image, tolerance=tolerance, spacing=spacing, **options)
+    return "correct" if is_split(image, parts, **options) else "wrong"
+
+
+def is_split(image, parts, connectivity, stacked=False):
+    """Return whether each component is one part or more, all connected, in raster order."""
+    whole = expected(image, None, connectivity, stacked)
+    pairs = np.unique(np.stack([parts, whole]).reshape(2, -1), axis=1)
+    again = number_in_raster_order(expected(parts, None, connectivity, stacked))
+    # As many pairs as parts: none lies in two components, or in a component and outside.
+    return np.array_equal(again, parts) and pairs.shape[1] == len(np.unique(parts))
+
+
+ATTACKS = (attack_labels, attack_floats, attack_out, attack_table, attack_sums, attack_split)
 
 
 def attack(seconds, seed=0):

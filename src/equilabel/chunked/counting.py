@@ -98,8 +98,10 @@ class Counted:
             piece[part] = _compact(final, all_known)[local]
         gray = None
         if values is not None and self.plan(axes).intensity:
-            gray = np.zeros((*sides, *values.shape[axes:]), values.dtype) if around else values
-            gray[inner] = values
+            gray = values  # memory of the store, which nobody may write to, or of the caller
+            if around:
+                gray = np.zeros((*sides, *values.shape[axes:]), values.dtype)
+                gray[inner] = values
         counts = count_part(
             piece,
             gray,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from equilabel.booleans import normalize_bools
 from equilabel.thresholding import subtract_background
 from equilabel.thresholding.foreground import comparable
 from equilabel.thresholding.smoothing import NARROWEST, gaussian
@@ -172,7 +173,7 @@ class GrayPart:
         """Return the channel to be binarized, and all channels, which come last."""
         picks, channel_axis = self.source.picks, self.source.channel_axis
         raw = cast("HostArray", self.load())  # that of a source of one value for each pixel
-        raw = raw.astype(raw.dtype.newbyteorder("="), copy=False)
+        raw = normalize_bools(raw.astype(raw.dtype.newbyteorder("="), copy=False))
         dropped = [
             0 if pick is not None and axis != channel_axis else slice(None)
             for axis, pick in enumerate(picks)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-    Piece = tuple[NDArray[np.bool_], NDArray[np.int32]]
-
 PIXELS = 2**15  # of a montage: what is computed from it stays in the cache of a core
 WASTE = 1.5  # pixels of a montage, per pixel of its boxes
 
@@ -59,7 +57,7 @@ def arrange(boxes: Iterable[Box]) -> list[list[Box]]:
 
 def split_montage(
     boxes: Sequence[Box], tolerance: float, steps: Sequence[float], connectivity: int
-) -> list[Piece | None]:
+) -> list[NDArray[np.int32] | None]:
     """Split the components of a group of boxes, as `split_component` would split each.
 
     Parameters
@@ -70,14 +68,13 @@ def split_montage(
 
     Returns
     -------
-    list of tuples, or None
-        The mask of each component, and the number of its part at each pixel; these are different
+    list of arrays of int32, or None
+        For each component the number of its part at each pixel, and 0 outside; these are different
         for all parts of the group. None for a component of one part.
     """
     if len(boxes) == 1:
         mask = boxes[0].view == boxes[0].label
-        alone = split_component(mask, tolerance, steps, connectivity)
-        return [None if alone is None else (mask, alone)]
+        return [split_component(mask, tolerance, steps, connectivity)]
     mask = np.zeros(_shape(boxes), np.bool_)
     owners = np.repeat(np.arange(len(boxes)), [_columns(box) for box in boxes])
     ends = np.cumsum([_columns(box) for box in boxes]).tolist()
@@ -92,11 +89,10 @@ def split_montage(
         if box.cut:
             radii[place] = measure_radii(mask[place], steps)[0]
     seeds, several = find_seeds(radii, owners, tolerance, steps, connectivity)
-    pieces: list[Piece | None] = [None] * len(boxes)
+    pieces: list[NDArray[np.int32] | None] = [None] * len(boxes)
     for number in np.flatnonzero(several).tolist():
         place = places[number]
-        parts = grow_seeds(seeds[place], radii[place], mask[place], connectivity)
-        pieces[number] = mask[place], parts
+        pieces[number] = grow_seeds(seeds[place], radii[place], mask[place], connectivity)
     return pieces
 
 
@@ -116,7 +112,8 @@ def split_component(
     Returns
     -------
     array of int32, or None
-        Number of the part at each pixel, from 1, and 0 outside. None if there is one part.
+        Number of the part at each pixel, from 1; 0 outside, and in a component that is too thin to
+        have a seed. None if there is one part.
     """
     if mask.all():
         return None

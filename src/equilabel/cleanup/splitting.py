@@ -101,6 +101,8 @@ def split_touching(
     request = make_request(shape_properties(rank), None, shape, spacing, stacked=stacked)
     labels, _, _, counts, *_ = solve(problem, request, counted=True)
     found = split_components(labels, counts, depth, given or (1.0,) * rank, connectivity or rank)
+    if found is None and problem.numbered_by_columns:
+        found = _in_raster_order(labels, fetch(labels), len(counts.labels))
     answer: HostArray = labels if found is None else found[0]
     return answer
 
@@ -156,21 +158,16 @@ def split_components(
     chosen = np.flatnonzero(may_touch(counts, tolerance, steps))
     if not len(chosen):
         return None
-    where = resolve("auto", labels)
     host = np.ascontiguousarray(fetch(labels))
     count = len(counts.labels)
     for pieces in _parts_of(host, counts, chosen, tolerance, steps, connectivity):
-        for target, mask, parts in pieces:
-            np.add(parts, count, out=target, where=mask)
-        count += max((int(parts.max()) for _, _, parts in pieces), default=0)
+        for target, parts in pieces:  # a component without a seed keeps its label
+            np.add(parts, count, out=target, where=parts > 0)
+        count += max((int(parts.max()) for _, parts in pieces), default=0)
     if count == len(counts.labels):
         return None
     check()
-    found = _numbered(host, count)
-    if where != "cpu":
-        with using(where):
-            return place(found[0], where), found[1]
-    return found
+    return _in_raster_order(labels, host, count)
 
 
 def _parts_of(
@@ -180,8 +177,8 @@ def _parts_of(
     tolerance: float,
     steps: tuple[float, ...],
     connectivity: int,
-) -> Iterator[list[tuple[HostArray, NDArray[np.bool_], NDArray[np.int32]]]]:
-    """Yield views of the image that hold components of several parts, with masks and parts.
+) -> Iterator[list[tuple[HostArray, NDArray[np.int32]]]]:
+    """Yield views of the image that hold components of several parts, with these parts.
 
     The parts of one list have different numbers.
     """
@@ -194,9 +191,8 @@ def _parts_of(
     if work.sum() > CROPS * labels.size + OVERHEAD:
         for image in labels if stacked else [labels]:
             inside = numbers[np.isin(numbers, image)]
-            for mask, parts in split_sprawling(image, inside, tolerance, steps, connectivity):
-                if parts is not None:
-                    yield [(image, mask, parts)]
+            for parts in split_sprawling(image, inside, tolerance, steps, connectivity):
+                yield [(image, parts)]
         return
     at_end = ((counts.begins == 0) | (counts.ends == labels.shape))[chosen, stacked:].any(axis=1)
     spans = zip(first.tolist(), last.tolist(), strict=True)
@@ -206,7 +202,16 @@ def _parts_of(
     tasks = [(group, tolerance, steps, connectivity) for group in groups]
     for group, found in zip(groups, each(split_montage, tasks), strict=True):
         pieces = zip(group, found, strict=True)
-        yield [(box.view, *piece) for box, piece in pieces if piece is not None]
+        yield [(box.view, parts) for box, parts in pieces if parts is not None]
+
+
+def _in_raster_order(labels: Array, host: HostArray, count: int) -> tuple[Array, int]:
+    """Renumber labels on the host; return them where `labels` is, with their number."""
+    found, where = _numbered(host, count), resolve("auto", labels)
+    if where == "cpu":
+        return found
+    with using(where):
+        return place(found[0], where), found[1]
 
 
 def _numbered(labels: HostArray, count: int) -> tuple[HostArray, int]:

@@ -23,7 +23,7 @@ def split_sprawling(
     tolerance: float,
     steps: Sequence[float],
     connectivity: int,
-) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.int32] | None]]:
+) -> Iterator[NDArray[np.int32]]:
     """Split components of an image, all those at once that do not touch each other.
 
     The time this takes is bounded by the size of the image, whatever shape components have.
@@ -38,17 +38,16 @@ def split_sprawling(
 
     Yields
     ------
-    mask : array of bool
-        Components that do not touch.
-    parts : array of int32, or None
-        What `split_component` returns for them.
+    array of int32
+        What `split_component` returns for components that do not touch, if they have several parts.
     """
     colors = _color(labels, chosen)
     count = int(colors.max(initial=0))
     colored = colors.astype(np.min_scalar_type(count))[labels]  # callers overwrite labels
     for color in range(1, count + 1):
-        mask = colored == color
-        yield mask, split_component(mask, tolerance, steps, connectivity)
+        parts = split_component(colored == color, tolerance, steps, connectivity)
+        if parts is not None:
+            yield parts
 
 
 def _color(labels: HostArray, chosen: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from equilabel import neighborhood
+from equilabel.booleans import normalize_bools
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
@@ -247,6 +248,7 @@ def from_pixels(
     pixels: Array, connectivity: int | None, background: int | None
 ) -> tuple[Array, Array]:
     """Return the ends of the edges between neighbors of equal value that are not background."""
+    pixels = normalize_bools(pixels)
     axes = pixels.ndim
     hops = axes if connectivity is None else operator.index(connectivity)
     if axes and not 1 <= hops <= axes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray
 
 from equilabel import threads
+from equilabel.booleans import normalize_bools
 from equilabel.devices import is_on_cuda
 
 from .checks import check_out
@@ -99,4 +100,8 @@ def _prepare(image: HostArray, background: Any, connectivity: int | None, stacke
         found: tuple[HostArray, int] | None = label(image, out)
         return None if found is None or found[1] < 0 else found
 
-    return label_whole if image.dtype.kind == "f" else label
+    if image.dtype.kind == "f":
+        return label_whole
+    if image.dtype.kind == "b" and grid.foreground.level:  # compared with 1, not with 0
+        return lambda image, out=None: label(normalize_bools(image), out)
+    return label

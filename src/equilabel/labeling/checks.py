@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.booleans import normalize_bools
 from equilabel.devices import is_on_cuda, library, resolve, take
 from equilabel.grid import Foreground
 from equilabel.measuring import check_columns, check_periodic
@@ -47,6 +48,8 @@ def make_problem(
     image = check_type(image)
     foreground = check_background(image, background)
     problem = problem_of(image, foreground, connectivity, stacked, method, device, out, options)
+    if foreground.level or problem.method.answer != "runs":  # runs tell bytes from 0 alone
+        problem = problem._replace(image=normalize_bools(image))
     if periodic is not False:
         around = check_periodic(periodic, image.ndim, problem.stacked)
         problem = problem._replace(periodic=around)

@@ -66,7 +66,9 @@ def _check_steps(bonds: Bonds) -> None:
     """Raise TypeError or ValueError unless the fields of a lattice fit each other."""
     dtype, steps = bonds.open.dtype, np.asarray(bonds.steps)
     if dtype.kind != "u":
-        message = f"open must be an array of unsigned integers; got {dtype}. Pass open.view('u1')."
+        message = (
+            f"open must be an array of unsigned integers; got {dtype}. Pass open.astype('u1')."
+        )
         raise TypeError(message)
     if steps.ndim != 2 or steps.shape[1] != bonds.rank or len(bonds.periodic) != bonds.rank:
         message = (

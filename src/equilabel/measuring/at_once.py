@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from equilabel.booleans import normalize_bools
 from equilabel.devices import is_on_cuda, passes, resolve
 
 from .checks import check_columns
@@ -68,6 +69,7 @@ def table_at_once(
     if values is None:
         kind = None
     elif is_on_cuda(values):
+        values = normalize_bools(values)
         kind = values.shape, values.dtype
     else:
         return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from equilabel.booleans import normalize_bools
 from equilabel.devices import take
 
 from .errors import IntensityMissingError, PropertyUndefinedError, PropertyUnknownError
@@ -133,7 +134,7 @@ def check_values(image: ArrayLike | None, shape: tuple[int, ...]) -> HostArray |
     """Return the intensities, or raise TypeError or ValueError."""
     if image is None:
         return None
-    values: HostArray = take(image)
+    values: HostArray = normalize_bools(take(image))
     if values.dtype.kind not in "buif":
         message = f"intensity_image must be of a real type; got {values.dtype}."
         raise TypeError(message)

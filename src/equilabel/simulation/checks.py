@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.booleans import normalize_bools
 from equilabel.devices import library, take
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def check_start(start: Any, shape: tuple[int, ...], q: int) -> Array | None:
             return None
         message = f"start must be 'cold', 'hot' or an array of spins; got {start!r}."
         raise ValueError(message)
-    spins = take(start)
+    spins = normalize_bools(take(start))
     fits = spins.shape == shape and spins.dtype.kind in "bui"
     if not fits or not 0 <= int(spins.min()) <= int(spins.max()) < q:
         message = (

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.booleans import normalize_bools
+
 from . import codecs
 from .directories import UnreadableImageError, refuse, unreadable
 from .memory import half_of_free, readable
@@ -178,7 +180,7 @@ def _decoded(picture: Any, indices: bool) -> HostArray:
     picture.load()
     if picture.mode == "P" and not indices:
         picture = picture.convert("RGBA" if "transparency" in picture.info else "RGB")
-    pixels = np.asarray(picture)
+    pixels: HostArray = normalize_bools(np.asarray(picture))
     if picture.mode == "I" and pixels.size and pixels.min() >= 0 and pixels.max() < 2**16:
         return pixels.astype(np.uint16)  # what older versions of Pillow make of 16 bits
     return pixels.astype(pixels.dtype.newbyteorder("="))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from equilabel import threads
+from equilabel.booleans import normalize_bools
 from equilabel.devices import fetch, filters, is_on_cuda, take
 
 from .lengths import question, widths_in_pixels
@@ -158,7 +159,7 @@ def as_pixels(image: ArrayLike, *, stacked: bool = False) -> HostArray:
     ValueError
         If there are too few axes.
     """
-    pixels: HostArray = take(image)
+    pixels: HostArray = normalize_bools(take(image))
     if pixels.dtype.kind not in "buif" or pixels.dtype.itemsize > 8:
         message = (
             f"image must be bool, integer or float of up to 64 bits; got {pixels.dtype}. "
