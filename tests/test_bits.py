@@ -142,7 +142,7 @@ def test_painting_writes_the_label_and_zeros_to_64_pixels_alone(way, dtype):
         labels = np.full(80, 7, dtype)
         way[write](labels, 9, np.uint64(word), labels.dtype.type(label))
         expected = np.full(80, 7, dtype)
-        expected[9:73] = np.where(flags_of(word), label, 0)
+        expected[9:73] = np.where(flags_of(word), labels.dtype.type(label), 0)
         np.testing.assert_array_equal(labels, expected)
 
 
@@ -155,7 +155,9 @@ def test_streaming_writes_what_painting_writes(way, dtype):
         memory[:] = 7
         way[write_past_caches](memory, begin, np.uint64(word), memory.dtype.type(label))
         expected = np.full(200, 7, dtype)
-        expected[begin : begin + 128] = np.where(np.tile(flags_of(word), 2), label, 0)
+        expected[begin : begin + 128] = np.where(
+            np.tile(flags_of(word), 2), memory.dtype.type(label), 0
+        )
         np.testing.assert_array_equal(memory, expected)
 
 

@@ -27,8 +27,7 @@ def test_pages_that_were_written_one_by_one_are_read_as_one_stack(compression, t
 
 
 def test_a_tiff_whose_parts_have_another_shape_than_the_whole_is_refused(monkeypatch, tmp_path):
-    imread = tifffile.imread
-    monkeypatch.setattr(tifffile, "imread", lambda path, **_: imread(path, aszarr=True, key=0))
+    monkeypatch.setattr(tifffile.TiffPageSeries, "aszarr", lambda self, **_: self[0].aszarr())
     tifffile.imwrite(tmp_path / "noise.tif", NOISE.astype(np.uint8))
     with pytest.raises(ValueError, match=r"with its shape \(20, 24, 28\); got \(24, 28\)"):
         label_chunked(tmp_path / "noise.tif", out=tmp_path / "out.zarr")

@@ -19,7 +19,7 @@ def extremes(dtype, shape, seed=0):
         return rng.random(shape) < 0.5
     limits = np.iinfo(dtype)
     drawn = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-    ends = np.where(rng.random(shape) < 0.5, limits.min, limits.max).astype(dtype)
+    ends = np.where(rng.random(shape) < 0.5, *np.array([limits.min, limits.max], dtype))
     return np.where(rng.random(shape) < 0.5, ends, drawn)
 
 

@@ -296,7 +296,7 @@ def test_intensities_are_measured_in_every_channel(shape, channels):
 def test_sums_of_the_greatest_integers_do_not_overflow(dtype):
     limits = np.iinfo(dtype)
     labels = np.repeat([[1], [2]], 300, axis=1)
-    values = np.where(labels == 1, limits.max, limits.min).astype(dtype)
+    values = np.where(labels == 1, *np.array([limits.max, limits.min], dtype))
     table = regionprops_table(labels, values, INTENSITIES)
     for name in ("intensity_min", "intensity_max", "intensity_mean"):
         assert table[name].tolist() == [float(limits.max), float(limits.min)]

@@ -131,13 +131,3 @@ def test_chunks_that_are_not_compressed_are_written_whatever_their_form(store, f
     np.testing.assert_array_equal(array[one], pixels[one][::-1])
     write_part(array, one, pixels[0:9, 30:60])
     assert not array[one].any()
-
-
-def test_what_is_written_to_memory_without_a_codec_is_not_copied():
-    pixels, array = make(
-        zarr.storage.MemoryStore(), compressors=None, config={"write_empty_chunks": True}
-    )
-    part = (slice(9, 18), slice(30, 60))
-    mine = pixels[part].copy()
-    write_part(array, part, mine)
-    assert np.shares_memory(read_part(array, part), mine)

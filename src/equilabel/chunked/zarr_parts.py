@@ -75,8 +75,8 @@ def _key_of_plain_chunk(array: Any, part: Slices) -> str | None:
 
 def _stored_type(array: Any) -> np.dtype[Any]:
     """Return the type of stored elements, in their order of bytes."""
-    endian = getattr(array.metadata.codecs[0].endian, "value", "little")
-    dtype: np.dtype[Any] = array.dtype.newbyteorder(endian)
+    endian = array.metadata.codecs[0].endian  # an enumeration in zarr before 3.2; None for bytes
+    dtype: np.dtype[Any] = array.dtype.newbyteorder(getattr(endian, "value", endian) or "little")
     return dtype
 
 

@@ -99,7 +99,7 @@ class Source:
         except Exception:  # pint has its own errors, and is napari's
             return tuple(steps), ""
         steps = [float(np.round(a * b, 12)) for a, b in zip(steps, factors, strict=True)]
-        word = f"{units[-1]:~P}"
+        word = f"{units[-1]:~P}".replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}")
         return tuple(steps), "" if word in ("pixel", "px", "") else word
 
     @property
