@@ -8,11 +8,14 @@ import tempfile
 import weakref
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.storage.files import folder_for
+from equilabel.storage.shortage import naming_full_disk, refuse_without_room
 from equilabel.storage.table import read_table, write_table
 
 from .checkpoints import Checkpoints
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
 FORMAT = 2  # of checkpoints
 KEY = "equilabel"  # of the attributes of labels
 TABLE = "table.csv"  # in the folder of labels
+AGAIN = "Make room, and run again with resume=True."
+ELSEWHERE = "Make room, or name another folder in TMPDIR."
 LARGEST = np.iinfo(np.int32).max
 
 
@@ -51,15 +56,25 @@ def label_whole(
     report: Callable[[str, int, int], None] | None,
 ) -> Whole:
     """Label all blocks of an image, and return its labels."""
+    place = Path(tempfile.gettempdir()) if target.out is None else target.out
+    with naming_full_disk(place, AGAIN if target.out else ELSEWHERE):
+        return _label(steps, source, target, engine, Progress(report), place)
+
+
+def _label(
+    steps: Steps, source: Source, target: Target, engine: Engine, progress: Progress, place: Path
+) -> Whole:
+    """Label all blocks of an image; `place` is on the disk that takes its labels."""
     out, resume, kind = target.out, target.resume, source.kind
-    progress = Progress(report)
     if target.into is not None:
         return label_into(steps, target.into, engine, progress)
+    if out is None and kind == "numpy" and engine.shares_memory:
+        return label_in_memory(steps, source, engine, progress)
+    if out is None or not (out.exists() or (resume and folder_for(out).exists())):
+        refuse_without_room(place, prod(source.shape))
     manifest = describe(source, target) if out is not None else {}
     if out is not None and out.exists():
         return _earlier(out, manifest, source, target)
-    if out is None and kind == "numpy" and engine.shares_memory:
-        return label_in_memory(steps, source, engine, progress)
     with _folder(out, manifest, resume=resume) as folder, engine.started() as run:
         saved = Checkpoints(str(folder), new_token())
         job, pixels = steps.make_job(saved, run, progress)
