@@ -245,4 +245,4 @@ def test_a_url_is_refused_before_a_folder_of_its_name_is_made(here, capsys, word
     tiff("a.tif")
     said = refused(capsys, *words.split())
     assert f"{name} must be a path on this machine, not a URL; got" in said
-    assert os.listdir() == ["a.tif"]
+    assert [path.name for path in Path().iterdir()] == ["a.tif"]

@@ -266,7 +266,8 @@ def test_a_run_in_chunks_whose_disk_is_full_goes_on_when_there_is_room(tmp_path)
 
 def test_what_numpy_says_of_a_full_disk_becomes_its_path_and_a_remedy(here, monkeypatch, capsys):
     def fill(*_):
-        raise OSError("3424254 requested and 997344 written")
+        message = "3424254 requested and 997344 written"
+        raise OSError(message)
 
     ome_zarr("a.zarr")
     monkeypatch.setattr(np, "save", fill)

@@ -19,6 +19,7 @@ from equilabel.storage.shortage import naming_full_disk, refuse_without_room
 from equilabel.storage.table import read_table, write_table
 
 from .checkpoints import Checkpoints
+from .consolidated import consolidate
 from .into_arrays import held_on_gpus, label_in_memory, label_into
 from .ome_labels import register, shrink, write_description
 from .outputs import (
@@ -92,8 +93,7 @@ def _label(
             return Whole(_as(kind, path, temporary=True), numbers.count, found)
         flush()
         os.replace(made, out)  # noqa: PTH105 - atomic, and says so
-    if target.ome is not None:
-        register(target.ome, out)
+    _make_known(out, target)
     return Whole(_as(kind, out), numbers.count, found)
 
 
@@ -130,6 +130,8 @@ def _output(folder: Path, source: Source, target: Target, count: int, token: str
     if target.ome is not None:
         dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
         path, form = path / "0", target.ome.form
+    elif target.out and not target.shards and (target.out.parent / ".zgroup").is_file():
+        form = {"zarr_format": 2}  # that of the group which it becomes a part of
     create_zarr(path, source.shape, target.chunks, dtype, shards=target.shards, **form)
     return ZarrOutput(str(path), dtype.name, token)
 
@@ -149,8 +151,8 @@ def _complete(
     if target.ome is None or target.out is None:
         open_output(output).attrs.update(ours)
         return
-    scales = shrink(folder, target.ome, output, run, progress)
-    write_description(folder, target.ome, target.out.name, scales, table, ours)
+    levels = shrink(folder, target.ome, output, run, progress)
+    write_description(folder, target.ome, target.out.name, levels, table, ours)
 
 
 def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, target: Target) -> Whole:
@@ -167,10 +169,16 @@ def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, target: Tar
         )
         raise FileExistsError(message)
     check_manifest(known["manifest"], manifest, str(out))
-    if target.ome is not None:
-        register(target.ome, out)  # which a run that was killed did last
+    _make_known(out, target)  # which a run that was killed did last
     table = read_table(out / TABLE) if (out / TABLE).exists() else None
     return Whole(_as(source.kind, out), known["num"], Found(table, known))
+
+
+def _make_known(out: Path, target: Target) -> None:
+    """Let an image list its labels, and readers of a store find them."""
+    if target.ome is not None:
+        register(target.ome, out)
+    consolidate(out)
 
 
 def _as(kind: str, path: Path, *, temporary: bool = False) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from equilabel.descriptions import describe_values
 from equilabel.storage.memory import free, readable
-from equilabel.storage.ome_zarr import is_zarr
+from equilabel.storage.ome_zarr import find_image, is_zarr
 from equilabel.storage.shortage import refuse_without_room
 
 from .chunk_axes import find_axes
@@ -99,7 +99,8 @@ def label_in_blocks(
         labels = image.flatten(stored, work / "labels", dtype, sides)
         shutil.rmtree(stored)
     letters, stacked = axes.names.replace("C", ""), axes.arguments["stacked"]
-    made = Made(result, labels, image, letters, stacked, axes.known, axes.spacing, axes.file_unit)
+    known = (axes.known, axes.spacing, axes.file_unit, _origin(path))
+    made = Made(result, labels, image, letters, stacked, *known)
     told = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
     notes = (*axes.notes, *told, *filter(None, [_describe_values(image, sides)]))
     record = replace(record, notes=notes)
@@ -148,6 +149,15 @@ def _refuse_without_room(folder: Path, image: LazyImage, options: Options) -> No
     """Raise FullDiskError if labels are more than the disk has left, as a TIFF or a Zarr."""
     compressed = {} if options.labels_format == OME_ZARR else {"in_a_byte": 1}
     refuse_without_room(folder.absolute(), image.size, **compressed)
+
+
+def _origin(path: Path) -> dict[str, float]:
+    """Return the coordinates of the first pixel of an OME-Zarr along spatial axes."""
+    found = find_image(path) if is_zarr(path) else None
+    if found is None or not found.levels:
+        return {}
+    pairs = zip(found.axes, found.levels[0].translation, strict=True)
+    return {axis: first for axis, first in pairs if axis in "ZYX"}
 
 
 def _open(path: Path, axes: Axes) -> LazyImage:
