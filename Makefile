@@ -178,7 +178,7 @@ clean:
 	@touch $@
 
 .venv/dev: .venv/lint
-	$(INSTALL) --group test
+	$(INSTALL) --group test --group ome
 	@touch $@
 
 # A virtual screen for napari, from packages of the system.

@@ -7,16 +7,22 @@ import pytest
 
 from batches import label_here
 from equilabel import label_chunked, segment, segment_chunked
+from equilabel.chunked import results
 from equilabel.cli import main, running
 from equilabel.storage.ome_zarr import find_image
 
 zarr = pytest.importorskip("zarr")
 models = pytest.importorskip("ome_zarr_models")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of these libraries
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of these libraries
 
 STEPS, FIRST = {"z": 2.0, "y": 0.5, "x": 0.25}, {"z": 10.0, "y": 3.0, "x": -4.0}
 IMAGE = np.kron(np.random.default_rng(1).integers(0, 2, (3, 20, 37)), np.full((2, 5, 7), 90))
 IMAGE = IMAGE.astype(np.uint16)
+
+
+@pytest.fixture(autouse=True)
+def not_flushed(monkeypatch):
+    monkeypatch.setattr(results, "flush", lambda: None)
 
 
 def by_ngff_zarr(path, version):
