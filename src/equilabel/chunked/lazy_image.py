@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,7 @@ class LazyImage:
         """
         array = self.labels_at(stored)
         with flat.open("xb") as file:
-            if hasattr(os, "posix_fallocate"):  # writing to a mapped file on a full disk is fatal
+            if sys.platform == "linux":  # writing to a mapped file on a full disk is fatal
                 os.posix_fallocate(file.fileno(), 0, self.size * np.dtype(dtype).itemsize)
         labels = np.memmap(flat, dtype, "r+", shape=self.shape)
         for part in self.parts(sides):
