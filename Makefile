@@ -185,7 +185,7 @@ $(VENV)/lint: $(VENV)/package
 	@touch $@
 
 $(VENV)/dev: $(VENV)/lint
-	$(INSTALL) --group test
+	$(INSTALL) --group test --group ome
 	@touch $@
 
 # A virtual screen for napari, from packages of the system.

@@ -227,3 +227,22 @@ def test_what_would_block_or_lead_nowhere_is_not_opened(here):
     errors = {name: row["error"] for name, row in summary().items()}
     assert "neither file nor folder" in errors["in/pipe.tif"]
     assert "a link to nothing" in errors["in/link.tif"]
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("batch s3://bucket/a.tif --out out", "INPUT"),
+        ("batch a.tif --out s3://bucket/out", "--out"),
+        ("batch a.tif --out gs://bucket/out --dry-run", "--out"),
+        ("batch --from https://host/run.json --out out", "--from"),
+        ("label file:///a.tif", "IMAGE"),
+        ("label a.tif --out s3://bucket/labels.zarr", "--out"),
+        ("measure a.tif --image s3://bucket/a.zarr --out out", "--image"),
+    ],
+)
+def test_a_url_is_refused_before_a_folder_of_its_name_is_made(here, capsys, words, name):
+    tiff("a.tif")
+    said = refused(capsys, *words.split())
+    assert f"{name} must be a path on this machine, not a URL; got" in said
+    assert [path.name for path in Path().iterdir()] == ["a.tif"]

@@ -1,12 +1,15 @@
 """Files of images and labels in chunks: TIFFs of every kind of pages, and shards of a Zarr."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tifffile
 import zarr
 
-from equilabel import label, label_chunked
-from equilabel.chunked import checks
+from attack import stale
+from equilabel import label, label_chunked, segment_chunked
+from equilabel.chunked import checks, results
 
 NOISE = np.random.default_rng(2).random((20, 24, 28)) < 0.3
 
@@ -60,3 +63,38 @@ def test_shards_hold_the_chunks_of_a_block_and_have_one_writer(tmp_path, monkeyp
     monkeypatch.setattr(checks, "MANY", 30)
     found = label_chunked(stored, out=tmp_path / "many.zarr", chunks=16)
     assert zarr.open_array(found).shards == (16, 16, 16)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_image_that_was_replaced_since_the_last_call_is_read_anew(seed, monkeypatch):
+    monkeypatch.setattr(results, "flush", lambda: None)
+    assert stale.judge(seed) == ("correct", "")
+
+
+def test_a_run_does_not_go_on_with_an_image_in_memory_that_has_changed(tmp_path):
+    image = zarr.create_array({}, shape=NOISE.shape, chunks=(8,) * 3, dtype="?")
+    image[...] = NOISE
+    label_chunked(image, out=tmp_path / "out.zarr")
+    label_chunked(image, out=tmp_path / "out.zarr", resume=True)
+    image[0, 0, 0] = not NOISE[0, 0, 0]
+    with pytest.raises(ValueError, match="resume must go on with the image"):
+        label_chunked(image, out=tmp_path / "out.zarr", resume=True)
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/a.zarr", "https://host/a.zarr", "file:///a.zarr"])
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_url_is_refused_where_a_path_belongs(address, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for work in (label_chunked, lambda *image, **more: segment_chunked(*image, **more, axes="ZYX")):
+        with pytest.raises(ValueError, match=r"out must be a path on this machine, not a URL; got"):
+            work(NOISE.astype(np.uint8), chunks=8, out=kind(address))
+        with pytest.raises(ValueError, match="label_image must be a path on this machine"):
+            work(kind(address), out="labels.zarr")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_whose_name_ends_in_a_colon_is_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("plate:").mkdir()
+    label_chunked(NOISE, chunks=-1, out=Path("plate:/labels.zarr"))
+    assert Path("plate:/labels.zarr").is_dir()

@@ -1,6 +1,7 @@
 """Objects of images in chunks: labels and table of the whole image."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -111,11 +112,15 @@ def test_what_needs_all_pixels_is_refused_by_name(arguments, message):
 
 
 def write_ome(folder, image, axes, version, scale):
-    """Write one resolution of an OME-Zarr."""
+    """Write two resolutions of an OME-Zarr, at a position, with consolidated metadata."""
     form = 2 if version == "0.4" else 3
     group = zarr.create_group(folder, zarr_format=form)
-    group.create_array("s0", shape=image.shape, chunks=(1, 1, 8, 16, 16), dtype=image.dtype)
-    group["s0"][...] = image
+    lower = np.array((1, 1, 1, 3, 2))
+    levels = image, image[..., 1::3, ::2]
+    for name, pixels in zip(("s0", "s1"), levels, strict=True):
+        group.create_array(name, shape=pixels.shape, chunks=(1, 1, 8, 16, 16), dtype=image.dtype)
+        group[name][...] = pixels
+    moved = [[0, 0, 0, 7.0, 0], [0, 0, 0, 7.0 + scale[3], 0]]
     names = {"t": "time", "c": "channel"}
     scales = {
         "axes": [
@@ -124,13 +129,22 @@ def write_ome(folder, image, axes, version, scale):
             for one in axes
         ],
         "datasets": [
-            {"path": "s0", "coordinateTransformations": [{"type": "scale", "scale": scale}]}
+            {
+                "path": f"s{level}",
+                "coordinateTransformations": [
+                    {"type": "scale", "scale": (np.array(scale) * lower**level).tolist()},
+                    {"type": "translation", "translation": moved[level]},
+                ],
+            }
+            for level in (0, 1)
         ],
     }
     if form == 2:
         group.attrs["multiscales"] = [{"version": "0.4", **scales}]
     else:
         group.attrs["ome"] = {"version": "0.5", "multiscales": [scales]}
+    with warnings.catch_warnings(action="ignore"):  # format 3 has no such block yet, zarr says
+        zarr.consolidate_metadata(folder)
 
 
 @pytest.mark.parametrize("version", ["0.4", "0.5"])
@@ -154,7 +168,9 @@ def test_labels_of_an_ome_zarr_are_listed_in_it_with_lower_resolutions(version, 
     known = labels.metadata.to_dict()
     assert (known["zarr_format"], known.get("dimension_names")) == form
     np.testing.assert_array_equal(labels[...], expected.labels)
-    np.testing.assert_array_equal(zarr.open_array(out / "1")[...], expected.labels[:, :, ::2, ::2])
+    np.testing.assert_array_equal(zarr.open_array(out / "1")[...], expected.labels[:, :, 1::3, ::2])
+    assert zarr.open_group(scan)["labels/nuclei/1"].shape == (2, 12, 13, 150)
+    assert not (out / "2").exists()
     described = find_image(out)
     assert (described.axes, described.unit, described.version) == ("TZYX", "µm", version)
     assert described.spacing == {"Z": 2.0, "Y": 0.5, "X": 0.5}
@@ -166,7 +182,8 @@ def test_labels_of_an_ome_zarr_are_listed_in_it_with_lower_resolutions(version, 
     assert about["image-label"]["source"] == {"image": "../../"}
     assert len(about["image-label"]["properties"]) == found.num
     assert about["multiscales"][0]["datasets"][1]["coordinateTransformations"] == [
-        {"type": "scale", "scale": [1.0, 2.0, 1.0, 1.0]}
+        {"type": "scale", "scale": [1.0, 2.0, 1.5, 1.0]},
+        {"type": "translation", "translation": [0.0, 0.0, 7.5, 0.0]},
     ]
     again = segment_chunked(scan, out=out, resume=True, **arguments)
     pd.testing.assert_frame_equal(again.table, found.table)

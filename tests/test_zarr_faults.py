@@ -1,7 +1,9 @@
 """Zarrs that are damaged, lie about themselves, or lack chunks; labels in chunks on a full disk."""
 
+import errno
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -11,10 +13,12 @@ import numpy as np
 import pytest
 
 from batches import label_here, picture, summary
-from equilabel import label, label_chunked
+from equilabel import label, label_chunked, segment_chunked
 from equilabel.cli import main, running
+from equilabel.storage.images import read_image
 
 zarr = pytest.importorskip("zarr")
+da = pytest.importorskip("dask.array")
 pytestmark = pytest.mark.slow
 
 DEEP = "[" * 10**5 + "]" * 10**5
@@ -101,7 +105,74 @@ def test_labels_that_the_disk_cannot_hold_are_refused_before_work(here, monkeypa
     monkeypatch.setattr(running, "label_all", label_here)
     set_shape(10**9, 10**9)(ome_zarr("in/a.zarr"))
     assert main(["batch", "in", "--no-overlay", "--out", "out"]) == 1
-    assert "the disk of --out must have room" in summary()["in/a.zarr"]["error"]
+    error = summary()["in/a.zarr"]["error"]
+    assert "must have room for what is written; got" in error
+    assert "for labels of 1 EB or more" in error
+
+
+def exabytes(folder):
+    """Write a Zarr of a few bytes, and describe it as the largest that can be counted."""
+    zarr.create_array(folder, shape=(4, 4), chunks=(4, 4), dtype="i4")[...] = 1
+    rewritten("zarr.json", "shape", value=[2**30, 2**30])(folder)
+    set_chunks_of_array = rewritten(
+        "zarr.json", "chunk_grid", "configuration", "chunk_shape", value=[4096, 4096]
+    )
+    set_chunks_of_array(folder)
+    return zarr.open_array(folder, mode="r")
+
+
+def test_exabytes_are_refused_by_every_function_before_anything_is_written(here):
+    array = exabytes(Path("a.zarr"))
+    images = [Path("a.zarr"), array, da.from_zarr(array)]
+    before = sorted(Path().rglob("*"))
+    for image in images:
+        for out in ("out.zarr", array):
+            with pytest.raises(OSError, match=r"must have room .*; got .* for labels of 18 PB"):
+                label_chunked(image, out=out)
+        with pytest.raises(OSError, match=r"must have room .*; got .* for labels of 18 PB"):
+            segment_chunked(image, threshold=0.5, out="out.zarr")
+    with pytest.raises(OSError, match="must have room"):
+        label_chunked(images[-1])
+    assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("label a.zarr", 2),
+        ("label a.zarr --out a.zarr/labels/n", 2),
+        ("batch a.zarr --out out --dry-run", 1),
+        ("batch a.zarr --out out --labels-format ome-zarr --dry-run", 1),
+        ("measure a.zarr --out out --dry-run", 1),
+    ],
+)
+def test_exabytes_are_refused_by_every_command(here, words, code, capsys):
+    set_shape(2**31, 2**31)(ome_zarr("a.zarr"))
+    before = sorted(Path().rglob("*"))
+    assert main(words.split()) == code
+    said = "".join(capsys.readouterr())
+    assert ("within --memory-limit" if "measure" in words else "must have room") in said
+    assert sorted(Path().rglob("*")) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices are files of POSIX")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_chunk_that_is_no_file_is_refused_at_once(here, kind, capsys):
+    ome_zarr("a.zarr")
+    chunk = Path("a.zarr/0/c/1/1")
+    chunk.unlink()
+    make = {"pipe": os.mkfifo, "folder": Path.mkdir, "device": lambda p: p.symlink_to("/dev/zero")}
+    make[kind](chunk)
+    message = f"regular file for each chunk; got a .*{kind} at '.*a.zarr/0/c/1/1'"
+    for image in ("a.zarr", zarr.open_array("a.zarr/0")):
+        with pytest.raises(ValueError, match=message):
+            segment_chunked(image, threshold=100, out="out.zarr", unit=None)
+    with pytest.raises(ValueError, match=message):
+        read_image("a.zarr")
+    assert main(["label", "a.zarr"]) == 1
+    said = capsys.readouterr().err
+    assert re.search(message, said)
+    assert "Task was destroyed" not in said
 
 
 def test_chunks_that_are_missing_are_told_in_a_note(here, monkeypatch, capsys):
@@ -170,8 +241,12 @@ def test_a_run_in_chunks_whose_disk_is_full_goes_on_when_there_is_room(tmp_path)
         image = tmp_path / "image.zarr"
         pixels = np.random.default_rng(1).random((40, 40, 40)) < 0.3
         zarr.create_array(image, shape=pixels.shape, chunks=(10,) * 3, dtype="?")[...] = pixels
-        with pytest.raises(OSError, match="No space left on device"):
+        message = (
+            rf"the disk of '{disk}/labels.zarr' must have room .*; got No space left .*\. Make"
+        )
+        with pytest.raises(OSError, match=message) as told:
             label_chunked(image, out=disk / "labels.zarr", chunks=10)
+        assert told.value.errno == errno.ENOSPC
         assert not (disk / "labels.zarr").exists()
         assert sum(file.is_file() for file in disk.rglob("*")) > 10
         subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
@@ -187,6 +262,20 @@ def test_a_run_in_chunks_whose_disk_is_full_goes_on_when_there_is_room(tmp_path)
         np.testing.assert_array_equal(zarr.open_array(out)[...], label(pixels))
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_what_numpy_says_of_a_full_disk_becomes_its_path_and_a_remedy(here, monkeypatch, capsys):
+    def fill(*_):
+        message = "3424254 requested and 997344 written"
+        raise OSError(message)
+
+    ome_zarr("a.zarr")
+    monkeypatch.setattr(np, "save", fill)
+    assert main(["label", "a.zarr", "--out", "out"]) == 1
+    said = capsys.readouterr().err
+    assert "the disk of '" in said
+    assert "out/a_labels.zarr' must have room for what is written; got a full disk." in said
+    assert "Make room, and run again with --resume." in said
 
 
 HUNGRY = """

@@ -11,6 +11,7 @@ import numpy as np
 
 from equilabel.measuring.checks import resolve_names
 from equilabel.measuring.properties import PROPERTIES
+from equilabel.storage.files import refuse_url
 
 from .blocks import large_sides
 from .sources import MemorySource
@@ -121,6 +122,7 @@ def check_out(out: Any, source: Source, *, resume: bool) -> Path | None:
     if not isinstance(out, (str, Path)):
         message = f"out must be a path; got {type(out).__name__}. Pass the path of a new Zarr."
         raise TypeError(message)
+    refuse_url("out", out)
     return Path(out).absolute()
 
 

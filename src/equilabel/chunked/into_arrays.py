@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from equilabel.storage.shortage import refuse_without_room
 
 from .block_runs import Kept
 from .checkpoints import Checkpoints
@@ -16,6 +20,7 @@ from .outputs import ArrayOutput, StoredOutput, is_in_memory
 from .running import Progress, number_blocks, write_blocks
 from .targets import Found, Steps, Whole
 from .workfolder import new_token, temporary
+from .zarr_source import folder_of
 
 if TYPE_CHECKING:
     from .checkpoints import Saved
@@ -53,6 +58,9 @@ def label_into(steps: Steps, array: Any, engine: Engine, progress: Progress) -> 
     with ExitStack() as stack:
         saved: Saved = MemoryCheckpoints()
         if not is_in_memory(array):
+            folder = folder_of(array)
+            if folder is not None:
+                refuse_without_room(Path(folder), prod(array.shape))
             saved = Checkpoints(str(stack.enter_context(temporary())), new_token())
         run = stack.enter_context(engine.started())
         job, pixels = steps.make_job(saved, run, progress)

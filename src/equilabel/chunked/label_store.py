@@ -10,7 +10,7 @@ from equilabel.storage.files import flush_new
 
 from .blocks import Blocks, large_sides
 from .engine import Engine
-from .ome_labels import PIECE, OmeLabels, shrink, write_description
+from .ome_labels import PIECE, UNITS, OmeLabels, shrink, write_description
 from .outputs import ZarrOutput, create_zarr
 from .running import Progress
 from .workfolder import new_token
@@ -33,6 +33,7 @@ def write_store(
     spacing: Mapping[str, float],
     unit: str,
     interval: float | None,
+    origin: Mapping[str, float],
     most: int,
     table: pd.DataFrame,
 ) -> None:
@@ -48,6 +49,8 @@ def write_store(
         Read a part at a time.
     axes, spacing, unit, interval
         As for `write_labels` of TIFF; axes in the order T, Z, Y, X.
+    origin : mapping of str to float
+        Coordinate of the first pixel by axis, where it is not 0.
     most : int
         No label is larger.
     table : DataFrame
@@ -55,7 +58,7 @@ def write_store(
         are few.
     """
     shape = tuple(labels.shape)
-    described = _described(axes, spacing, unit, interval)
+    described = _described(axes, spacing, unit, interval, origin)
     frames = axes.startswith("T")
     chunks = (1,) * frames + large_sides(shape[frames:], (1,) * len(shape[frames:]), CHUNK)
     folder.mkdir()
@@ -65,16 +68,22 @@ def write_store(
     for part in map(blocks.slices, range(blocks.number)):
         full.write(part, read_part(labels, part).astype(full.dtype, copy=False))
     with Engine("synchronous").started() as run:
-        steps = shrink(folder, described, full, run, Progress(None))
-    write_description(folder, described, folder.name, steps, table, {})
+        levels = shrink(folder, described, full, run, Progress(None))
+    write_description(folder, described, folder.name, levels, table, {})
     flush_new(folder)
 
 
 def _described(
-    axes: str, spacing: Mapping[str, float], unit: str, interval: float | None
+    axes: str,
+    spacing: Mapping[str, float],
+    unit: str,
+    interval: float | None,
+    origin: Mapping[str, float],
 ) -> OmeLabels:
     """Return what the description of labels will say."""
-    steps, units = dict(spacing), dict.fromkeys(spacing, unit)
+    steps, units = dict(spacing), dict.fromkeys(spacing, UNITS.get(unit, ""))
     if interval is not None:
-        steps["T"], units["T"] = interval, "s"
-    return OmeLabels(axes, tuple(float(steps.get(axis, 1)) for axis in axes), units, "0.5", None)
+        steps["T"], units["T"] = interval, "second"
+    scale = tuple(float(steps.get(axis, 1)) for axis in axes)
+    first = tuple(float(origin.get(axis, 0)) for axis in axes)
+    return OmeLabels(axes, scale, units, "0.5", None, first)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +94,10 @@ class LazyImage:
             Of the parts that are copied at once.
         """
         array = self.labels_at(stored)
-        labels = np.memmap(flat, dtype, "w+", shape=self.shape)
+        with flat.open("xb") as file:
+            if sys.platform == "linux":  # writing to a mapped file on a full disk is fatal
+                os.posix_fallocate(file.fileno(), 0, self.size * np.dtype(dtype).itemsize)
+        labels = np.memmap(flat, dtype, "r+", shape=self.shape)
         for part in self.parts(sides):
             labels[part] = array[part]
         return labels

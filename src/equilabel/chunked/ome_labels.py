@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.storage.files import replacing
-from equilabel.storage.ome_zarr import find_image, read_json
-from equilabel.storage.units import spelled
+from equilabel.storage.ome_zarr import find_image, read_json, write_json
+from equilabel.storage.units import positive, spelled
+from equilabel.storage.zarr_arrays import open_zarr
 
 from .blocks import Blocks, large_sides
 from .outputs import create_zarr, open_output
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+
+    from equilabel.array_types import HostArray
+    from equilabel.storage.ome_zarr import ZarrImage
 
     from .engine import Run
     from .outputs import ZarrOutput
@@ -37,6 +41,14 @@ UNITS = {
 TYPES = {"T": "time", "C": "channel"}
 
 
+class Level(NamedTuple):
+    """One resolution of labels: its shape, and coordinates, `scale * index + translation`."""
+
+    shape: tuple[int, ...]
+    scale: tuple[float, ...]
+    translation: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class OmeLabels:
     """What the description of labels says.
@@ -48,11 +60,15 @@ class OmeLabels:
     spacing : tuple of float
         Distance of pixels along each; 1 where it is not known.
     units : mapping of str to str
-        Unit of the spacing along an axis; none where it is not known.
+        Unit of the spacing along an axis, as NGFF spells it; none where it is not known.
     version : {"0.4", "0.5"}
         Of NGFF: that of the image.
     image : Path, or None
         The OME-Zarr that the labels are a part of.
+    translation : tuple of float
+        Coordinate of the first pixel along each axis; empty for 0.
+    levels : tuple of Level
+        Resolutions of that image; without them, labels get as many as they need.
     """
 
     axes: str
@@ -60,6 +76,8 @@ class OmeLabels:
     units: Mapping[str, str]
     version: str
     image: Path | None
+    translation: tuple[float, ...] = ()
+    levels: tuple[Level, ...] = ()
 
     @property
     def form(self) -> dict[str, Any]:
@@ -79,23 +97,66 @@ class OmeLabels:
         )
 
 
-def ome_labels(picked: Picked, out: Path | None) -> OmeLabels | None:
-    """Return what the description of labels will say; None if they do not become an OME-Zarr."""
-    if picked.ome is None or out is None:
+def ome_labels(picked: Picked, shape: tuple[int, ...], out: Path | None) -> OmeLabels | None:
+    """Return what the description of labels will say; None if they do not become an OME-Zarr.
+
+    Labels in the folder ``labels`` of an image have its resolutions and coordinates.
+    """
+    ome = picked.ome
+    if ome is None or out is None:
         return None
     steps = picked.spacing or (1.0,) * picked.rank
-    seconds = picked.ome.interval if picked.axes.startswith("T") else None
+    seconds = ome.interval if picked.axes.startswith("T") else None
     spacing = (*(seconds or 1.0,) * picked.stacked, *steps)
+    unit = UNITS.get(spelled(picked.unit or ""), "")
+    units = {**dict.fromkeys("ZYX", unit), "T": "second" * bool(seconds)}
+    begins = zip(ome.levels[0].translation, picked.picks, strict=True) if ome.levels else ()
+    first = tuple(begin for begin, pick in begins if pick is None)
+    if seconds and first:
+        first = (0.0, *first[1:])  # of the image, it may be in another unit
     image = image_of(out)
-    version = picked.ome.version if picked.ome.version in ("0.4", "0.5") else "0.5"
-    units = {**dict.fromkeys("ZYX", spelled(picked.unit or "")), "T": "s" * bool(seconds)}
-    return OmeLabels(picked.axes, spacing, units, version, image)
+    version = (image or ome).version
+    version = version if version in ("0.4", "0.5") else "0.5"
+    if image is None:
+        return OmeLabels(picked.axes, spacing, units, version, None, first)
+    levels = _levels_of(image, picked.axes, shape)
+    if levels:
+        units = dict(zip(image.axes, image.units, strict=True))
+        spacing, first = levels[0].scale, levels[0].translation
+    return OmeLabels(picked.axes, spacing, units, version, image.group, first, levels)
+
+
+def _levels_of(image: ZarrImage, axes: str, shape: tuple[int, ...]) -> tuple[Level, ...]:
+    """Return the resolutions of an image, of some of its axes; none if its shape is another."""
+    places = [image.axes.find(letter) for letter in axes]
+    if -1 in places:
+        return ()
+    found = []
+    for path, *numbers in image.levels:
+        sides = open_zarr(path).shape
+        found.append(Level(*(tuple(one[k] for k in places) for one in (sides, *numbers))))
+    known = all(positive(step) for level in found for step in level.scale)
+    return tuple(found) if known and found and found[0].shape == shape else ()
+
+
+def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Level]:
+    """Return resolutions of every second pixel of the one before, down to a small one."""
+    first = labels.translation or (0.0,) * len(shape)
+    found = [Level(shape, labels.spacing, first)]
+    while max(shape) > COARSEST:
+        factors = labels.factors(shape, found[-1].scale)
+        if max(factors) == 1:
+            break
+        shape = tuple(-(-side // by) for side, by in zip(shape, factors, strict=True))
+        scale = tuple(a * b for a, b in zip(found[-1].scale, factors, strict=True))
+        found.append(Level(shape, scale, first))
+    return found
 
 
 def shrink(
     folder: Path, labels: OmeLabels, full: ZarrOutput, run: Run, progress: Progress
-) -> list[tuple[float, ...]]:
-    """Make lower resolutions of labels, each of every second pixel of the one before.
+) -> Sequence[Level]:
+    """Make lower resolutions of labels, each of pixels of the one before.
 
     Parameters
     ----------
@@ -104,61 +165,69 @@ def shrink(
 
     Returns
     -------
-    list of tuple of float
-        Distance of pixels in each resolution.
+    sequence of Level
+        All resolutions.
     """
-    steps, level = [labels.spacing], 0
     array = open_output(full)
-    shape, chunks = array.shape, array.chunks
-    while max(shape) > COARSEST:
-        factors = labels.factors(shape, steps[-1])
-        if max(factors) == 1:
-            break
-        shape = tuple(-(-side // by) for side, by in zip(shape, factors, strict=True))
-        steps.append(tuple(a * b for a, b in zip(steps[-1], factors, strict=True)))
-        chunks = tuple(map(min, chunks, shape))
-        path = folder / str(level + 1)
-        create_zarr(path, shape, chunks, full.dtype, **labels.form, fresh=True)
-        lower = full.at(str(path))
-        upper = full.at(str(folder / str(level)))
-        blocks = Blocks(shape, large_sides(shape, chunks, PIECE))
+    levels = labels.levels or _halved(labels, array.shape)
+    for number, (above, below) in enumerate(pairwise(levels), 1):
+        chunks = tuple(map(min, array.chunks, below.shape))
+        path = folder / str(number)
+        create_zarr(path, below.shape, chunks, full.dtype, **labels.form, fresh=True)
+        upper, lower = full.at(str(folder / str(number - 1))), full.at(str(path))
+        blocks = Blocks(below.shape, large_sides(below.shape, chunks, PIECE))
         ticks = progress.begin("shrink", 0, blocks.number)
         next(ticks)
-        places = range(blocks.number)
-        for _ in run(shrink_block, ((upper, lower, factors, blocks.slices(one)) for one in places)):
+        parts = map(blocks.slices, range(blocks.number))
+        for _ in run(shrink_block, ((upper, lower, above, below, part) for part in parts)):
             next(ticks)
-        level += 1
-    return steps
+    return levels
 
 
 def shrink_block(
-    upper: ZarrOutput, lower: ZarrOutput, factors: Sequence[int], part: tuple[slice, ...]
+    upper: ZarrOutput, lower: ZarrOutput, above: Level, below: Level, part: tuple[slice, ...]
 ) -> None:
-    """Write a part of a lower resolution."""
-    wanted = tuple(
-        slice(one.start * by, (one.stop - 1) * by + 1, by)
-        for one, by in zip(part, factors, strict=True)
+    """Write a part of a lower resolution: of each pixel the nearest one above."""
+    places = [_nearest(above, below, axis, one) for axis, one in enumerate(part)]
+    steps = [int(np.diff(there[:2], append=there[0] + 1)[0]) for there in places]
+    pairs = list(zip(places, steps, strict=True))
+    even = all(step > 0 and (np.diff(there) == step).all() for there, step in pairs)
+    labels = upper.read(
+        tuple(slice(there[0], there[-1] + 1, step if even else 1) for there, step in pairs)
     )
-    lower.write(part, np.ascontiguousarray(upper.read(wanted)))
+    if not even:
+        labels = labels[np.ix_(*(there - there[0] for there in places))]
+    lower.write(part, np.ascontiguousarray(labels))
+
+
+def _nearest(above: Level, below: Level, axis: int, part: slice) -> HostArray:
+    """Return the pixels of a resolution that are nearest to some of the next one, on an axis."""
+    sides = above.shape[axis], below.shape[axis]
+    ratio = below.scale[axis] / above.scale[axis]
+    first = (below.translation[axis] - above.translation[axis]) / above.scale[axis]
+    if abs(ratio * sides[1] - sides[0]) > max(ratio, 1):  # coordinates that do not fit the shapes
+        ratio = sides[0] / sides[1]
+        first = (ratio - 1) / 2
+    there = np.ceil(ratio * np.arange(part.start, part.stop) + first - 0.5 - 1e-6)
+    return there.clip(0, sides[0] - 1).astype(np.int64)
 
 
 def write_description(
     folder: Path,
     labels: OmeLabels,
     name: str,
-    steps: Sequence[tuple[float, ...]],
+    levels: Sequence[Level],
     table: pd.DataFrame | None,
     ours: dict[str, Any],
 ) -> None:
     """Write what the arrays in a folder are."""
     axes = [_axis(letter, labels.units.get(letter, "")) for letter in labels.axes]
-    datasets = [
-        {
-            "path": str(level),
-            "coordinateTransformations": [{"type": "scale", "scale": list(step)}],
-        }
-        for level, step in enumerate(steps)
-    ]
+    datasets: list[Any] = []
+    for number, (_, scale, translation) in enumerate(levels):
+        moves: list[Any] = [{"type": "scale", "scale": list(scale)}]
+        if any(any(one.translation) for one in levels):
+            moves.append({"type": "translation", "translation": list(translation)})
+        datasets.append({"path": str(number), "coordinateTransformations": moves})
     scales: dict[str, Any] = {"name": name, "axes": axes, "datasets": datasets, "type": "nearest"}
     about: dict[str, Any] = {"version": labels.version}
     if labels.image is not None:
@@ -168,9 +237,9 @@ def write_description(
         about["properties"] = rows
     if labels.version == "0.4":
         scales["version"] = labels.version
-        _write(folder / ".zgroup", {"zarr_format": 2})
+        write_json(folder / ".zgroup", {"zarr_format": 2})
         attributes = {"multiscales": [scales], "image-label": about, **ours}
-        _write(folder / ".zattrs", attributes)
+        write_json(folder / ".zattrs", attributes)
         return
     ome = {"version": labels.version, "multiscales": [scales], "image-label": about}
     _write_group(folder, {"ome": ome, **ours})
@@ -183,27 +252,31 @@ def register(labels: OmeLabels, out: Path) -> None:
     folder = out.parent
     if labels.version == "0.4":
         if not (folder / ".zgroup").exists():
-            _write(folder / ".zgroup", {"zarr_format": 2})
+            write_json(folder / ".zgroup", {"zarr_format": 2})
         file = folder / ".zattrs"
         known = read_json(file) if file.exists() else {}
-        _write(file, {**known, "labels": _with(known.get("labels"), out.name)})
-        return
-    file = folder / "zarr.json"
-    known = read_json(file).get("attributes", {}) if file.exists() else {}
-    ome = known.get("ome", {})
-    ome = {"version": labels.version, **ome, "labels": _with(ome.get("labels"), out.name)}
-    _write_group(folder, {**known, "ome": ome})
+        write_json(file, {**known, "labels": _with(known.get("labels"), out.name)})
+    else:
+        file = folder / "zarr.json"
+        group: dict[str, Any] = (
+            read_json(file) if file.exists() else {"zarr_format": 3, "node_type": "group"}
+        )
+        known = dict(group.get("attributes", {}))
+        ome = known.get("ome", {})
+        ome = {"version": labels.version, **ome, "labels": _with(ome.get("labels"), out.name)}
+        write_json(file, {**group, "attributes": {**known, "ome": ome}})
 
 
-def image_of(out: Path) -> Path | None:
+def image_of(out: Path) -> ZarrImage | None:
     """Return the OME-Zarr whose labels a path is one of, or None."""
     image = out.parent.parent
     if out.parent.name != "labels" or not image.is_dir():
         return None
     try:
-        return image if find_image(image).group is not None else None
+        found = find_image(image)
     except (ValueError, OSError):
         return None
+    return found if found.group is not None else None
 
 
 def _with(names: Any, name: str) -> list[str]:
@@ -215,16 +288,9 @@ def _with(names: Any, name: str) -> list[str]:
 def _axis(letter: str, unit: str) -> dict[str, str]:
     """Describe an axis."""
     axis = {"name": letter.lower(), "type": TYPES.get(letter, "space")}
-    if unit in UNITS:
-        axis["unit"] = UNITS[unit]
-    return axis
+    return axis | ({"unit": unit} if unit else {})
 
 
 def _write_group(folder: Path, attributes: dict[str, Any]) -> None:
     group = {"zarr_format": 3, "node_type": "group", "attributes": attributes}
-    _write(folder / "zarr.json", group)
-
-
-def _write(file: Path, content: dict[str, Any]) -> None:
-    with replacing(file) as unfinished:
-        unfinished.write_text(json.dumps(content, indent=1), "utf-8")
+    write_json(folder / "zarr.json", group)

@@ -8,14 +8,18 @@ import tempfile
 import weakref
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.storage.files import folder_for
+from equilabel.storage.shortage import naming_full_disk, refuse_without_room
 from equilabel.storage.table import read_table, write_table
 
 from .checkpoints import Checkpoints
+from .consolidated import consolidate
 from .into_arrays import held_on_gpus, label_in_memory, label_into
 from .ome_labels import register, shrink, write_description
 from .outputs import (
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
 FORMAT = 2  # of checkpoints
 KEY = "equilabel"  # of the attributes of labels
 TABLE = "table.csv"  # in the folder of labels
+AGAIN = "Make room, and run again with resume=True."
+ELSEWHERE = "Make room, or name another folder in TMPDIR."
 LARGEST = np.iinfo(np.int32).max
 
 
@@ -51,15 +57,25 @@ def label_whole(
     report: Callable[[str, int, int], None] | None,
 ) -> Whole:
     """Label all blocks of an image, and return its labels."""
+    place = Path(tempfile.gettempdir()) if target.out is None else target.out
+    with naming_full_disk(place, AGAIN if target.out else ELSEWHERE):
+        return _label(steps, source, target, engine, Progress(report), place)
+
+
+def _label(
+    steps: Steps, source: Source, target: Target, engine: Engine, progress: Progress, place: Path
+) -> Whole:
+    """Label all blocks of an image; `place` is on the disk that takes its labels."""
     out, resume, kind = target.out, target.resume, source.kind
-    progress = Progress(report)
     if target.into is not None:
         return label_into(steps, target.into, engine, progress)
+    if out is None and kind == "numpy" and engine.shares_memory:
+        return label_in_memory(steps, source, engine, progress)
+    if out is None or not (out.exists() or (resume and folder_for(out).exists())):
+        refuse_without_room(place, prod(source.shape))
     manifest = describe(source, target) if out is not None else {}
     if out is not None and out.exists():
         return _earlier(out, manifest, source, target)
-    if out is None and kind == "numpy" and engine.shares_memory:
-        return label_in_memory(steps, source, engine, progress)
     with _folder(out, manifest, resume=resume) as folder, engine.started() as run:
         saved = Checkpoints(str(folder), new_token())
         job, pixels = steps.make_job(saved, run, progress)
@@ -77,8 +93,7 @@ def label_whole(
             return Whole(_as(kind, path, temporary=True), numbers.count, found)
         flush()
         os.replace(made, out)  # noqa: PTH105 - atomic, and says so
-    if target.ome is not None:
-        register(target.ome, out)
+    _make_known(out, target)
     return Whole(_as(kind, out), numbers.count, found)
 
 
@@ -115,6 +130,8 @@ def _output(folder: Path, source: Source, target: Target, count: int, token: str
     if target.ome is not None:
         dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
         path, form = path / "0", target.ome.form
+    elif target.out and not target.shards and (target.out.parent / ".zgroup").is_file():
+        form = {"zarr_format": 2}  # that of the group which it becomes a part of
     create_zarr(path, source.shape, target.chunks, dtype, shards=target.shards, **form)
     return ZarrOutput(str(path), dtype.name, token)
 
@@ -134,8 +151,8 @@ def _complete(
     if target.ome is None or target.out is None:
         open_output(output).attrs.update(ours)
         return
-    scales = shrink(folder, target.ome, output, run, progress)
-    write_description(folder, target.ome, target.out.name, scales, table, ours)
+    levels = shrink(folder, target.ome, output, run, progress)
+    write_description(folder, target.ome, target.out.name, levels, table, ours)
 
 
 def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, target: Target) -> Whole:
@@ -152,10 +169,16 @@ def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, target: Tar
         )
         raise FileExistsError(message)
     check_manifest(known["manifest"], manifest, str(out))
-    if target.ome is not None:
-        register(target.ome, out)  # which a run that was killed did last
+    _make_known(out, target)  # which a run that was killed did last
     table = read_table(out / TABLE) if (out / TABLE).exists() else None
     return Whole(_as(source.kind, out), known["num"], Found(table, known))
+
+
+def _make_known(out: Path, target: Target) -> None:
+    """Let an image list its labels, and readers of a store find them."""
+    if target.ome is not None:
+        register(target.ome, out)
+    consolidate(out)
 
 
 def _as(kind: str, path: Path, *, temporary: bool = False) -> Any:

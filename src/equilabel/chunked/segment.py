@@ -125,8 +125,8 @@ def segment_chunked(
         As for `label_chunked`. An OME-Zarr of version 0.4 has none.
     out : path, optional
         As for `label_chunked`. Labels of an OME-Zarr become an OME-Zarr, with lower resolutions;
-        in the folder ``labels`` of their image they are listed there, too. The table is stored in
-        it as ``table.csv``.
+        in the folder ``labels`` of their image with those of the image, and listed there, too. The
+        table is stored in it as ``table.csv``.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def segment_chunked(
         counted=counted,
         depth=max(halo, 1),
     )
-    described = ome_labels(picked, path)
+    described = ome_labels(picked, source.shape, path)
     target = Target(
         path,
         stored_chunks(source, sides),

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from equilabel.storage.files import refuse_url
 from equilabel.storage.ome_zarr import find_image
 
 from .dask_source import DaskSource
-from .zarr_source import Opened, PathOpener, TiffOpener, ZarrSource, folder_of
+from .zarr_source import Opened, PathOpener, ZarrSource, folder_of
 
 if TYPE_CHECKING:
     from equilabel.array_types import HostArray
@@ -116,6 +117,7 @@ def open_source(image: Any) -> Source:
         If there is no image at a path.
     """
     if isinstance(image, (str, Path)):
+        refuse_url("label_image", image)
         return _open_path(Path(image))
     room = type(image).__module__.partition(".")[0]
     if room == "dask" and hasattr(image, "__dask_graph__") and hasattr(image, "chunks"):
@@ -143,10 +145,9 @@ def _open_path(path: Path) -> ZarrSource:
         message = f"label_image must be a path that exists; got {str(path)!r}. Correct it."
         raise FileNotFoundError(message)
     where = str(path.resolve())
-    if path.is_file():
-        return ZarrSource(TiffOpener(where), "path", where)
-    inner = str(find_image(path).path.resolve())
-    return ZarrSource(PathOpener(inner), "path", inner)
+    if not path.is_file():
+        where = str(find_image(path).path.resolve())
+    return ZarrSource(PathOpener(where), "path", where)
 
 
 def _known(array: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equilabel.storage.ome_zarr import read_json
+from equilabel.storage.ome_zarr import find_image
 
 from .blocks import large_sides, sides_within
 from .workfolder import OtherRunError
@@ -65,7 +65,6 @@ def open_levels(labels: Path) -> list[Any]:
     import dask.array
     import zarr
 
-    described = read_json(labels / "zarr.json").get("attributes", {}).get("ome", {})
-    scales = described.get("multiscales", [{}])[0].get("datasets", [{"path": ""}])
-    arrays = (zarr.open_array(labels / each["path"], mode="r") for each in scales)
-    return [dask.array.from_zarr(array) for array in arrays]
+    found = find_image(labels)
+    paths = [level.path for level in found.levels] or [found.path]
+    return [dask.array.from_zarr(zarr.open_array(path, mode="r")) for path in paths]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Slices = tuple[slice, ...]
 
-ANY_LOOP = ("LocalStore", "MemoryStore")  # stores that belong to no event loop
+ANY_LOOP = ("LocalStore", "RegularFiles", "MemoryStore")  # stores that belong to no event loop
 
 
 def read_part(array: Any, part: Slices) -> HostArray:
@@ -125,7 +125,21 @@ class _Loop(threading.local):
             self.loop = _make_loop()
             self.owner = _Owner()
             weakref.finalize(self.owner, self.loop.close)
-        return self.loop.run_until_complete(work)
+        try:
+            return self.loop.run_until_complete(work)
+        except BaseException:
+            self.loop.run_until_complete(_end_others())
+            raise
+
+
+async def _end_others() -> None:
+    """End the tasks of this loop that read other chunks of a part when one failed."""
+    import asyncio
+
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 def _make_loop() -> Any:

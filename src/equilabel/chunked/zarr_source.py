@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,9 @@ import numpy as np
 
 from equilabel.storage.zarr_arrays import open_zarr, undecoded
 
+from .arrayfiles import checksum
+from .blocks import Blocks
+from .workfolder import new_token
 from .zarr_parts import read_part
 
 if TYPE_CHECKING:
@@ -63,45 +66,45 @@ class ZarrSource:
         return ZarrPart(self._open, part)
 
     def identity(self) -> dict[str, Any]:
-        """Return the description of the array, and names, sizes and times of its files."""
+        """Return the description of the array, and names, sizes and times of its files.
+
+        Of an array in memory, checksums of its chunks.
+        """
         path = self._path or folder_of(self.array)
         if path is None:
+            if type(self.array.store).__name__ == "MemoryStore":  # named after an address
+                blocks = Blocks(self.shape, self.stored)
+                parts = (self.loader(blocks.slices(block))() for block in range(blocks.number))
+                return {"checksums": [checksum(part) for part in parts]}
             return {"store": str(self.array.store)}
         return {"files": _digest(Path(path))}
 
 
 @dataclass(frozen=True)
 class PathOpener:
-    """Opens an array of Zarr by its path, once in each process."""
+    """Opens a Zarr or a TIFF as an array of Zarr, once for each run in each process.
+
+    Attributes
+    ----------
+    path : str
+    token : str
+        Of this run: workers outlive runs, and a path may lead to another image by then.
+    """
 
     path: str
+    token: str = field(default_factory=new_token)
 
     def __call__(self) -> Any:
         """Return the array."""
-        return _open_zarr(self.path)
-
-
-@dataclass(frozen=True)
-class TiffOpener:
-    """Opens a TIFF as an array of Zarr, once in each process."""
-
-    path: str
-
-    def __call__(self) -> Any:
-        """Return the array."""
-        return _open_tiff(self.path)
+        return _open(self.path, self.token)
 
 
 @lru_cache(16)
-def _open_zarr(path: str) -> Any:
-    return open_zarr(path)
-
-
-@lru_cache(16)
-def _open_tiff(path: str) -> Any:
+def _open(path: str, token: str) -> Any:
+    """Open an image; `token` tells runs apart."""
     from equilabel.storage.lazy import open_lazily
 
-    return open_lazily(path)
+    return open_lazily(path) if Path(path).is_file() else open_zarr(path)
 
 
 def folder_of(array: Any) -> str | None:

@@ -87,7 +87,7 @@ def run(
     _check(jobs, time_limit, resume, overwrite)
     check_formats(options)
     check_scheduler(scheduler, jobs=jobs)
-    out = expanded(out)
+    out = expanded(out, "--out")
     skipped: list[str] = []
     if earlier is not None and not words:
         inputs = list(earlier.inputs)

@@ -8,12 +8,11 @@ from dataclasses import fields
 from functools import cache
 from inspect import signature
 
-from equilabel.storage.shortage import causes, is_shortage
+from equilabel.storage.shortage import FULL, causes, is_shortage
 
 from .names import printable
 from .options import Options
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 HANDLES = (errno.EMFILE, errno.ENFILE)
 LENGTHS = ("sigma", "closing", "opening", "background", "block-size")
 MEMORY = "out of memory"  # how an attempt ended
@@ -27,9 +26,10 @@ def explain(error: BaseException) -> str:
             "Pass fewer --jobs, or use a machine with more."
         )
     if isinstance(error, OSError) and error.strerror:
+        name = f" for {printable(error.filename)!r}" if error.filename else ""
         if error.errno in FULL:
             return (
-                f"the disk of --out must have room; got {error.strerror!r}. "
+                f"the disk of --out must have room; got {error.strerror!r}{name}. "
                 "Make room and run again with --resume."
             )
         if error.errno in HANDLES:
@@ -37,7 +37,6 @@ def explain(error: BaseException) -> str:
                 f"files must be opened; got {error.strerror!r}. Raise the limit with `ulimit -n`, "
                 "or pass fewer --jobs."
             )
-        name = f" for {printable(error.filename)!r}" if error.filename else ""
         remedy = " Shorten the name." if error.errno == errno.ENAMETOOLONG else ""
         return f"files must be readable and writable; got {error.strerror!r}{name}.{remedy}"
     expected = isinstance(error, (ValueError, TypeError, RuntimeError, OSError, ImportError))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 from dataclasses import replace
 from math import prod
@@ -13,7 +11,8 @@ import numpy as np
 
 from equilabel.descriptions import describe_values
 from equilabel.storage.memory import free, readable
-from equilabel.storage.ome_zarr import is_zarr
+from equilabel.storage.ome_zarr import find_image, is_zarr
+from equilabel.storage.shortage import refuse_without_room
 
 from .chunk_axes import find_axes
 from .chunk_choices import TAKEN, Choices, check_choices
@@ -81,7 +80,7 @@ def label_in_blocks(
     axes = find_axes(path, options)
     image = _open(path, axes)
     sides, workers = choose_blocks(image, header, options)
-    _refuse_without_room(own.parent.parent, header)
+    _refuse_without_room(own.parent.parent, image, options)
     own.parent.mkdir()  # fails if the folder of the run has been removed, and with it the run
     work = own.parent / "blocks"
     stored = work / "labels.zarr"
@@ -100,7 +99,8 @@ def label_in_blocks(
         labels = image.flatten(stored, work / "labels", dtype, sides)
         shutil.rmtree(stored)
     letters, stacked = axes.names.replace("C", ""), axes.arguments["stacked"]
-    made = Made(result, labels, image, letters, stacked, axes.known, axes.spacing, axes.file_unit)
+    known = (axes.known, axes.spacing, axes.file_unit, _origin(path))
+    made = Made(result, labels, image, letters, stacked, *known)
     told = () if is_zarr(path) else (f"Labeled block by block: {why}.",)
     notes = (*axes.notes, *told, *filter(None, [_describe_values(image, sides)]))
     record = replace(record, notes=notes)
@@ -110,10 +110,12 @@ def label_in_blocks(
     return record
 
 
-def describe_blocks(path: Path, options: Options) -> tuple[int, int, str]:
+def describe_blocks(path: Path, out: Path, options: Options) -> tuple[int, int, str]:
     """Return bytes of pixels, bytes of memory, and a description; raise what labeling would."""
     header, _ = check_blocks(path, options)
-    sides, workers = choose_blocks(_open(path, find_axes(path, options)), header, options)
+    image = _open(path, find_axes(path, options))
+    sides, workers = choose_blocks(image, header, options)
+    _refuse_without_room(out, image, options)
     base, each = of_block(header, options)
     need = max(base + workers * each * prod(sides), drawing(header, options))
     return header.nbytes, need, f"{header}, {readable(header.nbytes)}, block by block"
@@ -143,10 +145,19 @@ def choose_blocks(
     return sides, workers
 
 
-def _refuse_without_room(folder: Path, header: Header) -> None:
-    """Raise OSError if labels of one byte for each pixel are more than the disk has left."""
-    if prod(header.shape) > shutil.disk_usage(folder).free:
-        raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} for labels of {header}")
+def _refuse_without_room(folder: Path, image: LazyImage, options: Options) -> None:
+    """Raise FullDiskError if labels are more than the disk has left, as a TIFF or a Zarr."""
+    compressed = {} if options.labels_format == OME_ZARR else {"in_a_byte": 1}
+    refuse_without_room(folder.absolute(), image.size, **compressed)
+
+
+def _origin(path: Path) -> dict[str, float]:
+    """Return the coordinates of the first pixel of an OME-Zarr along spatial axes."""
+    found = find_image(path) if is_zarr(path) else None
+    if found is None or not found.levels:
+        return {}
+    pairs = zip(found.axes, found.levels[0].translation, strict=True)
+    return {axis: first for axis, first in pairs if axis in "ZYX"}
 
 
 def _open(path: Path, axes: Axes) -> LazyImage:

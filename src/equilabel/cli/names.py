@@ -3,7 +3,10 @@
 import os
 from pathlib import Path
 
+from equilabel.storage.files import refuse_url
 from equilabel.storage.images import SUFFIXES
+
+from .options import RefusedError
 
 __all__ = ["SUFFIXES", "ZARR", "expanded", "printable", "quoted", "stem"]
 
@@ -47,6 +50,16 @@ def quoted(path: Path | str) -> str:
     return f"'{printable(path)}'"
 
 
-def expanded(word: Path | str) -> Path:
-    """Replace ``~`` by the home folder; a name of no user stays as it is."""
+def expanded(word: Path | str, name: str = "INPUT") -> Path:
+    """Replace ``~`` by the home folder; a name of no user stays as it is.
+
+    Raises
+    ------
+    RefusedError
+        If it is a URL; `name` is the option or argument.
+    """
+    try:
+        refuse_url(name, word)
+    except ValueError as error:
+        raise RefusedError(str(error)) from error
     return Path(os.path.expanduser(word))  # noqa: PTH111 - pathlib's raises

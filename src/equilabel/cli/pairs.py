@@ -53,7 +53,7 @@ def find_pairs(
     inputs, skipped = find(words, out, recursive=recursive, labels=True)
     if image is None:
         return [_renamed(item) for item in inputs], skipped
-    path = expanded(image)
+    path = expanded(image, "--image")
     kind = kind_of(path)
     if kind == FILE or is_zarr(path):
         if len(inputs) > 1:

@@ -82,7 +82,7 @@ def rehearse(
             kept += 1
             continue
         try:
-            size, need, text = _describe(item, options)
+            size, need, text = _describe(item, out, options)
         except Exception as error:
             say(f"{name}: would fail: {explain(error)}")
             failed += 1
@@ -112,14 +112,14 @@ def _complete(names: Collection[str], out: Path, options: Options) -> set[str]:
     }
 
 
-def _describe(item: Input, options: Options) -> tuple[int, int, str]:
+def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
     """Return bytes of pixels, bytes of memory, and a description; raise what reading would."""
     if item.complaint:
         raise ValueError(item.complaint)
     if is_in_blocks(item.path, options):
         from .in_blocks import describe_blocks
 
-        return describe_blocks(item.path, options)
+        return describe_blocks(item.path, out, options)
     paths = [path for path in (item.path, item.image) if path is not None]
     headers = [read_header(path, series=options.series) for path in paths]
     for path, header in zip(paths, headers, strict=True):

@@ -99,7 +99,7 @@ def measured_again(
 
 def _read(path: Path) -> Any:
     try:
-        content = read_json(path)
+        content = read_json(expanded(path, "--from"))
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         message = (

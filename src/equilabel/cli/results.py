@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from .records import describe_result
 from .sizes import count_sizes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from equilabel import Segmentation
@@ -40,6 +42,8 @@ class Made(NamedTuple):
         Pixel size by axis: what is known of it, and what the table is in.
     unit : str
         Of the pixel size.
+    origin : mapping
+        Coordinate of the first pixel by axis, where it is not 0.
     """
 
     result: Segmentation
@@ -50,6 +54,7 @@ class Made(NamedTuple):
     spacing: dict[str, float]
     measured: dict[str, float]
     unit: str
+    origin: Mapping[str, float] = MappingProxyType({})
 
 
 def write_results(
@@ -112,7 +117,7 @@ def _write_labels(path: Path, made: Made, options: Options, *, interval: float |
         from equilabel.chunked.label_store import write_store
 
         found: Any = {"most": int(made.result.num), "table": made.result.table}
-        write_store(path, made.labels, **known, interval=interval, **found)
+        write_store(path, made.labels, **known, interval=interval, origin=made.origin, **found)
     else:
         from equilabel.storage.tiff import write_labels
 

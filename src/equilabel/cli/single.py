@@ -75,7 +75,7 @@ def run(
     """
     for note in notes:
         complain(note)
-    path = expanded(word)
+    path = expanded(word, "IMAGE")
     why = why_chunked(path, options, chunked=chunked) if word.strip() else ""
     if why:
         from .chunked import run as run_in_chunks
@@ -83,7 +83,7 @@ def run(
         return run_in_chunks(path, out, options, replace(choices, why=why))
     refuse_own(choices.typed)
     check_formats(options)
-    path, out = _file(word, options), expanded(out)
+    path, out = _file(word, options), expanded(out, "--out")
     name = stem(path)
     if options.slices:
         refuse_among(path, out)
@@ -131,7 +131,7 @@ def _tell(number: int, busy: bool) -> None:
 
 
 def _file(word: str, options: Options) -> Path:
-    path = expanded(word)
+    path = expanded(word, "IMAGE")
     kind = kind_of(path) if word.strip() else NOTHING
     wanted = FOLDER if options.slices else FILE
     if kind == wanted:

@@ -52,7 +52,7 @@ def find_places(path: Path, out: Path, options: Options) -> Places:
     RefusedError
         If the image would be damaged.
     """
-    out = expanded(out)
+    out = expanded(out, "--out")
     table = f"table.{options.format}"
     if out.suffix.lower() == ".zarr" or _is_among_labels(out):
         places = Places(out, out / table, out / "record.json")

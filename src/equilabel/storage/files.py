@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import re
 import secrets
 import stat
 import threading
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 PIECE = 2**20  # bytes of a file that are read at once
+URL = re.compile(r"[A-Za-z][\w+.-]+:/")  # how one begins; a drive of Windows has one letter
 
 
 class _Names(threading.local):
@@ -160,6 +162,34 @@ def sha256(path: Path | str) -> str:
     return digest.hexdigest()
 
 
+def refuse_url(name: str, path: Path | str) -> None:
+    """Raise ValueError if a path is an address such as ``s3://bucket/image.zarr``.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter or option.
+    path : path
+        As it was typed. Of an address, `Path` has left one slash.
+
+    Examples
+    --------
+    >>> refuse_url("out", "labels.zarr")
+    >>> refuse_url("out", Path("s3://bucket/labels.zarr"))
+    Traceback (most recent call last):
+    ValueError: out must be a path on this machine, not a URL; got 's3:/bucket/labels.zarr'. \
+Download or mount the data, and pass its path.
+    """
+    text = os.fspath(path)
+    scheme = URL.match(text)
+    if "://" in text or (scheme and not Path(scheme[0]).exists()):
+        message = (
+            f"{name} must be a path on this machine, not a URL; got {text!r}. "
+            "Download or mount the data, and pass its path."
+        )
+        raise ValueError(message)
+
+
 def is_folder(path: Path) -> bool:
     """Return whether a path is a folder, and not a link to one."""
     return path.is_dir() and not path.is_symlink()
@@ -210,10 +240,15 @@ def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
     return descriptor
 
 
+def kind_of_file(mode: int) -> str:
+    """Name what `os.stat` found: "file", "folder", "link", "pipe", or "socket or device"."""
+    kinds = {stat.S_IFDIR: "folder", stat.S_IFLNK: "link", stat.S_IFIFO: "pipe"}
+    return {stat.S_IFREG: "file", **kinds}.get(stat.S_IFMT(mode), "socket or device")
+
+
 def _check_regular(found: os.stat_result, path: Path | str) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kinds = {stat.S_IFDIR: "folder", stat.S_IFLNK: "link", stat.S_IFIFO: "pipe"}
-        kind = kinds.get(stat.S_IFMT(found.st_mode), "socket or device")
+    kind = kind_of_file(found.st_mode)
+    if kind != "file":
         raise OSError(errno.EINVAL, f"a {kind} in place of a file", str(path))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ def open_lazily(path: Path | str, *, series: int = 0) -> Any:
         shaped = None if images[series].kind == "shaped" else False
     store = tifffile.TiffFile(path, is_shaped=shaped).series[series].aszarr(level=0)
     array = zarr.open_array(store, mode="r")
+    weakref.finalize(array, store.close)
     if tuple(array.shape) != shape:
         remedy = "Read it as a whole, or convert it to OME-Zarr."
         refuse(f"be readable in parts with its shape {shape}", array.shape, remedy)

@@ -13,7 +13,7 @@ OWN_GROUPS, MEMINFO = Path("/proc/self/cgroup"), Path("/proc/meminfo")
 UNKNOWN = 2**35  # taken for free where the system does not say
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
 LARGEST_KEPT, MOST_KEPT = 2**25, 2**26  # bytes of a block, the most that glibc takes; of all
-UNITS = ("B", "kB", "MB", "GB", "TB")
+UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def half_of_free() -> int:

@@ -5,13 +5,30 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .axes import letter_of
 from .directories import UnreadableImageError, refuse
+from .files import replacing
 from .units import LENGTHS, positive, seconds, spelled
 
 LONGEST = 2**24  # bytes of a description that is read
+
+
+class Level(NamedTuple):
+    """One resolution of an OME-Zarr; coordinates are `scale * index + translation`.
+
+    Attributes
+    ----------
+    path : Path
+        Folder of its array.
+    scale, translation : tuple of float
+        For each axis.
+    """
+
+    path: Path
+    scale: tuple[float, ...]
+    translation: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -36,6 +53,10 @@ class ZarrImage:
         Their names, or none.
     interval : float or None
         Seconds between time points.
+    levels : tuple of Level
+        All resolutions, the full one first; none where the axes are not known.
+    units : tuple of str
+        Of the coordinates of each axis, as they are spelled; "" for none.
     """
 
     path: Path
@@ -46,6 +67,8 @@ class ZarrImage:
     version: str = ""
     channels: tuple[str, ...] = ()
     interval: float | None = None
+    levels: tuple[Level, ...] = ()
+    units: tuple[str, ...] = ()
 
 
 def is_zarr(path: Path) -> bool:
@@ -126,22 +149,18 @@ def find_image(path: Path | str) -> ZarrImage:
 def _described(path: Path, scales: dict[str, Any], version: str) -> ZarrImage:
     """Read the description of an image."""
     dataset = scales["datasets"][0]
-    inner = path.joinpath(*str(dataset["path"]).split("/"))
-    if path.resolve() not in inner.resolve().parents:
-        refuse("keep its arrays in its own folder", repr(dataset["path"]))
+    inner = _folder_of(path, dataset)
     if _attributes(inner) is not None:
         refuse("have an array at each path that it names", repr(dataset["path"]))
     axes = scales.get("axes", [])
     names = [letter_of(str(axis["name"] if isinstance(axis, dict) else axis)) for axis in axes]
     if not all(names) or len(set(names)) < len(names):
         return ZarrImage(inner, path, version=version)
-    scale = [1.0] * len(names)
-    for transform in (*dataset.get("coordinateTransformations", ()),):
-        if transform.get("type") == "scale":
-            scale = [float(step) for step in transform["scale"]]
-    for transform in scales.get("coordinateTransformations", ()):
-        if transform.get("type") == "scale":
-            scale = [a * float(b) for a, b in zip(scale, transform["scale"], strict=True)]
+    levels = tuple(
+        Level(_folder_of(path, each), *_coordinates(len(names), each, scales))
+        for each in scales["datasets"]
+    )
+    scale = levels[0].scale
     pairs = {name: (axis, step) for name, axis, step in zip(names, axes, scale, strict=True)}
     lengths = _known({name: pair for name, pair in pairs.items() if name in "ZYX"})
     units = {_unit(axis) for axis, _ in lengths.values()}
@@ -149,7 +168,36 @@ def _described(path: Path, scales: dict[str, Any], version: str) -> ZarrImage:
     spacing = {name: step for name, (_, step) in lengths.items() if positive(step)}
     axis, step = pairs.get("T", ({}, 0))
     interval = seconds(step, str(axis.get("unit", "?"))) if isinstance(axis, dict) else None
-    return ZarrImage(inner, path, "".join(names), spacing, unit, version, interval=interval)
+    told = tuple(str(axis.get("unit", "")) if isinstance(axis, dict) else "" for axis in axes)
+    more: Any = {"interval": interval, "levels": levels, "units": told}
+    return ZarrImage(inner, path, "".join(names), spacing, unit, version, **more)
+
+
+def _folder_of(path: Path, dataset: dict[str, Any]) -> Path:
+    """Return the folder of a resolution of an image."""
+    inner = path.joinpath(*str(dataset["path"]).split("/"))
+    if path.resolve() not in inner.resolve().parents:
+        refuse("keep its arrays in its own folder", repr(dataset["path"]))
+    return inner
+
+
+def _coordinates(
+    rank: int, dataset: dict[str, Any], scales: dict[str, Any]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return scale and translation of a resolution: its own transformations, then those of all."""
+    scale, translation = [1.0] * rank, [0.0] * rank
+    for described in (dataset, scales):
+        for transform in described.get("coordinateTransformations", ()):
+            kind = transform.get("type")
+            if kind not in ("scale", "translation"):
+                continue
+            numbers = list(map(float, transform[kind]))
+            if kind == "scale":
+                scale = [a * b for a, b in zip(scale, numbers, strict=True)]
+                translation = [a * b for a, b in zip(translation, numbers, strict=True)]
+            else:
+                translation = [a + b for a, b in zip(translation, numbers, strict=True)]
+    return tuple(scale), tuple(translation)
 
 
 def _known(lengths: dict[str, tuple[Any, float]]) -> dict[str, tuple[Any, float]]:
@@ -211,3 +259,9 @@ def read_json(file: Path) -> dict[str, Any]:
             "have descriptions that are JSON objects", f"{type(found).__name__} in {str(file)!r}"
         )
     return found
+
+
+def write_json(file: Path, content: dict[str, Any]) -> None:
+    """Write a description, which is there as a whole or not at all."""
+    with replacing(file) as unfinished:
+        unfinished.write_text(json.dumps(content, indent=1), "utf-8")

@@ -1,18 +1,69 @@
-"""Errors that are due to a lack of memory, whatever a library or a codec made of them."""
+"""Errors due to a lack of memory or of room on a disk, whatever a library made of them."""
 
 from __future__ import annotations
 
 import errno
 import re
+import shutil
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .memory import readable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 REFUSED = re.compile(r"(?i)failed to map segment|cannot allocate memory|start new thread|bad_alloc")
 SHORT = re.compile(r"(?i)(insufficient|out of|not enough) memory|bad_?alloc|alloc\w* fail")
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+CUT = re.compile(r"\d+ requested and \d+ written")  # what NumPy says of a full disk
+
+
+class FullDiskError(OSError):
+    """A disk without room for what is written to it; the message names the path and a remedy."""
+
+    errno = errno.ENOSPC
+
+
+def refuse_without_room(path: Path, pixels: int, in_a_byte: int = 64) -> None:
+    """Raise FullDiskError if a disk has fewer bytes left than the labels of an image take.
+
+    Parameters
+    ----------
+    path : Path
+        Absolute; it need not exist.
+    pixels : int
+        Of the image.
+    in_a_byte : int
+        Most pixels whose labels take one byte: 64 where labels that are all alike are compressed.
+    """
+    there = next(one for one in (path, *path.parents) if one.exists())
+    left, need = shutil.disk_usage(there).free, pixels // in_a_byte
+    if need > left:
+        got = f"{readable(left)} for labels of {readable(need)} or more"
+        raise _full_disk(path, got, "Check the shape of the image, or use a larger disk.")
+
+
+@contextmanager
+def naming_full_disk(path: Path, remedy: str) -> Iterator[None]:
+    """Raise FullDiskError in place of the error that a library makes of a full disk."""
+    try:
+        yield
+    except FullDiskError:
+        raise
+    except OSError as error:
+        if error.errno in FULL or CUT.search(str(error)):
+            raise _full_disk(path, error.strerror or "a full disk", remedy) from error
+        raise
+
+
+def _full_disk(path: Path, got: str, remedy: str) -> FullDiskError:
+    message = f"the disk of {str(path)!r} must have room for what is written; got {got}. {remedy}"
+    return FullDiskError(message)
 
 
 def refuse_shortage(error: Exception, nbytes: int = 0) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from .directories import UnreadableImageError, refuse, unreadable
+from .files import kind_of_file
 from .memory import free, readable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zattrs")
 MOST = 2**63  # bytes of an array: more cannot be counted
@@ -48,9 +48,9 @@ one; got shape (0, 5). Copy or export it again.
     import zarr
 
     try:
-        array: Any = zarr.open_array(path, mode="r")
+        array: Any = zarr.open_array(_regular_files()(Path(path), read_only=True), mode="r")
         shape, chunks, width = tuple(array.shape), tuple(array.chunks), array.dtype.itemsize
-    except (OSError, MemoryError):
+    except (OSError, MemoryError, UnreadableImageError):
         raise
     except Exception as error:  # zarr has many kinds
         refuse("have the description of an array of Zarr", f"{_text(error)} at {str(path)!r}")
@@ -63,6 +63,32 @@ one; got shape (0, 5). Copy or export it again.
         remedy = "Store it in smaller chunks, or use a machine with more memory."
         refuse("have chunks that fit in memory", f"chunks of {shown}, {size}", remedy)
     return array
+
+
+@cache
+def _regular_files() -> Any:
+    """Return a store of Zarr that opens regular files alone: a pipe or a device would not end."""
+    from zarr.storage import LocalStore
+
+    class RegularFiles(LocalStore):  # type: ignore[misc, unused-ignore]
+        async def get(self, key: str, *args: Any, **more: Any) -> Any:
+            self._check(key)
+            return await super().get(key, *args, **more)
+
+        def get_sync(self, key: str, **more: Any) -> Any:
+            self._check(key)
+            return super().get_sync(key, **more)
+
+        def _check(self, key: str) -> None:
+            path = self.root / key
+            try:
+                kind = kind_of_file(path.stat().st_mode)
+            except OSError:  # it is missing, or says so when it is opened
+                return
+            if kind != "file":
+                refuse("have a regular file for each chunk", f"a {kind} at {str(path)!r}")
+
+    return RegularFiles
 
 
 def note_missing(folder: Path) -> tuple[str, ...]:

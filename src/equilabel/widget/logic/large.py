@@ -74,8 +74,9 @@ def explain_refusal(source: sources.Source, choices: Choices, size: str) -> str:
 
 def suggest_place(source: sources.Source) -> Path:
     """Return where labels could be stored: in their OME-Zarr, or beside their file."""
-    path = Path(source.path) if source.path else Path.home() / source.name
-    if source.path and is_zarr(path):
+    local = source.path and "://" not in source.path
+    path = Path(source.path) if local else Path.home() / source.name
+    if local and is_zarr(path):
         return path / "labels" / "objects"
     return path.with_name(f"{path.stem}_labels.zarr")
 

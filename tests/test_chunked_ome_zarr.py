@@ -1,0 +1,155 @@
+"""Labels in OME-Zarrs that other libraries wrote, as these libraries see them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from batches import label_here
+from equilabel import label_chunked, segment, segment_chunked
+from equilabel.chunked import results
+from equilabel.cli import main, running
+from equilabel.storage.ome_zarr import find_image
+
+zarr = pytest.importorskip("zarr")
+models = pytest.importorskip("ome_zarr_models")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of these libraries
+
+STEPS, FIRST = {"z": 2.0, "y": 0.5, "x": 0.25}, {"z": 10.0, "y": 3.0, "x": -4.0}
+IMAGE = np.kron(np.random.default_rng(1).integers(0, 2, (3, 20, 37)), np.full((2, 5, 7), 90))
+IMAGE = IMAGE.astype(np.uint16)
+
+
+@pytest.fixture(autouse=True)
+def not_flushed(monkeypatch):
+    monkeypatch.setattr(results, "flush", lambda: None)
+
+
+def by_ngff_zarr(path, version):
+    """Write an image at a position, with consolidated metadata."""
+    library = pytest.importorskip("ngff_zarr")
+    units = dict.fromkeys("zyx", "micrometer")
+    given = {"dims": list("zyx"), "scale": STEPS, "translation": FIRST, "axes_units": units}
+    image = library.to_ngff_image(IMAGE, **given)
+    factors = [{"z": 1, "y": 2, "x": 2}, {"z": 2, "y": 4, "x": 4}]
+    scales = library.to_multiscales(image, scale_factors=factors, chunks=32)
+    library.to_ngff_zarr(str(path), scales, version=version)
+
+
+def by_ome_zarr(path, version):
+    """Write an image whose lower resolutions are no whole parts of it."""
+    pytest.importorskip("ome_zarr")
+    from ome_zarr.format import FormatV04, FormatV05
+    from ome_zarr.writer import write_image
+
+    form = {"0.4": FormatV04, "0.5": FormatV05}[version]()
+    group = zarr.open_group(path, mode="w", zarr_format=form.zarr_format)
+    units = dict.fromkeys("zyx", "micrometer")
+    write_image(IMAGE, group, axes="zyx", fmt=form, scale=STEPS, axes_units=units)
+
+
+WRITERS = {"ngff-zarr": by_ngff_zarr, "ome-zarr-py": by_ome_zarr}
+
+
+def attributes(path):
+    """Return the attributes of a group, of either version."""
+    found = dict(zarr.open_group(path, mode="r").attrs)
+    return found.get("ome", found)
+
+
+def nearest(labels, image, level):
+    """Return the label at the coordinates of each pixel of a resolution, or one of two as near."""
+    rows = []
+    for axis, side in enumerate(zarr.open_array(image.levels[level].path).shape):
+        (step, first), (step0, first0) = (
+            (each.scale[axis], each.translation[axis])
+            for each in (image.levels[level], image.levels[0])
+        )
+        rows.append((np.arange(side) * step + first - first0) / step0)
+    return labels[np.ix_(*(np.ceil(row - 0.5 - 1e-6).astype(int) for row in rows))]
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_labels_are_seen_in_an_image_and_have_its_resolutions_and_coordinates(
+    writer, version, tmp_path
+):
+    path = tmp_path / "x.ome.zarr"
+    WRITERS[writer](path, version)
+    out = path / "labels" / "n"
+    found = segment_chunked(path, threshold=50, out=out, chunks=64)
+    assert found.spacing == (2.0, 0.5, 0.25)
+    group = zarr.open_group(path, mode="r")
+    labels = group["labels/n"]["0"][...]
+    np.testing.assert_array_equal(labels, segment(IMAGE, threshold=50).labels)
+    scales, theirs = (attributes(each)["multiscales"][0] for each in (out, path))
+    assert scales["axes"] == theirs["axes"]
+    assert len(theirs["datasets"]) > 2
+    moved = [one["coordinateTransformations"] for one in theirs["datasets"]]
+    assert [one["coordinateTransformations"] for one in scales["datasets"]] == moved
+    image = find_image(path)
+    for number, level in enumerate(image.levels[:3]):
+        here = group[f"labels/n/{number}"]
+        assert here.shape == zarr.open_array(level.path).shape
+    np.testing.assert_array_equal(group["labels/n/1"][...], nearest(labels, image, 1))
+    kinds = {"": "Image", "labels": "Labels", "labels/n": "ImageLabel"}
+    found = {name: models.open_ome_zarr(group[name] if name else group) for name in kinds}
+    assert {name: type(model).__name__ for name, model in found.items()} == kinds
+    if version == "0.5":  # of which the image's model has its labels
+        assert found[""].labels.label_paths == ["n"]
+    assert set(found["labels/n"].members) == set("012345678"[: len(moved)])
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_labels_that_are_replaced_or_join_others_are_seen(writer, version, tmp_path):
+    path = tmp_path / "x.ome.zarr"
+    WRITERS[writer](path, version)
+    segment_chunked(path, threshold=50, out=path / "labels" / "n", chunks=64)
+    segment_chunked(path, threshold=50, dark=True, out=path / "labels" / "m", chunks=64)
+    label_chunked(path, out=path / "labels" / "plain", chunks=64)
+    group = zarr.open_group(path, mode="r")
+    assert set(group["labels"].group_keys()) >= {"n", "m"}
+    assert group["labels/plain"].shape == IMAGE.shape
+    assert attributes(path / "labels")["labels"] == ["n", "m"]
+    assert type(models.open_ome_zarr(group)).__name__ == "Image"
+    whole = zarr.open_group(path, mode="r", use_consolidated=False)
+    assert set(dict(whole.members(max_depth=None))) == set(dict(group.members(max_depth=None)))
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+def test_ome_zarr_py_reads_labels_with_their_image(version, tmp_path):
+    pytest.importorskip("ome_zarr")
+    from ome_zarr.io import parse_url
+    from ome_zarr.reader import Reader
+
+    path = tmp_path / "x.ome.zarr"
+    by_ngff_zarr(path, version)
+    segment_chunked(path, threshold=50, out=path / "labels" / "n", chunks=64)
+    nodes = {str(node.zarr).rpartition("x.ome.zarr")[2]: node for node in Reader(parse_url(path))()}
+    seen = next(node for name, node in nodes.items() if "labels" in name and node.data)
+    assert seen.data[0].shape == IMAGE.shape
+    assert len(seen.data) == 3
+    np.testing.assert_array_equal(seen.data[0], zarr.open_array(path / "labels/n/0")[...])
+
+
+def test_labels_in_a_folder_that_is_no_group_make_consolidated_metadata_go(tmp_path):
+    path = tmp_path / "x.ome.zarr"
+    by_ngff_zarr(path, "0.5")
+    (path / "made").mkdir()
+    label_chunked(path, out=path / "made" / "n", chunks=64)
+    assert "consolidated_metadata" not in json.loads((path / "zarr.json").read_text())
+    assert zarr.open_group(path, mode="r")["made/n"].shape == IMAGE.shape
+
+
+def test_labels_elsewhere_have_the_position_of_their_image(tmp_path, monkeypatch):
+    by_ngff_zarr(tmp_path / "x.ome.zarr", "0.5")
+    out = tmp_path / "labels.ome.zarr"
+    segment_chunked(tmp_path / "x.ome.zarr", threshold=50, out=out, chunks=64)
+    monkeypatch.setattr(running, "label_all", label_here)
+    words = ["--labels-format", "ome-zarr", "--no-overlay", "--out", str(tmp_path / "out")]
+    assert main(["batch", str(tmp_path / "x.ome.zarr"), *words]) == 0
+    for labels in (out, tmp_path / "out" / "x_labels.zarr"):
+        first = find_image(labels).levels[0]
+        assert first[1:] == (tuple(STEPS.values()), tuple(FIRST.values()))
+    assert models.open_ome_zarr(zarr.open_group(out, mode="r"))
