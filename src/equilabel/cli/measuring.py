@@ -10,7 +10,7 @@ import numpy as np
 from equilabel import PROPERTIES, default_properties, label, regionprops_table, track_overlaps
 
 from .columns import PIXEL, column_units, summarize, summarize_frames
-from .notes import notes_of_file
+from .notes import notes_of_file, notes_on_spacing
 from .pixelsize import spacing_of, steps_of
 from .records import describe_result
 from .sizes import count_sizes
@@ -66,6 +66,7 @@ def measure_one(
     table = measure_table(numbers, values, names, steps, stacked=stacked, track=track)
     measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
     units = column_units(table, len(axes) - stacked, unit if measured else PIXEL)
+    notes = (*notes, *notes_on_spacing(measured, spacing, unit, options))
     paths = {
         kind: stem.with_name(f"{stem.name}{ending}") for kind, ending in options.endings().items()
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 from .axes import letter_of
 from .directories import UnreadableImageError, refuse
-from .units import LENGTHS, positive, seconds, spelled
+from .units import calibrate, positive, seconds
 
 LONGEST = 2**24  # bytes of a description that is read
 
@@ -36,6 +36,8 @@ class ZarrImage:
         Their names, or none.
     interval : float or None
         Seconds between time points.
+    notes : tuple of str
+        Sentences on what was left out.
     """
 
     path: Path
@@ -46,6 +48,7 @@ class ZarrImage:
     version: str = ""
     channels: tuple[str, ...] = ()
     interval: float | None = None
+    notes: tuple[str, ...] = ()
 
 
 def is_zarr(path: Path) -> bool:
@@ -144,12 +147,15 @@ def _described(path: Path, scales: dict[str, Any], version: str) -> ZarrImage:
             scale = [a * float(b) for a, b in zip(scale, transform["scale"], strict=True)]
     pairs = {name: (axis, step) for name, axis, step in zip(names, axes, scale, strict=True)}
     lengths = _known({name: pair for name, pair in pairs.items() if name in "ZYX"})
-    units = {_unit(axis) for axis, _ in lengths.values()}
-    unit = units.pop() if len(units) == 1 else ""
     spacing = {name: step for name, (_, step) in lengths.items() if positive(step)}
+    unit, notes = "", tuple[str, ...]()
+    if any(_unit(axis) for axis, _ in lengths.values()):
+        sizes = {name: (step, _unit(axis)) for name, (axis, step) in lengths.items()}
+        spacing, unit, notes = calibrate(sizes)
     axis, step = pairs.get("T", ({}, 0))
     interval = seconds(step, str(axis.get("unit", "?"))) if isinstance(axis, dict) else None
-    return ZarrImage(inner, path, "".join(names), spacing, unit, version, interval=interval)
+    found = ZarrImage(inner, path, "".join(names), spacing, unit, version)
+    return replace(found, interval=interval, notes=notes)
 
 
 def _known(lengths: dict[str, tuple[Any, float]]) -> dict[str, tuple[Any, float]]:
@@ -167,9 +173,8 @@ def _channels(omero: Any) -> tuple[str, ...]:
 
 
 def _unit(axis: Any) -> str:
-    """Return the unit of an axis, or "" if it has none that is known."""
-    name = spelled(str(axis.get("unit", ""))) if isinstance(axis, dict) else ""
-    return name if name in LENGTHS else ""
+    """Return the unit of an axis, or "" if it has none."""
+    return str(axis.get("unit") or "") if isinstance(axis, dict) else ""
 
 
 def _attributes(path: Path) -> dict[str, Any] | None:
