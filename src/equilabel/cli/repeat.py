@@ -67,7 +67,7 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     made_with = provenance(options)
     versions = {name: word for name, word in content["versions"].items() if name != "python"}
     differing = differences(made_with, Provenance(made_with.parameters, versions))
-    notes = [f"{printable(path)}: {'; '.join(differing)}"] if differing else []
+    notes = [printable(f"{path}: {'; '.join(differing)}")] if differing else []
     inputs = [] if given.get("inputs") else _inputs(path, content)
     return Earlier(options, inputs, notes)
 
