@@ -36,7 +36,6 @@ def check(options: Options) -> str:
     import numpy as np
 
     complaint = ""
-    arguments = options.segment if options.spacing else _without_units(options.segment)
     unit = options.unit or "µm"  # that of a file is not known before it is opened
     for shape, stacked in IMAGES:
         if options.stacked is not None and stacked != (options.stacked and len(shape) > 2):
@@ -49,6 +48,7 @@ def check(options: Options) -> str:
         noise[..., 4:12, 4:12] += 120  # two classes: every method finds a threshold
         spacing = steps * rank if len(steps) == 1 else steps
         try:
+            arguments = options.segment if options.spacing else _without_units(options.segment)
             with warnings.catch_warnings(action="ignore"):
                 _try(noise, options, {**arguments, "unit": unit}, stacked=stacked, spacing=spacing)
         except Exception as error:
