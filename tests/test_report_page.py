@@ -67,7 +67,7 @@ def test_names_and_errors_are_text_not_markup(page):
     found = Page(page)
     assert [tag for tag, _ in found.tags].count("script") == 1
     assert any(text.startswith("<script>alert(1)<") for text in found.texts)
-    assert any(text.startswith(" image file must begin like a TIFF") for text in found.texts)
+    assert any(text.startswith(" image file must be a TIFF") for text in found.texts)
 
 
 def test_the_report_has_counts_sizes_and_links_that_lead_to_results(page):
@@ -114,7 +114,7 @@ def test_a_dry_run_tells_sizes_and_memory_and_writes_nothing(here, capsys):
     said = capsys.readouterr().out
     assert "in/a.tif: 24 x 32 of uint16 (YX), 1.54 kB, takes about 87.2 MB of memory" in said
     assert "in/b.tif: would fail: image must be labeled within --memory-limit, 90 MB; got" in said
-    assert "in/c.tif: would fail: image file must begin like a TIFF" in said
+    assert "in/c.tif: would fail: image file must be a TIFF" in said
     assert "3 images: 1 would be labeled, 2 would fail" in said
     assert not Path("out").exists()
     assert main(["batch", "in/a.tif", "--out", "out"]) == 0
