@@ -46,6 +46,18 @@ def tiff(path, image=None, **keywords):
     return path
 
 
+def ome_zarr(path, image, units, scale):
+    """Write an OME-Zarr with the units of its axes, the last of ZYX, as they are spelled there."""
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(path, mode="w", zarr_format=2)
+    group.create_array("0", data=image)
+    named = zip("zyx"[-image.ndim :], units, strict=True)
+    axes = [{"name": n, "type": "space", **({"unit": u} if u else {})} for n, u in named]
+    sized = {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": scale}]}
+    group.attrs["multiscales"] = [{"version": "0.4", "axes": axes, "datasets": [sized]}]
+    return Path(path)
+
+
 def summary(out="out"):
     with (Path(out) / "summary.csv").open(encoding="utf-8") as file:
         return {row["file"]: row for row in csv.DictReader(file) if not row["frame"]}

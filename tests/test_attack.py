@@ -1,5 +1,6 @@
 """A sample of each long attack: what `make attack` does for minutes, for a second."""
 
+import itertools
 import os
 import signal
 import sys
@@ -13,7 +14,8 @@ import tifffile
 
 pytest.importorskip("imagecodecs")
 
-from attack import Counts, numbers, pictures, tiff
+from attack import Counts, numbers, pictures, records, tiff
+from equilabel.cli import jsonfiles
 
 
 def test_counts_hold_if_every_input_was_read_right_or_refused():
@@ -106,3 +108,14 @@ def test_damaged_pictures_are_refused_or_read_as_what_they_are(monkeypatch):
     assert min(verdicts["refused"], verdicts["correct"]) > 50
     monkeypatch.setattr("equilabel.storage.pictures._verify", lambda file: None)
     assert "wrong" in {pictures.judge(seed)[0] for seed in range(200)}  # without the checksums
+
+
+def test_poisoned_records_cost_their_image_a_second_labeling_and_nothing_else(monkeypatch):
+    clock = itertools.count()  # a record takes a second
+    monkeypatch.setattr(records, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    counts = records.attack(20, 2)
+    assert counts.submitted == 19
+    assert counts.holds, counts.notes
+    monkeypatch.setattr(jsonfiles, "_legible", lambda value: value)
+    monkeypatch.setattr(jsonfiles, "_FITTING", {})
+    assert records.attack(8, 2).wrong > 0

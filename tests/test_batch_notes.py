@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from batches import picture, record, summary, tiff
+from batches import ome_zarr, picture, record, summary, tiff
 from equilabel import segment
 from equilabel.cli import main, parsing, progress
 from equilabel.cli.records import Record
@@ -97,6 +97,53 @@ def test_a_folder_of_mixed_units_is_blurred_by_one_length_or_by_one_number_of_pi
     assert main([*words, "pixels", "--sigma", "2px", "--min-size", "18", "--resume"]) == 0
     assert main([*words, "other", "--spacing", "0.25", "--sigma", "100nm"]) == 0
     assert "--spacing was taken to be in µm, the unit of the file" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("size", "unit", "word", "said"),
+    [
+        (100.0, "cm", "centimeter", "A pixel is 100 cm long along Y, more than a millimeter"),
+        (1.0, "km", "kilometer", "A pixel is 1 km long along Y, more than a millimeter"),
+        (0.5, "pm", "picometer", "A pixel is 0.5 pm long along Y, less than a picometer"),
+        (0.1, "cm", "centimeter", ""),
+        (1.0, "pm", "picometer", ""),
+    ],
+)
+def test_a_pixel_size_that_nobody_can_mean_is_told_of_until_another_is_given(
+    here, capsys, size, unit, word, said
+):
+    known = {
+        f"PhysicalSize{axis}{end}": value
+        for axis in "YX"
+        for end, value in (("", size), ("Unit", unit))
+    }
+    tiff("in/a.tif", ome=True, metadata={"axes": "YX", **known})
+    ome_zarr("in/b.zarr", picture(), [word] * 2, [size] * 2)
+    for words in ((), ("--spacing", "0.5"), ("--spacing", "0.5", "--unit", "um")):
+        assert main(["batch", "in", "--out", "out", "--overwrite", *words]) == 0
+        told = [entry["notes"] for entry in record()["files"]]
+        if not words:
+            end = [f"{said}: pass --spacing and --unit if that is wrong."] if said else []
+            assert told == [end] * 2
+            assert capsys.readouterr().out.count("long along") == 3 * bool(said)
+    assert told == [[], []]
+    words = ["measure", "out/a_labels.tif", "--image", "in/a.tif", "--out", "measured"]
+    assert main([*words, "--spacing", "3", "--unit", "mm"]) == 0
+    assert main([*words, "--unit", "mm", "--overwrite"]) == 0
+    assert bool(record("measured")["files"][0]["notes"]) == (size == 100)  # now of millimeters
+
+
+def test_an_ome_zarr_in_several_units_is_measured_in_one(here):
+    ome_zarr("in/a.zarr", picture((3, 24, 32)), ["nanometer", "micrometer", "meter"], [1500, 2, 1])
+    ome_zarr("in/b.zarr", picture((3, 24, 32)), ["parsec"] * 3, [1.0, 0.5, 0.5])
+    ome_zarr("in/c.zarr", picture((3, 24, 32)), ["", *["micrometer"] * 2], [2.0, 0.5, 0.5])
+    assert main(["batch", "in", "--out", "out"]) == 0
+    one, far, partly = record()["files"]
+    assert (one["spacing"], one["unit"]) == ({"Z": 1.5e-6, "Y": 2e-6, "X": 1.0}, "m")
+    assert (far["spacing"], far["unit"]) == ({"Z": 1.0, "Y": 0.5, "X": 0.5}, "")
+    assert far["notes"] == ["The unit 'parsec' is no length this package knows; it is left out."]
+    assert partly["spacing"] == {}
+    assert partly["notes"] == ["The pixel size is known along YX only: lengths are in pixels."]
 
 
 def test_a_wide_blur_is_questioned_on_the_terminal(here, capsys):

@@ -4,15 +4,18 @@ import copy
 import json
 import os
 import random
+import shutil
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from attack.records import printed
 from batches import label_here, names, picture, record, refused, results, summary, tiff
-from equilabel.cli import folder, main, running
+from equilabel.cli import folder, jsonfiles, main, running
 from equilabel.cli.records import record_path
 
+SIZES = {"of": "area", "unit": "", "counts": {}}
 A, B = ("--spacing", "2"), ("--spacing", "3")
 BATCH = ("batch", "in", "--out", "out")
 
@@ -247,6 +250,59 @@ def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(finished, capsys):
     os.mkfifo("out/run.json")
     capsys.readouterr()
     assert "a pipe in place of a file" in refused(capsys, *BATCH, "--resume")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("objects", value) for value in (float("inf"), 2**80, -1, 2.5, True, "2")),
+        *(("statistics", value) for value in ({"a": "x"}, {"area_mean": float("nan")}, [])),
+        *(
+            ("sizes", {"of": "area", "unit": "", "counts": {step: 1}})
+            for step in ("1000000", "--5")
+        ),
+        ("sizes", {"of": "area", "unit": "", "counts": {"8" * 5000: 1}}),
+        *(("frames", [frame]) for frame in ({}, {"frame": 0, "objects": 1, "a": []})),
+        *(("outputs", value) for value in ({}, {"labels": {"file": "x", "sha256": 3}})),
+        *(("threshold", float("nan")), ("spacing", {"X": 10**400}), ("in_pixels", {"sigma": "x"})),
+    ],
+)
+def test_an_image_whose_record_does_not_read_is_labeled_anew(finished, name, value):
+    sign("b", **{name: value})
+    assert finished() == ["skipped", "done"]
+    assert Path("out/objects.csv").read_text("utf-8").count("in/b.tif") == 2
+
+
+def test_what_others_wrote_into_a_record_is_shown_but_never_obeyed(finished, capsys):
+    notes, there = ["\x1b[31mred\n\x9b2J"], Path("out/b_table.csv").read_bytes()
+    sign("b", notes=notes, unit="\x1b]0;x\x07", spacing={"X": 1.0}, statistics={"\x1b[2J": 1.0})
+    capsys.readouterr()
+    assert finished() == ["skipped", "skipped"]
+    said = capsys.readouterr().out
+    assert said.count(r"\x1b[31mred\n\x9b2J") == 2
+    pages = [Path("out", page).read_text("utf-8") for page in ("summary.csv", "report.html")]
+    assert not {letter for letter in "".join([said, *pages]) if not printed(letter)}
+    assert all(r"\x1b[31mred" in page for page in pages)
+    assert Path("out/b_table.csv").read_bytes() == there
+
+
+def test_a_record_cannot_bring_another_picture_into_the_report(finished):
+    Path("out/b_overlay.png").rename("secret.png")
+    shutil.copy("secret.png", "out/b_overlay.png")
+    known = json.loads(record_path(Path("out"), "b").read_text("utf-8"))["record"]["outputs"]
+    known["overlay"]["file"] = "b/../../secret.png"
+    sign("b", outputs=known)
+    assert finished() == ["skipped", "done"]
+
+
+def sign(name, **values):
+    """Replace values in the record of an image, with the checksum that its writer would make."""
+    path = record_path(Path("out"), name)
+    content = json.loads(path.read_text("utf-8"))
+    del content["sha256"]
+    content["record"] |= values
+    content["sha256"] = jsonfiles._digest(content)
+    path.write_text(json.dumps(content), "utf-8")
 
 
 def mutated(value, rng):

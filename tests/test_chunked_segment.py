@@ -224,6 +224,33 @@ class Stopped(Exception):
     """What a caller raises to end the work."""
 
 
+HARM = (b"", b"[]", b"[" * 10**5, b"9" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("name", "harm"),
+    [
+        *(("manifest.json", harm) for harm in HARM),
+        *(("threshold.json", harm) for harm in (*HARM, b"{}", b'{"value": "x", "constant": 1}')),
+    ],
+    ids=range(10),
+)
+def test_notes_of_a_stopped_run_that_do_not_read_are_made_again(tmp_path, name, harm):
+    image = smooth_noise(np.random.default_rng(3), (20, 24), "f4")
+
+    def stop(step, done, total):
+        if (step, done) == ("write", 1):
+            raise Stopped
+
+    arguments = {"chunks": 8, "out": tmp_path / "out.zarr"}
+    with pytest.raises(Stopped):
+        segment_chunked(image, progress=stop, **arguments)
+    (there,) = tmp_path.rglob(name)
+    there.write_bytes(harm)
+    found = segment_chunked(image, resume=True, **arguments)
+    np.testing.assert_array_equal(found.labels[...], segment(image).labels)
+
+
 def test_a_run_that_was_stopped_goes_on_to_the_same_table(tmp_path):
     image = smooth_noise(np.random.default_rng(3), (40, 50), "f4")
     source = zarr.create_array(tmp_path / "image.zarr", shape=(40, 50), chunks=(8, 8), dtype="f4")

@@ -91,6 +91,14 @@ def test_the_wheel_scrolls_the_form_and_changes_no_field_in_passing(viewer, qtbo
         assert fields[0].value != "otsu"
 
 
+def test_a_pixel_size_that_nobody_can_mean_is_told_of_in_the_form(viewer, qtbot):
+    layer = viewer.add_image(nuclei_2d((64, 64)), scale=(100, 100), units=("cm", "cm"))
+    form = open_form(viewer, qtbot)
+    assert "A pixel is 100 cm long along y, more than a" in form.fields.remark.text()
+    layer.scale = (0.01, 0.01)
+    assert "A pixel is" not in form.fields.remark.text()
+
+
 def test_the_line_below_the_buttons_is_about_the_image_that_is_chosen(viewer, qtbot):
     first = viewer.add_image(nuclei_2d((64, 64)), name="first")
     viewer.add_image(nuclei_2d((48, 48)), name="second")

@@ -1,7 +1,9 @@
 """The whole way from an image to labels and a table, one option at a time."""
 
 from dataclasses import FrozenInstanceError, fields, replace
+from functools import partial
 from inspect import signature
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
+import equilabel
 from equilabel import (
     DeviceUnavailableError,
     Segmentation,
@@ -611,3 +614,18 @@ def test_the_class_of_results_has_no_table():
     assert not hasattr(Segmentation, "table")
     with pytest.raises(TypeError, match="table"):
         Segmentation(labels=np.zeros(1))
+
+
+@pytest.mark.parametrize("path", ["a.tif", Path("a.tif"), b"a.tif"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(segment, equilabel.binarize, equilabel.label, equilabel.measure),
+        *(equilabel.regionprops_table, equilabel.split_touching, equilabel.track_overlaps),
+        *(partial(equilabel.smooth, sigma=1), partial(equilabel.subtract_background, radius=5)),
+        partial(equilabel.regionprops_table, np.ones((4, 4), int)),
+    ],
+)
+def test_a_path_is_refused_with_how_to_read_it_and_what_takes_paths(function, path):
+    with pytest.raises(TypeError, match=r"must be arrays, not paths; got .*a\.tif.* Read it first"):
+        function(path)

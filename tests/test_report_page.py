@@ -9,8 +9,10 @@ from urllib.parse import unquote_to_bytes
 
 import numpy as np
 import pytest
+import tifffile
+from PIL import Image
 
-from batches import names, picture, posix, record, refused, tiff
+from batches import names, ome_zarr, picture, posix, record, refused, sizes, tiff
 from equilabel.cli import main, one, progress
 from equilabel.cli.forecast import drawing, forecast
 from equilabel.cli.options import Options
@@ -67,7 +69,7 @@ def test_names_and_errors_are_text_not_markup(page):
     found = Page(page)
     assert [tag for tag, _ in found.tags].count("script") == 1
     assert any(text.startswith("<script>alert(1)<") for text in found.texts)
-    assert any(text.startswith(" image file must begin like a TIFF") for text in found.texts)
+    assert any(text.startswith(" image file must be a TIFF") for text in found.texts)
 
 
 def test_the_report_has_counts_sizes_and_links_that_lead_to_results(page):
@@ -114,7 +116,7 @@ def test_a_dry_run_tells_sizes_and_memory_and_writes_nothing(here, capsys):
     said = capsys.readouterr().out
     assert "in/a.tif: 24 x 32 of uint16 (YX), 1.54 kB, takes about 87.2 MB of memory" in said
     assert "in/b.tif: would fail: image must be labeled within --memory-limit, 90 MB; got" in said
-    assert "in/c.tif: would fail: image file must begin like a TIFF" in said
+    assert "in/c.tif: would fail: image file must be a TIFF" in said
     assert "3 images: 1 would be labeled, 2 would fail" in said
     assert not Path("out").exists()
     assert main(["batch", "in/a.tif", "--out", "out"]) == 0
@@ -123,6 +125,67 @@ def test_a_dry_run_tells_sizes_and_memory_and_writes_nothing(here, capsys):
     assert "1 would be labeled, 1 kept" in capsys.readouterr().out
     assert names() == before
     assert "--resume" in refused(capsys, "batch", "in/a.tif", "--out", "out", "--dry-run")
+
+
+def nasty(folder):
+    """Make images of which a run refuses some, most by what only their pixels tell."""
+    Path(folder).mkdir()
+    gray = picture((40, 48))
+    color = np.dstack([gray, gray, gray // 2])
+    for name, pixels in (("gray", gray), ("equal", np.dstack([gray] * 3)), ("color", color)):
+        for ending in (".png", ".jpg", ".bmp"):
+            Image.fromarray(pixels).save(f"{folder}/{name}{ending}")
+    Image.fromarray(color).convert("CMYK").save(f"{folder}/print.jpg")
+    Image.fromarray(color).convert("P").save(f"{folder}/palette.png")
+    whole = Path(f"{folder}/gray.png").read_bytes()
+    Path(f"{folder}/cut.png").write_bytes(whole[:-30])
+    tiff(f"{folder}/plain.tif", gray)
+    tiff(f"{folder}/known.tif", gray, ome=True, metadata={"axes": "YX", **sizes(0.5, 0.5)})
+    tiff(f"{folder}/movie.tif", np.stack([gray] * 3), imagej=True, metadata={"axes": "TYX"})
+    path = tiff(
+        f"{folder}/middle.tif",
+        np.stack([gray] * 3),
+        compression="zlib",
+        metadata=None,
+        photometric="minisblack",
+    )
+    whole = bytearray(path.read_bytes())
+    with tifffile.TiffFile(path) as file:
+        start = file.pages[1].dataoffsets[0]
+    whole[start + 5 : start + 15] = bytes(10)
+    path.write_bytes(whole)
+    ome_zarr(f"{folder}/store.zarr", gray, ["", ""], [1, 1])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("--channel", "0"), ("--sigma", "1um"), ("--track",), ("--spacing", "1,2,3")],
+    ids=" ".join,
+)
+def test_a_dry_run_foretells_which_images_fail_and_why(here, capsys, words):
+    nasty("in")
+    assert main(["batch", "in", "--out", "out", *words, "--dry-run"]) == 1
+    told = dict(re.findall(r"^(in/\S+): would fail: (.*)", capsys.readouterr().out, re.MULTILINE))
+    assert main(["batch", "in", "--out", "out", *words]) == 1
+    assert told == {one["file"]: one["error"] for one in record()["files"] if one["error"]}
+    assert len(told) >= 3
+
+
+def test_a_dry_run_foretells_which_labels_cannot_be_measured(here, capsys):
+    tiff("in/mask.tif", picture() > 99)
+    tiff("in/halves.tif", picture().astype("f4") / 3)
+    tiff("in/good.tif", picture())
+    tiff("in/small.tif", picture((20, 20)))
+    for name in ("mask", "halves", "good", "small"):
+        tiff(f"images/{name}.tif")
+    for words in ((), ("--image", "images"), ("--track",)):
+        call = ["measure", "in", "--out", "out", *words, "--overwrite"]
+        assert main([*call, "--dry-run"]) == 1
+        said = capsys.readouterr().out
+        told = dict(re.findall(r"^(in/\S+): would fail: (.*)", said, re.MULTILINE))
+        assert main(call) == 1
+        assert told == {one["file"]: one["error"] for one in record()["files"] if one["error"]}
+        assert len(told) == {(): 2, ("--track",): 4}.get(words, 3)
 
 
 def test_a_dry_run_tells_that_an_image_has_no_such_channel(here, capsys):

@@ -145,10 +145,18 @@ def test_large_pictures_are_no_bombs(tmp_path, monkeypatch):
     assert Image.MAX_IMAGE_PIXELS == 100
 
 
-@pytest.mark.parametrize("content", [b"GIF89a" + bytes(99), b"<svg>", b"II*\x00" + bytes(99)])
-def test_another_format_is_refused(tmp_path, content):
-    (tmp_path / "a.png").write_bytes(content)
-    with pytest.raises(UnreadableImageError, match="must be a PNG, JPEG or BMP; got one that"):
+@pytest.mark.parametrize(
+    ("content", "got"),
+    [
+        (b"GIF89a", r"a GIF\. Convert it to TIFF"),
+        (b"<svg>", r"XML\. Convert it to TIFF"),
+        (b"II*\x00", r"a TIFF\. Rename it to end in '\.tif'\."),
+        (b"hello", r"one that begins with b'hello.*'\. Convert"),
+    ],
+)
+def test_another_format_is_refused_by_its_name(tmp_path, content, got):
+    (tmp_path / "a.png").write_bytes(content + bytes(99))
+    with pytest.raises(UnreadableImageError, match=f"must be a PNG, JPEG or BMP; got {got}"):
         read_picture(tmp_path / "a.png")
 
 

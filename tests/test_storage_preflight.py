@@ -80,9 +80,12 @@ def test_the_hand_made_file_is_read(file):
     ("data", "message"),
     [
         (b"", "be a TIFF; got 0 bytes"),
-        (b"not an image at all", "begin like a TIFF; got b'not an i'"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(50), "begin like a TIFF"),
-        (b"II", "begin like a TIFF"),
+        (b"not an image at all", "be a TIFF; got one that begins with b'not an i'"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), r"be a TIFF; got a PNG\. Rename it to end in '\.png'\."),
+        (b"GIF89a" + bytes(50), "be a TIFF; got a GIF. Convert it to TIFF"),
+        (b"SIMPLE  =                    T".ljust(2880), "be a TIFF; got a FITS file. Convert it"),
+        (b"\x89HDF\r\n\x1a\n" + bytes(50), "be a TIFF; got an HDF5 file. Convert it"),
+        (b"II", "be a TIFF; got one that begins with b'II'"),
         (b"II*\0", "at least one page"),
         (b"II*\0\0\0\0\0", "at least one page; got a header alone"),
         (b"II+\0\x08\0\0\0" + bytes(8), "at least one page; got a header alone"),
@@ -91,7 +94,7 @@ def test_the_hand_made_file_is_read(file):
         (b"II*\0\xff\xff\xff\x7f", "be complete"),
         (b"II*\0\x08\0\0\0\0\0\0\0\0\0", "have 1 to 4096 tags per page; got 0"),
         (b"II*\0\x08\0\0\0\xff\xff" + bytes(100), "have 1 to 4096 tags per page; got 65535"),
-        (random.Random(0).randbytes(500), "begin like a TIFF"),
+        (random.Random(0).randbytes(500), "be a TIFF; got one that begins with"),
     ],
 )
 def test_what_is_no_tiff_is_refused(file, data, message):
@@ -99,7 +102,7 @@ def test_what_is_no_tiff_is_refused(file, data, message):
 
 
 def test_encrypted_bytes_are_refused_with_the_remedy(file):
-    assert_refused(file, b"Salted__" + bytes(range(100)), "decrypt it if it is encrypted")
+    assert_refused(file, b"Salted__" + bytes(range(100)), "if it is one, decrypt it")
 
 
 def test_a_missing_file_is_the_systems_error(file):

@@ -65,6 +65,17 @@ def test_pixel_sizes_that_are_missing_are_left_out(here, bioio):
     assert images.read_image(file()).spacing == {"Y": 0.2, "X": 0.2}
 
 
+@pytest.mark.parametrize("sizes", [SimpleNamespace(Z=None, Y=0.0, X=None), None, property(vars)])
+def test_a_file_without_a_scale_is_read_in_pixels_with_a_note(here, bioio, sizes):
+    bioio.physical_pixel_sizes = sizes
+    if sizes is not None:
+        bioio.channel_names = property(vars)
+    image = images.read_image(file())
+    assert (image.spacing, image.unit) == ({}, "")
+    assert image.notes[0].startswith("The file gives no pixel size: lengths are in pixels")
+    np.testing.assert_array_equal(image.pixels, STORED[0])
+
+
 def test_damaged_and_large_files_are_refused(here, bioio):
     with pytest.raises(UnreadableImageError, match="got RuntimeError: a"):
         images.read_image(file(b"damaged"))

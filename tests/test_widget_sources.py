@@ -124,6 +124,15 @@ def test_units_that_cannot_be_compared_are_left_out():
     assert source.pixel_size == ((2.0, 3.0), "")
 
 
+def test_sizes_that_nobody_can_mean_are_told_of():
+    said = "A pixel is 100 cm long along {}, more than a millimeter: set scale and units of the"
+    given = {"scale": (100, 100), "units": ("cm", "cm")}
+    source = Source.of(Image(np.zeros((4, 5)), **given, axis_labels=("row", "x")))
+    assert source.doubt_pixel_size().startswith(said.format("row"))
+    for given in ({}, {"scale": (100, 100)}, {"units": ("mm", "mm")}):
+        assert Source.of(Image(np.zeros((4, 5)), **given)).doubt_pixel_size() == ""
+
+
 def test_a_mirrored_axis_has_a_size_all_the_same():
     source = Source.of(Image(np.zeros((4, 5)), scale=(-2, 3)))
     assert source.pixel_size[0] == (2.0, 3.0)

@@ -17,6 +17,7 @@ from .job import Job
 from .masks import Compared, ComparedLocally, FilteredMask, Masked, MaskedSource, Rounded
 from .stages import Stages
 from .targets import Found, Steps
+from .workfolder import read_object
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -235,8 +236,10 @@ class Segmenting:
         """Return the threshold, which is found once: a run that goes on reads it."""
         if not isinstance(self.threshold, str):
             return Level(cast("float", self.threshold), False)
-        if file is not None and file.exists():
-            return Level(**json.loads(file.read_text("utf-8")))
+        known = (file is not None and read_object(file)) or {}
+        value, constant = known.get("value"), known.get("constant")
+        if isinstance(value, (int, float)) and isinstance(constant, bool):
+            return Level(value, constant)
         level = find_level(self.threshold, self.blocks, self.source, run, progress)
         value = level.value.item() if hasattr(level.value, "item") else level.value
         level = Level(value, bool(level.constant))

@@ -57,12 +57,12 @@ def unfinished(out: Path, manifest: Mapping[str, Any], *, resume: bool) -> Itera
     folder = folder_for(out)
     descriptor = _locked(folder, out)
     try:
-        if not (resume and (folder / MANIFEST).exists()):
+        known = read_object(folder / MANIFEST) if resume else None
+        if known is None:
             _clear(folder)
             with replacing(folder / MANIFEST) as file:
                 file.write_text(json.dumps(manifest, indent=1, sort_keys=True), "utf-8")
         else:
-            known = json.loads((folder / MANIFEST).read_text("utf-8"))
             check_manifest(known, manifest, str(out))
         yield folder
         _clear(folder)
@@ -72,6 +72,15 @@ def unfinished(out: Path, manifest: Mapping[str, Any], *, resume: bool) -> Itera
         os.close(descriptor)
     if os.name == "nt":
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def read_object(file: Path) -> dict[str, Any] | None:
+    """Read a JSON object that a run left; None if there is none, or it does not read."""
+    try:
+        found = json.loads(file.read_text("utf-8")) if file.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _locked(folder: Path, out: Path) -> int:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from equilabel.storage.ome_zarr import find_image, is_zarr
 
-from .channels import find_channel
 from .columns import PIXEL
 from .notes import notes_of_file, notes_on_spacing
-from .pixelsize import refuse_times, spacing_of, steps_of
+from .pixelsize import known_axes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,19 +94,15 @@ def _plain(image: TiffImage, options: Options) -> Axes:
 
 def _named(image: TiffImage, options: Options, *, is_file: bool = False) -> Axes:
     """Return what axes mean that have names."""
-    channel_axis, channel = find_channel(image, options.channel)
-    axes = image.axes.replace("C", "")
+    known = known_axes(image, options)
+    channel_axis, channel, axes, stacked, spacing, unit, steps = known
     if axes != "".join(sorted(axes, key="TZYX".index)):
         message = (
             f"image must have its axes in the order T, Z, Y, X to be read in chunks; got {axes!r}. "
             "Convert it to OME-Zarr in that order."
         )
         raise ValueError(message)
-    stacked = axes[0] == "T" if options.stacked is None else options.stacked and len(axes) > 2
-    refuse_times(axes[stacked:], options)
-    spacing, unit = spacing_of(image, options)
-    steps = steps_of(axes[stacked:], spacing)
-    measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
+    measured = known.measured
     arguments = {
         "spacing": (1.0,) * len(axes[stacked:]) if steps is None else steps,
         "unit": None if steps is None else unit or None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .checksums import checksum_of, size_of
 from .jsonfiles import read_record
+from .names import printable
 from .options import LABELS
 from .records import STATE, Record, record_path
 
@@ -41,9 +42,11 @@ def find_earlier(
     record = read_record(record_path(out, name))
     if record is None or not record.complete or record.fingerprint != fingerprint:
         return None
+    files = {kind: known["file"] for kind, known in record.outputs.items()}
+    if files != {kind: printable(f"{name}{ending}") for kind, ending in endings.items()}:
+        return None
     for kind, ending in endings.items():
-        known = record.outputs.get(kind, {})
-        if not holds(out / f"{name}{ending}", known, hashed=hashed):
+        if not holds(out / f"{name}{ending}", record.outputs[kind], hashed=hashed):
             return None
     return record
 

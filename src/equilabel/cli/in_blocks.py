@@ -19,6 +19,7 @@ from .chunk_choices import TAKEN, Choices, check_choices
 from .forecast import drawing, forecast, of_block
 from .options import OME_ZARR, RefusedError
 from .results import Made, write_results
+from .trial import try_axes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,7 +114,10 @@ def label_in_blocks(
 def describe_blocks(path: Path, out: Path, options: Options) -> tuple[int, int, str]:
     """Return bytes of pixels, bytes of memory, and a description; raise what labeling would."""
     header, _ = check_blocks(path, options)
-    image = _open(path, find_axes(path, options))
+    axes = find_axes(path, options)
+    known = {name: axes.arguments[name] for name in ("stacked", "spacing", "unit")}
+    try_axes(options, len(axes.names.replace("C", "")) - known["stacked"], **known)
+    image = _open(path, axes)
     sides, workers = choose_blocks(image, header, options)
     _refuse_without_room(out, image, options)
     base, each = of_block(header, options)

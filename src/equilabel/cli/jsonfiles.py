@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from equilabel.storage.files import open_regular, replacing
 
-from .names import quoted
+from .names import printable, quoted
 from .options import RefusedError
 from .provenance import Provenance
 from .records import RUN, Record
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .records import Facts
 
 FORMAT = 2  # of the images' records and of run.json; since 2, plain lengths are pixels
+LARGEST, LAST_STEP = 1e300, 4000  # a number, and the step of a size, that a record can have
 
 
 def write_record(path: Path, record: Record, provenance: Provenance, *, flush: bool = True) -> None:
@@ -40,13 +42,16 @@ def write_record(path: Path, record: Record, provenance: Provenance, *, flush: b
 
 
 def read_record(path: Path) -> Record | None:
-    """Read the record of one image; None if it is missing or damaged."""
+    """Read the record of one image; None if it is missing or damaged.
+
+    Others may be able to write to its folder: characters that cannot be printed are escaped.
+    """
     try:
         content = read_json(path)
         if content["format"] != FORMAT or content.pop("sha256") != _digest(content):
             return None
-        return _record(content["record"])
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return _record(_legible(content["record"]))
+    except Exception:  # whatever is wrong with it, the image is labeled anew
         return None
 
 
@@ -142,16 +147,33 @@ def _record(entry: Facts) -> Record:
     return Record(**{**entry, **tuples})
 
 
+def _legible(value: Any) -> Any:
+    """Escape all text in the content of a JSON file, names of entries too."""
+    if isinstance(value, dict):
+        return {printable(name): _legible(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_legible(each) for each in value]
+    return printable(value) if isinstance(value, str) else value
+
+
 def _text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _texts(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_text, value.values()))
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and -LARGEST <= value <= LARGEST
 
 
 def _count(value: Any) -> bool:
-    return value is None or (_number(value) and value == int(value) >= 0)
+    return value is None or (type(value) is int and 0 <= value < 2**63)
+
+
+def _numbers(value: object) -> bool:
+    return isinstance(value, dict) and all(one is None or _number(one) for one in value.values())
 
 
 def _list_of(fits: Callable[[object], bool]) -> Callable[[object], bool]:
@@ -159,8 +181,11 @@ def _list_of(fits: Callable[[object], bool]) -> Callable[[object], bool]:
 
 
 def _outputs(value: object) -> bool:
+    fits = {"file": _text, "sha256": _text, "bytes": _count, "units": _texts}
     return isinstance(value, dict) and all(
-        isinstance(known, dict) and _text(known.get("file")) and _text(known.get("sha256"))
+        isinstance(known, dict)
+        and {"file", "sha256"} <= set(known) <= set(fits)
+        and all(fits[name](one) for name, one in known.items())
         for known in value.values()
     )
 
@@ -173,7 +198,10 @@ def _sizes(value: object) -> bool:
         _text(value.get("of"))
         and _text(value.get("unit"))
         and isinstance(counts, dict)
-        and all(step.lstrip("-").isdecimal() and _count(n) for step, n in counts.items())
+        and all(
+            re.fullmatch("-?[0-9]{1,4}", step) and abs(int(step)) <= LAST_STEP and n and _count(n)
+            for step, n in counts.items()
+        )
     )
 
 
@@ -188,13 +216,16 @@ _FITTING: dict[str, Callable[[object], bool]] = {
         value is None or _text(value) or _number(value) or _list_of(_number)(value)
     ),
     "shape": _list_of(_count),
-    "statistics": lambda value: isinstance(value, dict),
+    "statistics": _numbers,
     "frames": _list_of(
-        lambda value: isinstance(value, dict) and {"frame", "objects"} <= set(value)
+        lambda value: _numbers(value) and {"frame", "objects"} <= set(cast("Facts", value))
     ),
     "spacing": lambda value: isinstance(value, dict) and all(map(_number, value.values())),
     "seconds": _number,
-    "in_pixels": lambda value: isinstance(value, dict),
+    "in_pixels": lambda value: (
+        isinstance(value, dict)
+        and all(_number(one) or _list_of(_number)(one) for one in value.values())
+    ),
     "sizes": _sizes,
     "outputs": _outputs,
 }

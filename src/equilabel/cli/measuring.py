@@ -10,8 +10,8 @@ import numpy as np
 from equilabel import PROPERTIES, default_properties, label, regionprops_table, track_overlaps
 
 from .columns import PIXEL, column_units, summarize, summarize_frames
-from .notes import notes_of_file
-from .pixelsize import spacing_of, steps_of
+from .notes import notes_of_file, notes_on_spacing
+from .pixelsize import known_axes
 from .records import describe_result
 from .sizes import count_sizes
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from equilabel.storage.tiff import TiffImage
 
     from .options import Options
+    from .pixelsize import KnownAxes
     from .records import Record
 
 
@@ -48,24 +49,14 @@ def measure_one(
     """
     from equilabel.storage.table import write_table
 
-    numbers, notes = whole_numbers(labels), record.notes
-    source, values = labels, None
-    for image in images:
-        values, notes = _beside(numbers, labels.axes, image), notes_of_file(image, options)
-        known = image if image.spacing else labels
-        source = replace(known, axes=image.axes.replace("C", ""))
-    axes = source.axes
-    spacing, unit = spacing_of(source, options)
-    stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
-    steps = steps_of(axes[stacked:], spacing)
+    numbers, values, known = arrange(labels, images, options)
+    notes = notes_of_file(images[-1], options) if images else record.notes
+    _, _, axes, stacked, spacing, unit, steps = known
     names = options.segment.get("properties")
-    track = bool(options.segment.get("track"))
-    if track and len(axes) < 3:
-        message = f"--track needs labels of several frames; got axes {axes!r}. Leave it out."
-        raise ValueError(message)
+    track, measured = bool(options.segment.get("track")), known.measured
     table = measure_table(numbers, values, names, steps, stacked=stacked, track=track)
-    measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
     units = column_units(table, len(axes) - stacked, unit if measured else PIXEL)
+    notes = (*notes, *notes_on_spacing(measured, spacing, unit, options))
     paths = {
         kind: stem.with_name(f"{stem.name}{ending}") for kind, ending in options.endings().items()
     }
@@ -93,6 +84,21 @@ def measure_one(
         frames=tuple(summarize_frames(table, numbers)) if stacked else (),
         outputs=outputs,
     )
+
+
+def arrange(
+    labels: TiffImage, images: Sequence[TiffImage], options: Options
+) -> tuple[HostArray, HostArray | None, KnownAxes]:
+    """Return labels, the image that they are measured in, and what their axes mean.
+
+    Raises ValueError if they do not fit together, or options do not suit them.
+    """
+    numbers, source, values = whole_numbers(labels), labels, None
+    for image in images:
+        values = _beside(numbers, labels.axes, image)
+        known = image if image.spacing else labels
+        source = replace(known, axes=image.axes.replace("C", ""))
+    return numbers, values, known_axes(source, options, "labels")
 
 
 def whole_numbers(labels: TiffImage) -> HostArray:

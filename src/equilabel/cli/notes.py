@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from equilabel.storage.units import doubt
+
 if TYPE_CHECKING:
     from equilabel.storage.tiff import TiffImage
 
@@ -20,7 +22,7 @@ def notes_of_file(image: TiffImage, options: Options) -> tuple[str, ...]:
 def notes_on_spacing(
     measured: dict[str, float], spacing: dict[str, float], unit: str, options: Options
 ) -> tuple[str, ...]:
-    """Return notes on a pixel size that is not used, or whose unit nobody named.
+    """Return notes on a pixel size that is doubtful or not used, or whose unit nobody named.
 
     Parameters
     ----------
@@ -31,11 +33,15 @@ def notes_on_spacing(
     options : Options
         Of the run.
     """
+    notes: list[str] = []
+    given = options.spacing and options.unit
+    if not given and (doubtful := doubt(spacing, unit)):
+        notes.append(f"{doubtful}: pass --spacing and --unit if that is wrong.")
     if not measured and spacing:
         axes = "".join(spacing)
-        return (f"The pixel size is known along {axes} only: lengths are in pixels.",)
-    if options.spacing and not options.unit and unit:
-        return (f"--spacing was taken to be in {unit}, the unit of the file (see --unit).",)
-    if not spacing and options.unit is not None:
-        return ("The pixel size is not known: --unit was not used.",)
-    return ()
+        notes.append(f"The pixel size is known along {axes} only: lengths are in pixels.")
+    elif options.spacing and not options.unit and unit:
+        notes.append(f"--spacing was taken to be in {unit}, the unit of the file (see --unit).")
+    elif not spacing and options.unit is not None:
+        notes.append("The pixel size is not known: --unit was not used.")
+    return tuple(notes)

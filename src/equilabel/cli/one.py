@@ -14,7 +14,6 @@ from equilabel.descriptions import describe_values
 from equilabel.storage.files import passing_names
 from equilabel.storage.shortage import is_shortage
 
-from .channels import find_channel
 from .earlier import find_earlier
 from .errors import MEMORY, explain, name_options, one_line
 from .folder import RECORD
@@ -22,16 +21,18 @@ from .forecast import is_in_blocks, refuse_too_large
 from .jsonfiles import write_record
 from .names import printable
 from .notes import notes_of_file, notes_on_spacing
-from .pixelsize import refuse_times, spacing_of, steps_of
+from .pixelsize import known_axes
 from .records import Record
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from equilabel.storage.headers import Header
     from equilabel.storage.tiff import TiffImage
 
     from .options import Options
+    from .pixelsize import KnownAxes
     from .provenance import Provenance
 
 FOR_USERS = (UserWarning, RuntimeWarning)  # other warnings are for programmers
@@ -102,7 +103,7 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
                 record = label_in_blocks(job.path, own, options, record, header=header, why=why)
                 _same(before, files)
             else:
-                image, values = _read(job, files, options)
+                image, values = _read(files, options)
                 _same(before, files)
                 shape, notes = image.pixels.shape, notes_of_file(image, options)
                 record = replace(record, shape=tuple(map(int, shape)), axes=image.axes, notes=notes)
@@ -123,9 +124,22 @@ def label_one(job: Job, options: Options, provenance: Provenance) -> Record:
     return record
 
 
-def _read(
-    job: Job, files: Sequence[Path], options: Options
-) -> tuple[TiffImage, Sequence[TiffImage]]:
+def examine(files: Sequence[Path], options: Options) -> tuple[Sequence[Header], KnownAxes]:
+    """Read an image, and the one that it is measured in; raise what labeling it would."""
+    from equilabel.storage.headers import Header
+
+    image, values = _read(files, options)
+    if options.command == "measure":
+        from .measuring import arrange
+
+        known = arrange(image, values, options)[2]
+    else:
+        known = known_axes(image, options)
+    each = [Header(one.pixels.shape, one.axes, one.pixels.dtype.name) for one in (image, *values)]
+    return each, known
+
+
+def _read(files: Sequence[Path], options: Options) -> tuple[TiffImage, Sequence[TiffImage]]:
     """Read an image as a whole, and the one that it is measured in."""
     from equilabel.storage.headers import read_header
     from equilabel.storage.images import is_tiff, read_image
@@ -139,7 +153,7 @@ def _read(
             path,
             series=options.series,
             memory_limit=options.memory_limit,
-            indices=options.command == "measure" and path is job.path,
+            indices=options.command == "measure" and path is files[0],
             accept=partial(refuse_too_large, path, options=options) if path in whole else None,
         )
         for path in files
@@ -206,15 +220,8 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
 
     from .results import Made, write_results
 
-    channel_axis, channel = find_channel(image, options.channel)
-    axes = image.axes.replace("C", "")
-    spacing, unit = spacing_of(image, options)
-    stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
-    if options.segment.get("track") and len(axes) < 3:
-        message = f"--track needs an image of several frames; got axes {axes!r}. Leave it out."
-        raise ValueError(message)
-    refuse_times(axes[stacked:], options)
-    steps = steps_of(axes[stacked:], spacing)
+    known = known_axes(image, options)
+    channel_axis, channel, axes, stacked, spacing, unit, steps = known
     result = segment(
         image.pixels,
         **options.segment,
@@ -225,7 +232,7 @@ def _label(image: TiffImage, job: Job, options: Options, record: Record) -> Reco
         channel=channel,
     )
     shown = image.pixels if channel_axis is None else image.pixels.take(channel or 0, channel_axis)
-    measured = {axis: spacing[axis] for axis in axes if steps is not None and axis in spacing}
+    measured = known.measured
     job.place.mkdir()  # fails if the folder of the run has been removed, and with it the run
     notes = notes_on_spacing(measured, spacing, unit, options)
     if problem := describe_values(shown):

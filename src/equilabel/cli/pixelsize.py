@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from .channels import find_channel
 
 if TYPE_CHECKING:
     from equilabel.storage.tiff import TiffImage
@@ -24,6 +26,54 @@ def spacing_of(image: TiffImage, options: Options) -> tuple[dict[str, float], st
         )
         raise ValueError(message)
     return dict(zip(space, values, strict=True)), unit
+
+
+class KnownAxes(NamedTuple):
+    """What the axes of an image mean.
+
+    Attributes
+    ----------
+    channel_axis, channel : int or None
+        As `find_channel` returns them.
+    axes : str
+        The others.
+    stacked : bool
+        Whether the first of them counts images.
+    spacing : dict
+        Pixel size by axis, where it is known.
+    unit : str
+        Of the pixel size.
+    steps : tuple of float, optional
+        As `steps_of` returns them, for the axes of one image.
+    """
+
+    channel_axis: int | None
+    channel: int | None
+    axes: str
+    stacked: bool
+    spacing: dict[str, float]
+    unit: str
+    steps: tuple[float, ...] | None
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """Pixel size by axis that the table is in: empty if that of an axis is not known."""
+        known = self.spacing if self.steps is not None else {}
+        return {axis: known[axis] for axis in self.axes if axis in known}
+
+
+def known_axes(image: TiffImage, options: Options, what: str = "an image") -> KnownAxes:
+    """Return what the axes of an image mean; raise ValueError if options do not suit them."""
+    channel_axis, channel = find_channel(image, options.channel)
+    axes = image.axes.replace("C", "")
+    spacing, unit = spacing_of(image, options)
+    stacked = "T" in axes if options.stacked is None else options.stacked and len(axes) > 2
+    if options.segment.get("track") and len(axes) < 3:
+        message = f"--track needs {what} of several frames; got axes {axes!r}. Leave it out."
+        raise ValueError(message)
+    refuse_times(axes[stacked:], options)
+    steps = steps_of(axes[stacked:], spacing)
+    return KnownAxes(channel_axis, channel, axes, stacked, spacing, unit, steps)
 
 
 def steps_of(axes: str, spacing: dict[str, float]) -> tuple[float, ...] | None:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
-from equilabel.storage.directories import UnreadableImageError
-from equilabel.storage.headers import read_header
-from equilabel.storage.images import is_tiff
-from equilabel.storage.lazy import describe_tiff
 from equilabel.storage.memory import free, readable
 
-from .channels import find_channel
 from .earlier import find_earlier
 from .errors import explain
-from .forecast import forecast, is_in_blocks, refuse_too_large
+from .forecast import forecast, is_in_blocks
 from .names import printable
+from .one import examine
 from .options import RefusedError
 from .progress import images
 from .provenance import provenance
 from .recovery import find_finished
 from .streams import say
-from .trial import check
+from .trial import check, try_axes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
+
+    from equilabel.storage.headers import Header
 
     from .inputs import Input
     from .options import Options
@@ -120,21 +119,16 @@ def _describe(item: Input, out: Path, options: Options) -> tuple[int, int, str]:
         from .in_blocks import describe_blocks
 
         return describe_blocks(item.path, out, options)
-    paths = [path for path in (item.path, item.image) if path is not None]
-    headers = [read_header(path, series=options.series) for path in paths]
-    for path, header in zip(paths, headers, strict=True):
-        refuse_too_large(path, header, options)
-    if options.command == "batch" and is_tiff(item.path):
-        _check_channel(item.path, options)
+    headers = _examine([path for path in (item.path, item.image) if path is not None], options)
     need = max(forecast(header, options) for header in headers)
     size = sum(header.nbytes for header in headers)
     return size, need, f"{headers[0]}, {readable(size)}"
 
 
-def _check_channel(path: Path, options: Options) -> None:
-    """Raise ValueError if --channel does not suit the channels of a TIFF."""
-    try:
-        image = describe_tiff(path, series=options.series)
-    except UnreadableImageError:  # color samples beside channels, which are joined when read
-        return
-    find_channel(image, options.channel)
+def _examine(files: Sequence[Path], options: Options) -> Sequence[Header]:
+    """Read an image as a run does, and try the options on its axes and its pixel size."""
+    with warnings.catch_warnings(action="ignore"):
+        headers, known = examine(files, options)
+    rank, unit = len(known.axes) - known.stacked, None if known.steps is None else known.unit
+    try_axes(options, rank, stacked=known.stacked, spacing=known.steps, unit=unit)
+    return headers

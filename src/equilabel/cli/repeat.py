@@ -13,12 +13,25 @@ from .jsonfiles import FORMAT, read_json
 from .names import expanded, printable, quoted
 from .options import Options, RefusedError
 from .provenance import Provenance, differences, provenance
-from .typed import FILES, SEGMENT, read_options
+from .typed import FILES, READERS, SEGMENT, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 LENGTHS = ("sigma",)  # in the unit of the pixel size in records of format 1
+# The types and the words that the values of options can have.
+FITTING: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("dark", "fill_holes", "track", "exclude_border"), (bool,)),
+    **dict.fromkeys(("slices", "unit_row", "overlay"), (bool,)),
+    **dict.fromkeys(("background_method", "method", "device"), (str,)),
+    **dict.fromkeys(("threshold", "sigma", "closing", "opening"), (int, float, str, tuple)),
+    **dict.fromkeys(("background", "block_size"), (None, int, float, str, tuple)),
+    **dict.fromkeys(("min_size", "max_size"), (None, int, float, str)),
+    **{"split": (bool, int, float, str), "offset": (int, float), "connectivity": (None, int)},
+    **{"properties": (None, tuple), "spacing": (None, tuple), "unit": (None, str)},
+    **{"stacked": (None, bool), "channel": (None, int, str), "series": (int,)},
+    **{"format": ("csv", "parquet"), "labels_format": ("tiff", "ome-zarr")},
+}
 
 
 class Earlier(NamedTuple):
@@ -57,6 +70,7 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     values = {**now.parameters(), **{name: _tupled(then[name]) for name in then}}
     values |= {name: value for name, value in now.parameters().items() if name in typed}
     _check(path, content, values, typed, now.command)
+    _check_values(path, values)
     options = Options(
         {name: values[name] for name in SEGMENT if name in values},
         **{name: values[name] for name in FILES},
@@ -67,7 +81,7 @@ def repeated(path: Path, given: Mapping[str, Any], typed: Collection[str]) -> Ea
     made_with = provenance(options)
     versions = {name: word for name, word in content["versions"].items() if name != "python"}
     differing = differences(made_with, Provenance(made_with.parameters, versions))
-    notes = [f"{printable(path)}: {'; '.join(differing)}"] if differing else []
+    notes = [printable(f"{path}: {'; '.join(differing)}")] if differing else []
     inputs = [] if given.get("inputs") else _inputs(path, content)
     return Earlier(options, inputs, notes)
 
@@ -155,11 +169,26 @@ def _check(
             raise RefusedError(message)
 
 
+def _check_values(path: Path, values: Mapping[str, Any]) -> None:
+    """Raise RefusedError if an option of a record has a value that it cannot have."""
+    for name, fitting in FITTING.items():
+        value = values.get(name)
+        if name in values and type(value) not in fitting and value not in fitting:
+            option = f"--{name.replace('_', '-')}"
+            message = (
+                f"--from must have values that options can have; got {value!r} for {option} in "
+                f"{quoted(path)}. Correct it in a copy of the file, or type {option}."
+            )
+            raise RefusedError(message)
+    READERS["unit"](values.get("unit"))
+
+
 def _inputs(path: Path, content: Any) -> list[Input]:
     """Return the images of a record, relative to the folder in which the run was started."""
     here, found = Path.cwd(), []
     folder = Path(str(content.get("folder", here)))
-    for entry in content.get("files", [content.get("record")]):
+    files = content.get("files", [content.get("record")])
+    for entry in files if isinstance(files, list) else ():
         if not isinstance(entry, dict) or not entry.get("name"):
             continue
         image = expanded(str(entry.get("file")))

@@ -242,7 +242,7 @@ class Run:
         for name in (RUN, SUMMARY, REPORT, *([f"objects.{self.options.format}"] if found else [])):
             try:
                 self.publish(name, status, records)
-            except (OSError, MemoryError, ValueError) as error:
+            except Exception as error:  # whatever it is, the other files are written
                 trouble = trouble or explain(error)
         names = {item.name for item in self.inputs if not item.complaint}
         others = count_others(self.out, names)

@@ -33,10 +33,7 @@ def check(options: Options) -> str:
     Options that suit images of one kind pass: the axes of a file are not known before it is
     opened.
     """
-    import numpy as np
-
     complaint = ""
-    arguments = options.segment if options.spacing else _without_units(options.segment)
     unit = options.unit or "µm"  # that of a file is not known before it is opened
     for shape, stacked in IMAGES:
         if options.stacked is not None and stacked != (options.stacked and len(shape) > 2):
@@ -45,12 +42,12 @@ def check(options: Options) -> str:
         steps = options.spacing or (1.0,)
         if len(steps) not in (1, rank):
             continue
-        noise = np.random.default_rng(0).normal(50, 8, shape)
-        noise[..., 4:12, 4:12] += 120  # two classes: every method finds a threshold
         spacing = steps * rank if len(steps) == 1 else steps
         try:
+            arguments = options.segment if options.spacing else _without_units(options.segment)
             with warnings.catch_warnings(action="ignore"):
-                _try(noise, options, {**arguments, "unit": unit}, stacked=stacked, spacing=spacing)
+                given = {**arguments, "unit": unit}
+                _try(_noise(shape), options, given, stacked=stacked, spacing=spacing)
         except Exception as error:
             if is_shortage(error) or (isinstance(error, OSError) and error.errno in TEMPORARY):
                 return ""  # not due to the options: images will fail if it lasts
@@ -58,6 +55,45 @@ def check(options: Options) -> str:
         else:
             return ""
     return complaint
+
+
+def try_axes(
+    options: Options,
+    rank: int,
+    *,
+    stacked: bool,
+    spacing: tuple[float, ...] | None,
+    unit: str | None,
+) -> None:
+    """Try options on a small image with the axes and the pixel size of a real one.
+
+    Parameters
+    ----------
+    options : Options
+        Of the run.
+    rank : int
+        Spatial axes.
+    stacked, spacing, unit
+        As for `segment`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As labeling the real one would.
+    """
+    shape = next(s for s, is_stack in IMAGES if (len(s) - is_stack, is_stack) == (rank, stacked))
+    with warnings.catch_warnings(action="ignore"):
+        given = {**options.segment, "unit": unit}
+        _try(_noise(shape), options, given, stacked=stacked, spacing=spacing)
+
+
+def _noise(shape: tuple[int, ...]) -> HostArray:
+    """Return pixels of two classes, in which every method finds a threshold."""
+    import numpy as np
+
+    noise = np.random.default_rng(0).normal(50, 8, shape)
+    noise[..., 4:12, 4:12] += 120
+    return noise
 
 
 def _try(noise: HostArray, options: Options, arguments: dict[str, Any], **given: Any) -> None:

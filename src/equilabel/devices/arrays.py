@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -35,9 +36,18 @@ def take(array: Array) -> Array:
 
     Raises
     ------
+    TypeError
+        If it is a path.
     DeviceUnavailableError
         If a GPU holds it and CuPy cannot be used.
     """
+    if isinstance(array, (str, bytes, os.PathLike)):
+        message = (
+            f"images must be arrays, not paths; got {array!r}. Read it first, as in "
+            "`tifffile.imread(path)`, or call `segment_chunked` or `label_chunked`, which take the "
+            "path of a TIFF or a Zarr."
+        )
+        raise TypeError(message)
     if type(array) is np.ndarray or is_on_cuda(array):
         return array
     if isinstance(array, np.ndarray):

@@ -21,6 +21,17 @@ SIZES |= {16: 8, 17: 8, 18: 8}
 INTEGERS = {3: "u2", 4: "u4", 13: "u4", 16: "u8", 18: "u8"}
 PRIVATE = 32768  # tags from here on belong to companies, who may refer to other files
 MOST_TAGS = 4096  # in one directory; tifffile's limit too
+# Formats of files by how they begin, and what helps where a file is none that its name says.
+FORMATS = {
+    **{b"II*\0": "a TIFF", b"MM\0*": "a TIFF", b"II+\0": "a TIFF", b"MM\0+": "a TIFF"},
+    **{b"\x89PNG": "a PNG", b"\xff\xd8\xff": "a JPEG", b"BM": "a BMP", b"ZISRAWFI": "a CZI"},
+    **{b"GIF8": "a GIF", b"SIMPLE  ": "a FITS file", b"\x93NUMPY": "an array of NumPy"},
+    **{b"\x89HDF": "an HDF5 file", b"RIFF": "a WebP or another RIFF file", b"%PDF": "a PDF"},
+    **{b"\0\0\0\x0cjP": "a JPEG 2000", b"PK\3\4": "a ZIP archive", b"\x1f\x8b": "a gzip archive"},
+    **{b"\xd0\xcf\x11\xe0": "an OLE file, as OIB and ZVI are", b"NRRD": "an NRRD", b"<": "XML"},
+}
+RENAME = {"TIFF": ".tif", "PNG": ".png", "JPEG": ".jpg", "BMP": ".bmp", "CZI": ".czi"}
+CONVERT = "Convert it to TIFF, for instance with Fiji or `tifffile.imwrite`."
 
 
 class UnreadableImageError(ValueError):
@@ -37,6 +48,16 @@ def unreadable(
 def refuse(rule: str, got: object, remedy: str = "Copy or export it again.") -> NoReturn:
     """Raise the error that `unreadable` returns."""
     raise unreadable(rule, got, remedy)
+
+
+def refuse_format(rule: str, start: bytes) -> NoReturn:
+    """Raise the error for a file of another format: which one it is, by its first 16 bytes."""
+    name = next((each for mark, each in FORMATS.items() if start.startswith(mark)), "")
+    if not name:
+        remedy = "Convert it to TIFF first; if it is one, decrypt it or copy it again."
+        refuse(rule, f"one that begins with {start[:8]!r}", remedy)
+    ending = RENAME.get(name.split()[-1])
+    refuse(rule, name, f"Rename it to end in {ending!r}." if ending else CONVERT)
 
 
 class Tag(NamedTuple):
@@ -87,8 +108,7 @@ class Directories:
         self._order = {b"II": "<", b"MM": ">"}.get(header[:2], "")
         known = [struct.pack(f"{self._order}H", version) for version in (42, 43)]
         if not self._order or header[2:4] not in known:
-            remedy = "Convert it to TIFF first; decrypt it if it is encrypted."
-            refuse("begin like a TIFF", repr(header[:8]), remedy)
+            refuse_format("be a TIFF", header)
         self._big = header[2:4] == known[1]
         # Formats of the number of tags, of one tag, and of a position.
         self._formats = ("Q", "HHQ8s", "Q") if self._big else ("H", "HHI4s", "I")

@@ -138,7 +138,7 @@ def describe_zarr(path: Path | str) -> TiffImage:
         channels=known.channels if len(known.channels) == count else (),
         series=0,
         series_count=1,
-        notes=(),
+        notes=known.notes,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from .axes import letter_of
 from .directories import UnreadableImageError, refuse
 from .files import replacing
-from .units import LENGTHS, positive, seconds, spelled
+from .units import calibrate, positive, seconds, spelled
 
 LONGEST = 2**24  # bytes of a description that is read
 
@@ -57,6 +57,8 @@ class ZarrImage:
         All resolutions, the full one first; none where the axes are not known.
     units : tuple of str
         Of the coordinates of each axis, as they are spelled; "" for none.
+    notes : tuple of str
+        Sentences on what was left out.
     """
 
     path: Path
@@ -69,6 +71,7 @@ class ZarrImage:
     interval: float | None = None
     levels: tuple[Level, ...] = ()
     units: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def is_zarr(path: Path) -> bool:
@@ -163,13 +166,15 @@ def _described(path: Path, scales: dict[str, Any], version: str) -> ZarrImage:
     scale = levels[0].scale
     pairs = {name: (axis, step) for name, axis, step in zip(names, axes, scale, strict=True)}
     lengths = _known({name: pair for name, pair in pairs.items() if name in "ZYX"})
-    units = {_unit(axis) for axis, _ in lengths.values()}
-    unit = units.pop() if len(units) == 1 else ""
     spacing = {name: step for name, (_, step) in lengths.items() if positive(step)}
+    unit, notes = "", tuple[str, ...]()
+    if any(_unit(axis) for axis, _ in lengths.values()):
+        sizes = {name: (step, _unit(axis)) for name, (axis, step) in lengths.items()}
+        spacing, unit, notes = calibrate(sizes)
     axis, step = pairs.get("T", ({}, 0))
     interval = seconds(step, str(axis.get("unit", "?"))) if isinstance(axis, dict) else None
     told = tuple(str(axis.get("unit", "")) if isinstance(axis, dict) else "" for axis in axes)
-    more: Any = {"interval": interval, "levels": levels, "units": told}
+    more: Any = {"interval": interval, "levels": levels, "units": told, "notes": notes}
     return ZarrImage(inner, path, "".join(names), spacing, unit, version, **more)
 
 
@@ -215,9 +220,8 @@ def _channels(omero: Any) -> tuple[str, ...]:
 
 
 def _unit(axis: Any) -> str:
-    """Return the unit of an axis, or "" if it has none that is known."""
-    name = spelled(str(axis.get("unit", ""))) if isinstance(axis, dict) else ""
-    return name if name in LENGTHS else ""
+    """Return the unit of an axis, or "" if it has none."""
+    return str(axis.get("unit") or "") if isinstance(axis, dict) else ""
 
 
 def _attributes(path: Path) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ import numpy as np
 from equilabel.booleans import normalize_bools
 
 from . import codecs
-from .directories import UnreadableImageError, refuse, unreadable
+from .directories import UnreadableImageError, refuse, refuse_format, unreadable
 from .memory import half_of_free, readable
 from .tiff import TiffImage
 
@@ -128,10 +128,8 @@ def _opened(file: Any) -> Iterator[Any]:
         most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
         try:
             picture = Image.open(file, formats=FORMATS)
-        except UnidentifiedImageError as error:
-            start = file.seek(0) or file.read(4)
-            rule = "be a PNG, JPEG or BMP"
-            raise unreadable(rule, f"one that begins with {start!r}") from error
+        except UnidentifiedImageError:
+            refuse_format("be a PNG, JPEG or BMP", file.seek(0) or file.read(16))
         finally:
             Image.MAX_IMAGE_PIXELS = most
         yield picture

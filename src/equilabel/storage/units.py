@@ -31,6 +31,7 @@ SPELLINGS = {
     **dict.fromkeys(("millimeter", "millimeters", "millimetre", "millimetres"), "mm"),
     **dict.fromkeys(("centimeter", "centimeters", "centimetre", "centimetres"), "cm"),
     **dict.fromkeys(("meter", "meters", "metre", "metres"), "m"),
+    **{"kilometer": "km", "decimeter": "dm", "picometer": "pm", "foot": "ft"},
     **dict.fromkeys(("å", "angstrom", "angstroms", "ångström"), "Å"),
     **dict.fromkeys(("in", "inches"), "inch"),
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
@@ -77,6 +78,25 @@ def positive(value: object) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if 0 < number < math.inf else None
+
+
+def doubt(spacing: Mapping[str, float], unit: str) -> str:
+    """Return in words which pixel is larger than a millimeter or smaller than a picometer, or "".
+
+    Examples
+    --------
+    >>> doubt({"Y": 0.1, "X": 0.1}, "cm"), doubt({"Y": 100.0, "X": 100.0}, "cm")
+    ('', 'A pixel is 100 cm long along Y, more than a millimeter')
+    """
+    metres = LENGTHS.get(spelled(unit))
+    for axis, size in spacing.items():
+        if metres is None or positive(size) is None:
+            continue
+        length = Fraction(str(size)) * metres
+        if not LENGTHS["pm"] <= length <= LENGTHS["mm"]:
+            than = "more than a millimeter" if length > LENGTHS["mm"] else "less than a picometer"
+            return f"A pixel is {size:g} {unit} long along {axis}, {than}"
+    return ""
 
 
 def calibrate(

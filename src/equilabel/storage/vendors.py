@@ -15,8 +15,6 @@ from .tiff import TiffImage
 from .units import positive
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from equilabel.array_types import HostArray
 
 # The package that teaches bioio a format, by the ending of file names.
@@ -66,7 +64,7 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
         rule = f"decode to {readable(allowed)} at most"
         refuse(rule, readable(size), "Pass a larger memory_limit, or crop it.")
     try:
-        stored, sizes = np.asarray(image.data), image.physical_pixel_sizes
+        stored = np.asarray(image.data)
     except MemoryError:
         raise
     except Exception as error:
@@ -74,14 +72,18 @@ def read_vendor(path: Path | str, *, series: int = 0, memory_limit: int | None =
     if stored.dtype.kind not in "buif":
         refuse("hold real numbers of a known type", stored.dtype)
     pixels, axes, notes = canonical(stored, image.dims.order)
-    spacing = {axis: getattr(sizes, axis, None) for axis in "ZYX" if axis in axes}
+    spacing = {axis: size for axis, size in _sizes(image).items() if axis in axes}
+    if not spacing:
+        notes += (
+            "The file gives no pixel size: lengths are in pixels, unless --spacing is given.",
+        )
     if scenes > 1:
         notes += (f"The file holds {scenes} images; number {series} was read (see --series).",)
     return TiffImage(
         pixels=np.ascontiguousarray(pixels, pixels.dtype.newbyteorder("=")),
         axes=axes,
-        spacing=_known(spacing),
-        unit="µm" if _known(spacing) else "",
+        spacing=spacing,
+        unit="µm" if spacing else "",
         interval=None,
         channels=_names(image, pixels, axes),
         series=series,
@@ -141,13 +143,20 @@ def _broken(error: Exception) -> Exception:
     return unreadable("be decodable", what[:200])
 
 
-def _known(spacing: Mapping[str, object]) -> dict[str, float]:
-    """Return the pixel sizes that are positive numbers."""
-    sizes = {axis: positive(size) for axis, size in spacing.items() if size is not None}
+def _sizes(image: Any) -> dict[str, float]:
+    """Return the pixel sizes that are positive numbers; none of metadata that do not read."""
+    try:
+        known = image.physical_pixel_sizes
+    except Exception:  # each reader has its own; the pixels were read
+        return {}
+    sizes = {axis: positive(getattr(known, axis, None)) for axis in "ZYX"}
     return {axis: size for axis, size in sizes.items() if size is not None}
 
 
 def _names(image: Any, pixels: HostArray, axes: str) -> tuple[str, ...]:
-    names = tuple(map(str, image.channel_names or ()))
+    try:
+        names = tuple(map(str, image.channel_names or ()))
+    except Exception:
+        return ()
     count = pixels.shape[axes.index("C")] if "C" in axes else 1
     return names if len(names) == count else ()

@@ -167,6 +167,7 @@ class SegmentFields(Form):
         self._say("axes", source.problem or source.explain_guess())
         if source.problem:
             return
+        self._say("pixel size", source.doubt_pixel_size())
         self._spacing, unit = source.pixel_size
         rank = len(self._spacing)
         if rank != len(self.connectivity.choices):

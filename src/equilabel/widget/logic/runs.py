@@ -141,4 +141,5 @@ def measure_source(
         f"got {len(table)} labels up to {table['label'].max()}. Number them again, as in "
         "`equilabel.label(labels)`."
     )
-    return Outcome(pixels, features, {}, made, note if "index" in features else "")
+    notes = (labels.doubt_pixel_size(), note if "index" in features else "")
+    return Outcome(pixels, features, {}, made, " ".join(filter(None, notes)))

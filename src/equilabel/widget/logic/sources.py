@@ -12,9 +12,10 @@ from equilabel.forecast import of_pixels
 from equilabel.storage import memory
 from equilabel.storage.colors import gray
 from equilabel.storage.slabs import slabs
+from equilabel.storage.units import doubt
 from equilabel.widget.napari_types import Layer
 
-from .axes import Arrangement, Role, check_roles, explain_guess, guess_roles
+from .axes import Arrangement, Role, check_roles, explain_guess, guess_roles, name_axes
 
 NOTHING: Mapping[str, Any] = {}  # is asked of a run beside labels
 
@@ -101,6 +102,14 @@ class Source:
         steps = [float(np.round(a * b, 12)) for a, b in zip(steps, factors, strict=True)]
         word = f"{units[-1]:~P}".replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}")
         return tuple(steps), "" if word in ("pixel", "px", "") else word
+
+    def doubt_pixel_size(self) -> str:
+        """Say that pixels are too large or too small to be believed; "" if they are not."""
+        steps, unit = self.pixel_size
+        names = name_axes(self.roles, self.transform["axis_labels"])
+        along = [names[axis] for axis in self.arrangement.space]
+        doubtful = doubt(dict(zip(along, steps, strict=True)), unit)
+        return doubtful and f"{doubtful}: set scale and units of the layer if that is wrong."
 
     @property
     def arrangement(self) -> Arrangement:
