@@ -23,6 +23,7 @@ COUNTED := $(if $(EVERYTHING),--cov --cov-report=)
 # Tests of ten seconds are left to continuous integration.
 SHORT := $(if $(EVERYTHING),, and not long)
 CUDA_TESTS := tests/test_cuda_compile.py
+TYPES := types-linux types-darwin types-win32
 KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
 NAPARI = unset QT_QPA_PLATFORM; QT_API=pyqt6 PYTEST_QT_API=pyqt6 NAPARI_CONFIG=$(CURDIR)/.venv/napari/settings.yaml
@@ -34,7 +35,7 @@ SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-
 SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | grep -q libEGL.so.1 \
     && ldconfig -p | grep -q libxkbcommon-x11.so.0; }
 
-.PHONY: demo test test-gpu sanitize lint style types unit gui viewer speed kernels bounds plain compiled coverage screenshots attack bench samples clean
+.PHONY: demo test test-gpu sanitize lint style types $(TYPES) unit gui viewer speed kernels bounds plain compiled coverage screenshots attack bench samples clean
 .DELETE_ON_ERROR:
 
 # Sample images with a pixel size; lengths of the others can only be in pixels.
@@ -59,8 +60,11 @@ style: .venv/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/lint
-	$(BIN)/mypy
+# Each system has its own types of processes, signals and locks, and so its own cache.
+types: $(TYPES)
+
+$(TYPES): types-%: .venv/lint
+	$(BIN)/mypy --platform $* --cache-dir .mypy_cache/$*
 
 # Each process begins with other files, and compiles other kernels than the next. What is printed is
 # seen at once, for the +.
