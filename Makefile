@@ -2,6 +2,7 @@
 # make test    lint, types and all tests; with EVERYTHING=yes, as in continuous integration, also the
 #              kernels with bounds checked and in plain Python, tests of ten seconds, the speed of the
 #              plugin, and whether tests run 92 % of the lines
+# make test-arm  labels, kernels, teams and tables on an emulated ARM64
 # make gui     the tests of the napari plugin alone, in a real viewer
 # make screenshots  the pictures of the plugin for the documentation
 # make docs    the site, with its examples run, in docs/_build
@@ -35,7 +36,7 @@ SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-
 SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | grep -q libEGL.so.1 \
     && ldconfig -p | grep -q libxkbcommon-x11.so.0; }
 
-.PHONY: demo test test-gpu sanitize lint style types $(TYPES) unit gui viewer speed kernels bounds plain compiled coverage screenshots attack bench samples clean
+.PHONY: demo test test-gpu test-arm sanitize lint style types $(TYPES) unit gui viewer speed kernels bounds plain compiled coverage screenshots attack bench samples clean
 .DELETE_ON_ERROR:
 
 # Sample images with a pixel size; lengths of the others can only be in pixels.
@@ -129,6 +130,10 @@ clean-dist:
 test-gpu: WORKERS ?= 8
 test-gpu:
 	PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider -p no:benchmark -n $(WORKERS)
+
+# On Debian: packages for ARM64 are unpacked into .venv.
+test-arm: .venv/bin/python
+	tests/arm.sh
 
 # Memory errors and races, by NVIDIA's compute-sanitizer, on a small set of images; CuPy's own kernels
 # are not looked at.
