@@ -2,6 +2,7 @@
 # make test    lint, types and all tests; with EVERYTHING=yes, as in continuous integration, also the
 #              kernels with bounds checked and in plain Python, tests of ten seconds, the speed of the
 #              plugin, and whether tests run 92 % of the lines
+# make test-arm  labels, kernels, teams and tables on an emulated ARM64
 # make gui     the tests of the napari plugin alone, in a real viewer
 # make screenshots  the pictures of the plugin for the documentation
 # make docs    the site, with its examples run, in docs/_build
@@ -26,6 +27,7 @@ COUNTED := $(if $(EVERYTHING),--cov --cov-report=)
 # Tests of ten seconds are left to continuous integration.
 SHORT := $(if $(EVERYTHING),, and not long)
 CUDA_TESTS := tests/test_cuda_compile.py
+TYPES := types-linux types-darwin types-win32
 KERNEL_TESTS := tests/test_every_kernel.py tests/test_bits.py
 # napari draws with OpenGL under X11; settings of the person who runs this are left alone.
 NAPARI = unset QT_QPA_PLATFORM; QT_API=pyqt6 PYTEST_QT_API=pyqt6 NAPARI_CONFIG=$(abspath $(VENV))/napari/settings.yaml
@@ -37,7 +39,7 @@ SCREEN_PACKAGES := xvfb xauth libegl1 libgl1-mesa-dri libxkbcommon-x11-0 libxcb-
 SCREEN_LIBRARIES = { ldconfig -p | grep -q libxcb-cursor.so.0 && ldconfig -p | grep -q libEGL.so.1 \
     && ldconfig -p | grep -q libxkbcommon-x11.so.0; }
 
-.PHONY: demo test test-gpu sanitize lint style types unit gui viewer speed kernels bounds plain compiled coverage environments screenshots attack bench samples clean
+.PHONY: demo test test-gpu test-arm sanitize lint style types $(TYPES) unit gui viewer speed kernels bounds plain compiled coverage environments screenshots attack bench samples clean
 .DELETE_ON_ERROR:
 
 # Sample images with a pixel size; lengths of the others can only be in pixels.
@@ -62,8 +64,11 @@ style: $(VENV)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/lint
-	$(BIN)/mypy
+# Each system has its own types of processes, signals and locks, and so its own cache.
+types: $(TYPES)
+
+$(TYPES): types-%: $(VENV)/lint
+	$(BIN)/mypy --platform $* --cache-dir .mypy_cache/$*
 
 # Each process begins with other files, and compiles other kernels than the next. What is printed is
 # seen at once, for the +.
@@ -132,6 +137,10 @@ clean-dist:
 test-gpu: WORKERS ?= 8
 test-gpu:
 	PYTHONPATH=src $(PYTHON) -m pytest -m gpu -p no:cacheprovider -p no:benchmark -n $(WORKERS)
+
+# On Debian: packages for ARM64 are unpacked into .venv.
+test-arm: .venv/bin/python
+	tests/arm.sh
 
 # Memory errors and races, by NVIDIA's compute-sanitizer, on a small set of images; CuPy's own kernels
 # are not looked at.

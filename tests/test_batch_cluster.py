@@ -194,7 +194,7 @@ def test_machines_that_do_not_see_the_files_are_named(folder, address, monkeypat
     assert not Path("out").exists()
 
 
-def test_what_a_machine_lacks_is_said(folder):
+def test_what_a_machine_lacks_is_said(folder, monkeypatch):
     (folder / detached.MARK).write_text("x")
     options = Options()
     run = detached.Assignment(options, provenance(options), folder, folder, "x", 1)
@@ -203,6 +203,8 @@ def test_what_a_machine_lacks_is_said(folder):
     assert "got no" in detached.examine(replace(run, mark="y"), Path("in/1.tif"))
     other = Provenance(run.provenance.parameters, {**run.provenance.versions, "numpy": "1.0"})
     assert "where it was 1.0" in detached.examine(replace(run, provenance=other), Path("in/1.tif"))
+    monkeypatch.setattr(detached, "os", SimpleNamespace(name="nt"))
+    assert "got Windows" in detached.examine(run, Path("in/1.tif"))
 
 
 def test_addresses_that_lead_nowhere_are_refused(folder, monkeypatch, capsys):

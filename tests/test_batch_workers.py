@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -331,3 +332,12 @@ def test_semaphores_of_killed_workers_are_removed_without_a_word(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_windows_starts_workers_without_a_process_for_semaphores(monkeypatch):
+    def fail():
+        raise ModuleNotFoundError("_posixsubprocess")  # noqa: EM101 - as Python on Windows
+
+    monkeypatch.setattr(worker.resource_tracker, "ensure_running", fail)
+    monkeypatch.setattr(worker, "os", SimpleNamespace(name="nt"))
+    worker._start_tracker()

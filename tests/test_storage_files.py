@@ -4,12 +4,15 @@ import errno
 import hashlib
 import os
 import stat
+import sys
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from equilabel.storage import locks
 from equilabel.storage.files import replacing, sha256
 from equilabel.storage.table import write_table
 from equilabel.storage.tiff import write_labels
@@ -229,3 +232,15 @@ def test_the_hash_is_sha256_of_all_bytes(tmp_path):
 def test_the_hash_of_a_missing_file_is_an_error_with_its_path(tmp_path):
     with pytest.raises(FileNotFoundError, match="missing"):
         sha256(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("error", [errno.EACCES, errno.EINVAL], ids=errno.errorcode.get)
+def test_a_file_of_windows_is_taken_for_locked_only_where_another_process_has_locked_it(
+    monkeypatch, error
+):
+    def locking(descriptor, mode, size):
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(LK_NBLCK=2, locking=locking))
+    monkeypatch.setattr(locks, "sys", SimpleNamespace(platform="win32"))
+    assert locks.lock(0) == (error != errno.EACCES)

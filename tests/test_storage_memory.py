@@ -1,10 +1,13 @@
 """Memory that runs out while a file is decoded is told as that, not as damage."""
 
+import ctypes
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tifffile
 
-from equilabel.storage import series
+from equilabel.storage import memory, series
 from equilabel.storage.tiff import UnreadableImageError, read_tiff
 
 
@@ -44,3 +47,13 @@ def test_a_codec_that_does_not_say_so_is_asked_for_memory_once_more(file, monkey
     monkeypatch.setattr(series, "refuse_shortage", lambda error, size: real(error, size << 45))
     with pytest.raises(MemoryError, match=r"512. PiB .* while decoding .*decoder returned NULL"):
         read_tiff(file)
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_memory_is_not_kept_where_there_is_no_glibc(monkeypatch, platform):
+    def fail(name):
+        raise TypeError(name)  # as on Windows, where CDLL takes no None
+
+    monkeypatch.setattr(memory, "sys", SimpleNamespace(platform=platform))
+    monkeypatch.setattr(ctypes, "CDLL", fail)
+    memory.keep_freed()

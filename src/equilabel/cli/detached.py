@@ -152,6 +152,8 @@ def examine(run: Assignment, image: Path) -> str:
     image : Path
         One of the images.
     """
+    if os.name == "nt":
+        return "run on Linux or macOS; got Windows. Start them there"
     other = differences(provenance(run.options), run.provenance)
     if other:
         return f"have the versions of this machine; got {'; '.join(other)}. Install the same"

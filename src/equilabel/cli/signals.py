@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -55,21 +56,21 @@ def withheld() -> Iterator[None]:
     Ctrl-C reaches every process of a terminal, and a job scheduler's signal every process of a
     job: the parent decides what becomes of the work.
     """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
+    if sys.platform == "win32":
         yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    else:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def ignore() -> None:
     """Ignore the signals in this process; called in its main thread. See `withheld`."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
+    if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 

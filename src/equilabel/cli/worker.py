@@ -12,7 +12,7 @@ from contextlib import suppress
 from multiprocessing import get_context, parent_process, resource_tracker
 from threading import Lock, Thread
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from equilabel import compiling
 from equilabel.storage.memory import keep_freed
@@ -68,6 +68,7 @@ class Worker:
         self.since, self.late = monotonic(), 0.0
         self.fingerprint = provenance.fingerprint
         _start_tracker()  # now: it opens its signals up again
+        self.connection: Any  # of another kind on Windows
         self.connection, theirs = context.Pipe()
         self.process = context.Process(
             target=serve, args=(theirs, options, provenance, threads), daemon=True
@@ -199,7 +200,10 @@ def _start_tracker() -> None:
     """Start the process that removes the semaphores of processes that were killed.
 
     Some codecs make one in each process. It is not told on the terminal what was removed.
+    Windows has no such process.
     """
+    if os.name == "nt":
+        return
     before = sys.warnoptions[:]
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")  # what it is started with
     try:

@@ -33,9 +33,8 @@ def free() -> int:
     True
     """
     if sys.platform == "win32":
-        return _of_windows()
-    known = [*_of_linux(), *_left_by_groups()]
-    if not known:
+        known = _of_windows()
+    elif not (known := [*_of_linux(), *_left_by_groups()]):
         with suppress(ValueError, OSError):
             known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return min(known, default=UNKNOWN)
@@ -48,11 +47,12 @@ def keep_freed() -> None:
     to clear them anew for the next image: that takes as long as to label it. Blocks of more than
     `LARGEST_KEPT` bytes are given back as before. Nothing happens where the library is not glibc.
     """
-    with suppress(OSError, AttributeError, ValueError):
-        library = ctypes.CDLL(None)
-        if hasattr(library, "gnu_get_libc_version"):
-            library.mallopt(M_MMAP_THRESHOLD, LARGEST_KEPT)
-            library.mallopt(M_TRIM_THRESHOLD, MOST_KEPT)
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError, ValueError):
+            library = ctypes.CDLL(None)
+            if hasattr(library, "gnu_get_libc_version"):
+                library.mallopt(M_MMAP_THRESHOLD, LARGEST_KEPT)
+                library.mallopt(M_TRIM_THRESHOLD, MOST_KEPT)
 
 
 def readable(size: int) -> str:
@@ -102,7 +102,7 @@ def _left(root: Path, name: str, limit: str, usage: str, cached: str) -> list[in
     return left
 
 
-def _of_windows() -> int:
+def _of_windows() -> list[int]:
     class Status(ctypes.Structure):
         _fields_ = (
             ("length", ctypes.c_uint32),
@@ -112,4 +112,4 @@ def _of_windows() -> int:
 
     status = Status(length=ctypes.sizeof(Status))
     known = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined, unused-ignore]
-    return int(status.free) if known else UNKNOWN
+    return [int(status.free)] if known else []

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from .axes import letter_of
 from .directories import UnreadableImageError, refuse
 from .files import replacing
-from .units import calibrate, positive, seconds, spelled
+from .units import calibrate, positive, seconds
 
 LONGEST = 2**24  # bytes of a description that is read
 

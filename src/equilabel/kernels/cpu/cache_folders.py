@@ -104,9 +104,10 @@ def _caches() -> list[Path]:
     """Name the folder for the caches of this user; none if there is no such user."""
     if sys.platform == "win32":
         return [Path(local)] if (local := os.environ.get("LOCALAPPDATA")) else []
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
+    elif xdg := os.environ.get("XDG_CACHE_HOME"):
         return [Path(xdg)]
-    below = "Library/Caches" if sys.platform == "darwin" else ".cache"
-    with suppress(RuntimeError):  # no home
-        return [Path.home() / below]
-    return []
+    else:
+        below = "Library/Caches" if sys.platform == "darwin" else ".cache"
+        with suppress(RuntimeError):  # no home
+            return [Path.home() / below]
+        return []
