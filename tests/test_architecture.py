@@ -23,6 +23,7 @@ LEVELS = {
     "descriptions": 0,
     "forecast": 0,
     "array_types": -1,
+    "arguments": -2,
     "quantities": 1,
     "grid": 1,
     "graphs": 1,  # of bonds, too

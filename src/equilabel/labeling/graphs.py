@@ -127,7 +127,7 @@ def label_graph(
 
 
 def _bring(domain: Graph | Bonds, device: str) -> Graph | Bonds:
-    """Bring a graph or a lattice to a device."""
+    """Bring a graph or a lattice to a device; a graph is checked again, as arrays may change."""
     if isinstance(domain, Bonds):
         return Bonds(place(domain.open, device), domain.steps, domain.periodic)
     return Graph(place(domain.offsets, device), place(domain.neighbors, device))
