@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import operator
+import os
+from collections.abc import Mapping
 from difflib import get_close_matches
-from math import inf, isnan
+from math import inf, isinf, isnan
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +19,8 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
 
 MOST = 300  # characters of a value in a message
-_Kind = TypeVar("_Kind")
+TINY = 5e-324  # the least number above 0
+LONGEST_PATH, LONGEST_NAME = 4095, 255  # bytes, of Linux
 
 
 def shown(value: object) -> str:
@@ -55,7 +59,15 @@ def check_whole(name: str, value: Any, least: int | None = None, most: int | Non
 
 
 def check_number(
-    name: str, value: Any, least: float = -inf, most: float = inf, *, kinds: str = "a number"
+    name: str,
+    value: Any,
+    least: float = -inf,
+    most: float = inf,
+    *,
+    finite: bool = False,
+    kinds: str = "a number",
+    rule: str = "",
+    remedy: str = "",
 ) -> float:
     """Return a number within limits as a float, or raise TypeError or ValueError; NaN is none.
 
@@ -66,19 +78,19 @@ def check_number(
     """
     single: Any = value.item() if isinstance(value, np.ndarray) and not value.ndim else value
     if isinstance(single, bool) or not isinstance(single, Real):
-        message = f"{name} must be {kinds}; got {shown(value)}."
+        message = f"{name} must be {kinds}; got {shown(value)}. {remedy}".rstrip()
         raise TypeError(message)
     try:
         number = float(single)
     except OverflowError:
         number = inf if value > 0 else -inf
-    if isnan(number) or not least <= number <= most:
-        rule = "a number other than NaN"
-        if most < inf:
+    if isnan(number) or not least <= number <= most or (finite and isinf(number)):
+        if not rule and most < inf:
             rule = f"{least:g} to {most:g}"
-        elif least > -inf:
-            rule = f"{least:g} or more"
-        message = f"{name} must be {rule}; got {shown(value)}."
+        elif not rule and least > -inf:
+            rule = f"{least:g} or more{', and finite' if finite else ''}"
+        rule = rule or ("a finite number" if finite else "a number other than NaN")
+        message = f"{name} must be {rule}; got {shown(value)}. {remedy}".rstrip()
         raise ValueError(message)
     return number
 
@@ -89,6 +101,11 @@ def check_flag(name: str, value: Any) -> bool:
         return bool(value)
     message = f"{name} must be True or False; got {shown(value)}."
     raise TypeError(message)
+
+
+def check_flags(**given: Any) -> list[bool]:
+    """Return several of them, in their order, by the names of their parameters."""
+    return [check_flag(name, value) for name, value in given.items()]
 
 
 def check_text(name: str, value: Any) -> str:
@@ -120,6 +137,38 @@ def check_choice(
     raise ValueError(message)
 
 
+def check_callable(name: str, function: Any) -> Any:
+    """Return something that can be called, or None; raise TypeError for the rest."""
+    if function is not None and not callable(function):
+        message = f"{name} must be a function, or None; got {shown(function)}."
+        raise TypeError(message)
+    return function
+
+
+def check_path(name: str, path: Any) -> Path:
+    """Return a path that a file system can have, or raise TypeError or ValueError."""
+    if not isinstance(path, (str, Path)):
+        message = f"{name} must be a path; got {shown(path)}."
+        raise TypeError(message)
+    try:
+        parts = os.fsencode(path).split(os.sep.encode())
+    except UnicodeEncodeError:
+        parts = [b"\0"]
+    long = sum(map(len, parts)) + len(parts) > LONGEST_PATH or max(map(len, parts)) > LONGEST_NAME
+    if long or any(b"\0" in part for part in parts):
+        message = (
+            f"{name} must be a path that a file system can have: of up to {LONGEST_PATH} bytes, of "
+            f"names of up to {LONGEST_NAME}; got {shown(path)}. Correct it."
+        )
+        raise ValueError(message)
+    return Path(path)
+
+
+def is_sequence(value: object) -> bool:
+    """Return whether a value is several, as a list, a tuple or an array of one axis."""
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+
+
 def check_names(name: str, names: Any) -> tuple[str, ...]:
     """Return one name or several as a tuple, or raise TypeError if they are no names."""
     if isinstance(names, str):
@@ -134,10 +183,32 @@ def check_names(name: str, names: Any) -> tuple[str, ...]:
 def check_sequence(name: str, values: Any, kinds: str = "a sequence") -> tuple[Any, ...]:
     """Return the elements of something that can be iterated, or raise TypeError."""
     try:
-        return tuple(values)
-    except TypeError:
-        message = f"{name} must be {kinds}; got {shown(values)}."
-        raise TypeError(message) from None
+        if not isinstance(values, (str, bytes, bytearray)):
+            return tuple(values)
+    except (TypeError, NotImplementedError):  # the latter of sparse arrays
+        pass
+    message = f"{name} must be {kinds}; got {shown(values)}."
+    raise TypeError(message)
+
+
+def check_mapping(name: str, values: Any) -> dict[str, Any]:
+    """Return a mapping of names to values as a dict, or raise TypeError."""
+    if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
+        message = f"{name} must map names to values; got {shown(values)}."
+        raise TypeError(message)
+    return dict(values)
+
+
+def check_shape(
+    name: str, shape: Any, fewest: int = 1, most: int = 32, *, least: int = 0
+) -> tuple[int, ...]:
+    """Return the sides of an array, or raise TypeError or ValueError."""
+    sides = check_sequence(name, shape, "the sides of an array")
+    if not fewest <= len(sides) <= most:
+        number = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        message = f"{name} must have {number} sides; got {shown(shape)}."
+        raise ValueError(message)
+    return tuple(check_whole(name, side, least) for side in sides)
 
 
 def as_host_array(name: str, values: Any) -> Array:

@@ -16,7 +16,10 @@ from threading import Thread
 from attack import Counts, attack_by_name
 
 # Attacks that run one after the other, with their shares of the time.
-HALVES = (("tiff", 0.6), ("pictures", 0.1), ("kernels", 0.3)), (("batch", 0.6), ("numbers", 0.4))
+HALVES = (
+    (("tiff", 0.5), ("pictures", 0.1), ("kernels", 0.2), ("arguments", 0.2)),
+    (("batch", 0.6), ("numbers", 0.4)),
+)
 
 
 def attack_all(seconds: float, seed: int) -> list[Counts]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.arguments import check_callable
 from equilabel.storage.table import read_table, write_table
 
 from .checkpoints import Checkpoints
@@ -52,7 +53,7 @@ def label_whole(
 ) -> Whole:
     """Label all blocks of an image, and return its labels."""
     out, resume, kind = target.out, target.resume, source.kind
-    progress = Progress(report)
+    progress = Progress(check_callable("progress", report))
     if target.into is not None:
         return label_into(steps, target.into, engine, progress)
     manifest = describe(source, target) if out is not None else {}

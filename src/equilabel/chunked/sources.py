@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from equilabel.arguments import check_path
 from equilabel.storage.ome_zarr import find_image
 
 from .dask_source import DaskSource
@@ -116,7 +117,7 @@ def open_source(image: Any) -> Source:
         If there is no image at a path.
     """
     if isinstance(image, (str, Path)):
-        return _open_path(Path(image))
+        return _open_path(check_path("label_image", image))
     room = type(image).__module__.partition(".")[0]
     if room == "dask" and hasattr(image, "__dask_graph__") and hasattr(image, "chunks"):
         return DaskSource(_known(image))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel.arguments import as_host_array
+
 from .errors import DeviceUnavailableError
 from .reports import find_obstacle
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 CUDA_MEMORY = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 
 
-def take(array: Array) -> Array:
+def take(array: Array, name: str = "image") -> Array:
     """Take anything like an array as one of NumPy or, if a GPU holds it, of CuPy.
 
     Parameters
@@ -28,6 +30,8 @@ def take(array: Array) -> Array:
         With ``__cuda_array_interface__`` or DLPack, as arrays of PyTorch and JAX have them, it is
         not copied. Subclasses of ``numpy.ndarray`` are taken as plain arrays, as scikit-image does:
         the mask of a masked array is ignored.
+    name : str
+        Of the parameter, for errors.
 
     Returns
     -------
@@ -35,6 +39,8 @@ def take(array: Array) -> Array:
 
     Raises
     ------
+    TypeError, ValueError
+        If NumPy makes no array of it.
     DeviceUnavailableError
         If a GPU holds it and CuPy cannot be used.
     """
@@ -43,7 +49,7 @@ def take(array: Array) -> Array:
     if isinstance(array, np.ndarray):
         return array.view(np.ndarray)
     if not _held_by_gpu(array):
-        return np.asarray(array)
+        return as_host_array(name, array)
     reason = find_obstacle()
     if reason:
         message = f"an array that a GPU holds needs CuPy; got {type(array).__name__}. {reason}"

@@ -13,6 +13,7 @@ import numpy as np
 
 from equilabel import neighborhood
 from equilabel.arguments import as_host_array, check_whole, shown
+from equilabel.storage.memory import check_room
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Asymmetric = Literal["refuse", "symmetrize"]
 CHOICES = ("refuse", "symmetrize")
 MOST = 3_037_000_499  # vertices whose pairs can be numbered in 63 bits
+BYTES = 16  # of a vertex, while a graph is made
 SHORT = np.iinfo(np.int32).max
 
 
@@ -80,6 +82,7 @@ def check_size(size: int | None, *ends: Array) -> int:
             least = min(least, int(vertices.min()))
             most = max(most, int(vertices.max()))
     count = most + 1 if size is None else check_whole("size", size, 0)
+    check_room("size", count, BYTES * count)
     if least < 0 or most >= count:
         wrong = least if least < 0 else most
         message = (
@@ -200,7 +203,8 @@ def _distinct(keys: Array) -> Array:
 def from_table(neighbors: Any, size: int | None) -> tuple[Array, Array]:
     """Turn Komura's list of neighbors into offsets and neighbors."""
     table = as_indices(neighbors, "neighbors")
-    if table.ndim == 1 and size is not None and size > 0 and table.size % size == 0:
+    size = None if size is None else check_whole("size", size, 0)
+    if table.ndim == 1 and size and table.size % size == 0:
         table = table.reshape(-1, size)
     if table.ndim != 2 or size not in (None, table.shape[1]):
         message = (
@@ -248,12 +252,20 @@ def from_pixels(
 ) -> tuple[Array, Array]:
     """Return the ends of the edges between neighbors of equal value that are not background."""
     axes = pixels.ndim
+    if pixels.dtype.kind not in "buif":
+        message = f"image must be of bool or numbers; got {pixels.dtype}."
+        raise TypeError(message)
+    if background is not None:
+        kind: Any = np.finfo if pixels.dtype.kind == "f" else np.iinfo
+        limits = kind("u1" if pixels.dtype == np.bool_ else pixels.dtype)
+        known = limits.min <= check_whole("background", background) <= limits.max
+        background = background if known else None
     hops = axes if connectivity is None else check_whole("connectivity", connectivity)
     if axes and not 1 <= hops <= axes:
         message = f"connectivity must be 1 to {axes} for {axes} axes; got {shown(hops)}."
         raise ValueError(message)
     numbers = np.arange(pixels.size, dtype=np.int64, like=pixels).reshape(pixels.shape)
-    ends: tuple[list[Array], list[Array]] = [numbers[:0].ravel()], [numbers[:0].ravel()]
+    ends: tuple[list[Array], list[Array]] = [numbers.ravel()[:0]], [numbers.ravel()[:0]]
     for step in neighborhood.half(neighborhood.offsets(axes, hops)) if axes else ():
         here = tuple(slice(max(-s, 0), min(-s, 0) or None) for s in step.tolist())
         there = tuple(slice(max(s, 0), min(s, 0) or None) for s in step.tolist())
@@ -267,6 +279,9 @@ def from_pixels(
 
 def from_bonds(bonds: Bonds) -> tuple[Array, Array]:
     """Return the ends of the open bonds of a lattice."""
+    if getattr(bonds, "kind", None) != "bonds":
+        message = f"bonds must be Bonds; got {shown(bonds)}. Make them with equilabel.lattices."
+        raise TypeError(message)
     flat = bonds.open.reshape(-1)
     none = np.zeros(0, np.int64, like=flat)
     ends: tuple[list[Array], list[Array]] = [none], [none]

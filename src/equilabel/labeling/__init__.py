@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from equilabel.arguments import check_flag
 from equilabel.devices import shares_memory
 from equilabel.measuring import make_request
 
@@ -242,8 +243,12 @@ def label(
     >>> label(image, connectivity=1, periodic=True, return_num=True)[1]
     1
     """
+    if type(return_num) is not bool:
+        return_num = check_flag("return_num", return_num)  # type: ignore[unreachable]
+    if type(report) is not bool:
+        report = check_flag("report", report)  # type: ignore[unreachable]
     plain = properties is None and periodic is False and not (options or report)
-    if plain and method == device == "auto":
+    if plain and type(method) is type(device) is str and method == device == "auto":
         known = label_at_once(label_image, background, connectivity, stacked, out, return_num)
         if known is not None:
             return known if return_num else known[0]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from equilabel.arguments import check_flag
 from equilabel.bonds import Bonds
 from equilabel.devices import passes, place, resolve, using
 from equilabel.graphs import Graph
@@ -102,6 +103,7 @@ def label_graph(
     array([0, 1, 1, 0, 1, 1, 0, 1, 1], dtype=int32)
     """
     domain = take_graph(graph)
+    return_num, report = check_flag("return_num", return_num), check_flag("report", report)
     row = find_method(method, domain.kind)
     held = domain.open if isinstance(domain, Bonds) else domain.neighbors
     where = resolve(device, held)
