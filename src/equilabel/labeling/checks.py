@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.arguments import check_flag, check_whole, shown
-from equilabel.devices import is_on_cuda, library, resolve, take
+from equilabel.devices import is_on_cuda, library, resolve, shares_memory, take
 from equilabel.grid import Foreground
 from equilabel.measuring import check_columns, check_periodic
 from equilabel.methods import AUTO, check_ability, find_method
@@ -199,6 +199,13 @@ def check_out(out: Array, image: Array) -> Array:
         message = "out must be writeable; got a read-only array. Pass a copy."
         raise ValueError(message)
     return take(out)
+
+
+def check_apart(out: Array, values: Array) -> None:
+    """Raise ValueError if labels would overwrite the intensities that they are measured on."""
+    if out is not None and values is not None and shares_memory(out, values):
+        message = "out must share no memory with intensity_image; got both. Pass a copy."
+        raise ValueError(message)
 
 
 def check_count(out: Array, count: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
     from equilabel.devices import Device
     from equilabel.methods import Method
 
+    from .signatures import GraphOptions
+
 
 @overload
 def label_graph(
     graph: Graph | Bonds | Any,
     *,
-    method: str = "auto",
-    device: Device = "auto",
     return_num: Literal[False] = False,
-    **options: Any,
+    report: Literal[False] = False,
+    **options: Unpack[GraphOptions],
 ) -> HostArray: ...
 
 
@@ -38,11 +39,50 @@ def label_graph(
 def label_graph(
     graph: Graph | Bonds | Any,
     *,
-    method: str = "auto",
-    device: Device = "auto",
     return_num: Literal[True],
-    **options: Any,
+    report: Literal[False] = False,
+    **options: Unpack[GraphOptions],
 ) -> tuple[HostArray, int]: ...
+
+
+@overload
+def label_graph(
+    graph: Graph | Bonds | Any,
+    *,
+    return_num: bool,
+    report: Literal[False] = False,
+    **options: Unpack[GraphOptions],
+) -> HostArray | tuple[HostArray, int]: ...
+
+
+@overload
+def label_graph(
+    graph: Graph | Bonds | Any,
+    *,
+    return_num: Literal[False] = False,
+    report: Literal[True],
+    **options: Unpack[GraphOptions],
+) -> tuple[HostArray, Report]: ...
+
+
+@overload
+def label_graph(
+    graph: Graph | Bonds | Any,
+    *,
+    return_num: Literal[True],
+    report: Literal[True],
+    **options: Unpack[GraphOptions],
+) -> tuple[HostArray, int, Report]: ...
+
+
+@overload
+def label_graph(
+    graph: Graph | Bonds | Any,
+    *,
+    return_num: bool = False,
+    report: bool = False,
+    **options: Unpack[GraphOptions],
+) -> Any: ...
 
 
 def label_graph(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from equilabel.array_types import Array
+    from equilabel.array_types import HostArray
 
 
 __all__ = [
@@ -60,7 +60,7 @@ def regionprops_table(
     stacked: bool = False,
     periodic: bool | Sequence[bool] = False,
     columns: Where = "auto",
-) -> dict[str, Array]:
+) -> dict[str, HostArray]:
     """Measure every label of an image.
 
     A drop-in for `skimage.measure.regionprops_table`: same arguments, columns and definitions,

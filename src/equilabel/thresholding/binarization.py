@@ -59,6 +59,22 @@ def binarize(
 ) -> tuple[NDArray[np.bool_], float | tuple[float, float] | None]: ...
 
 
+@overload
+def binarize(
+    image: ArrayLike,
+    threshold: Threshold = ...,
+    *,
+    sigma: Lengths = ...,
+    spacing: float | Sequence[float] | None = ...,
+    unit: str | None = ...,
+    dark: bool = ...,
+    block_size: Lengths | None = ...,
+    offset: float = ...,
+    stacked: bool = ...,
+    return_threshold: bool,
+) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], float | tuple[float, float] | None]: ...
+
+
 def binarize(
     image: ArrayLike,
     threshold: Threshold = "otsu",
