@@ -80,7 +80,7 @@ def parse(name: str, value: object) -> Quantity:
     """
     if isinstance(value, str):
         return _read(name, value)
-    kinds, remedy = "a number of pixels, or text with a unit", "Pass for instance 2 or '0.3um'."
+    kinds, remedy = "a number of pixels, or text such as '0.3um'", "Pass 0 for none."
     number = check_number(name, value, 0, finite=True, kinds=kinds, remedy=remedy)
     return Quantity(Fraction(number), PIXEL, 0)
 

@@ -16,7 +16,7 @@ from .levels import THRESHOLDS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-KINDS = "a number, (low, high) or one of"
+KINDS = "a number, (low, high) or"
 
 
 def check_threshold(threshold: object) -> str | float | tuple[float, float]:
