@@ -19,11 +19,12 @@ LEVELS = {
     "bonds": 0,
     "compiling": 0,
     "threads": 0,
-    "samples": 0,
+    "samples": 1,
     "storage": 0,
     "descriptions": 0,
     "forecast": 0,
     "array_types": -1,
+    "arguments": -2,
     "quantities": 1,
     "grid": 1,
     "graphs": 1,  # of bonds, too
@@ -149,7 +150,7 @@ def seen_from(seer, *rooms):
 
 
 def test_methods_know_nothing_of_ours():
-    assert not seen_from("methods", "methods")
+    assert not seen_from("methods", "methods", "arguments")
 
 
 def test_the_command_line_sees_only_the_facade_quantities_storage_and_compiling():

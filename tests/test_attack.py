@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 import tifffile
 
+import equilabel
+from equilabel import lattices, samples, simulation
+
 pytest.importorskip("imagecodecs")
 
-from attack import Counts, numbers, pictures, records, tiff
+from attack import Counts, arguments, numbers, pictures, records, tiff
 from equilabel.cli import jsonfiles
 
 
@@ -119,3 +122,75 @@ def test_poisoned_records_cost_their_image_a_second_labeling_and_nothing_else(mo
     monkeypatch.setattr(jsonfiles, "_legible", lambda value: value)
     monkeypatch.setattr(jsonfiles, "_FITTING", {})
     assert records.attack(8, 2).wrong > 0
+
+
+# -------------------------------------------------------------- hostile arguments
+
+
+def test_every_public_function_is_attacked():
+    rooms = {"": equilabel, "lattices.": lattices, "samples.": samples, "simulation.": simulation}
+    public = {prefix + name for prefix, room in rooms.items() for name in room.__all__}
+    calls = {name.partition(",")[0] for name in arguments.CALLS}
+    results = {"simulation.AutocorrelationTime", "simulation.Measurement", "samples.Sample"}
+    known = {"lattices", "samples.SAMPLES", *arguments.PASSIVE, *results}
+    inner = {f"simulation.{name}" for name in ("PottsSimulation", "swendsen_wang")}
+    assert public - known - inner <= calls
+    constructors = {name for name in vars(equilabel.Graph) if name.startswith("from_")}
+    assert {f"Graph.{name}" for name in constructors} <= calls
+
+
+@pytest.mark.parametrize("name", arguments.CALLS)
+def test_a_call_that_is_attacked_is_answered_as_it_stands(name):
+    function, _, given = arguments.CALLS[name]
+    assert arguments.outcome(lambda: function(**given)) == ("correct", "")
+
+
+def test_hostile_arguments_are_answered_or_refused_in_words(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some are paths
+    verdicts, notes = Counter(), []
+    for seed in range(2000):
+        verdict, why = arguments.judge(seed)
+        verdicts[verdict] += 1
+        notes += [why] if why else []
+    assert notes == []
+    assert verdicts["refused"] > 1000
+    assert verdicts["correct"] > 100
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: equilabel.measure(False), "label_image must have 1 to 6 axes to be measured"),
+        (lambda: equilabel.split_touching(3), "labels_or_mask must have an axis"),
+        (lambda: equilabel.label(np.eye(3) > 0, stacked=0.5), "stacked must be True or False"),
+        (lambda: equilabel.label(np.eye(3) > 0, stacked=10**30), "stacked must be True or False"),
+        (lambda: equilabel.label([[1], [2, 3]]), "label_image must be an array, or what NumPy"),
+        (lambda: equilabel.measure(np.eye(3, dtype=int), separator=0), "separator must be text"),
+        (lambda: equilabel.filter_objects("cells", {}), "found must be a Segmentation"),
+        (lambda: equilabel.swendsen_wang(4, beta=np.ones(2)), "beta must be a number"),
+        (lambda: equilabel.label_chunked("x" * 5000), "label_image must be a path that a file"),
+        (lambda: equilabel.smooth(np.eye(3), 10**5000), "sigma must be 0 or more, and finite"),
+        (lambda: equilabel.binarize(np.eye(3), "9" * 5000), "threshold must be a number"),
+        (lambda: lattices.square(2**30), "shape must fit into the free memory"),
+        (lambda: lattices.bethe(3, 2**70), "generations must fit into the free memory"),
+        (lambda: samples.hilbert(2**40), "order must be a whole number of 0 to 30"),
+        (lambda: equilabel.Graph.from_edges([(0, 1)], size=2**31), "size must fit into the free"),
+    ],
+)
+def test_arguments_that_other_libraries_refused_are_refused_in_words(call, words, monkeypatch):
+    monkeypatch.setattr("equilabel.storage.memory.free", lambda: 2**33)
+    with pytest.raises((TypeError, ValueError), match=words) as caught:
+        call()
+    assert arguments.unworded(caught.value) == ""
+
+
+def test_numbers_of_any_kind_are_numbers():
+    half = lattices.cubic(5, open_probability=0.5, seed=2).open
+    assert (lattices.cubic(5, open_probability=np.float16(0.5), seed=2).open == half).all()
+
+
+def test_the_attack_finds_out_a_function_that_refuses_in_words_of_others(monkeypatch):
+    careless = arguments.good(lambda q: np.zeros(q), q=3)
+    monkeypatch.setattr(arguments, "CALLS", {"careless": careless})
+    monkeypatch.setattr(arguments, "parameters", lambda: [("careless", *careless)])
+    assert "lost" in {arguments.judge(seed)[0] for seed in range(40)}

@@ -288,7 +288,7 @@ def test_one_run_at_a_time_writes_a_path(stored, tmp_path):
         ({"chunks": 0}, "chunks must be 1 or more"),
         ({"connectivity": 4}, "connectivity must be 1 to 3"),
         ({"scheduler": "clouds"}, "scheduler must be one of"),
-        ({"workers": 0}, "workers must be a whole number of 1 or more"),
+        ({"workers": 0}, "workers must be 1 or more"),
         ({"resume": True}, "resume needs out"),
         ({"label_image": "nowhere.zarr"}, "label_image must be a path that exists"),
         ({"label_image": [[1]]}, "label_image must be an array of NumPy, Dask or Zarr"),

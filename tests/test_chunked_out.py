@@ -98,7 +98,7 @@ def zarr_like(**form):
         (np.empty(NOISE.shape, np.int32), {"scheduler": "processes"}, "for workers elsewhere"),
         (zarr_like(chunks=(3, 8, 8)), {}, r"out must have chunks that blocks of \(8, 8, 8\)"),
         (zarr_like(dtype="f4"), {}, "out must be of a type of 32 or 64 bits"),
-        (3, {}, "out must be a path; got int"),
+        (3, {}, "out must be a path; got 3"),
     ],
 )
 def test_an_array_that_cannot_take_labels_is_refused(out, more, message):

@@ -100,14 +100,44 @@ def test_numbers_are_those_of_networkx():
     assert list(dict.fromkeys(labels.values())) == list(range(len(set(labels.values()))))
 
 
-@pytest.mark.parametrize("make", [sparse.csr_array, sparse.coo_array, sparse.csc_matrix])
-def test_a_sparse_array_is_labeled_as_scipy_does(make):
+SPARSE = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+
+
+@pytest.mark.parametrize("form", SPARSE)
+def test_a_sparse_array_is_labeled_as_scipy_does(form):
     dense = np.random.default_rng(1).random((60, 60)) < 0.012  # in one direction only
-    array = make(dense)
+    expected = sparse.csgraph.connected_components(dense)
+    for kind in ("array", "matrix"):
+        array = getattr(sparse, f"{form}_{kind}")(dense)
+        labels, found = label_graph(array, return_num=True)
+        assert found == expected[0]
+        np.testing.assert_array_equal(labels, expected[1])
+
+
+def test_zeros_that_fill_up_the_blocks_of_a_sparse_array_are_no_edges():
+    dense = np.zeros((4, 4))
+    dense[0, 1] = 1
+    array = sparse.bsr_array(dense, blocksize=(4, 4))
+    assert label_graph(array).tolist() == label_graph(sparse.csr_array(dense)).tolist()
+    assert label_graph(array, return_num=True)[1] == 3
+    assert array.data.size == 16  # as it was
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        sparse.csr_array(([0.0, 1.0], ([0, 2], [1, 3])), shape=(4, 4)),
+        sparse.csc_array(([0.0, 1.0], ([0, 2], [1, 3])), shape=(4, 4)),
+        sparse.coo_array(([1.0, -1.0, 0.0], ([0, 0, 2], [1, 1, 3])), shape=(4, 4)),
+        sparse.coo_array(([1, 1, 1], ([1, 1, 3], [0, 0, 3])), shape=(4, 4)),
+        sparse.dia_array((np.array([[1.0, 0.0, 1.0, 1.0]]), [1]), shape=(4, 4)),
+        sparse.coo_array((4, 4)).tolil(),
+    ],
+)
+def test_zeros_and_repeated_entries_of_a_sparse_array_count_as_for_scipy(array):
     count, expected = sparse.csgraph.connected_components(array)
     labels, found = label_graph(array, return_num=True)
-    assert found == count
-    np.testing.assert_array_equal(labels, expected)
+    assert (labels.tolist(), found) == (expected.tolist(), count)
 
 
 @pytest.mark.usefixtures("threads")
@@ -194,7 +224,8 @@ def test_the_largest_component_is_not_looked_at_again(monkeypatch):
     union_find.unite_first(graph, parents)
     union_find.compress(parents)
     assert union_find.find_largest(parents) == 0
-    broken = Graph(graph.offsets, np.full_like(graph.neighbors, -(2**20)))  # would be read outside
+    broken = Graph(graph.offsets, graph.neighbors.copy())
+    broken.neighbors[:] = -(2**20)  # would be read outside
     union_find.unite_rest(broken, parents, 0)
     assert not parents.any()
 
@@ -278,7 +309,7 @@ def test_arcs_in_one_direction_are_refused_or_made_symmetric():
         (lambda: Graph.from_edges([(0, -1)]), ValueError, "vertices must be 0 to 0"),
         (lambda: Graph.from_edges([(0, 5)], size=5), ValueError, "0 to 4, as there are 5; got 5"),
         (lambda: Graph.from_edges([(0, 1)], size=-1), ValueError, "size must be 0 or more; got -1"),
-        (lambda: Graph.from_edges([(0, 1)], size=2.5), TypeError, "whole number of vertices"),
+        (lambda: Graph.from_edges([(0, 1)], size=2.5), TypeError, "size must be a whole number"),
         (lambda: Graph.from_edges([(0, 1, 2)]), ValueError, "shape (M, 2)"),
         (lambda: Graph.from_edges([0, 1], [1]), ValueError, "two arrays of one length"),
         (lambda: Graph.from_edges([(0.5, 1)]), TypeError, "array of integers; got float64"),
@@ -363,20 +394,88 @@ def test_backward_steps_leave_at_the_other_end():
     assert label_graph(bonds, method="toy").tolist() == [[0, 1], [1, 2]]
 
 
-@pytest.mark.usefixtures("toy")
+SITES = np.zeros((2, 2), np.uint8)
+
+
 @pytest.mark.parametrize(
-    ("bonds", "error", "words"),
+    ("fields", "error", "words"),
     [
-        (lattice(np.zeros((2, 2), int)), TypeError, "unsigned integers; got int64"),
-        (lattice(np.zeros((2, 2), "u1"), (True,)), ValueError, "for each of 2 axes"),
-        (lattice(np.zeros((2, 2), "u1"), steps=((0, 1),) * 9), ValueError, "bit for each of 9"),
-        (lattice(np.zeros((2, 2), "u1"), steps=((0, -1),)), ValueError, "got [0, -1]. Reverse"),
-        (lattice(np.zeros((2, 2), "u1"), steps=((0, 2),)), ValueError, "got [0, 2]"),
+        ((SITES.astype(int), [(0, 1)], (True, True)), TypeError, "unsigned integers; got int64"),
+        (([[1], [2, 3]], [(0, 1)], (True, True)), ValueError, "open must be an array"),
+        ((SITES, [(0, 1)], (True,)), ValueError, "an entry for each of 2 axes; got 1"),
+        ((SITES, [(0, 1)], True), TypeError, "periodic must be a bool for each axis; got True"),
+        ((SITES, [(0, 1)], (True, 2)), TypeError, "periodic must be True or False; got 2"),
+        ((SITES, [(0, 1)] * 9, (True, True)), ValueError, "bit for each of 9"),
+        ((SITES, [(0, -1)], (True, True)), ValueError, "got [0, -1]. Reverse"),
+        ((SITES, [(0, 2)], (True, True)), ValueError, "got [0, 2]"),
+        ((SITES, [(0.0, 1.0)], (True, True)), TypeError, "array of integers; got float64"),
+        ((SITES, [(0, 1, 0)], (True, True)), ValueError, "for each of 2 axes; got shape (1, 3)"),
     ],
 )
-def test_what_is_no_lattice_is_refused(bonds, error, words):
+def test_what_is_no_lattice_is_refused(fields, error, words):
     with pytest.raises(error, match=re.escape(words)):
-        label_graph(bonds, method="toy")
+        Bonds(*fields)
+
+
+def test_a_lattice_may_come_in_any_integers_and_byte_order():
+    bits = np.array([[1, 2], [0, 1]])
+    expected = label_graph(lattice(bits.astype("u1"), (True, True)))
+    for dtype in ("u2", ">u2", ">u4", "u8"):
+        for steps in ([(0, 1), (1, 0)], np.array([(0, 1), (1, 0)], ">i2")):
+            assert label_graph(Bonds(bits.astype(dtype), steps, [True, True])).tolist() == (
+                expected.tolist()
+            )
+
+
+# ------------------------------------------------------------- Graph(...) itself
+
+
+@pytest.mark.parametrize(
+    ("offsets", "neighbors", "error", "words"),
+    [
+        ([0, 1, 2], [1, 10**8], ValueError, "vertices must be 0 to 1"),
+        ([0, 1, 2], [1, -1], ValueError, "got -1"),
+        ([0, 9, 2], [1, 0], ValueError, "falling in between"),
+        ([0, 1, 10**8], [1, 0], ValueError, "from 0 to the number of neighbors, 2"),
+        ([1, 1, 2], [1, 0], ValueError, "got 1 to 2"),
+        ([], [], ValueError, "an entry more"),
+        ([0j, 1, 2], [1, 0], TypeError, "offsets must be an array of integers; got complex128"),
+        ([0, 1, 2], [1.0, 0], TypeError, "neighbors must be an array of integers; got float64"),
+        ([0, 1, 2], [[1], [0, 1]], ValueError, "neighbors must be an array"),
+        (None, None, TypeError, "got object"),
+    ],
+)
+def test_arrays_that_are_no_graph_are_refused(offsets, neighbors, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        Graph(offsets, neighbors)
+
+
+@pytest.mark.parametrize("name", ["auto", *ABLE])
+def test_a_graph_whose_arrays_were_changed_is_looked_at_again(name):
+    for field, index, value in (("neighbors", 3, 2**30), ("neighbors", 3, -5), ("offsets", 1, 9e8)):
+        graph = Graph.from_edges(path(np.arange(9)))
+        getattr(graph, field)[index] = value
+        with pytest.raises(ValueError, match="must"):
+            label_graph(graph, method=name)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u4", "u8", ">i4", ">i8", "i2"])
+def test_a_graph_may_come_in_any_integers_and_byte_order(dtype):
+    graph = Graph(np.array([0, 1, 2, 2], dtype), np.array([1, 0], dtype))
+    assert label_graph(graph).tolist() == [0, 0, 1]
+    assert label_graph(Graph([0, 1, 2, 2], [1, 0])).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("name", ABLE)
+def test_arcs_in_one_direction_end_nothing(name):
+    """Such a graph is none; its labels are of no use, but no index leaves its arrays."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        size = int(rng.integers(1, 30))
+        offsets = np.r_[0, np.sort(rng.integers(0, 60, size - 1)), 60]
+        labels = label_graph(Graph(offsets, rng.integers(0, size, 60)), method=name)
+        assert labels.shape == (size,)
+        assert 0 <= labels.min() <= labels.max() < size
 
 
 @pytest.mark.slow

@@ -132,7 +132,7 @@ def test_clusters_span_above_the_threshold_of_the_lattice_alone(kind, threshold)
         (lambda: lattices.cubic(4, open_probability=-0.1), ValueError, "must be 0 to 1; got -0.1"),
         (lambda: lattices.bethe(3, 2, open_probability=float("nan")), ValueError, "got nan"),
         (lambda: lattices.square(0), ValueError, "shape must be 1 or more; got 0"),
-        (lambda: lattices.square((3, 4, 5)), ValueError, "a number or 2 numbers"),
+        (lambda: lattices.square((3, 4, 5)), ValueError, "must have 2 sides"),
         (lambda: lattices.square(2.5), TypeError, "shape must be a whole number; got 2.5"),
         (lambda: lattices.square(4, periodic=(True,)), ValueError, "a bool or 2 of them"),
         (lambda: lattices.square(4, periodic="yes"), ValueError, "got 'yes'"),

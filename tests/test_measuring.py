@@ -829,7 +829,8 @@ def test_an_unknown_property_is_refused_with_a_near_one(name, near):
 
 @pytest.mark.parametrize("name", ["xyzzy", "", None, 3])
 def test_a_property_like_no_other_is_refused(name):
-    with pytest.raises(ValueError, match=r"^properties must be .*; got "):
+    error = ValueError if isinstance(name, str) else TypeError
+    with pytest.raises(error, match=r"^properties must be .*; got "):
         regionprops_table(SQUARE, properties=("label", name))
 
 
@@ -839,7 +840,7 @@ def test_what_is_private_to_skimage_is_no_property(name):
         regionprops_table(SQUARE, properties=(name,))
 
 
-@pytest.mark.parametrize("spacing", [(1, 2, 3), (1,), [], [[1, 2], [3, 4]]])
+@pytest.mark.parametrize("spacing", [(1, 2, 3), (1,), []])
 def test_a_spacing_of_another_length_is_refused(spacing):
     with pytest.raises(ValueError, match=r"^spacing must be a number or 2 numbers; got "):
         regionprops_table(SQUARE, spacing=spacing)

@@ -307,7 +307,7 @@ def test_a_constant_has_no_error():
         ({"q": 1}, "q must be a whole number of 2 to 256; got 1"),
         ({"beta": None}, "one of beta and temperature must be given"),
         ({"temperature": 2.0}, "one of beta and temperature must be given"),
-        ({"beta": -1.0}, "beta must be a positive number; got -1.0"),
+        ({"beta": -1.0}, "beta must be 0 or more; got -1.0"),
         ({"beta": None, "temperature": 0.0}, "Use beta=inf"),
         ({"seed": -1}, "seed must be"),
         ({"start": "warm"}, "start must be"),

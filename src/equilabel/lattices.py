@@ -7,14 +7,15 @@ is open with probability p, independently of all others: bond percolation.
 
 from __future__ import annotations
 
-import operator
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from .arguments import check_choice, check_number, check_shape, check_whole, shown
 from .bonds import Bonds
 from .graphs import Graph
+from .storage.memory import check_room
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ __all__ = ["bethe", "cubic", "honeycomb", "square", "triangular"]
 
 Shape = int | tuple[int, ...]
 Periodic = bool | tuple[bool, ...]
+BYTES = 28  # of a site, while a lattice is made
 
 
 def square(
@@ -56,8 +58,8 @@ def square(
 
     Raises
     ------
-    ValueError
-        If a side is less than 1, or the probability not in [0, 1].
+    TypeError, ValueError
+        If a side is less than 1, the probability not in [0, 1], or there is too little memory.
 
     Examples
     --------
@@ -176,7 +178,7 @@ def bethe(
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If an argument is out of range.
 
     Examples
@@ -184,19 +186,20 @@ def bethe(
     >>> bethe(3, 2).degrees.tolist()
     [3, 3, 3, 3, 1, 1, 1, 1, 1, 1]
     """
-    z, generations = _whole("z", z, 2), _whole("generations", generations, 0)
-    seed = _whole("seed", seed, 0)
-    if order not in ("standard", "random"):
-        message = f"order must be one of ['standard', 'random']; got {order!r}."
-        raise ValueError(message)
-    _check_probability(open_probability)
-    size = 1 + z * sum((z - 1) ** k for k in range(generations))
+    z, generations = check_whole("z", z, 2), check_whole("generations", generations, 0)
+    seed = check_whole("seed", seed, 0)
+    check_choice("order", order, ("standard", "random"))
+    probability = check_number("open_probability", open_probability, 0, 1)
+    _check_like(like)
+    shells = generations if z == 2 else min(generations, 64)  # which no memory holds
+    size = 1 + 2 * shells if z == 2 else 1 + z * ((z - 1) ** shells - 1) // (z - 2)
+    check_room("generations", generations, 4 * BYTES * size)
     children = np.arange(1, size, like=like)
     parents = np.maximum((children - 2) // (z - 1), 0)
     if order == "random":
         numbers = np.argsort(_random_bits(size, 1, seed, like))
         parents, children = numbers[parents], numbers[children]
-    opened = _chance(children.size, 0, open_probability, seed, like)
+    opened = _chance(children.size, 0, probability, seed, like)
     return Graph.from_edges(parents[opened], children[opened], size=size)
 
 
@@ -205,40 +208,24 @@ def bethe(
 
 def _sides(shape: Shape, rank: int) -> tuple[int, ...]:
     """Return the side along each axis."""
-    given: Sequence[int] = shape if isinstance(shape, (tuple, list)) else (shape,) * rank
-    if len(given) != rank:
-        message = f"shape must be a number or {rank} numbers; got {shape!r}."
-        raise ValueError(message)
-    return tuple(_whole("shape", side, 1) for side in given)
+    given = shape if isinstance(shape, (tuple, list)) else (shape,) * rank
+    return check_shape("shape", given, rank, rank, least=1)
 
 
 def _wraps(periodic: Periodic, rank: int) -> tuple[bool, ...]:
     """Return for each axis whether it is periodic."""
     given = periodic if isinstance(periodic, (tuple, list)) else (periodic,) * rank
     if len(given) != rank or not all(isinstance(each, (bool, np.bool_)) for each in given):
-        message = f"periodic must be a bool or {rank} of them; got {periodic!r}."
+        message = f"periodic must be a bool or {rank} of them; got {shown(periodic)}."
         raise ValueError(message)
     return tuple(bool(each) for each in given)
 
 
-def _whole(name: str, value: Any, least: int) -> int:
-    """Return a whole number that is not too small."""
-    try:
-        number = operator.index(value)
-    except TypeError as error:
-        message = f"{name} must be a whole number; got {value!r}."
-        raise TypeError(message) from error
-    if number < least:
-        message = f"{name} must be {least} or more; got {value!r}."
-        raise ValueError(message)
-    return number
-
-
-def _check_probability(probability: float) -> None:
-    """Raise ValueError unless a number is a probability."""
-    if not 0 <= probability <= 1:
-        message = f"open_probability must be 0 to 1; got {probability!r}."
-        raise ValueError(message)
+def _check_like(like: Array) -> None:
+    """Raise TypeError unless a lattice can be made like an array."""
+    if like is not None and not hasattr(like, "__array_function__"):
+        message = f"like must be an array of NumPy or CuPy; got {shown(like)}."
+        raise TypeError(message)
 
 
 # ---------------------------------------------------------------------- bonds
@@ -253,8 +240,10 @@ def _bonds(
     like: Array,
 ) -> Bonds:
     """Make a lattice with a bond along each step wherever it leads to a site."""
-    _check_probability(probability)
-    wraps, seed = _wraps(periodic, len(sides)), _whole("seed", seed, 0)
+    probability = check_number("open_probability", probability, 0, 1)
+    wraps, seed = _wraps(periodic, len(sides)), check_whole("seed", seed, 0)
+    _check_like(like)
+    check_room("shape", sides, BYTES * prod(sides))
     opened = np.zeros(sides, np.uint8, like=like)
     for k, step in enumerate(steps):
         chosen = _chance(prod(sides), k, probability, seed, like).reshape(sides)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .arguments import check_number
 from .booleans import normalize_bools
 from .devices import fetch, library, take, using
 from .devices import resolve as device_of
@@ -138,12 +139,8 @@ def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0) -> pd.DataFra
     """
     import pandas as pd
 
-    if not 0 <= min_overlap <= 1:
-        message = (
-            f"min_overlap must be 0 to 1; got {min_overlap!r}. "
-            "Pass 0 to link objects that share any pixel."
-        )
-        raise ValueError(message)
+    remedy = "Pass 0 to link objects that share any pixel."
+    min_overlap = check_number("min_overlap", min_overlap, 0, 1, remedy=remedy)
     found = _find(labels)
     least = min_overlap * np.minimum(found.sizes[found.before], found.sizes[found.after])
     kept = found.pixels >= least
@@ -191,7 +188,7 @@ def _first(links: Integers) -> Integers:
 
 def _find(labels: ArrayLike) -> Objects:
     """Find the objects of all frames, and the pairs that share pixels."""
-    images = _checked(normalize_bools(take(labels)))
+    images = _checked(normalize_bools(take(labels, "labels")))
     objects, pairs = [], []
     with using(device_of("auto", images)):
         below = None

@@ -17,7 +17,7 @@ from attack import Counts, attack_by_name
 
 # Attacks that run one after the other, with their shares of the time.
 HALVES = (
-    (("tiff", 0.6), ("pictures", 0.1), ("kernels", 0.3)),
+    (("tiff", 0.5), ("pictures", 0.1), ("kernels", 0.2), ("arguments", 0.2)),
     (("batch", 0.45), ("records", 0.05), ("numbers", 0.4), ("stale", 0.1)),
 )
 

@@ -183,6 +183,7 @@ def attack(
     seed: int,
     serve: Callable[[Connection], None] | None = None,
     most: float = math.inf,
+    limit: float | None = None,
 ) -> Counts:
     """Let damaged files be read by a process of its own, bounded in memory and time.
 
@@ -196,6 +197,8 @@ def attack(
         What the process does.
     most : float
         How many files at most.
+    limit : float, optional
+        Seconds that an answer may take.
     """
     counts = Counts("damaged TIFF files")
     reader, link = _reader(serve or _serve)
@@ -205,7 +208,7 @@ def attack(
         counts.submitted += 1
         with suppress(OSError, EOFError):  # it died
             link.send(number)
-            if link.poll(MOST_SECONDS):
+            if link.poll(limit or MOST_SECONDS):
                 verdict, why = link.recv()
                 setattr(counts, verdict, getattr(counts, verdict) + 1)
                 counts.notes += [why] if why else []

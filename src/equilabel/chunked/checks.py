@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import operator
 from math import prod
-from pathlib import Path
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.arguments import (
+    check_flag,
+    check_names,
+    check_path,
+    check_sequence,
+    check_whole,
+    shown,
+)
 from equilabel.measuring.checks import resolve_names
 from equilabel.measuring.properties import PROPERTIES
 from equilabel.storage.files import refuse_url
+from equilabel.thresholding import as_pixels
 
 from .blocks import large_sides
 from .sources import MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from equilabel.array_types import HostArray
 
@@ -46,17 +55,16 @@ def check_chunks(chunks: Any, source: Source) -> tuple[int, ...]:
             raise ValueError(message)
         stored = tuple(max(side, 1) for side in source.stored)
         return stored if source.kind == "dask" else large_sides(shape, stored)
-    try:
-        sides = [operator.index(chunks)] * len(shape)
-    except TypeError:
-        try:
-            sides = [operator.index(side) for side in chunks]
-        except TypeError:
-            message = f"chunks must be whole numbers, one or one for each axis; got {chunks!r}."
-            raise TypeError(message) from None
+    if isinstance(chunks, (str, Integral)):
+        sides = [check_whole("chunks", chunks)] * len(shape)
+    else:
+        kinds = "whole numbers, one or one for each axis"
+        given = check_sequence("chunks", chunks, kinds)
+        sides = [check_whole("chunks", side) for side in given]
     if len(sides) != len(shape) or any(side < 1 and side != -1 for side in sides):
         message = (
-            f"chunks must be 1 or more (or -1: all) for each of {len(shape)} axes; got {chunks!r}."
+            f"chunks must be 1 or more (or -1: all) for each of {len(shape)} axes; got "
+            f"{shown(chunks)}."
         )
         raise ValueError(message)
     pairs = zip(sides, shape, strict=True)
@@ -86,9 +94,7 @@ def check_shards(
         As for `stored_chunks`. A shard is a block, so that it has one writer.
     ome : OmeLabels, or None
     """
-    if shards not in (None, True, False):
-        message = f"shards must be True, False or None; got {shards!r}."
-        raise TypeError(message)
+    shards = None if shards is None else check_flag("shards", shards)
     old = ome is not None and ome.version == "0.4"
     if old and shards:
         message = (
@@ -119,11 +125,9 @@ def check_out(out: Any, source: Source, *, resume: bool) -> Path | None:
             message = "resume needs out, the path of the labels that were begun; got out=None."
             raise ValueError(message)
         return None
-    if not isinstance(out, (str, Path)):
-        message = f"out must be a path; got {type(out).__name__}. Pass the path of a new Zarr."
-        raise TypeError(message)
+    path = check_path("out", out)
     refuse_url("out", out)
-    return Path(out).absolute()
+    return path.absolute()
 
 
 def check_array(
@@ -177,16 +181,17 @@ def pretend(source: Source) -> HostArray:
     return np.broadcast_to(np.zeros((), dtype), source.shape)
 
 
-def check_axes(shape: tuple[int, ...], given: tuple[int, ...]) -> None:
-    """Raise ValueError if an image, whose axes were `given`, has no pixels."""
+def check_pixels(shape: tuple[int, ...], base: Source) -> None:
+    """Raise TypeError or ValueError if an image has no pixels that can be segmented."""
+    as_pixels(pretend(base))
     if 0 in shape:
-        message = f"image must have no empty axis; got shape {given}. Use `segment` for it."
+        message = f"image must have no empty axis; got shape {base.shape}. Use `segment` for it."
         raise ValueError(message)
 
 
 def check_mergeable(properties: str | Iterable[str]) -> tuple[str, ...]:
     """Return names of columns; raise ValueError if one needs all pixels of an object at once."""
-    names = (properties,) if isinstance(properties, str) else tuple(properties)
+    names = check_names("properties", properties)
     for _, key in resolve_names(names):
         if not PROPERTIES[key].mergeable:
             message = (

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from equilabel import threads
+from equilabel.arguments import check_whole, shown
 from equilabel.devices import set_worker
 
 if TYPE_CHECKING:
@@ -81,19 +82,16 @@ def check_scheduler(scheduler: Any) -> Any:
         return scheduler
     message = (
         f"scheduler must be one of {list(SCHEDULERS)}, an address such as 'tcp://host:8786', or a "
-        f"distributed.Client; got {scheduler!r}."
+        f"distributed.Client; got {shown(scheduler)}."
     )
     raise (ValueError if isinstance(scheduler, str) else TypeError)(message)
 
 
 def check_workers(workers: int | None) -> int:
-    """Return a number of workers; raise ValueError unless it is 1 or more."""
+    """Return a number of workers; raise TypeError or ValueError unless it is 1 or more."""
     if workers is None:
         return threads.available()
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        message = f"workers must be a whole number of 1 or more; got {workers!r}."
-        raise ValueError(message)
-    return workers
+    return check_whole("workers", workers, 1)
 
 
 def _in_this_thread(function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from equilabel.arguments import check_flag
 from equilabel.labeling.checks import make_problem
 from equilabel.measuring import check_periodic
 
@@ -154,7 +155,9 @@ def label_chunked(
            [2, 2, 2, 2]], dtype=int32)
     """
     source = open_source(label_image)
-    rule = Labeling(background, connectivity, bool(stacked), method, device, options)
+    stacked, return_num = check_flag("stacked", stacked), check_flag("return_num", return_num)
+    resume = check_flag("resume", resume)
+    rule = Labeling(background, connectivity, stacked, method, device, options)
     whole = rule.problem(pretend(source))
     rank = len(source.shape)
     around = check_periodic(periodic, rank, whole.stacked) if periodic is not False else ()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from equilabel.arguments import check_flag, check_text, shown
 from equilabel.pipeline.checks import check_channel
 from equilabel.storage.ome_zarr import ZarrImage, find_image
 
@@ -66,6 +67,7 @@ def pick_axes(
         If there is no such axis or channel, or one of several has to be named.
     """
     rank, told = len(base.shape), axes is not None
+    unit = None if unit is None else check_text("unit", unit)
     described = _describe(image, rank)
     if axes is not None:
         described = replace(described or ZarrImage(Path()), axes=_check_axes(axes, rank))
@@ -83,7 +85,7 @@ def pick_axes(
         if axes and base.shape[channel_axis] == 1:
             channel_axis = None
     letters = "".join(axes[axis] for axis, pick in enumerate(picks) if pick is None and axes)
-    first = letters.startswith("T") if stacked is None else bool(stacked)
+    first = letters.startswith("T") if stacked is None else check_flag("stacked", stacked)
     if described is not None and spacing is None and described.spacing:
         known = described.spacing
         spacing = tuple(known.get(letter, 1.0) for letter in letters[first:])
@@ -113,7 +115,7 @@ def _check_axes(axes: Any, rank: int) -> str:
     ):
         message = (
             f"axes must have a letter of T, Z, Y, X, in this order, and of C for each of {rank} "
-            f"axes, with Y and X; got {axes!r}. Leave it out, or transpose the image."
+            f"axes, with Y and X; got {shown(axes)}. Leave it out, or transpose the image."
         )
         raise ValueError(message)
     return str(axes)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.arguments import check_callable
 from equilabel.storage.files import folder_for
 from equilabel.storage.shortage import naming_full_disk, refuse_without_room
 from equilabel.storage.table import read_table, write_table
@@ -59,7 +60,8 @@ def label_whole(
     """Label all blocks of an image, and return its labels."""
     place = Path(tempfile.gettempdir()) if target.out is None else target.out
     with naming_full_disk(place, AGAIN if target.out else ELSEWHERE):
-        return _label(steps, source, target, engine, Progress(report), place)
+        progress = Progress(check_callable("progress", report))
+        return _label(steps, source, target, engine, progress, place)
 
 
 def _label(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from equilabel.arguments import check_flags
 from equilabel.measuring import check_spacing
 from equilabel.pipeline import Segmentation, default_properties
 from equilabel.pipeline.checks import check_sizes, in_pixels, refuse_colors
@@ -14,11 +15,11 @@ from equilabel.thresholding.checks import check_number, check_threshold, reject_
 
 from .blocks import Blocks
 from .checks import (
-    check_axes,
     check_chunks,
     check_depth,
     check_mergeable,
     check_out,
+    check_pixels,
     check_shards,
     pretend,
     stored_chunks,
@@ -158,11 +159,11 @@ def segment_chunked(
          1   9.0           100.0
          2   6.0            60.0
     """
-    level = check_threshold(threshold)
-    base = open_source(image)
-    if axes is None and not isinstance(image, (str, Path)):
-        refuse_colors(pretend(base), channel_axis, stacked=bool(stacked))
+    level, base = check_threshold(threshold), open_source(image)
+    check_flags(dark=dark, fill_holes=fill_holes, exclude_border=exclude_border, resume=resume)
     picked = pick_axes(image, base, stacked, channel_axis, channel, spacing, unit, axes)
+    if axes is None and not isinstance(image, (str, Path)):
+        refuse_colors(pretend(base), channel_axis, stacked=picked.stacked)
     rank, first = picked.rank, picked.stacked
     steps = check_spacing(picked.spacing, rank)
     scale: Any = {"spacing": None if picked.spacing is None else steps, "unit": picked.unit}
@@ -174,7 +175,7 @@ def segment_chunked(
     source = GraySource(
         base, picked.picks, picked.channel_axis, tuple(widths), radii.background, bool(dark), first
     )
-    check_axes(source.shape, base.shape)
+    check_pixels(source.shape, base)
     sizes = check_sizes(min_size, max_size, rank, **scale)
     selection = Selection(source.shape, first, *sizes, bool(exclude_border))
     names = check_mergeable(

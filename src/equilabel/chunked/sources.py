@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from equilabel.arguments import check_path
 from equilabel.storage.files import refuse_url
 from equilabel.storage.ome_zarr import find_image
 
@@ -117,8 +118,9 @@ def open_source(image: Any) -> Source:
         If there is no image at a path.
     """
     if isinstance(image, (str, Path)):
+        path = check_path("label_image", image)
         refuse_url("label_image", image)
-        return _open_path(Path(image))
+        return _open_path(path)
     room = type(image).__module__.partition(".")[0]
     if room == "dask" and hasattr(image, "__dask_graph__") and hasattr(image, "chunks"):
         return DaskSource(_known(image))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel.arguments import check_flag
 from equilabel.devices import fetch, passes, place, resolve, take, using
 from equilabel.labeling import solve
 from equilabel.labeling.checks import make_problem
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.8  # pixels: less cuts rings; docs/guide.md has the figures
 CROPS = 2  # pixels of all bounding boxes, per pixel of the image, beyond which they are not cropped
+FLATTEST = 1e9  # times as far apart as along another axis, pixels touch no others
 OVERHEAD = 500  # pixels that take as long as the calls for one box
 
 
@@ -93,9 +95,12 @@ def split_touching(
     >>> int(split_touching(mask, tolerance=6).max())
     1
     """
-    source = take(labels_or_mask)
+    source, stacked = take(labels_or_mask, "labels_or_mask"), check_flag("stacked", stacked)
+    if source.ndim < 1 + stacked:
+        message = f"labels_or_mask must have an axis of pixels; got shape {source.shape}."
+        raise ValueError(message)
     problem = make_problem(source, None, connectivity, stacked)
-    shape, rank = source.shape, source.ndim - bool(stacked)
+    shape, rank = source.shape, source.ndim - stacked
     given = None if spacing is None else check_spacing(spacing, rank)
     depth = tolerance_in_pixels("tolerance", tolerance, given, unit)
     request = make_request(shape_properties(rank), None, shape, spacing, stacked=stacked)
@@ -152,7 +157,7 @@ def split_components(
     count : int
         Number of objects. None in place of both if nothing was split.
     """
-    steps = tuple(step / min(spacing) for step in spacing)
+    steps = tuple(min(step / min(spacing), FLATTEST) for step in spacing)
     if len(steps) < 2:
         return None
     chosen = np.flatnonzero(may_touch(counts, tolerance, steps))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel.arguments import as_host_array, shown
+
 from .errors import DeviceUnavailableError
 from .reports import find_obstacle
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 CUDA_MEMORY = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 
 
-def take(array: Array) -> Array:
+def take(array: Array, name: str = "image") -> Array:
     """Take anything like an array as one of NumPy or, if a GPU holds it, of CuPy.
 
     Parameters
@@ -29,6 +31,8 @@ def take(array: Array) -> Array:
         With ``__cuda_array_interface__`` or DLPack, as arrays of PyTorch and JAX have them, it is
         not copied. Subclasses of ``numpy.ndarray`` are taken as plain arrays, as scikit-image does:
         the mask of a masked array is ignored.
+    name : str
+        Of the parameter, for errors.
 
     Returns
     -------
@@ -36,14 +40,14 @@ def take(array: Array) -> Array:
 
     Raises
     ------
-    TypeError
-        If it is a path.
+    TypeError, ValueError
+        If it is a path, or NumPy makes no array of it.
     DeviceUnavailableError
         If a GPU holds it and CuPy cannot be used.
     """
     if isinstance(array, (str, bytes, os.PathLike)):
         message = (
-            f"images must be arrays, not paths; got {array!r}. Read it first, as in "
+            f"{name} must be an array, not a path; got {shown(array)}. Read it first, as in "
             "`tifffile.imread(path)`, or call `segment_chunked` or `label_chunked`, which take the "
             "path of a TIFF or a Zarr."
         )
@@ -53,7 +57,7 @@ def take(array: Array) -> Array:
     if isinstance(array, np.ndarray):
         return array.view(np.ndarray)
     if not _held_by_gpu(array):
-        return np.asarray(array)
+        return as_host_array(name, array)
     reason = find_obstacle()
     if reason:
         message = f"an array that a GPU holds needs CuPy; got {type(array).__name__}. {reason}"

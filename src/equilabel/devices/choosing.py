@@ -6,6 +6,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
+from equilabel.arguments import shown
+
 from .arrays import index_of, is_on_cuda
 from .errors import DeviceUnavailableError
 from .reports import count_gpus, find_obstacle
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
 
 Device = Literal["auto", "cpu", "cuda"] | str
+DIGITS = 10  # of the number of a GPU, fewer
 DEVICES: tuple[str, ...] = ("auto", "cpu", "cuda")
 
 
@@ -47,6 +50,7 @@ def resolve(device: str, image: Array = None) -> str:
     'cpu'
     """
     inside = is_on_cuda(image)
+    device = device if isinstance(device, str) else str(_index(device))  # which refuses it
     if device == "auto":
         return _name(index_of(image)) if inside else "cpu"
     if device == "cpu":
@@ -88,12 +92,12 @@ def _load(name: str, device: str) -> ModuleType:
 
 def _index(device: str) -> int | None:
     """Return the number of the GPU that a word names; None for any."""
-    if device == "cuda":
+    if isinstance(device, str) and device == "cuda":
         return None
     kind, _, number = device.partition(":") if isinstance(device, str) else ("", "", "")
-    if kind == "cuda" and number.isdecimal():
+    if kind == "cuda" and number.isdecimal() and len(number) < DIGITS:
         return int(number)
-    message = f"device must be one of {[*DEVICES, 'cuda:<index>']}; got {device!r}."
+    message = f"device must be one of {[*DEVICES, 'cuda:<index>']}; got {shown(device)}."
     raise ValueError(message)
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from equilabel.arguments import check_choice
+
 from . import adjacency
 
 if TYPE_CHECKING:
@@ -22,8 +24,9 @@ class Graph:
     """An undirected graph: vertices 0 to N - 1, and the neighbors of each (CSR).
 
     Each edge is stored twice, once for either end: as two arcs. Self loops and repeated edges may
-    occur; they change no component. The constructors below check and convert what they are given;
-    ``Graph(offsets, neighbors)`` itself takes arrays as they are, and checks nothing.
+    occur; they change no component. Arrays of other integers are converted; those of int32 and
+    int64 are kept, and `label_graph` looks at them again. Whether each edge is stored twice is
+    checked by the constructors below, and not by ``Graph(offsets, neighbors)`` itself.
 
     Attributes
     ----------
@@ -31,6 +34,13 @@ class Graph:
         The neighbors of vertex ``i`` are ``neighbors[offsets[i]:offsets[i + 1]]``.
     neighbors : (A,) array of int32 or int64, of the same library
         Where there is ``j`` among the neighbors of ``i``, there is ``i`` among those of ``j``.
+
+    Raises
+    ------
+    TypeError
+        If they are not integers.
+    ValueError
+        If offsets do not rise from 0 to the number of neighbors, or a neighbor is no vertex.
 
     Examples
     --------
@@ -43,6 +53,14 @@ class Graph:
 
     offsets: Array
     neighbors: Array
+
+    def __post_init__(self) -> None:
+        for name, array in zip(
+            ("offsets", "neighbors"),
+            adjacency.check_csr(self.offsets, self.neighbors),
+            strict=True,
+        ):
+            object.__setattr__(self, name, array)
 
     @property
     def size(self) -> int:
@@ -107,7 +125,7 @@ class Graph:
         ValueError
             If they do not describe a graph.
         """
-        adjacency.check_choice(asymmetric)
+        check_choice("asymmetric", asymmetric, adjacency.CHOICES)
         starts, ends = adjacency.check_csr(offsets, neighbors)
         return cls(*adjacency.symmetric(starts, ends, asymmetric))
 
@@ -140,7 +158,7 @@ class Graph:
         >>> Graph.from_neighbor_list([[1, 0, -1], [-1, 2, 1]]).neighbors.tolist()
         [1, 0, 2, 1]
         """
-        adjacency.check_choice(asymmetric)
+        check_choice("asymmetric", asymmetric, adjacency.CHOICES)
         starts, ends = adjacency.from_table(neighbors, size)
         return cls(*adjacency.symmetric(starts, ends, asymmetric))
 
@@ -151,7 +169,8 @@ class Graph:
         Parameters
         ----------
         array : (N, N) sparse array or matrix
-            A stored entry is an edge, whatever its value; one of two directions is enough.
+            A stored entry is an edge, whatever its value; one of two directions is enough. Zeros
+            that fill up the blocks of a BSR array are no entries.
         asymmetric : {"refuse", "symmetrize"}
             As for `from_csr`.
 
@@ -162,7 +181,7 @@ class Graph:
         ValueError
             If it is not square.
         """
-        adjacency.check_choice(asymmetric)
+        check_choice("asymmetric", asymmetric, adjacency.CHOICES)
         return cls.from_csr(*adjacency.from_sparse(array), asymmetric=asymmetric)
 
     @classmethod

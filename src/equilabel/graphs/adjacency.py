@@ -5,14 +5,16 @@ Arrays are of NumPy or CuPy, and stay where they are.
 
 from __future__ import annotations
 
-import operator
+from contextlib import nullcontext
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from equilabel import neighborhood
+from equilabel.arguments import as_host_array, check_whole, shown
 from equilabel.booleans import normalize_bools
+from equilabel.storage.memory import check_room
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
@@ -21,18 +23,23 @@ if TYPE_CHECKING:
 Asymmetric = Literal["refuse", "symmetrize"]
 CHOICES = ("refuse", "symmetrize")
 MOST = 3_037_000_499  # vertices whose pairs can be numbered in 63 bits
+BYTES = 16  # of a vertex, while a graph is made
 SHORT = np.iinfo(np.int32).max
 
 
-def as_array(values: Any) -> Array:
+def as_array(values: Any, name: str = "image") -> Array:
     """Take an array of CuPy as it is, and anything else as one of NumPy."""
-    held = type(values).__module__.partition(".")[0] == "cupy"
-    return values if held else np.asarray(values)
+    return values if is_of_cupy(values) else as_host_array(name, values)
+
+
+def is_of_cupy(values: Any) -> bool:
+    """Return whether an array is one of CuPy, which this room does not import."""
+    return type(values).__module__.partition(".")[0] == "cupy"
 
 
 def as_indices(values: Any, name: str) -> Array:
     """Return an array of int32 or int64, or raise TypeError if it is not of integers."""
-    array = as_array(values)
+    array = as_array(values, name)
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.int64)
     if array.dtype.kind not in "ui":
@@ -43,13 +50,6 @@ def as_indices(values: Any, name: str) -> Array:
         raise ValueError(message)
     narrow = array.dtype.itemsize < 4 or array.dtype.str[1:] == "i4"
     return array.astype(np.int32 if narrow else np.int64, copy=False)
-
-
-def check_choice(asymmetric: str) -> None:
-    """Raise ValueError unless this is a way to treat arcs in one direction alone."""
-    if asymmetric not in CHOICES:
-        message = f"asymmetric must be one of {list(CHOICES)}; got {asymmetric!r}."
-        raise ValueError(message)
 
 
 def check_ends(sources: Any, targets: Any) -> tuple[Array, Array]:
@@ -82,28 +82,13 @@ def check_size(size: int | None, *ends: Array) -> int:
         if vertices.size:
             least = min(least, int(vertices.min()))
             most = max(most, int(vertices.max()))
-    if size is None:
-        count = most + 1
-    else:
-        try:
-            count = operator.index(size)
-        except TypeError as error:
-            message = f"size must be a whole number of vertices; got {size!r}."
-            raise TypeError(message) from error
-        if count < 0:
-            message = f"size must be 0 or more; got {size!r}."
-            raise ValueError(message)
+    count = most + 1 if size is None else check_whole("size", size, 0)
+    check_room("size", count, BYTES * count)
     if least < 0 or most >= count:
         wrong = least if least < 0 else most
         message = (
             f"vertices must be 0 to {count - 1}, as there are {count}; got {wrong}. "
             "Pass a larger size=, or indices from 0."
-        )
-        raise ValueError(message)
-    if count > MOST:
-        message = (
-            f"a graph must have at most {MOST} vertices to be sorted; got {count}. "
-            "Pass sorted, symmetric arrays to Graph(offsets, neighbors) itself."
         )
         raise ValueError(message)
     return count
@@ -112,12 +97,22 @@ def check_size(size: int | None, *ends: Array) -> int:
 def check_csr(offsets: Any, neighbors: Any) -> tuple[Array, Array]:
     """Return both arrays, or raise ValueError unless they describe lists of neighbors."""
     starts, ends = as_indices(offsets, "offsets"), as_indices(neighbors, "neighbors")
+    if is_of_cupy(starts) != is_of_cupy(ends):
+        kinds = f"{type(offsets).__name__} and {type(neighbors).__name__}"
+        message = f"offsets and neighbors must be arrays of one library; got {kinds} of two."
+        raise TypeError(message)
     if starts.ndim != 1 or ends.ndim != 1 or not starts.size:
         message = (
             "offsets and neighbors must have one axis, and offsets an entry more than there are "
             f"vertices; got shapes {starts.shape} and {ends.shape}."
         )
         raise ValueError(message)
+    with starts.device if is_of_cupy(starts) else nullcontext():
+        return _check_rows(starts, ends)
+
+
+def _check_rows(starts: Array, ends: Array) -> tuple[Array, Array]:
+    """Return both arrays; raise ValueError unless the first are places, the second vertices."""
     rises = bool((starts[1:] >= starts[:-1]).all())
     if not rises or int(starts[0]) != 0 or int(starts[-1]) != ends.size:
         message = (
@@ -185,7 +180,13 @@ def symmetric(offsets: Array, neighbors: Array, asymmetric: str) -> tuple[Array,
 
 
 def _keys(one: Array, other: Array, size: int) -> Array:
-    """Return a number for each pair of vertices."""
+    """Return a number for each pair of vertices; raise ValueError if these are too many."""
+    if size > MOST:
+        message = (
+            f"a graph must have at most {MOST} vertices to be sorted; got {shown(size)}. "
+            "Pass sorted, symmetric arrays to Graph(offsets, neighbors) itself."
+        )
+        raise ValueError(message)
     return one.astype(np.int64) * size + other
 
 
@@ -203,12 +204,13 @@ def _distinct(keys: Array) -> Array:
 def from_table(neighbors: Any, size: int | None) -> tuple[Array, Array]:
     """Turn Komura's list of neighbors into offsets and neighbors."""
     table = as_indices(neighbors, "neighbors")
-    if table.ndim == 1 and size is not None and size > 0 and table.size % size == 0:
+    size = None if size is None else check_whole("size", size, 0)
+    if table.ndim == 1 and size and table.size % size == 0:
         table = table.reshape(-1, size)
     if table.ndim != 2 or size not in (None, table.shape[1]):
         message = (
             "neighbors must have shape (K, N), or be flat with K * N entries and size=N; got shape "
-            f"{table.shape} and size={size!r}."
+            f"{table.shape} and size={shown(size)}."
         )
         raise ValueError(message)
     if table.size and int(table.min()) < -1:
@@ -230,6 +232,8 @@ def from_sparse(array: Any) -> tuple[Array, Array]:
         message = f"array must have as many rows as columns; got shape {array.shape}."
         raise ValueError(message)
     rows = array.tocsr()
+    if getattr(array, "format", None) == "bsr":  # zeros that fill up its blocks are no entries
+        rows.eliminate_zeros()
     return rows.indptr, rows.indices
 
 
@@ -250,12 +254,20 @@ def from_pixels(
     """Return the ends of the edges between neighbors of equal value that are not background."""
     pixels = normalize_bools(pixels)
     axes = pixels.ndim
-    hops = axes if connectivity is None else operator.index(connectivity)
+    if pixels.dtype.kind not in "buif":
+        message = f"image must be of bool or numbers; got {pixels.dtype}."
+        raise TypeError(message)
+    if background is not None:
+        kind: Any = np.finfo if pixels.dtype.kind == "f" else np.iinfo
+        limits = kind("u1" if pixels.dtype == np.bool_ else pixels.dtype)
+        known = limits.min <= check_whole("background", background) <= limits.max
+        background = background if known else None
+    hops = axes if connectivity is None else check_whole("connectivity", connectivity)
     if axes and not 1 <= hops <= axes:
-        message = f"connectivity must be 1 to {axes} for {axes} axes; got {connectivity!r}."
+        message = f"connectivity must be 1 to {axes} for {axes} axes; got {shown(hops)}."
         raise ValueError(message)
     numbers = np.arange(pixels.size, dtype=np.int64, like=pixels).reshape(pixels.shape)
-    ends: tuple[list[Array], list[Array]] = [numbers[:0].ravel()], [numbers[:0].ravel()]
+    ends: tuple[list[Array], list[Array]] = [numbers.ravel()[:0]], [numbers.ravel()[:0]]
     for step in neighborhood.half(neighborhood.offsets(axes, hops)) if axes else ():
         here = tuple(slice(max(-s, 0), min(-s, 0) or None) for s in step.tolist())
         there = tuple(slice(max(s, 0), min(s, 0) or None) for s in step.tolist())
@@ -269,6 +281,9 @@ def from_pixels(
 
 def from_bonds(bonds: Bonds) -> tuple[Array, Array]:
     """Return the ends of the open bonds of a lattice."""
+    if getattr(bonds, "kind", None) != "bonds":
+        message = f"bonds must be Bonds; got {shown(bonds)}. Make them with equilabel.lattices."
+        raise TypeError(message)
     flat = bonds.open.reshape(-1)
     none = np.zeros(0, np.int64, like=flat)
     ends: tuple[list[Array], list[Array]] = [none], [none]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from equilabel.devices import shares_memory
+from equilabel.arguments import check_flag
 from equilabel.measuring import make_request
 
 from .at_once import label_at_once
-from .checks import NO_OPTIONS, columns_of, make_problem, problem_of
+from .checks import NO_OPTIONS, check_apart, columns_of, make_problem, problem_of
 from .execute import solve
 from .graphs import label_graph
 from .measure import measure
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from equilabel.array_types import Array, HostArray
+    from equilabel.array_types import HostArray
     from equilabel.devices import Device
     from equilabel.measuring import Where
+
+    from .signatures import Measured, Plain, Reported, Table, Undecided
 
 __all__ = ["Report", "label", "label_graph", "measure", "problem_of", "solve"]
 
@@ -32,12 +34,7 @@ def label(
     background: int | None = None,
     return_num: Literal[False] = False,
     connectivity: int | None = None,
-    *,
-    method: str = "auto",
-    device: Device = "auto",
-    stacked: bool = False,
-    periodic: bool | Sequence[bool] = False,
-    out: HostArray | None = None,
+    **options: Unpack[Plain],
 ) -> HostArray: ...
 
 
@@ -45,30 +42,20 @@ def label(
 def label(
     label_image: ArrayLike,
     background: int | None = None,
-    *,
-    return_num: Literal[True],
+    return_num: Literal[True] = ...,
     connectivity: int | None = None,
-    method: str = "auto",
-    device: Device = "auto",
-    stacked: bool = False,
-    periodic: bool | Sequence[bool] = False,
-    out: HostArray | None = None,
+    **options: Unpack[Plain],
 ) -> tuple[HostArray, int]: ...
 
 
 @overload
 def label(
     label_image: ArrayLike,
-    background: int | None,
-    return_num: Literal[True],
+    background: int | None = None,
+    return_num: bool = False,
     connectivity: int | None = None,
-    *,
-    method: str = "auto",
-    device: Device = "auto",
-    stacked: bool = False,
-    periodic: bool | Sequence[bool] = False,
-    out: HostArray | None = None,
-) -> tuple[HostArray, int]: ...
+    **options: Unpack[Plain],
+) -> HostArray | tuple[HostArray, int]: ...
 
 
 @overload
@@ -77,36 +64,48 @@ def label(
     background: int | None = None,
     return_num: Literal[False] = False,
     connectivity: int | None = None,
-    *,
-    method: str = "auto",
-    device: Device = "auto",
-    stacked: bool = False,
-    periodic: bool | Sequence[bool] = False,
-    out: HostArray | None = None,
-    properties: Iterable[str],
-    intensity_image: ArrayLike | None = None,
-    spacing: float | Sequence[float] | None = None,
-    columns: Where = "auto",
-) -> tuple[HostArray, dict[str, Array]]: ...
+    **options: Unpack[Measured],
+) -> tuple[HostArray, Table]: ...
 
 
 @overload
 def label(
     label_image: ArrayLike,
     background: int | None = None,
-    *,
-    return_num: Literal[True],
+    return_num: Literal[True] = ...,
     connectivity: int | None = None,
-    method: str = "auto",
-    device: Device = "auto",
-    stacked: bool = False,
-    periodic: bool | Sequence[bool] = False,
-    out: HostArray | None = None,
-    properties: Iterable[str],
-    intensity_image: ArrayLike | None = None,
-    spacing: float | Sequence[float] | None = None,
-    columns: Where = "auto",
-) -> tuple[HostArray, int, dict[str, Array]]: ...
+    **options: Unpack[Measured],
+) -> tuple[HostArray, int, Table]: ...
+
+
+@overload
+def label(
+    label_image: ArrayLike,
+    background: int | None = None,
+    return_num: Literal[False] = False,
+    connectivity: int | None = None,
+    **options: Unpack[Reported],
+) -> tuple[HostArray, Report]: ...
+
+
+@overload
+def label(
+    label_image: ArrayLike,
+    background: int | None = None,
+    return_num: Literal[True] = ...,
+    connectivity: int | None = None,
+    **options: Unpack[Reported],
+) -> tuple[HostArray, int, Report]: ...
+
+
+@overload
+def label(
+    label_image: ArrayLike,
+    background: int | None = None,
+    return_num: bool = False,
+    connectivity: int | None = None,
+    **options: Unpack[Undecided],
+) -> Any: ...
 
 
 def label(
@@ -242,8 +241,12 @@ def label(
     >>> label(image, connectivity=1, periodic=True, return_num=True)[1]
     1
     """
+    if type(return_num) is not bool:
+        return_num = check_flag("return_num", return_num)  # type: ignore[unreachable]
+    if type(report) is not bool:
+        report = check_flag("report", report)  # type: ignore[unreachable]
     plain = properties is None and periodic is False and not (options or report)
-    if plain and method == device == "auto":
+    if plain and type(method) is type(device) is str and method == device == "auto":
         known = label_at_once(label_image, background, connectivity, stacked, out, return_num)
         if known is not None:
             return known if return_num else known[0]
@@ -272,7 +275,7 @@ def label(
             periodic=problem.periodic,
             columns_on=columns_of(problem, columns),
         )
-        _check_apart(problem.out, request.values)
+        check_apart(problem.out, request.values)
     found = solve(problem, request, counted=return_num)
     labels = found.labels if out is None else out
     if request is None and not report:
@@ -285,10 +288,3 @@ def label(
     if report:
         answer.append(Report(problem.method.name, problem.device, found.rounds, found.calls or {}))
     return tuple(answer)
-
-
-def _check_apart(out: Array, values: Array) -> None:
-    """Raise ValueError if labels would overwrite the intensities that they are measured on."""
-    if out is not None and values is not None and shares_memory(out, values):
-        message = "out must share no memory with intensity_image; got both. Pass a copy."
-        raise ValueError(message)

@@ -55,7 +55,7 @@ def label_at_once(
     if (
         (background is not None and type(background) not in PLAIN)
         or type(connectivity) not in PLAIN
-        or (stacked is not False and type(stacked) not in PLAIN)
+        or type(stacked) is not bool
     ):
         return None
     if type(image) is not ndarray:

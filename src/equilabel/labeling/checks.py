@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.arguments import check_flag, check_whole, shown
 from equilabel.booleans import normalize_bools
-from equilabel.devices import is_on_cuda, library, resolve, take
+from equilabel.devices import is_on_cuda, library, resolve, shares_memory, take
 from equilabel.grid import Foreground
 from equilabel.measuring import check_columns, check_periodic
 from equilabel.methods import AUTO, check_ability, find_method
@@ -44,7 +44,7 @@ def make_problem(
     TypeError, ValueError, DeviceUnavailableError
         As `label` does.
     """
-    image = label_image if type(label_image) is np.ndarray else take(label_image)
+    image = label_image if type(label_image) is np.ndarray else take(label_image, "label_image")
     image = check_type(image)
     foreground = check_background(image, background)
     problem = problem_of(image, foreground, connectivity, stacked, method, device, out, options)
@@ -72,10 +72,10 @@ def problem_of(
     options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Problem:
     """Make a problem of an array whose foreground is known; the other arguments are checked."""
-    stacked = bool(stacked)
-    row = AUTO if method == "auto" else find_method(method)
+    stacked = stacked if stacked is True or stacked is False else check_flag("stacked", stacked)
+    row = AUTO if isinstance(method, str) and method == "auto" else find_method(method)
     axes = check_axes(image, stacked)
-    on_host = device == "auto" and type(image) is np.ndarray
+    on_host = isinstance(device, str) and device == "auto" and type(image) is np.ndarray
     where = "cpu" if on_host else resolve(device, image)
     if row is not AUTO or options:  # which knows all grids
         check_ability(row, "grid", axes - stacked, where.partition(":")[0], options)
@@ -98,7 +98,7 @@ def check_type(image: Array) -> Array:
     return image.astype(np.float32) if dtype.itemsize == 2 and dtype.kind == "f" else image
 
 
-def check_whole(image: Array, foreground: Foreground) -> None:
+def check_whole_pixels(image: Array, foreground: Foreground) -> None:
     """Raise ValueError if foreground values that tell components apart are not whole numbers."""
     if image.dtype.kind != "f" or not foreground.values:
         return
@@ -166,14 +166,10 @@ def check_connectivity(connectivity: int | None, axes: int) -> int:
     """Return the most hops between neighbors, or raise TypeError or ValueError."""
     if connectivity is None:
         return axes
-    try:
-        hops = operator.index(connectivity)
-    except TypeError as error:
-        message = f"connectivity must be a whole number; got {connectivity!r}."
-        raise TypeError(message) from error
+    hops = check_whole("connectivity", connectivity)
     if not 1 <= hops <= axes:
         message = (
-            f"connectivity must be 1 to {axes} for {axes} spatial axes; got {connectivity!r}. "
+            f"connectivity must be 1 to {axes} for {axes} spatial axes; got {shown(hops)}. "
             "1 joins pixels that share a face, the highest those that share a corner."
         )
         raise ValueError(message)
@@ -208,6 +204,13 @@ def check_out(out: Array, image: Array) -> Array:
     return take(out)
 
 
+def check_apart(out: Array, values: Array) -> None:
+    """Raise ValueError if labels would overwrite the intensities that they are measured on."""
+    if out is not None and values is not None and shares_memory(out, values):
+        message = "out must share no memory with intensity_image; got both. Pass a copy."
+        raise ValueError(message)
+
+
 def check_count(out: Array, count: int) -> None:
     """Raise ValueError if an array cannot hold the numbers up to `count`."""
     if count > np.iinfo(out.dtype).max:
@@ -224,5 +227,5 @@ def _whole(background: Any) -> int:
         value = float(background) if isinstance(background, (float, np.floating)) else background
         if value == value // 1:
             return int(value)
-    message = f"background must be a whole number; got {background!r}."
+    message = f"background must be a whole number; got {shown(background)}."
     raise TypeError(message)

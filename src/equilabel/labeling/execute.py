@@ -12,7 +12,7 @@ from equilabel.devices import fetch, is_on_cuda, passes, place, resolve, using
 from equilabel.measuring import count_runs, count_sizes, table_of_runs
 from equilabel.methods import load_recipe
 
-from .checks import check_count, check_whole
+from .checks import check_count, check_whole_pixels
 from .grids import drop_short_axes, make_grid, most_labels
 from .memory import check_fits, memory_needed
 from .output import LARGEST, Output, takes_labels
@@ -114,7 +114,7 @@ def _solve_at_once(problem: Problem) -> Solution | None:
         return None
     labels, count = found
     if on_host and count < 0:
-        check_whole(image, foreground)
+        check_whole_pixels(image, foreground)
     if problem.out is not None:
         labels = problem.out
     return Solution(labels if labels.shape == shape else labels.reshape(shape), count)
@@ -227,7 +227,7 @@ def _solve_by_runs(
         room, _ = output.room(most_labels(problem))
     table = load_recipe(problem.method.name)(kernels, grid, room=room, **problem.options)
     if not table.whole:
-        check_whole(problem.image, problem.foreground)
+        check_whole_pixels(problem.image, problem.foreground)
     count = kernels.number(table)
     counts: Any = None
     shape = problem.image.shape
@@ -261,7 +261,7 @@ def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -
     """Label by a published method, which finds roots: these are numbered."""
     method, device, options = problem.method, problem.device, dict(problem.options)
     grid = make_grid(problem)
-    check_whole(grid.pixels, problem.foreground)
+    check_whole_pixels(grid.pixels, problem.foreground)
     accumulate = False
     plain = grid.shape == problem.image.shape and not problem.periodic
     if request is not None and method.accumulates and plain:

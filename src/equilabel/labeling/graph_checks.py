@@ -29,11 +29,10 @@ def take_graph(graph: Any) -> Graph | Bonds:
 
 
 def check_bonds(bonds: Bonds) -> None:
-    """Raise TypeError or ValueError unless a lattice is one, and no open bond leads outside.
+    """Raise ValueError if an open bond leads outside.
 
     Looks at the bits once, and waits for a GPU once.
     """
-    _check_steps(bonds)
     if not bonds.size:
         return
     known = 2 ** len(bonds.steps) - 1
@@ -60,32 +59,3 @@ def check_bonds(bonds: Bonds) -> None:
         "equilabel.lattices do, or make the axis periodic."
     )
     raise ValueError(message)
-
-
-def _check_steps(bonds: Bonds) -> None:
-    """Raise TypeError or ValueError unless the fields of a lattice fit each other."""
-    dtype, steps = bonds.open.dtype, np.asarray(bonds.steps)
-    if dtype.kind != "u":
-        message = (
-            f"open must be an array of unsigned integers; got {dtype}. Pass open.astype('u1')."
-        )
-        raise TypeError(message)
-    if steps.ndim != 2 or steps.shape[1] != bonds.rank or len(bonds.periodic) != bonds.rank:
-        message = (
-            f"steps and periodic must have an entry for each of {bonds.rank} axes; got steps of "
-            f"shape {steps.shape} and {len(bonds.periodic)} in periodic."
-        )
-        raise ValueError(message)
-    if len(steps) > 8 * dtype.itemsize:
-        message = (
-            f"open must have a bit for each of {len(steps)} steps; got {dtype}. Take a wider type."
-        )
-        raise ValueError(message)
-    for step in steps.tolist():
-        moves = [move for move in step if move]
-        if not moves or moves[0] != 1 or not set(moves) <= {1, -1}:
-            message = (
-                f"steps must be of -1, 0 and 1, the first that is not 0 being 1; got {step}. "
-                "Reverse the step, and move its bit to the other site."
-            )
-            raise ValueError(message)

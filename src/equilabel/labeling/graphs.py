@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
+from equilabel.arguments import check_flag
 from equilabel.bonds import Bonds
 from equilabel.devices import passes, place, resolve, using
 from equilabel.graphs import Graph
@@ -21,15 +22,16 @@ if TYPE_CHECKING:
     from equilabel.devices import Device
     from equilabel.methods import Method
 
+    from .signatures import GraphOptions
+
 
 @overload
 def label_graph(
     graph: Graph | Bonds | Any,
     *,
-    method: str = "auto",
-    device: Device = "auto",
     return_num: Literal[False] = False,
-    **options: Any,
+    report: Literal[False] = False,
+    **options: Unpack[GraphOptions],
 ) -> HostArray: ...
 
 
@@ -37,11 +39,50 @@ def label_graph(
 def label_graph(
     graph: Graph | Bonds | Any,
     *,
-    method: str = "auto",
-    device: Device = "auto",
     return_num: Literal[True],
-    **options: Any,
+    report: Literal[False] = False,
+    **options: Unpack[GraphOptions],
 ) -> tuple[HostArray, int]: ...
+
+
+@overload
+def label_graph(
+    graph: Graph | Bonds | Any,
+    *,
+    return_num: bool,
+    report: Literal[False] = False,
+    **options: Unpack[GraphOptions],
+) -> HostArray | tuple[HostArray, int]: ...
+
+
+@overload
+def label_graph(
+    graph: Graph | Bonds | Any,
+    *,
+    return_num: Literal[False] = False,
+    report: Literal[True],
+    **options: Unpack[GraphOptions],
+) -> tuple[HostArray, Report]: ...
+
+
+@overload
+def label_graph(
+    graph: Graph | Bonds | Any,
+    *,
+    return_num: Literal[True],
+    report: Literal[True],
+    **options: Unpack[GraphOptions],
+) -> tuple[HostArray, int, Report]: ...
+
+
+@overload
+def label_graph(
+    graph: Graph | Bonds | Any,
+    *,
+    return_num: bool = False,
+    report: bool = False,
+    **options: Unpack[GraphOptions],
+) -> Any: ...
 
 
 def label_graph(
@@ -102,6 +143,7 @@ def label_graph(
     array([0, 1, 1, 0, 1, 1, 0, 1, 1], dtype=int32)
     """
     domain = take_graph(graph)
+    return_num, report = check_flag("return_num", return_num), check_flag("report", report)
     row = find_method(method, domain.kind)
     held = domain.open if isinstance(domain, Bonds) else domain.neighbors
     where = resolve(device, held)
@@ -127,7 +169,7 @@ def label_graph(
 
 
 def _bring(domain: Graph | Bonds, device: str) -> Graph | Bonds:
-    """Bring a graph or a lattice to a device."""
+    """Bring a graph or a lattice to a device; a graph is checked again, as arrays may change."""
     if isinstance(domain, Bonds):
         return Bonds(place(domain.open, device), domain.steps, domain.periodic)
     return Graph(place(domain.offsets, device), place(domain.neighbors, device))

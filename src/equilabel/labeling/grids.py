@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from equilabel.devices import library
 from equilabel.grid import Grid
 
-from .checks import check_whole, make_problem
+from .checks import check_whole_pixels, make_problem
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
@@ -28,7 +28,7 @@ def make_grid(problem: Problem) -> Grid:
     around = long_periodic(problem) if problem.periodic else ()
     grid = Grid(pixels, foreground, connectivity, problem.stacked, around)
     if problem.device != "cpu" and foreground.values and pixels.dtype.kind == "f":
-        check_whole(pixels, foreground)
+        check_whole_pixels(pixels, foreground)
         flat, level = grid.values  # kernels compare bits
         foreground = foreground._replace(level=level)
         flat = flat.reshape(pixels.shape)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from equilabel.array_types import Array
+    from equilabel.array_types import HostArray
     from equilabel.devices import Device
     from equilabel.measuring import Where
 
@@ -32,7 +32,7 @@ def measure(
     device: Device = "auto",
     periodic: bool | Sequence[bool] = False,
     columns: Where = "auto",
-) -> dict[str, Array]:
+) -> dict[str, HostArray]:
     """Measure connected regions without labeling their pixels.
 
     Gives the table that `regionprops_table` gives of the labels that `label` gives, and writes no

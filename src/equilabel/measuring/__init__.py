@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from equilabel.arguments import check_flag
 from equilabel.devices import resolve
 
 from .at_once import table_at_once
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from equilabel.array_types import Array
+    from equilabel.array_types import HostArray
 
 
 __all__ = [
@@ -59,7 +60,7 @@ def regionprops_table(
     stacked: bool = False,
     periodic: bool | Sequence[bool] = False,
     columns: Where = "auto",
-) -> dict[str, Array]:
+) -> dict[str, HostArray]:
     """Measure every label of an image.
 
     A drop-in for `skimage.measure.regionprops_table`: same arguments, columns and definitions,
@@ -160,19 +161,19 @@ def regionprops_table(
         found = table_at_once(label_image, intensity_image, properties, stacked, separator, columns)
         if found is not None:
             return found
-    labels = check_labels(label_image)
-    rank = labels.ndim - bool(stacked)
+    labels, stacked = check_labels(label_image), check_flag("stacked", stacked)
+    rank = labels.ndim - stacked
     if rank < 1:
         message = f"label_image must have 2 or more axes with stacked=True; got {labels.ndim}."
         raise ValueError(message)
     home = resolve("auto", labels)
-    around = () if periodic is False else check_periodic(periodic, labels.ndim, bool(stacked))
+    around = () if periodic is False else check_periodic(periodic, labels.ndim, stacked)
     request = make_request(
         properties,
         intensity_image,
         labels.shape,
         spacing,
-        stacked=bool(stacked),
+        stacked=stacked,
         separator=separator,
         cache=cache,
         extra_properties=extra_properties,

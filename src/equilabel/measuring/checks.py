@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from equilabel.arguments import TINY, check_choice, check_number, check_sequence, is_sequence, shown
 from equilabel.booleans import normalize_bools
 from equilabel.devices import take
 
@@ -24,24 +26,23 @@ Where = Literal["auto", "host", "device"]
 """Where the columns of a table are to be."""
 
 COLUMNS = get_args(Where)
+MOST_AXES = 6
 
 
 def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[float, ...]:
     """Return the distance of pixels along each of `rank` axes, or raise TypeError or ValueError."""
     if spacing is None:
         return (1.0,) * rank
-    if np.ndim(spacing) > 1 or (np.ndim(spacing) == 1 and len(spacing) != rank):  # type: ignore[arg-type]
-        message = f"spacing must be a number or {rank} numbers; got {spacing!r}."
+    single = isinstance(spacing, (str, Real)) or getattr(spacing, "ndim", 1) == 0
+    given: tuple[Any, ...] = (
+        (spacing,) if single else check_sequence("spacing", spacing, f"a number or {rank}")
+    )
+    if len(given) != (1 if single else rank):
+        message = f"spacing must be a number or {rank} numbers; got {shown(spacing)}."
         raise ValueError(message)
-    each: list[Any] = np.asarray(spacing).ravel().tolist()
-    if not all(isinstance(step, (int, float)) and not isinstance(step, bool) for step in each):
-        message = f"spacing must be of numbers; got {spacing!r}."
-        raise TypeError(message)
-    if not all(0 < step < np.inf for step in each):
-        message = f"spacing must be positive and finite; got {spacing!r}."
-        raise ValueError(message)
-    steps = tuple(float(step) for step in each)
-    return steps if np.ndim(spacing) else steps * rank
+    rules: Any = {"kinds": "of numbers", "rule": "positive and finite"}
+    steps = tuple(check_number("spacing", step, TINY, finite=True, **rules) for step in given)
+    return steps * rank if single else steps
 
 
 def check_periodic(periodic: bool | Sequence[bool], axes: int, stacked: bool) -> tuple[bool, ...]:
@@ -55,16 +56,12 @@ def check_periodic(periodic: bool | Sequence[bool], axes: int, stacked: bool) ->
     rank = axes - stacked
     kinds = (bool, np.bool_)
     each = [periodic] * rank if isinstance(periodic, kinds) else periodic
-    if (
-        not isinstance(each, (tuple, list, np.ndarray))
-        or np.ndim(each) != 1
-        or not all(isinstance(one, kinds) for one in each)
-    ):
-        message = f"periodic must be a bool, or one for each spatial axis; got {periodic!r}."
+    if not is_sequence(each) or not all(isinstance(one, kinds) for one in each):
+        message = f"periodic must be a bool, or one for each spatial axis; got {shown(periodic)}."
         raise TypeError(message)
     if len(each) != rank:
         message = (
-            f"periodic must be a bool, or {rank} for {rank} spatial axes; got {periodic!r}."
+            f"periodic must be a bool, or {rank} for {rank} spatial axes; got {shown(periodic)}."
             + " The first axis of a stack is none." * stacked
         )
         raise ValueError(message)
@@ -74,15 +71,15 @@ def check_periodic(periodic: bool | Sequence[bool], axes: int, stacked: bool) ->
 
 def check_labels(label_image: ArrayLike) -> HostArray:
     """Return the labels in native integers, or raise TypeError or ValueError."""
-    labels: HostArray = take(label_image)
+    labels: HostArray = take(label_image, "label_image")
     if labels.dtype.kind not in "ui":
         message = (
             f"label_image must be of an integer type; got {labels.dtype}. "
             "Label it first, as in `regionprops_table(label(mask))`."
         )
         raise TypeError(message)
-    if not 1 <= labels.ndim <= 6:
-        message = f"label_image must have 1 to 6 axes; got {labels.ndim}."
+    if not 1 <= labels.ndim <= MOST_AXES:
+        message = f"label_image must have 1 to {MOST_AXES} axes; got {labels.ndim}."
         raise ValueError(message)
     return labels if labels.dtype.isnative else labels.astype(labels.dtype.newbyteorder("="))
 
@@ -113,9 +110,7 @@ def check_columns(columns: str, home: str, device: str) -> str:
     ValueError
         If the word is none of these, or columns are to be on a device that has no part in it.
     """
-    if columns not in COLUMNS:
-        message = f"columns must be one of {list(COLUMNS)}; got {columns!r}."
-        raise ValueError(message)
+    check_choice("columns", columns, COLUMNS)
     if columns == "auto":
         return "host" if home == "cpu" else home
     if columns == "host":
@@ -134,7 +129,7 @@ def check_values(image: ArrayLike | None, shape: tuple[int, ...]) -> HostArray |
     """Return the intensities, or raise TypeError or ValueError."""
     if image is None:
         return None
-    values: HostArray = normalize_bools(take(image))
+    values: HostArray = normalize_bools(take(image, "intensity_image"))
     if values.dtype.kind not in "buif":
         message = f"intensity_image must be of a real type; got {values.dtype}."
         raise TypeError(message)
@@ -202,10 +197,10 @@ def check_functions(
     functions: Iterable[Callable[..., Any]] | None, rank: int
 ) -> tuple[Callable[..., Any], ...]:
     """Return extra properties, or raise an error if they are none or cannot be computed."""
-    found = tuple(functions or ())
+    found = () if functions is None else check_sequence("extra_properties", functions, "functions")
     for function in found:
         if not (callable(function) and hasattr(function, "__name__")):
-            message = f"extra_properties must be functions that have a name; got {function!r}."
+            message = f"extra_properties must be functions that have a name; got {shown(function)}."
             raise TypeError(message)
     if found and rank not in (2, 3):
         message = f"extra_properties are computed for 2 or 3 spatial axes; got {rank}."
@@ -246,11 +241,11 @@ def _older_name(name: str) -> str:
     key = PROPS.get(name)
     if key in PROPERTIES:
         return str(key)
-    near = get_close_matches(str(name), [*PROPERTIES, *PROPS], n=3)
+    near = get_close_matches(name, [*PROPERTIES, *PROPS], n=3)
     remedy = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     message = (
         "properties must be names of `equilabel.PROPERTIES`, of scikit-image or ours; "
-        f"got {name!r}."
+        f"got {shown(name)}."
     )
     raise PropertyUnknownError(message + remedy)
 

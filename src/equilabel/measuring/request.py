@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from equilabel.arguments import check_flag, check_names, check_text
 from equilabel.devices import fetch, place, resolve, using
 
 from .checks import (
+    MOST_AXES,
     check_counted,
     check_functions,
     check_intensity,
     check_spacing,
     check_values,
-    resolve_names,
 )
 from .columns import compute_columns
 from .counting import as_counted, count_labels
@@ -151,19 +151,21 @@ def make_request(
     TypeError, ValueError
         As `regionprops_table` does.
     """
-    wanted = (properties,) if isinstance(properties, str) else tuple(properties)
+    wanted = check_names("properties", properties)
+    if not stacked < len(shape) <= MOST_AXES:
+        message = (
+            f"label_image must have 1 to {MOST_AXES} axes to be measured, and a spatial one; got "
+            f"shape {shape}."
+        )
+        raise ValueError(message)
+    separator, cache = check_text("separator", separator), check_flag("cache", cache)
     if intensity_image is None and spacing is None and extra_properties is None and not periodic:
-        with suppress(TypeError):  # names that cannot be looked up are refused below
-            return _plain_request(wanted, shape, stacked, separator, cache, columns_on)
+        return _plain_request(wanted, shape, stacked, separator, cache, columns_on)
     rank = len(shape) - stacked
     steps = check_spacing(spacing, rank)
     values = check_values(intensity_image, shape)
     functions = check_functions(extra_properties, rank)
-    try:
-        plan = make_plan(wanted, functions, len(shape), stacked, len(set(steps)) < 2)
-    except TypeError:  # names, or functions, that cannot be looked up
-        resolve_names(wanted)
-        raise
+    plan = make_plan(wanted, functions, len(shape), stacked, len(set(steps)) < 2)
     check_intensity(plan.intensity, values)
     if periodic:
         check_counted(plan.order, plan.columns)

@@ -7,6 +7,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from equilabel.arguments import shown
+
 from .contract import Method, Option, Recipe, Roots
 from .table import METHODS
 
@@ -58,7 +60,7 @@ def find_method(name: str, domain: str = "grid") -> Method:
     >>> find_method("label_equivalence").name
     'kalentev'
     """
-    if name == "auto":
+    if isinstance(name, str) and name == "auto":
         able = [each for each in (*FASTEST, *METHODS) if domain in METHODS[each].domains]
         return METHODS[able[0]] if able else AUTO
     words = METHODS | {alias: row for row in METHODS.values() for alias in row.aliases}
@@ -68,7 +70,7 @@ def find_method(name: str, domain: str = "grid") -> Method:
     alike = [word for word, row in words.items() if domain in row.domains]
     near = get_close_matches(name.lower(), alike, n=1) if isinstance(name, str) else []
     remedy = f" Did you mean {near[0]!r}?" if near else ""
-    message = f"method must be one of {['auto', *able]}; got {name!r}.{remedy}"
+    message = f"method must be one of {['auto', *able]}; got {shown(name)}.{remedy}"
     raise ValueError(message)
 
 
@@ -128,15 +130,15 @@ def _check_option(method: Method, name: str, value: Any, rank: int | None) -> No
     option = method.options[name]
     given = value
     if not isinstance(given, option.type):
-        message = f"{name} must be of type {option.type.__name__}; got {value!r}."
+        message = f"{name} must be of type {option.type.__name__}; got {shown(value)}."
         raise TypeError(message)
     if option.choices and value not in option.choices:
-        message = f"{name} must be one of {list(option.choices)}; got {value!r}."
+        message = f"{name} must be one of {list(option.choices)}; got {shown(value)}."
         raise ValueError(message)
     if option.limits and rank is not None:
         least, most = option.limits[rank]
         if not least <= value <= most:
-            message = f"{name} must be {least} to {most} for {rank} axes; got {value!r}."
+            message = f"{name} must be {least} to {most} for {rank} axes; got {shown(value)}."
             raise ValueError(message)
 
 

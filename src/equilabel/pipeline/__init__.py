@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from equilabel.arguments import check_callable, check_flag, check_flags, check_names
 from equilabel.devices import place, resolve, take, using
 from equilabel.labeling import problem_of, solve
 from equilabel.measuring import check_spacing, make_request
 from equilabel.methods import find_method
-from equilabel.thresholding import check_background_method
+from equilabel.thresholding import as_pixels
 
 from .checks import check_sizes, in_pixels, refuse_colors, take_channel
 from .columns import default_properties, make_table
@@ -156,20 +157,20 @@ def segment(
          1   9.0           100.0
          2   6.0            60.0
     """
-    source = take(image)
+    source, stacked = take(image), check_flag("stacked", stacked)
+    check_flags(dark=dark, fill_holes=fill_holes, exclude_border=exclude_border, track=track)
     refuse_colors(source, channel_axis, stacked=stacked)
     pixels, channels = take_channel(source, channel_axis, channel)
-    rank = pixels.ndim - bool(stacked)
+    rank = as_pixels(pixels, stacked=stacked).ndim - stacked
     steps = check_spacing(spacing, rank)
     check_track(track, stacked)
     scale: dict[str, Any] = {"spacing": None if spacing is None else steps, "unit": unit}
     depth = depth_of(split, **scale)
     sizes = check_sizes(min_size, max_size, rank, **scale)
-    check_background_method(background_method, background)
     radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
-    names = default_properties(rank, steps, stacked) if properties is None else properties
-    names = [names] if isinstance(names, str) else list(names)
-    report = progress or _ignore
+    wanted = default_properties(rank, steps, stacked) if properties is None else properties
+    names = list(check_names("properties", wanted))
+    report = check_callable("progress", progress) or _ignore
     where, home = resolve(device, source), resolve("auto", source)
     with using(home if where == "cpu" else where):
         pixels, channels = place(pixels, where), place(channels, where)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.arguments import check_whole, shown
 from equilabel.quantities import size_in_pixels
 from equilabel.thresholding import check_block, widths_in_pixels
 
@@ -60,19 +61,20 @@ def check_channel(shape: Sequence[int], axis: int | None, channel: int | None) -
     >>> check_channel((3, 20, 30), 0, 2), check_channel((20, 30, 1), -1, None)
     (2, 0)
     """
-    check_whole("channel_axis", axis)
-    check_whole("channel", channel)
+    axis = None if axis is None else check_whole("channel_axis", axis)
+    channel = None if channel is None else check_whole("channel", channel)
     if axis is None:
         if channel is not None:
             message = (
-                f"channel needs channel_axis, the axis that counts channels; got {channel!r} and "
-                "channel_axis=None. Pass channel_axis, such as -1, or leave channel out."
+                "channel needs channel_axis, the axis that counts channels; got "
+                f"{shown(channel)} and channel_axis=None. Pass channel_axis, such as -1, "
+                "or leave channel out."
             )
             raise ValueError(message)
         return None
     rank = len(shape)
     if not -rank <= axis < rank:
-        message = f"channel_axis must be an axis of the image, 0 to {rank - 1}; got {axis!r}."
+        message = f"channel_axis must be an axis of the image, 0 to {rank - 1}; got {shown(axis)}."
         raise ValueError(message)
     count = shape[axis]
     if channel is None and count != 1:
@@ -82,7 +84,7 @@ def check_channel(shape: Sequence[int], axis: int | None, channel: int | None) -
         )
         raise ValueError(message)
     if channel is not None and not 0 <= channel < count:
-        message = f"channel must be one of 0 to {count - 1}; got {channel!r}."
+        message = f"channel must be one of 0 to {count - 1}; got {shown(channel)}."
         raise ValueError(message)
     return channel or 0
 
@@ -119,7 +121,7 @@ def check_sizes(
     known: Any = {"spacing": spacing, "unit": unit}
     found = []
     for name, size in (("min_size", min_size), ("max_size", max_size)):
-        if not isinstance(size, str):
+        if size is not None and not isinstance(size, str):
             check_whole(name, size)
         found.append(None if size is None else size_in_pixels(name, size, rank, **known))
     least, most = found
@@ -129,7 +131,7 @@ def check_sizes(
     smallest = math.ceil(least)
     largest = None if most is None else math.floor(most)
     if largest is not None and largest < max(smallest, 1):
-        given = f"{max_size!r} < {min_size!r}"
+        given = f"{shown(max_size)} < {shown(min_size)}"
         pixels = "" if isinstance(max_size, Integral) else f", {largest} and {smallest} pixels"
         message = f"max_size must be at least min_size and 1; got {given}{pixels}."
         raise ValueError(message)
@@ -160,10 +162,3 @@ def in_pixels(
     if depth is not None:
         used["split"] = depth
     return {**used, "min_size": smallest, "max_size": largest}
-
-
-def check_whole(name: str, value: object) -> None:
-    """Raise TypeError unless a value is a whole number or None."""
-    if value is not None and not isinstance(value, Integral):
-        message = f"{name} must be a whole number; got {value!r}."
-        raise TypeError(message)

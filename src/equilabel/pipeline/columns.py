@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from equilabel.arguments import check_flag, check_whole
+from equilabel.measuring import check_spacing
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -33,6 +36,8 @@ def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> 
     >>> default_properties(3, (2, 1, 1), stacked=False)[-5]
     'surface_area_crofton'
     """
+    rank, stacked = check_whole("rank", rank, 1, 64), check_flag("stacked", stacked)
+    spacing = check_spacing(spacing, rank)
     outline = {2: ("perimeter",), 3: ("surface_area_crofton",)}.get(rank, ())
     if rank == 2 and len(set(spacing)) > 1:
         outline = ("perimeter_crofton",)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.arguments import (
+    as_host_array,
+    check_mapping,
+    check_number,
+    check_whole,
+    is_sequence,
+    shown,
+)
 from equilabel.cleanup import drop_components
 from equilabel.devices import is_on_cuda
+
+from .segmentation import Segmentation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .segmentation import Segmentation
+    from equilabel.array_types import Array
 
 
 def filter_objects(
@@ -36,8 +47,9 @@ def filter_objects(
 
     Raises
     ------
-    ValueError
-        If a column is not in the table.
+    TypeError, ValueError
+        If a column is not in the table, or not of numbers; if labels are only in a file, or do not
+        fit the table.
 
     Examples
     --------
@@ -47,19 +59,21 @@ def filter_objects(
     >>> kept.labels, kept.table[["label", "area", "label_before"]].values.tolist()
     (array([[0, 0, 0, 1]], dtype=int32), [[1.0, 1.0, 2.0]])
     """
+    labels = _labels_of(found)
     kept = np.ones(found.num, np.bool_)
-    for name, (low, high) in ranges.items():
+    for name, limits in check_mapping("ranges", ranges).items():
+        low, high = _limits(name, limits)
         if name not in found.table:
             message = (
                 f"ranges must be of columns of the table, {', '.join(map(str, found.table))}; "
-                f"got {name!r}. Measure it with properties=."
+                f"got {shown(name)}. Measure it with properties=."
             )
             raise ValueError(message)
         values = found.table[name].to_numpy()
-        kept &= (values >= (-np.inf if low is None else low)) & (
-            values <= (np.inf if high is None else high)
-        )
-    labels = found.labels.copy() if is_on_cuda(found.labels) else np.array(found.labels)
+        if values.dtype.kind not in "buif":
+            message = f"ranges must be of columns of numbers; got {name!r} of {values.dtype}."
+            raise TypeError(message)
+        kept &= (values >= low) & (values <= high)
     num = drop_components(labels, kept)
     table = found.table[kept].reset_index(drop=True)
     if "label_before" not in table:
@@ -67,3 +81,37 @@ def filter_objects(
     if "label" in table:
         table["label"] = np.arange(1, num + 1)
     return replace(found, labels=labels, table=table, num=num)
+
+
+def _limits(name: str, limits: Any) -> tuple[float, float]:
+    """Return the least and the greatest value of a range, or raise TypeError or ValueError."""
+    if not is_sequence(limits) or len(limits) != 2:
+        message = f"ranges must map columns to (least, greatest); got {shown(limits)} for {name!r}."
+        raise TypeError(message)
+    low, high = limits
+    return (
+        -np.inf if low is None else check_number("ranges", low),
+        np.inf if high is None else check_number("ranges", high),
+    )
+
+
+def _labels_of(found: Any) -> Array:
+    """Return a copy of the labels of a segmentation; raise an error unless they fit its table."""
+    if not isinstance(found, Segmentation):
+        message = f"found must be a Segmentation; got {shown(found)}."
+        raise TypeError(message)
+    held: Any = found.labels  # of `segment_chunked` also a path
+    if isinstance(held, (str, Path)):
+        message = f"found must hold labels in an array; got {shown(str(held))}. Open it with Zarr."
+        raise TypeError(message)
+    labels = held.copy() if is_on_cuda(held) else np.array(as_host_array("labels", held))
+    rows, num = len(found.table), check_whole("num", found.num, 0)
+    if labels.dtype.kind not in "iu" or not labels.ndim:
+        message = f"labels must be an array of integers; got {labels.dtype} of {labels.ndim} axes."
+        raise TypeError(message)
+    if rows != num or (labels.size and not 0 <= int(labels.min()) <= int(labels.max()) <= num):
+        message = (
+            f"labels must be 0 to num, with a row of the table for each; got num={shown(num)}."
+        )
+        raise ValueError(message)
+    return labels

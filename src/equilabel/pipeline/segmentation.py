@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from equilabel.arguments import check_mapping, shown
 from equilabel.storage.features import as_features
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ class _Table:
             raise AttributeError(GIVEN)
         table = vars(found)[GIVEN]
         if not isinstance(table, pd.DataFrame):
-            vars(found)[GIVEN] = table = pd.DataFrame(table)
+            vars(found)[GIVEN] = table = pd.DataFrame(_checked(table))
         return table
 
     def __set__(self, found: Segmentation, value: pd.DataFrame | dict[str, HostArray]) -> None:
@@ -119,6 +122,17 @@ class Segmentation:
 
 # Only now: a class attribute would have been taken for the default of the field.
 Segmentation.table = _Table()  # type: ignore[assignment]
+
+
+def _checked(table: Any) -> dict[str, HostArray]:
+    """Return the columns of a table, or raise TypeError unless these are arrays of one length."""
+    columns = check_mapping("table", table)
+    shapes = {np.shape(column) for column in columns.values() if hasattr(column, "dtype")}
+    whole = all(hasattr(column, "dtype") for column in columns.values())
+    if not whole or len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+        message = f"table must be of columns of one length; got {shown(table)}."
+        raise TypeError(message)
+    return columns
 
 
 def _labels(labels: Any) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equilabel import cleanup
+from equilabel.arguments import shown
 from equilabel.thresholding import (
     ThresholdedImage,
     apply_threshold,
+    check_background_method,
     close_mask,
     from_mask,
     open_mask,
@@ -64,7 +66,7 @@ def radii_in_pixels(
     if background is not None and max(found["background"], default=0.0) < 1:
         pixels = max(found["background"], default=0.0)
         message = (
-            f"background must be 1 pixel or more, and wider than objects; got {background!r}, "
+            f"background must be 1 pixel or more, and wider than objects; got {shown(background)}, "
             f"{pixels:g} pixels. Pass a larger one, such as '50px', or leave it out."
         )
         raise ValueError(message)
@@ -87,6 +89,7 @@ def find_foreground(
 
     Arguments are those of `segment`, and `options` the others of `apply_threshold`.
     """
+    check_background_method(background_method, radii.background or None)
     if radii.background:
         report("background")
         how: Any = {"dark": dark, "method": background_method, "stacked": stacked}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
-from numbers import Real
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
+
+from equilabel.arguments import check_sequence, shown
 from equilabel.storage.units import LENGTHS
 
 from .derived import PIXEL
@@ -64,10 +66,11 @@ def length_in_pixels(
     >>> length_in_pixels("sigma", (0, "2px"), 2)
     (0.0, 2.0)
     """
-    each = [value] * rank if isinstance(value, (str, Real)) else _listed(name, value)
+    single = isinstance(value, str) or not np.iterable(value)
+    each: Sequence[Any] = [value] * rank if single else check_sequence(name, value)
     if len(each) != rank:
         message = (
-            f"{name} must be one length, or one for each of {rank} axes; got {value!r}. "
+            f"{name} must be one length, or one for each of {rank} axes; got {shown(value)}. "
             "Give one for all axes, or as many as there are."
         )
         raise ValueError(message)
@@ -75,17 +78,17 @@ def length_in_pixels(
     for one, written in zip(lengths, each, strict=True):
         if one.power > 1:
             message = (
-                f"{name} must be a length; got {written!r}, {KINDS[one.power]}. "
+                f"{name} must be a length; got {shown(written)}, {KINDS[one.power]}. "
                 f"Pass for instance '{float(one.value):g}{one.unit}'."
             )
             raise ValueError(message)
     found = tuple(
-        float(one.value * _per_pixel(name, one, written, spacing, unit, (axis,)))
+        _as_float(one.value * _per_pixel(name, one, written, spacing, unit, (axis,)))
         for axis, (one, written) in enumerate(zip(lengths, each, strict=True))
     )
-    if max(found) > most:
+    if max(found, default=0.0) > most:
         message = (
-            f"{name} must be at most {most:g} pixels; got {value!r}, {max(found):g} pixels. "
+            f"{name} must be at most {most:g} pixels; got {shown(value)}, {max(found):g} pixels. "
             "Pass a smaller one, such as '2px'."
         )
         raise ValueError(message)
@@ -131,12 +134,12 @@ def size_in_pixels(
         wanted = f"a number of pixels or {KINDS[rank]}" if rank in KINDS else "a number of pixels"
         right = f"{float(size.value):g}{size.unit}{rank}" if rank in KINDS else "30px"
         message = (
-            f"{name} must be {wanted} for an image of {rank} axes; got {value!r}, "
+            f"{name} must be {wanted} for an image of {rank} axes; got {shown(value)}, "
             f"{KINDS[size.power]}. Pass for instance {right!r}."
         )
         raise ValueError(message)
     scale = _per_pixel(name, size, value, spacing, unit, range(rank))
-    return float(size.value * scale)
+    return _as_float(size.value * scale)
 
 
 def _per_pixel(
@@ -153,15 +156,17 @@ def _per_pixel(
     example = "2px" if quantity.power == 1 else "30px"
     if spacing is None:
         message = (
-            f"{name} must be in pixels for an image without a pixel size; got {written!r}. Pass "
-            f"pixels, such as {example!r}, or the pixel size, such as spacing=0.1 with unit='µm'."
+            f"{name} must be in pixels for an image without a pixel size; got {shown(written)}. "
+            f"Pass pixels, such as {example!r}, or the pixel size, such as spacing=0.1 with "
+            "unit='µm'."
         )
         raise ValueError(message)
     home = known_unit("unit", unit)
     if home is None:
         message = (
             f"{name} must be in pixels where the unit of the pixel size is not known; got "
-            f"{written!r}. Pass pixels, such as {example!r}, or name the unit, such as unit='µm'."
+            f"{shown(written)}. Pass pixels, such as {example!r}, or name the unit, such as "
+            "unit='µm'."
         )
         raise ValueError(message)
     scale = Fraction(1)
@@ -170,11 +175,9 @@ def _per_pixel(
     return scale
 
 
-def _listed(name: str, value: object) -> list[Length]:
-    """Return a sequence or an array of one axis as a list."""
+def _as_float(pixels: Fraction) -> float:
+    """Return a fraction as a float, infinite where it is too large for one."""
     try:
-        each: list[Length] = list(value)  # type: ignore[call-overload]
-    except TypeError:
-        parse(name, value)  # raises the error for one value
-        raise
-    return each
+        return float(pixels)
+    except OverflowError:
+        return inf

@@ -8,12 +8,13 @@ import unicodedata
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
-from numbers import Real
 
+from equilabel.arguments import check_number, check_text, shown
 from equilabel.storage.units import LENGTHS, PIXELS, SPELLINGS, spelled
 
 from .derived import PIXEL, POWERS
 
+LONGEST = 100  # characters of a length
 KINDS = {1: "a length", 2: "an area", 3: "a volume"}
 _FORM = re.compile(
     r"\s*(?P<number>[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?|nan\b|inf(?:inity)?\b))\s*"
@@ -79,39 +80,32 @@ def parse(name: str, value: object) -> Quantity:
     """
     if isinstance(value, str):
         return _read(name, value)
-    if isinstance(value, bool) or not isinstance(value, Real):
-        message = (
-            f"{name} must be a number of pixels, or text with a unit; got {value!r}. "
-            "Pass for instance 2 or '0.3um'."
-        )
-        raise TypeError(message)
-    return Quantity(_checked(name, float(value), value), PIXEL, 0)
+    kinds, remedy = "a number of pixels, or text such as '0.3um'", "Pass 0 for none."
+    number = check_number(name, value, 0, finite=True, kinds=kinds, remedy=remedy)
+    return Quantity(Fraction(number), PIXEL, 0)
 
 
 def _read(name: str, text: str) -> Quantity:
-    found = _FORM.fullmatch(unicodedata.normalize("NFKC", text))  # "µm²" becomes "μm2"
+    known = unicodedata.normalize("NFKC", text)  # "µm²" becomes "μm2"
+    found = _FORM.fullmatch(known) if len(known) <= LONGEST else None
     if found is None:
         remedy = "Write a point in place of the comma" if "," in text else "Write '2px' or '0.3um'"
         message = (
-            f"{name} must be a number and, if it is not in pixels, its unit; got {text!r}. "
+            f"{name} must be a number and, if it is not in pixels, its unit; got {shown(text)}. "
             f"{remedy}."
         )
         raise ValueError(message)
-    _checked(name, float(found["number"]), text)
+    if not 0 <= float(found["number"]) < math.inf:
+        message = f"{name} must be 0 or more, and finite; got {shown(text)}. Pass 0 for none."
+        raise ValueError(message)
     word, power = spelled(found["unit"] or ""), int(found["power"] or 0)
     if word.lower() in PIXELS:
         return Quantity(Fraction(found["number"]), PIXEL, power)
     if word not in LENGTHS:
-        message = f"{name} must be in px or one of {list(LENGTHS)}; got {text!r}. {_suggest(word)}"
+        known = f"px or one of {list(LENGTHS)}"
+        message = f"{name} must be in {known}; got {shown(text)}. {_suggest(word)}"
         raise ValueError(message)
     return Quantity(Fraction(found["number"]), word, power or 1)
-
-
-def _checked(name: str, number: float, given: object) -> Fraction:
-    if not 0 <= number < math.inf:
-        message = f"{name} must be 0 or more, and finite; got {given!r}. Pass 0 for none."
-        raise ValueError(message)
-    return Fraction(number)
 
 
 def known_unit(name: str, unit: str | None) -> str | None:
@@ -127,11 +121,11 @@ def known_unit(name: str, unit: str | None) -> str | None:
     >>> known_unit("unit", "micron"), known_unit("unit", None), known_unit("unit", "px")
     ('µm', None, None)
     """
-    word = spelled(unit or "")
+    word = "" if unit is None else spelled(check_text(name, unit))
     if word.lower() in PIXELS:
         return None
     if word not in LENGTHS:
-        message = f"{name} must be one of {list(LENGTHS)}; got {unit!r}. {_suggest(word)}"
+        message = f"{name} must be one of {list(LENGTHS)}; got {shown(unit)}. {_suggest(word)}"
         raise ValueError(message)
     return word
 

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel.arguments import check_flag, check_whole
+from equilabel.storage.memory import check_room
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -36,6 +39,8 @@ def spiral(size: int = 255) -> NDArray[np.bool_]:
            [1, 0, 0, 0, 0, 0, 1],
            [1, 1, 1, 1, 1, 1, 1]])
     """
+    size = check_whole("size", size, 0)
+    check_room("size", size, size**2)
     image = np.zeros((size, size), dtype=np.bool_)
     image[:1, :1] = True
     row = column = 0
@@ -80,6 +85,8 @@ def hilbert(order: int = 7, *, padded: bool = False) -> NDArray[np.bool_]:
            [1, 0, 1, 0, 1, 0, 1],
            [1, 1, 1, 0, 1, 1, 1]])
     """
+    order, padded = check_whole("order", order, 0, 30), check_flag("padded", padded)
+    check_room("order", order, 8 * 4**order)
     image = np.ones((1, 1), dtype=np.bool_)  # from the top left to the top right corner
     for _ in range(order):
         size = len(image)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from equilabel.arguments import check_number, check_shape, check_whole
+from equilabel.storage.memory import check_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -12,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Scale = float | Sequence[float] | NDArray[np.float64]
+
+BYTES = 32  # of a pixel, while it is made
+WIDEST = 1e6  # pixels, of a blur
 
 
 def blur(field: NDArray[np.float32], *parts: tuple[float, Scale]) -> NDArray[np.float32]:
@@ -43,6 +50,15 @@ def blur(field: NDArray[np.float32], *parts: tuple[float, Scale]) -> NDArray[np.
     padded = np.pad(field, list(zip(margins, after, strict=True)), mode="edge")
     inner = tuple(slice(m, m + size) for m, size in zip(margins, field.shape, strict=True))
     return _filter(padded, parts)[inner]
+
+
+def check_sample(
+    shape: Sequence[int], seed: int, fewest: int = 1, most: int = 32
+) -> tuple[tuple[int, ...], int]:
+    """Return the sides of a sample image, and its seed; raise TypeError or ValueError."""
+    sides = check_shape("shape", shape, fewest, most)
+    check_room("shape", shape, BYTES * prod(sides))
+    return sides, check_whole("seed", seed, 0)
 
 
 def smooth_field(
@@ -100,7 +116,9 @@ def blobs(
     >>> float(blobs((256, 256)).mean())
     0.5
     """
-    field = smooth_field(shape, scale, seed)
+    sides, seed = check_sample(shape, seed)
+    fraction = check_number("fraction", fraction, 0, 1)
+    field = smooth_field(sides, check_number("scale", scale, 0, WIDEST), seed)
     if field.size == 0:
         return np.zeros(field.shape, dtype=np.bool_)
     rank = min(round(field.size * (1 - fraction)), field.size)
@@ -133,6 +151,7 @@ def porous_medium(shape: Sequence[int] = (64, 128, 128), seed: int = 0) -> NDArr
     >>> bool(0.2 < (image < 105).mean() < 0.4)
     True
     """
+    shape, seed = check_sample(shape, seed, 2, 3)
     rng = np.random.default_rng(seed)
     walls = smooth_field(shape, 4.5, rng)
     walls += 0.45 * smooth_field(shape, 1.8, rng)

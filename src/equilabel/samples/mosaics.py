@@ -6,6 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel.arguments import check_number, check_whole
+from equilabel.storage.memory import check_room
+
+from .fields import check_sample
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -40,13 +45,15 @@ def percolation(
            [1, 1, 1, 1, 0, 0, 0, 0],
            [1, 1, 1, 1, 0, 0, 0, 0]])
     """
+    sides, seed = check_sample(shape, seed)
+    granularity = check_whole("granularity", granularity, 1)
+    p = check_number("p", p, 0, 1)
     rng = np.random.default_rng(seed)
-    blocks = tuple(-(-size // granularity) for size in shape)
+    blocks = tuple(-(-size // granularity) for size in sides)
     image = rng.random(blocks, dtype=np.float32) < p
-    if granularity > 1:
-        for axis in range(image.ndim):
-            image = np.repeat(image, granularity, axis=axis)
-    return np.ascontiguousarray(image[tuple(slice(size) for size in shape)])
+    for axis, side in enumerate(sides if granularity > 1 else ()):
+        image = np.repeat(image, min(granularity, side), axis=axis)
+    return np.ascontiguousarray(image[tuple(slice(size) for size in sides)])
 
 
 def voronoi(
@@ -72,8 +79,11 @@ def voronoi(
     >>> int(voronoi((4, 12), cells=4, seed=3).max())
     4
     """
+    shape, seed = check_sample(shape, seed)
+    cells = check_whole("cells", cells, 1, 2**31 - 1)
+    check_room("cells", cells, 64 * cells)
     sides = np.array(shape, dtype=float)
-    image = np.zeros(tuple(shape), dtype=np.int32)
+    image = np.zeros(shape, dtype=np.int32)
     if image.size == 0:
         return image
     points = np.random.default_rng(seed).random((cells, len(sides))) * sides - 0.5

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .camera import expose, profile
-from .fields import blur, smooth_field
+from .fields import blur, check_sample, smooth_field
 from .nuclei import Nucleus
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def movie(shape: Sequence[int] = (16, 192, 192), seed: int = 0) -> NDArray[np.ui
     >>> movie((2, 64, 64)).shape
     (2, 64, 64)
     """
-    frames, height, width = shape
+    (frames, height, width), seed = check_sample(shape, seed, 3, 3)
     rng = np.random.default_rng(seed)
     looks = np.random.default_rng(rng.integers(2**32))
     mottle = smooth_field((height, width), 2.0, looks)

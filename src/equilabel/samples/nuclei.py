@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .camera import expose, profile
-from .fields import blur, smooth_field
+from .fields import blur, check_sample, smooth_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -149,7 +149,8 @@ def nuclei_mask(shape: Sequence[int] = (512, 512), seed: int = 0) -> NDArray[np.
     >>> float(nuclei_mask((512, 512)).mean().round(2))
     0.15
     """
-    mask = np.zeros(tuple(shape), dtype=np.bool_)
+    shape, seed = check_sample(shape, seed)
+    mask = np.zeros(shape, dtype=np.bool_)
     fraction = 0.15 if mask.ndim <= 2 else 0.10
     radius = {1: 8.0, 2: 10.8, 3: 6.4}.get(mask.ndim, 4.0)
     rng = np.random.default_rng(seed)
@@ -180,6 +181,7 @@ def nuclei_2d(shape: Sequence[int] = (512, 512), seed: int = 0) -> NDArray[np.ui
     >>> image.dtype, bool(90 < image.min() < image.max() < 4096)
     (dtype('uint16'), True)
     """
+    shape, seed = check_sample(shape, seed, 2, 2)
     rng = np.random.default_rng(seed)
     light = _nuclei(shape, rng, fraction=0.17, radius=12.0, spacing=(1, 1), overlap=0.06)
     light = 55 + 620 * blur(light, (1.0, 0), (0.10, 8), (0.12, 40))
@@ -210,6 +212,7 @@ def nuclei_3d(shape: Sequence[int] = (32, 192, 192), seed: int = 0) -> NDArray[n
     >>> nuclei_3d((8, 64, 64)).shape
     (8, 64, 64)
     """
+    shape, seed = check_sample(shape, seed, 3, 3)
     rng = np.random.default_rng(seed)
     light = _nuclei(shape, rng, fraction=0.09, radius=13.0, spacing=(4, 1, 1), overlap=0.03)
     light = 5 + 62 * blur(light, (1.0, (0.7, 1.2, 1.2)), (0.10, (3, 6, 6)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from equilabel.arguments import as_host_array, check_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -78,20 +81,25 @@ def integrated_autocorrelation_time(
     >>> abs(found.time - 1.5) < 3 * found.error
     True
     """
-    values = np.asarray(series, np.float64)
-    if values.ndim != 1 or values.size < 4 or not np.isfinite(values).all():
+    given = as_host_array("series", series)
+    window_factor = check_number("window_factor", window_factor, 0, 1e6)
+    real = given.dtype.kind in "buif"
+    values = given.astype(np.float64) if real else given
+    if not real or values.ndim != 1 or values.size < 4 or not np.isfinite(values).all():
         message = (
-            "series must be one-dimensional, finite, and have at least 4 values; got shape "
-            f"{values.shape}. Pass one quantity of many measurements."
+            "series must be of numbers, one-dimensional, finite, and have at least 4 values; got "
+            f"shape {values.shape} and {values.dtype}. Pass one quantity of many measurements."
         )
         raise ValueError(message)
+    unit = math.ldexp(1.0, int(np.frexp(np.abs(values).max())[1]) - 1)  # squares stay finite
+    values /= unit
     size, mean = values.size, float(values.mean())
     deviations = values - mean
     padded = np.fft.rfft(deviations, 2 ** int(np.ceil(np.log2(2 * size))))  # no wrapping around
     sums = np.fft.irfft(padded * padded.conj())[:size]
     variance = float(sums[0] / size)
     if variance <= 1e-28 * mean**2:  # a constant, but for rounding
-        return AutocorrelationTime(0.5, 0.0, 0, mean, 0.0)
+        return AutocorrelationTime(0.5, 0.0, 0, mean * unit, 0.0)
     correlations = sums / np.arange(size, 0, -1) / variance
     times = np.cumsum(correlations) - 0.5
     enough = np.arange(size) >= window_factor * times
@@ -99,5 +107,5 @@ def integrated_autocorrelation_time(
     time = max(float(times[window]), 0.5 / size)
     error = time * np.sqrt(2 * (2 * window + 1) / size)
     return AutocorrelationTime(
-        time, float(error), window, mean, float(np.sqrt(2 * time * variance / size))
+        time, float(error), window, mean * unit, float(np.sqrt(2 * time * variance / size)) * unit
     )

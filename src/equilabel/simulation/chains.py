@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .checks import check_whole
+from equilabel.arguments import check_whole
+
 from .exact import critical_beta
 from .potts import MOST_SWEEPS, PottsSimulation
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from operator import index
+from collections.abc import Mapping
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.arguments import check_choice, check_number, check_shape, shown
 from equilabel.booleans import normalize_bools
 from equilabel.devices import library, take
+from equilabel.storage.memory import check_room
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
@@ -17,46 +20,40 @@ if TYPE_CHECKING:
 UNIT = 2**32  # of a probability, as kernels compare it with a word
 MOST_SITES = 2**32 - 1
 RANKS = 6
+BYTES = 16  # of a site, of a simulation and its method
 UPDATES = ("swendsen_wang", "few_clusters")
+STATE = ("sweep", "q", "beta", "seed", "update", "tile", "flip_probability")  # and the spins
 
 
-def check_shape(shape: Any) -> tuple[int, ...]:
+def check_sides(shape: Any) -> tuple[int, ...]:
     """Return the sides of a lattice."""
-    sides = tuple(index(side) for side in (shape if np.iterable(shape) else (shape,)))
-    if not 1 <= len(sides) <= RANKS or min(sides) < 2 or math.prod(sides) > MOST_SITES:
+    given = (shape,) if isinstance(shape, Integral) else shape
+    sides = check_shape("shape", given, 1, RANKS, least=1)
+    if min(sides) < 2 or math.prod(sides) > MOST_SITES:
         message = (
-            f"shape must have 1 to {RANKS} sides of at least 2 and fewer than 2**32 sites in all; "
-            f"got {shape!r}. Leave out sides of 1: periodic bonds would lead back to their site."
+            "shape must have sides of at least 2 and fewer than 2**32 sites in all; got "
+            f"{shown(shape)}. Leave out sides of 1: periodic bonds would lead back to their site."
         )
         raise ValueError(message)
+    check_room("shape", shape, BYTES * math.prod(sides))
     return sides
-
-
-def check_whole(name: str, value: Any, least: int, most: int) -> int:
-    """Return a whole number of a range."""
-    number = index(value)
-    if not least <= number <= most:
-        message = f"{name} must be a whole number of {least} to {most}; got {value!r}."
-        raise ValueError(message)
-    return number
 
 
 def check_beta(beta: float | None, temperature: float | None) -> float:
     """Return the inverse temperature, from one of the two."""
     if (beta is None) == (temperature is None):
         message = (
-            f"one of beta and temperature must be given; got beta={beta!r}, "
-            f"temperature={temperature!r}. beta=critical_beta(q) is the transition in 2D."
+            f"one of beta and temperature must be given; got beta={shown(beta)}, "
+            f"temperature={shown(temperature)}. beta=critical_beta(q) is the transition in 2D."
         )
         raise ValueError(message)
-    name, value = ("beta", beta) if temperature is None else ("temperature", temperature)
-    number = float(value)  # type: ignore[arg-type]
-    if math.isnan(number) or number < 0 or (name == "temperature" and number == 0):
-        message = (
-            f"{name} must be a positive number; got {value!r}. Use beta=inf for temperature 0."
-        )
+    if temperature is None:
+        return check_number("beta", beta, 0)
+    number = check_number("temperature", temperature, 0)
+    if not number:
+        message = f"temperature must be positive; got {shown(temperature)}. Use beta=inf for 0."
         raise ValueError(message)
-    return number if temperature is None else 1 / number
+    return math.inf if number < 1e-308 else 1 / number
 
 
 def threshold_of(probability: float) -> int:
@@ -66,13 +63,11 @@ def threshold_of(probability: float) -> int:
 
 def check_update(update: str, flip_probability: float) -> None:
     """Raise an error unless an update is known and its clusters are flipped often, not always."""
-    if update not in UPDATES:
-        message = f"update must be one of {list(UPDATES)}; got {update!r}."
-        raise ValueError(message)
-    if not 0 < flip_probability < 1:
+    check_choice("update", update, UPDATES)
+    if not 0 < check_number("flip_probability", flip_probability) < 1:
         message = (
             "flip_probability must be between 0 and 1, both left out: at 1 the few-cluster update "
-            f"is not ergodic; got {flip_probability!r}. Pass 0.9 if unsure."
+            f"is not ergodic; got {shown(flip_probability)}. Pass 0.9 if unsure."
         )
         raise ValueError(message)
 
@@ -82,9 +77,9 @@ def check_start(start: Any, shape: tuple[int, ...], q: int) -> Array | None:
     if isinstance(start, str):
         if start in ("cold", "hot"):
             return None
-        message = f"start must be 'cold', 'hot' or an array of spins; got {start!r}."
+        message = f"start must be 'cold', 'hot' or an array of spins; got {shown(start)}."
         raise ValueError(message)
-    spins = normalize_bools(take(start))
+    spins = normalize_bools(take(start, "start"))
     fits = spins.shape == shape and spins.dtype.kind in "bui"
     if not fits or not 0 <= int(spins.min()) <= int(spins.max()) < q:
         message = (
@@ -93,3 +88,14 @@ def check_start(start: Any, shape: tuple[int, ...], q: int) -> Array | None:
         )
         raise ValueError(message)
     return library(spins).array(spins, np.uint8, order="C")
+
+
+def check_state(state: Any) -> tuple[dict[str, Any], Array]:
+    """Return the numbers of a checkpoint by their names, and its spins."""
+    names = (*STATE, "spins")
+    fits = isinstance(state, Mapping) and set(state) == set(names)
+    if not fits or not all(np.ndim(state[name]) == 0 for name in STATE):
+        got = list(state) if isinstance(state, Mapping) else state
+        message = f"state must be a checkpoint, with a value for each of {names}; got {shown(got)}."
+        raise ValueError(message)
+    return {name: np.asarray(state[name]).item() for name in STATE}, take(state["spins"], "spins")

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equilabel.arguments import check_number, check_shape
+from equilabel.storage.memory import check_room
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -36,7 +39,7 @@ def critical_beta(q: int = 2) -> float:
     >>> round(critical_beta(2), 6)
     0.881374
     """
-    return math.log1p(math.sqrt(q))
+    return math.log1p(math.sqrt(check_number("q", q, 1)))
 
 
 def exact_ising_energy(shape: tuple[int, int], beta: float) -> float:
@@ -47,7 +50,8 @@ def exact_ising_energy(shape: tuple[int, int], beta: float) -> float:
     shape : tuple of two int
         Sides of the lattice, of at least 2; between two sites on a side of 2 there are two bonds.
     beta : float
-        Inverse temperature, as the Potts model counts it: twice that of the Ising model.
+        Inverse temperature, as the Potts model counts it: twice that of the Ising model; 1e-6 to
+        100.
 
     Returns
     -------
@@ -65,7 +69,9 @@ def exact_ising_energy(shape: tuple[int, int], beta: float) -> float:
     >>> round(exact_ising_energy((16, 16), critical_beta(2)), 6)
     -1.726532
     """
-    rows, columns = shape
+    rows, columns = check_shape("shape", shape, 2, 2, least=2)
+    check_room("shape", shape, 64 * columns)
+    beta = check_number("beta", beta, 1e-6, 100)
     ising = _log_partition(rows, columns, complex(beta / 2, STEP)).imag / (STEP * rows * columns)
     return float((-ising - 2) / 2)
 

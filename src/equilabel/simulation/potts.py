@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel import neighborhood
+from equilabel.arguments import check_mapping, check_whole
 from equilabel.bonds import Bonds
 from equilabel.devices import fetch, library, passes, place, resolve, using
 
 from .checks import (
+    STATE,
     check_beta,
-    check_shape,
+    check_sides,
     check_start,
+    check_state,
     check_update,
-    check_whole,
     threshold_of,
 )
 from .identification import find_bond_method, label_clusters
@@ -130,7 +132,7 @@ class PottsSimulation:
         tile: int = 64,
         flip_probability: float = 0.9,
     ) -> None:
-        self.shape = check_shape(shape)
+        self.shape = check_sides(shape)
         self.q = check_whole("q", q, 2, 256)
         self.beta = check_beta(beta, temperature)
         self.seed = check_whole("seed", seed, 0, 2**64 - 1)
@@ -139,7 +141,9 @@ class PottsSimulation:
         self.tile = check_whole("tile", tile, 1, 2**31 - 1)
         spins = check_start(start, self.shape, self.q)
         self.device = resolve(device, spins)
-        self.method_options = dict(method_options or {})
+        self.method_options = {}
+        if method_options is not None:
+            self.method_options = check_mapping("method_options", method_options)
         rank = len(self.shape)
         self.method = find_bond_method(method, rank, self.device, self.method_options)
         self.sweep = 0
@@ -215,8 +219,7 @@ class PottsSimulation:
         The spins are copied to the host.
         """
         spins = np.array(fetch(self.spins))
-        names = ("sweep", "q", "beta", "seed", "update", "tile", "flip_probability")
-        return {"spins": spins, **{name: getattr(self, name) for name in names}}
+        return {"spins": spins, **{name: getattr(self, name) for name in STATE}}
 
     @classmethod
     def resume(
@@ -231,9 +234,8 @@ class PottsSimulation:
         device, method
             As for the class; they need not be the same as before.
         """
-        known = {name: np.asarray(state[name]).item() for name in state if name != "spins"}
+        known, spins = check_state(state)
         sweep = check_whole("sweep", known.pop("sweep"), 0, MOST_SWEEPS)
-        spins = np.asarray(state["spins"])
         found = cls(spins.shape, start=spins, device=device, method=method, **known)
         found.sweep = sweep
         return found

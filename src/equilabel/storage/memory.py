@@ -8,12 +8,15 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from equilabel.arguments import shown
+
 CGROUPS = Path("/sys/fs/cgroup")  # where Linux says what a container or a batch job may use
 OWN_GROUPS, MEMINFO = Path("/proc/self/cgroup"), Path("/proc/meminfo")
 UNKNOWN = 2**35  # taken for free where the system does not say
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
 LARGEST_KEPT, MOST_KEPT = 2**25, 2**26  # bytes of a block, the most that glibc takes; of all
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+LITTLE = 2**28  # bytes that are not looked for
 
 
 def half_of_free() -> int:
@@ -40,6 +43,19 @@ def free() -> int:
     return min(known, default=UNKNOWN)
 
 
+def check_room(name: str, value: object, needed: int) -> None:
+    """Raise ValueError if an argument asks for an array that takes more memory than is free.
+
+    Linux promises more than it has, and ends the process that uses it.
+    """
+    if needed > LITTLE and needed > (left := free()):
+        message = (
+            f"{name} must fit into the free memory, {readable(left)}; got {shown(value)}, which "
+            f"takes about {readable(needed)}. Pass less."
+        )
+        raise ValueError(message)
+
+
 def keep_freed() -> None:
     """Let this process keep some of the memory that it frees, for images of like sizes.
 
@@ -63,6 +79,7 @@ def readable(size: int) -> str:
     >>> readable(900), readable(1_234_567), readable(8 * 10**9)
     ('900 B', '1.23 MB', '8 GB')
     """
+    size = min(size, 10**99)  # Python writes no integers of many digits
     power = min(len(UNITS) - 1, max(0, (len(str(size)) - 1) // 3))
     return f"{size / 1000**power:.3g} {UNITS[power]}"
 

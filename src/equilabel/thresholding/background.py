@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from equilabel import threads
+from equilabel.arguments import check_choice, check_flag, shown
 from equilabel.devices import fetch, filters, is_on_cuda, library
 
 from .lengths import widths_in_pixels
@@ -28,11 +28,7 @@ METHODS = ("top_hat", "rolling_ball")
 
 def check_background_method(method: object, background: object) -> None:
     """Raise ValueError if there is no such way to find a background, or none is to be found."""
-    if method not in METHODS:
-        near = get_close_matches(str(method).lower(), METHODS, n=1, cutoff=0.5)
-        remedy = f"Did you mean {near[0]!r}?" if near else "Pass 'top_hat' if unsure."
-        message = f"background_method must be one of {list(METHODS)}; got {method!r}. {remedy}"
-        raise ValueError(message)
+    check_choice("background_method", method, METHODS, remedy="Pass 'top_hat' if unsure.")
     if method != "top_hat" and background is None:
         message = (
             "background must be given with background_method='rolling_ball': it is the radius of "
@@ -98,13 +94,15 @@ def subtract_background(
     >>> subtract_background(image, (0, 1))
     array([[ 0,  0, 22,  0,  0,  0]], dtype=uint8)
     """
+    dark, stacked = check_flag("dark", dark), check_flag("stacked", stacked)
+    check_choice("method", method, METHODS, remedy="Pass 'top_hat' if unsure.")
     pixels = as_pixels(image, stacked=stacked)
     scale: Any = {"spacing": spacing, "unit": unit, "stacked": stacked}
     radii = widths_in_pixels(radius, pixels.ndim, name="radius", **scale)
     sides = [2 * int(each) + 1 for each in radii]
     if max(sides, default=3) == 1:
         message = (
-            f"radius must be 1 pixel or more, and wider than objects; got {radius!r}. "
+            f"radius must be 1 pixel or more, and wider than objects; got {shown(radius)}. "
             "Pass a larger one, such as '50px'."
         )
         raise ValueError(message)

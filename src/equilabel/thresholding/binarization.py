@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, overload
 
+from equilabel.arguments import check_choice, check_flag
 from equilabel.devices import resolve, using
 
-from .checks import explain_unknown
 from .foreground import apply_threshold, comparable
 from .levels import THRESHOLDS, find_level
 from .smoothing import as_pixels
@@ -57,6 +57,22 @@ def binarize(
     stacked: bool = ...,
     return_threshold: Literal[True],
 ) -> tuple[NDArray[np.bool_], float | tuple[float, float] | None]: ...
+
+
+@overload
+def binarize(
+    image: ArrayLike,
+    threshold: Threshold = ...,
+    *,
+    sigma: Lengths = ...,
+    spacing: float | Sequence[float] | None = ...,
+    unit: str | None = ...,
+    dark: bool = ...,
+    block_size: Lengths | None = ...,
+    offset: float = ...,
+    stacked: bool = ...,
+    return_threshold: bool,
+) -> NDArray[np.bool_] | tuple[NDArray[np.bool_], float | tuple[float, float] | None]: ...
 
 
 def binarize(
@@ -144,6 +160,8 @@ def binarize(
     array([[1, 1, 0, 0],
            [1, 1, 0, 1]])
     """
+    dark, stacked = check_flag("dark", dark), check_flag("stacked", stacked)
+    return_threshold = check_flag("return_threshold", return_threshold)
     pixels = as_pixels(image, stacked=stacked)
     with using(resolve("auto", pixels)):
         foreground, found = apply_threshold(
@@ -198,6 +216,5 @@ def find_threshold(image: ArrayLike, method: str = "otsu") -> float:
     >>> find_threshold([0.0, 1.0, float("nan"), 5.0], "mean")
     2.0
     """
-    if method not in THRESHOLDS:
-        raise ValueError(explain_unknown("method", method, THRESHOLDS, "one of"))
+    check_choice("method", method, THRESHOLDS, remedy="Pass 'otsu' if unsure.")
     return float(find_level(comparable(as_pixels(image)), method)[0])

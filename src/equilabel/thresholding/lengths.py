@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equilabel.arguments import as_host_array, is_sequence, shown
 from equilabel.quantities import WIDEST, length_in_pixels, questions_asked, wide_blur
 
 if TYPE_CHECKING:
@@ -43,11 +44,11 @@ def widths_in_pixels(
     sizes = per_axis("spacing", 1.0 if spacing is None else spacing, ndim, stacked=stacked)
     if not all(0 < value < np.inf for value in sizes):
         message = (
-            f"spacing must be positive and finite; got {spacing!r}. "
+            f"spacing must be positive and finite; got {shown(spacing)}. "
             "Leave it out where pixels have no known size."
         )
         raise ValueError(message)
-    if stacked and not isinstance(sigma, str) and np.ndim(sigma) == 1 and len(sigma) == ndim:  # type: ignore[arg-type]
+    if stacked and is_sequence(sigma) and len(sigma) == ndim:  # type: ignore[arg-type]
         sigma = sigma[1:]  # type: ignore[index]
     known = None if spacing is None else sizes[stacked:]
     inner = ndim - stacked
@@ -61,7 +62,7 @@ def question(sigma: Lengths, widths: Sequence[float], shape: Sequence[int]) -> N
     if found is None or not questions_asked():
         return
     width, blur, side = found
-    given = f"sigma={sigma!r}"
+    given = f"sigma={shown(sigma)}"
     if isinstance(sigma, str):
         given += f" is {width:.3g} pixels and"
     message = (
@@ -101,18 +102,18 @@ def per_axis(
         If there are too few or too many.
     """
     inner = ndim - stacked
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        message = f"{name} must be a number, or one for each axis; got {value!r}."
-        raise TypeError(message) from None
+    given = as_host_array(name, value)
+    if given.dtype.kind not in "buif":
+        message = f"{name} must be a number, or one for each axis; got {shown(value)}."
+        raise TypeError(message)
+    numbers = given.astype(np.float64)
     if numbers.ndim == 0:
         numbers = np.full(inner, numbers)
     elif stacked and numbers.shape == (ndim,):
         numbers = numbers[1:]
     if numbers.shape != (inner,):
         message = (
-            f"{name} must be a number, or one for each of {inner} axes; got {value!r}. "
+            f"{name} must be a number, or one for each of {inner} axes; got {shown(value)}. "
             "Give one number for all axes, or as many as there are."
         )
         raise ValueError(message)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from equilabel import threads
+from equilabel.arguments import check_flag
 from equilabel.booleans import normalize_bools
 from equilabel.devices import fetch, filters, is_on_cuda, take
 
@@ -87,6 +88,7 @@ def smooth(
     >>> smooth(image, "1um", spacing=2.0, unit="um").round(2)
     array([[0.  , 0.85, 6.29, 0.85, 0.  ]], dtype=float32)
     """
+    stacked = check_flag("stacked", stacked)
     pixels = as_pixels(image, stacked=stacked)
     widths = widths_in_pixels(sigma, pixels.ndim, spacing=spacing, unit=unit, stacked=stacked)
     question(sigma, widths, pixels.shape)
