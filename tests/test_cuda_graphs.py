@@ -196,3 +196,20 @@ def test_a_path_of_ten_million_vertices_takes_no_long_walks():
     end.synchronize()
     assert not labels.any()
     assert cupy.cuda.get_elapsed_time(begin, end) < 5000  # ms, compiling included
+
+
+def test_a_graph_on_a_gpu_is_looked_at_as_one_of_the_host():
+    graph = on_device(Graph.from_edges(path(np.arange(9))))
+    for field, index, value in (("neighbors", 3, 2**30), ("neighbors", 3, -5), ("offsets", 1, 99)):
+        changed = Graph(graph.offsets.copy(), graph.neighbors.copy())
+        getattr(changed, field)[index] = value
+        with pytest.raises(ValueError, match="must"):
+            label_graph(changed)
+        with pytest.raises(ValueError, match="must"):
+            Graph(changed.offsets, changed.neighbors)
+    with pytest.raises(TypeError, match="of one library; got ndarray and ndarray of two"):
+        Graph(graph.offsets, graph.neighbors.get())
+    with pytest.raises(TypeError, match="array of integers; got complex128"):
+        Graph(graph.offsets, graph.neighbors.astype(complex))
+    wide = Graph(graph.offsets.astype("u8"), graph.neighbors.astype("i2"))
+    assert label_graph(wide, return_num=True)[1] == 1

@@ -331,3 +331,20 @@ def test_sweeps_are_checked_before_the_first_is_made():
         simulation.measure(10, every=0)
     with pytest.raises(ValueError, match="series must be"):
         integrated_autocorrelation_time([1.0, np.nan, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("update", ["swendsen_wang", "few_clusters"])
+def test_spins_that_a_caller_has_changed_stay_within_their_arrays(update):
+    chain = PottsSimulation((8, 8), beta=0.1, update=update, tile=4)
+    chain.spins[...] = 255  # counts of states would be written beyond their table
+    if update == "few_clusters":
+        with pytest.raises(ValueError, match="of 0 to q - 1; got"):
+            next(chain.measure(1))
+    else:
+        assert next(chain.measure(1)).clusters > 0
+    chain.spins = np.zeros((2, 2), np.uint8)
+    for call in (chain.advance, chain.bonds, lambda: next(chain.measure(1))):
+        with pytest.raises(
+            ValueError, match=r"spins must stay an array of uint8 of shape \(8, 8\)"
+        ):
+            call()

@@ -251,10 +251,20 @@ ARRAYS = (
     memoryview(b"abc"), array.array("d", [1.0, 2.0]), bytearray(b"abc"), GRAY.tolist(),
     MASK.tolist(),
 )  # fmt: skip
+try:
+    import cupy
+
+    ARRAYS += tuple(
+        cupy.asarray(each)
+        for each in ARRAYS
+        if isinstance(each, np.ndarray) and each.dtype.kind in "buifc" and each.dtype.itemsize <= 8
+    )
+except Exception:  # CuPy, or a GPU, is not there
+    pass
 POOLS = (NUMBERS, WORDS, OTHERS, ARRAYS)
 # A great number of sweeps is honest work without an end; of workers, threads that are not begun.
 LOOPS = ("sweeps", "discard", "every")
-IMAGES = [value for value in ARRAYS if isinstance(value, np.ndarray)]
+IMAGES = [value for value in ARRAYS if hasattr(value, "strides")]
 FLAGS = (True, False)
 SENSIBLE = {
     **dict.fromkeys(("image", "label_image", "intensity_image", "labels", "out", "start"), IMAGES),

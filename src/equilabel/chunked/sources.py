@@ -118,9 +118,9 @@ def open_source(image: Any) -> Source:
         If there is no image at a path.
     """
     if isinstance(image, (str, Path)):
-        path = check_path("label_image", image)
+        given = check_path("label_image", image)
         refuse_url("label_image", image)
-        return _open_path(path)
+        return _open_path(given)
     room = type(image).__module__.partition(".")[0]
     if room == "dask" and hasattr(image, "__dask_graph__") and hasattr(image, "chunks"):
         return DaskSource(_known(image))

@@ -11,7 +11,7 @@ import numpy as np
 
 from equilabel.arguments import check_choice, check_number, check_shape, shown
 from equilabel.booleans import normalize_bools
-from equilabel.devices import library, take
+from equilabel.devices import is_on_cuda, library, take
 from equilabel.storage.memory import check_room
 
 if TYPE_CHECKING:
@@ -88,6 +88,24 @@ def check_start(start: Any, shape: tuple[int, ...], q: int) -> Array | None:
         )
         raise ValueError(message)
     return library(spins).array(spins, np.uint8, order="C")
+
+
+def check_spins(
+    spins: Array, shape: tuple[int, ...], device: str, states: int | None = None
+) -> None:
+    """Raise ValueError if kernels would leave the arrays of spins, which a caller may change."""
+    fits = (
+        is_on_cuda(spins) == (device != "cpu")
+        and getattr(spins, "shape", None) == shape
+        and spins.dtype == np.uint8
+        and spins.flags.c_contiguous
+    )
+    if not fits or (states is not None and int(spins.max()) >= states):
+        message = (
+            f"spins must stay an array of uint8 of shape {shape} on {device!r}, of 0 to q - 1; got "
+            f"{shown(spins)}. Pass others as start= of a new simulation."
+        )
+        raise ValueError(message)
 
 
 def check_state(state: Any) -> tuple[dict[str, Any], Array]:

@@ -15,6 +15,7 @@ from .checks import (
     STATE,
     check_beta,
     check_sides,
+    check_spins,
     check_start,
     check_state,
     check_update,
@@ -78,7 +79,7 @@ class PottsSimulation:
     shape, q, beta, seed, method, method_options, device, update, tile, flip_probability
         As above.
     spins : array of uint8, of NumPy or CuPy
-        The configuration, on the device.
+        The configuration, on the device. It may be changed in place, to states 0 to q - 1.
     sweep : int
         Sweeps made so far.
 
@@ -171,6 +172,7 @@ class PottsSimulation:
 
         On a GPU, this may return before the device has finished.
         """
+        check_spins(self.spins, self.shape, self.device)
         with using(self.device):
             for _ in range(check_whole("sweeps", sweeps, 0, MOST_SWEEPS)):
                 self._update()
@@ -208,6 +210,7 @@ class PottsSimulation:
 
         They are the clusters of Fortuin and Kasteleyn in the configuration of now.
         """
+        check_spins(self.spins, self.shape, self.device)
         with using(self.device):
             found = self._make_bonds()
             self._activate(found)
@@ -270,6 +273,9 @@ class PottsSimulation:
         while left:
             rows = min(left, batch)
             with using(self.device):
+                # Their states are counted; all are new after an update of Swendsen and Wang.
+                states = self.q if self.update == "few_clusters" else None
+                check_spins(self.spins, self.shape, self.device, states)
                 table = library(self.spins).zeros((rows, 1 + self.q + CLUSTERS), np.int64)
                 numbers = [self._measure_into(row, every) for row in table]
                 counts = fetch(table)
