@@ -627,5 +627,7 @@ def test_the_class_of_results_has_no_table():
     ],
 )
 def test_a_path_is_refused_with_how_to_read_it_and_what_takes_paths(function, path):
-    with pytest.raises(TypeError, match=r"must be an array, not a path; got .*a\.tif.* Read it first"):
+    with pytest.raises(
+        TypeError, match=r"must be an array, not a path; got .*a\.tif.* Read it first"
+    ):
         function(path)
