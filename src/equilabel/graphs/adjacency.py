@@ -82,7 +82,6 @@ def check_size(size: int | None, *ends: Array) -> int:
             least = min(least, int(vertices.min()))
             most = max(most, int(vertices.max()))
     count = most + 1 if size is None else check_whole("size", size, 0)
-    check_room("size", count, BYTES * count)
     if least < 0 or most >= count:
         wrong = least if least < 0 else most
         message = (
@@ -143,6 +142,7 @@ def from_arcs(
         Whether repeated arcs are dropped.
     """
     keys = _keys(one, other, size)
+    check_room("size", size, BYTES * size)
     if both:
         keys = np.concatenate([keys, _keys(other, one, size)])
     keys.sort()
