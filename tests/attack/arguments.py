@@ -23,6 +23,7 @@ from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from . import Counts
 
 MOST_SECONDS = 60  # of one call
+FREE, MOST_FREE = "equilabel.storage.memory.free", 2**29  # larger lattices are refused
 MOST_MEMORY = 8 * 2**30  # address space, of which compiled code takes a part
 PACKAGE = str(Path(equilabel.__file__).parent)
 DOCUMENTED = (
@@ -326,7 +328,7 @@ def judge(seed):
 def outcome(call):
     """Make a call; return "correct", "refused" or "lost", and why."""
     try:
-        with bounded(), warnings.catch_warnings():
+        with bounded(), patch(FREE, lambda: MOST_FREE), warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", UserWarning)  # blurs that are wide
             call()

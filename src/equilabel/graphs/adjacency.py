@@ -83,7 +83,6 @@ def check_size(size: int | None, *ends: Array) -> int:
             least = min(least, int(vertices.min()))
             most = max(most, int(vertices.max()))
     count = most + 1 if size is None else check_whole("size", size, 0)
-    check_room("size", count, BYTES * count)
     if least < 0 or most >= count:
         wrong = least if least < 0 else most
         message = (
@@ -144,6 +143,7 @@ def from_arcs(
         Whether repeated arcs are dropped.
     """
     keys = _keys(one, other, size)
+    check_room("size", size, BYTES * size)
     if both:
         keys = np.concatenate([keys, _keys(other, one, size)])
     keys.sort()
@@ -253,15 +253,15 @@ def from_pixels(
 ) -> tuple[Array, Array]:
     """Return the ends of the edges between neighbors of equal value that are not background."""
     pixels = normalize_bools(pixels)
-    axes = pixels.ndim
     if pixels.dtype.kind not in "buif":
         message = f"image must be of bool or numbers; got {pixels.dtype}."
         raise TypeError(message)
-    if background is not None:
-        kind: Any = np.finfo if pixels.dtype.kind == "f" else np.iinfo
-        limits = kind("u1" if pixels.dtype == np.bool_ else pixels.dtype)
-        known = limits.min <= check_whole("background", background) <= limits.max
-        background = background if known else None
+    pixels = np.where(pixels, 1, 0) if pixels.dtype == np.bool_ else pixels
+    level: Any = None if background is None else check_whole("background", background)
+    if level is not None:
+        limits = (np.finfo if pixels.dtype.kind == "f" else np.iinfo)(pixels.dtype)
+        level = pixels.dtype.type(level) if limits.min <= level <= limits.max else None
+    axes = pixels.ndim
     hops = axes if connectivity is None else check_whole("connectivity", connectivity)
     if axes and not 1 <= hops <= axes:
         message = f"connectivity must be 1 to {axes} for {axes} axes; got {shown(hops)}."
@@ -272,8 +272,8 @@ def from_pixels(
         here = tuple(slice(max(-s, 0), min(-s, 0) or None) for s in step.tolist())
         there = tuple(slice(max(s, 0), min(s, 0) or None) for s in step.tolist())
         joined = pixels[here] == pixels[there]
-        if background is not None:
-            joined &= pixels[here] != background
+        if level is not None:
+            joined &= pixels[here] != level
         ends[0].append(numbers[here][joined])
         ends[1].append(numbers[there][joined])
     return np.concatenate(ends[0]), np.concatenate(ends[1])

@@ -55,6 +55,7 @@ def open_lazily(path: Path | str, *, series: int = 0) -> Any:
     array = zarr.open_array(store, mode="r")
     weakref.finalize(array, store.close)
     if tuple(array.shape) != shape:
+        store.close()
         remedy = "Read it as a whole, or convert it to OME-Zarr."
         refuse(f"be readable in parts with its shape {shape}", array.shape, remedy)
     return array
