@@ -256,7 +256,7 @@ def from_pixels(
     if pixels.dtype.kind not in "buif":
         message = f"image must be of bool or numbers; got {pixels.dtype}."
         raise TypeError(message)
-    pixels = np.where(pixels, 1, 0) if pixels.dtype == np.bool_ else pixels
+    pixels = pixels.view(np.uint8) if pixels.dtype == np.bool_ else pixels
     level: Any = None if background is None else check_whole("background", background)
     if level is not None:
         limits = (np.finfo if pixels.dtype.kind == "f" else np.iinfo)(pixels.dtype)

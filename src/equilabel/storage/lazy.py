@@ -51,11 +51,11 @@ def open_lazily(path: Path | str, *, series: int = 0) -> Any:
         shape = tuple(images[series].shape)
         # Pages that `opened` takes for one stack are not read as the images they were written as.
         shaped = None if images[series].kind == "shaped" else False
-    store = tifffile.TiffFile(path, is_shaped=shaped).series[series].aszarr(level=0)
-    array = zarr.open_array(store, mode="r")
-    weakref.finalize(array, store.close)
+    file = tifffile.TiffFile(path, is_shaped=shaped)
+    array = zarr.open_array(file.series[series].aszarr(level=0), mode="r")
+    close = weakref.finalize(array, file.close)
     if tuple(array.shape) != shape:
-        store.close()
+        close()
         remedy = "Read it as a whole, or convert it to OME-Zarr."
         refuse(f"be readable in parts with its shape {shape}", array.shape, remedy)
     return array

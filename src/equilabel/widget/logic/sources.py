@@ -106,7 +106,7 @@ class Source:
     def doubt_pixel_size(self) -> str:
         """Say that pixels are too large or too small to be believed; "" if they are not."""
         steps, unit = self.pixel_size
-        names = name_axes(self.roles, self.transform["axis_labels"])
+        names = name_axes(self.roles, self.transform.get("axis_labels", ()))
         along = [names[axis] for axis in self.arrangement.space]
         doubtful = doubt(dict(zip(along, steps, strict=True)), unit)
         return doubtful and f"{doubtful}: set scale and units of the layer if that is wrong."
