@@ -5,7 +5,11 @@ from importlib.util import find_spec
 # Doctests import every module: those for the GPU import CuPy, those of the plugin napari.
 collect_ignore_glob = []
 if not find_spec("cupy"):
-    collect_ignore_glob += ["src/equilabel/kernels/cuda/*.py", "tests/sanitize.py"]
+    collect_ignore_glob += [
+        "src/equilabel/*/cuda/*.py",
+        "src/equilabel/papers/*/cuda*.py",
+        "tests/sanitize.py",
+    ]
 if not find_spec("napari"):
     collect_ignore_glob += [
         "src/equilabel/widget/*.py",

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel import Graph, label_graph, lattices
-from equilabel.devices import passes
-from equilabel.methods import METHODS, load_recipe
+from equilabel import Graph, label_graph
+from equilabel.domains import lattices
+from equilabel.papers import load_passes, load_recipe
+from equilabel.papers.table import METHODS
 from harness import interleave, store
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def ours(graph: Graph, name: str, methods: list[str], device: str) -> dict[str, 
         most = limits.get(method, 1e4 if method == "hawick_3" else float("inf"))
         if graph.neighbors.size > 2 * most:
             continue
-        found[method] = partial(load_recipe(method), passes(method, device), graph)
+        found[method] = partial(load_recipe(method), load_passes(method, device), graph)
     return found
 
 

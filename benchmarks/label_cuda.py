@@ -21,9 +21,9 @@ import numpy as np
 
 import patterns
 from equilabel import label, samples
-from equilabel.grid import Foreground, Grid
-from equilabel.kernels.cuda import runs
-from equilabel.kernels.cuda.transfers import download, upload
+from equilabel.devices.cuda.transfers import download, upload
+from equilabel.domains.grid import Foreground, Grid
+from equilabel.runs.cuda import passes as runs
 from harness import store
 from peers_cuda import peers, versions
 

@@ -21,11 +21,11 @@ import numpy as np
 
 from equilabel import label, measure, regionprops_table, samples
 from equilabel.devices import passes as passes_of
-from equilabel.grid import Foreground, Grid
-from equilabel.kernels.cuda import runs
-from equilabel.kernels.cuda.sources import LabelSource, RunSource
-from equilabel.kernels.layout import Layout
-from equilabel.methods import load_recipe
+from equilabel.domains.grid import Foreground, Grid
+from equilabel.measuring.cuda.sources import LabelSource, RunSource
+from equilabel.measuring.layout import Layout
+from equilabel.papers import load_recipe
+from equilabel.runs.cuda import passes as runs
 from harness import store
 from label_cuda import (
     ROUNDS,

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cahn_hilliard import cahn_hilliard
-from equilabel import METHODS, Bonds, Graph, lattices, samples
-from equilabel.devices import passes
-from equilabel.grid import Foreground, Grid
-from equilabel.methods import load_recipe
+from equilabel import METHODS, Bonds, Graph, samples
+from equilabel.domains import lattices
+from equilabel.domains.grid import Foreground, Grid
+from equilabel.papers import load_passes, load_recipe
 from harness import store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from equilabel.methods import Method
+    from equilabel.domains.contract import Method
 
 SMALLEST = 32  # sides below are not tried
 OCCUPATIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)  # Kalentev et al., Tables 1 and 2
@@ -146,7 +146,7 @@ def seconds(run: Callable[[], Any], wait: Callable[[], Any], turns: int) -> tupl
 
 def label(method: Method, device: str, domain: Any) -> int:
     """Label a domain; return the number of rounds. Runs are numbered and painted, as int32."""
-    kernels = passes(method.name, device)
+    kernels = load_passes(method.name, device)
     if method.answer == "runs":
         held = domain.pixels if domain.kind == "grid" else domain.open
         room = np.empty(held.size, np.int32, like=held)

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel import threads
+from equilabel.devices import threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

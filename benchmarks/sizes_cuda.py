@@ -22,7 +22,7 @@ import cupy
 import numpy as np
 
 from equilabel import label
-from equilabel.threads import available
+from equilabel.devices.threads import available
 from harness import RESULTS, describe, store
 from label_cuda import SOURCE, device_times, null_time
 from patterns import in_3d, patterns, usual

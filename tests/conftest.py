@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import sys
+from importlib import import_module
 
 import pytest
 from hypothesis import settings
@@ -110,8 +111,8 @@ def spin(cupy):
 @pytest.fixture
 def in_one_call(monkeypatch):
     """Label small images in a single call, compiled or not."""
-    monkeypatch.setattr("equilabel.kernels.cpu.serial_runs.PATIENCE", 0)
-    monkeypatch.setattr("equilabel.kernels.cpu.serial_runs._left", {})
+    monkeypatch.setattr("equilabel.runs.cpu.serial.PATIENCE", 0)
+    monkeypatch.setattr("equilabel.runs.cpu.serial._left", {})
 
 
 @pytest.fixture
@@ -120,8 +121,9 @@ def many_threads(monkeypatch):
 
     def use(count):
         monkeypatch.setenv("EQUILABEL_NUM_THREADS", str(count))
-        monkeypatch.setattr("equilabel.threads.WEIGHT", 1 if count > 1 else 2**20)
-        monkeypatch.setattr("equilabel.kernels.cpu.accumulate.STRIP", 1)
+        threads = import_module("equilabel.devices.threads")
+        monkeypatch.setattr(threads, "WEIGHT", 1 if count > 1 else 2**20)
+        monkeypatch.setattr("equilabel.measuring.cpu.accumulate.STRIP", 1)
 
     return use
 

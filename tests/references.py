@@ -9,9 +9,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from skimage import measure
 
-from equilabel.bonds import Bonds
-from equilabel.grid import Foreground, Grid
-from equilabel.methods import METHODS
+from equilabel.domains.bonds import Bonds
+from equilabel.domains.grid import Foreground, Grid
+from equilabel.papers.table import METHODS
 
 GRID_METHODS = [name for name, row in METHODS.items() if "grid" in row.domains]
 # Enough where only the kind of answer matters: a method that answers with runs, one with roots.

@@ -19,17 +19,19 @@ from equilabel import (
     label,
     label_chunked,
     label_graph,
-    lattices,
     measure,
     regionprops_table,
     segment,
 )
-from equilabel.devices import passes
-from equilabel.kernels.cuda import at_once, bands, block_labels, run_jobs, table_at_once
-from equilabel.labeling import known
+from equilabel.devices.cuda import blocks as block_labels
+from equilabel.domains import lattices
+from equilabel.labeling import at_once as known
 from equilabel.labeling.checks import make_problem
 from equilabel.labeling.parts import label_in_parts
-from equilabel.methods import load_recipe
+from equilabel.measuring.cuda import table_at_once
+from equilabel.papers import load_passes, load_recipe
+from equilabel.runs.cuda import at_once, bands
+from equilabel.runs.cuda import jobs as run_jobs
 from equilabel.samples import blobs, percolation
 from graphs import GRAPHS
 from references import ANSWERS, GRID_METHODS, grid_of
@@ -100,9 +102,9 @@ def label_few_runs():
             for connectivity in (1, len(shape)):
                 grid = grid_of(cupy.asarray(image), 0, connectivity, stacked=False)
                 found = cupy.empty(image.size, np.int32)
-                table = load_recipe("runs")(passes("runs", "cuda"), grid, room=found)
-                passes("runs", "cuda").number(table)
-                passes("runs", "cuda").paint(table, found, blank=False)
+                table = load_recipe("runs")(load_passes("runs", "cuda"), grid, room=found)
+                load_passes("runs", "cuda").number(table)
+                load_passes("runs", "cuda").paint(table, found, blank=False)
                 expected = label(image, connectivity=connectivity)
                 np.testing.assert_array_equal(found.get().reshape(shape), expected)
 

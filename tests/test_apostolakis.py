@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equilabel.bonds import Bonds
-from equilabel.devices import passes
-from equilabel.methods import load_recipe
+from equilabel.domains.bonds import Bonds
+from equilabel.papers import load_passes, load_recipe
 from references import bond_roots, grid_of, random_bonds
 
 SQUARE = [(0, 1), (1, 0)]
@@ -22,7 +21,7 @@ LATTICES = [
     ([(1,)], (37,)),
     ([(1,)], (1,)),
 ]
-PASSES = passes("apostolakis", "cpu")
+PASSES = load_passes("apostolakis", "cpu")
 
 
 def find(domain):

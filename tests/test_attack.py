@@ -13,7 +13,8 @@ import pytest
 import tifffile
 
 import equilabel
-from equilabel import lattices, samples, simulation
+from equilabel import samples, simulation
+from equilabel.domains import lattices
 
 pytest.importorskip("imagecodecs")
 
@@ -132,7 +133,7 @@ def test_every_public_function_is_attacked():
     public = {prefix + name for prefix, room in rooms.items() for name in room.__all__}
     calls = {name.partition(",")[0] for name in arguments.CALLS}
     results = {"simulation.AutocorrelationTime", "simulation.Measurement", "samples.Sample"}
-    known = {"lattices", "samples.SAMPLES", *arguments.PASSIVE, *results}
+    known = {"lattices", "simulation", "samples.SAMPLES", *arguments.PASSIVE, *results}
     inner = {f"simulation.{name}" for name in ("PottsSimulation", "swendsen_wang")}
     assert public - known - inner <= calls
     constructors = {name for name in vars(equilabel.Graph) if name.startswith("from_")}

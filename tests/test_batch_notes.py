@@ -1,6 +1,7 @@
 """What a batch run says about its images beside their results, and how much memory it takes."""
 
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from batches import ome_zarr, picture, record, summary, tiff
 from equilabel import segment
 from equilabel.cli import main, parsing, progress
 from equilabel.cli.records import Record
-from equilabel.kernels.cpu.caching import CacheWarning
+from equilabel.devices.jit import CacheWarning
 
 
 def test_an_image_over_the_memory_limit_costs_its_row_and_names_the_option(here):
@@ -51,9 +52,8 @@ def test_compiled_code_that_cannot_be_kept_is_told_once_and_for_no_image(here, c
         return segment(*arguments, **keywords)
 
     monkeypatch.setattr("equilabel.segment", label)
-    monkeypatch.setattr(
-        "equilabel.kernels.cpu.cache_folders.find_obstacle", lambda: "It cannot be kept."
-    )
+    cache = import_module("equilabel.devices.cache")
+    monkeypatch.setattr(cache, "find_obstacle", lambda: "It cannot be kept.")
     for name in "ab":
         tiff(f"{name}.tif")
     assert main(["label", "a.tif", "--out", "one"]) == 0

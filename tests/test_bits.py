@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import config, njit
 
-from equilabel.kernels.cpu import bits, vector_compare, vector_paint
-from equilabel.kernels.cpu.run_contacts import first_contacts
+from equilabel.devices.cpu import bits
+from equilabel.runs.cpu import packing as vector_compare
+from equilabel.runs.cpu import painting
+from equilabel.runs.cpu.unions import first_contacts
 
 TYPES = ("u1", "i2", "i4", "u8")  # every width; signs make no difference to bits
 WORDS = st.integers(0, 2**64 - 1)
@@ -24,23 +26,23 @@ def compare_part(pixels, start, other, value, width):
 
 
 def write(labels, start, word, label):
-    vector_paint.paint(labels, start, word, label)
+    painting.paint(labels, start, word, label)
 
 
 def write_past_caches(labels, start, word, label):
     line = np.empty(64, labels.dtype)
-    vector_paint.paint(line, 0, word, label)
-    vector_paint.stream(line, labels, start)
-    vector_paint.stream_one(labels, start + 64, word, label)
-    vector_paint.fence()
+    painting.paint(line, 0, word, label)
+    painting.stream(line, labels, start)
+    painting.stream_one(labels, start + 64, word, label)
+    painting.fence()
 
 
 def write_over(labels, start, word, label):
-    vector_paint.blend(labels, start, word, label)
+    painting.blend(labels, start, word, label)
 
 
 def write_eight(labels, start, word, begins, run, table):
-    vector_paint.spread(labels, start, word, begins, run, table)
+    painting.spread(labels, start, word, begins, run, table)
 
 
 def count(word):

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from equilabel import label
-from equilabel.bonds import Bonds
-from equilabel.devices import passes
-from equilabel.labeling.bonds import label_bonds_by_runs
-from equilabel.methods import load_recipe
+from equilabel.domains.bonds import Bonds
+from equilabel.labeling.graphs import label_bonds_by_runs
+from equilabel.papers import load_passes, load_recipe
 from references import bond_roots, random_bonds
 from test_bonds import LATTICES
 
@@ -83,7 +82,7 @@ def test_a_mask_as_bonds_has_the_components_of_the_mask(connectivity):
 
 
 def test_a_recipe_gives_a_table_that_is_numbered_from_zero():
-    kernels = passes("runs", "cpu")
+    kernels = load_passes("runs", "cpu")
     table = load_recipe("runs")(kernels, random_bonds((3, 4), SQUARE, (False, False), 0.0))
     assert kernels.number(table) == 12
     assert table.parents[1:13].tolist() == list(range(12))

@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from equilabel.bonds import Bonds
-from equilabel.devices import passes
-from equilabel.methods import METHODS, load_recipe
+from equilabel.domains.bonds import Bonds
+from equilabel.papers import load_passes, load_recipe
+from equilabel.papers.table import METHODS
 from references import bond_roots, random_bonds
 
 ROOTS = [row.name for row in METHODS.values() if row.answer == "roots" and "bonds" in row.domains]
@@ -54,7 +54,7 @@ def test_roots_are_the_smallest_sites_on_every_lattice_and_boundary(method, name
     shape, steps = LATTICES[name]
     for periodic in product((False, True), repeat=len(shape)):
         bonds = random_bonds(shape, steps, periodic, share, seed=len(name))
-        found = load_recipe(method)(passes(method, "cpu"), bonds).roots
+        found = load_recipe(method)(load_passes(method, "cpu"), bonds).roots
         assert found.dtype == np.int64
         np.testing.assert_array_equal(found, bond_roots(bonds))
 
@@ -65,7 +65,7 @@ def test_bonds_are_bits_of_integers_of_every_size(method, dtype):
     steps = [step for step in product((-1, 0, 1), repeat=3) if step > (0, 0, 0)]
     steps = steps[-8 * np.dtype(dtype).itemsize :]
     bonds = random_bonds((5, 6, 7), steps, (True, False, True), 0.08, dtype=dtype)
-    found = load_recipe(method)(passes(method, "cpu"), bonds).roots
+    found = load_recipe(method)(load_passes(method, "cpu"), bonds).roots
     np.testing.assert_array_equal(found, bond_roots(bonds))
 
 

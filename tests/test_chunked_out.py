@@ -5,10 +5,16 @@ import pytest
 
 zarr = pytest.importorskip("zarr")
 
-from equilabel import label, label_chunked  # noqa: E402
-from equilabel.chunked import into_arrays, tasks  # noqa: E402
-from equilabel.chunked.merging import Numbers  # noqa: E402
-from equilabel.chunked.outputs import copy_past_caches  # noqa: E402
+from equilabel import (
+    label,
+    label_chunked,
+)
+from equilabel.chunked import (
+    into_arrays,
+    tasks,
+)
+from equilabel.chunked.merging import Numbers
+from equilabel.chunked.outputs import copy_past_caches
 
 NOISE = np.random.default_rng(3).random((20, 24, 28)) < 0.3
 NOISE[:8] = False  # blocks without labels

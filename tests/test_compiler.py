@@ -8,19 +8,20 @@ import numba
 import numpy as np
 import pytest
 
-from equilabel.kernels.cpu import caching, compiler, vector_compare
-from equilabel.kernels.cpu.compiler import KernelLibrary, PartLibrary, without_collecting
+from equilabel.devices import jit
+from equilabel.devices.jit import KernelLibrary, PartLibrary, without_collecting
+from equilabel.runs.cpu import packing as vector_compare
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 
 
 def test_functions_are_compiled_into_the_libraries_meant_for_them():
-    @caching.inlined_part
+    @jit.inlined_part
     def half(x):
         return x // 2
 
-    @caching.njit(nogil=True)
+    @jit.njit(nogil=True)
     def quarter(x):
         return half(half(x))
 
@@ -62,7 +63,7 @@ def test_numba_still_calls_what_the_libraries_leave_out():
 
 
 def test_a_call_of_a_twin_compiles_no_function_of_its_own():
-    @caching.njit(nogil=True)
+    @jit.njit(nogil=True)
     def compare(pixels):
         return vector_compare.differs(pixels, 0, np.uint8(0))
 
@@ -74,15 +75,15 @@ def test_a_call_of_a_twin_compiles_no_function_of_its_own():
 
 def test_no_garbage_is_collected_while_a_function_is_compiled(monkeypatch):
     seen = []
-    begin = caching.KernelCompiler.define_pipelines
+    begin = jit.KernelCompiler.define_pipelines
 
     def watched(self):
         seen.append(gc.isenabled())
         return begin(self)
 
-    monkeypatch.setattr(caching.KernelCompiler, "define_pipelines", watched)
+    monkeypatch.setattr(jit.KernelCompiler, "define_pipelines", watched)
     assert gc.isenabled()
-    assert caching.njit(nogil=True)(lambda x: x + 1)(1) == 2
+    assert jit.njit(nogil=True)(lambda x: x + 1)(1) == 2
     assert seen == [False]
     assert gc.isenabled()
 
@@ -108,7 +109,7 @@ def test_garbage_is_collected_again_after_the_last_of_several_threads_and_after_
 
 def test_a_process_that_is_split_off_meanwhile_collects_garbage():
     with without_collecting():
-        compiler._after_fork()  # what the child does first
+        jit._after_fork()  # what the child does first
         assert gc.isenabled()
     assert gc.isenabled()
 

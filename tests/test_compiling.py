@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from batches import picture, tiff
-from equilabel import compiling, segment, threads
+from equilabel import segment
 from equilabel.cli import main, single, streams, worker
 from equilabel.cli.options import Options
 from equilabel.cli.provenance import provenance
-from equilabel.kernels.cpu import cache_folders, caching
+from equilabel.devices import cache, compiling, jit, threads
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 compiled = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
@@ -35,7 +35,7 @@ def double(x):
 
 
 # numba loads a function for its module, which it looks for unless an earlier one is in memory.
-TRIAL = ModuleType("equilabel.kernels.cpu.trial")
+TRIAL = ModuleType("equilabel.devices.cpu.trial")
 sys.modules[TRIAL.__name__] = TRIAL
 half.__module__ = double.__module__ = TRIAL.__name__
 
@@ -43,13 +43,13 @@ half.__module__ = double.__module__ = TRIAL.__name__
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The only folder for compiled code, empty."""
-    monkeypatch.setattr(cache_folders, "folders", lambda: [tmp_path / "cache"])
+    monkeypatch.setattr(cache, "folders", lambda: [tmp_path / "cache"])
     return tmp_path / "cache"
 
 
 def fresh(function=double):
     """Return the function as a new process has it: nothing of it is in memory."""
-    return caching.njit(nogil=True, cache=True)(function)
+    return jit.njit(nogil=True, cache=True)(function)
 
 
 @compiled
@@ -69,7 +69,7 @@ def test_a_function_is_told_while_it_is_compiled_and_not_when_it_was_kept():
 @compiled
 @pytest.mark.usefixtures("folder")
 def test_what_a_function_calls_counts_with_it_and_what_is_not_ours_does_not():
-    inner = caching.inlined(double)
+    inner = jit.inlined(double)
 
     def outer(x):
         return inner(x) + 1

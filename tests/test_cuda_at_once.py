@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equilabel import binarize, label
-from equilabel.labeling import known
+from equilabel.labeling import at_once as known
 from equilabel.samples import blobs, percolation, spiral
 from resets import check_reset
 
@@ -91,7 +91,7 @@ def comb(shape):
     ids=str,
 )
 def test_bands_of_any_size_meet(cupy, monkeypatch, cut):
-    from equilabel.kernels.cuda import at_once, bands
+    from equilabel.runs.cuda import at_once, bands
 
     monkeypatch.setattr(bands, "CUTS", (cut,))
     at_once.prepare_launch.cache_clear()

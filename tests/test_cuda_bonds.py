@@ -6,10 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from equilabel.bonds import Bonds
-from equilabel.devices import passes
-from equilabel.labeling.bonds import label_bonds_by_runs
-from equilabel.methods import load_recipe
+from equilabel.domains.bonds import Bonds
+from equilabel.labeling.graphs import label_bonds_by_runs
+from equilabel.papers import load_passes, load_recipe
 from references import bond_roots, random_bonds
 from test_bond_runs import ALL_IN_2D, ALL_IN_3D, CUBIC, SQUARE
 from test_bonds import LATTICES, ROOTS
@@ -32,7 +31,7 @@ def test_roots_are_the_smallest_sites_on_every_lattice_and_boundary(method, name
     shape, steps = LATTICES[name]
     for periodic in product((False, True), repeat=len(shape)):
         bonds = random_bonds(shape, steps, periodic, share, seed=len(name))
-        found = load_recipe(method)(passes(method, "cuda"), on_device(bonds)).roots
+        found = load_recipe(method)(load_passes(method, "cuda"), on_device(bonds)).roots
         np.testing.assert_array_equal(found.get(), bond_roots(bonds))
 
 
@@ -42,7 +41,7 @@ def test_bonds_are_bits_of_integers_of_every_size(method, dtype):
     steps = [step for step in product((-1, 0, 1), repeat=3) if step > (0, 0, 0)]
     steps = steps[-8 * np.dtype(dtype).itemsize :]
     bonds = random_bonds((5, 6, 70), steps, (True, False, True), 0.08, dtype=dtype)
-    found = load_recipe(method)(passes(method, "cuda"), on_device(bonds)).roots
+    found = load_recipe(method)(load_passes(method, "cuda"), on_device(bonds)).roots
     np.testing.assert_array_equal(found.get(), bond_roots(bonds))
 
 

@@ -9,18 +9,20 @@ cupy = pytest.importorskip("cupy", reason="CUDA kernels need CuPy")
 pytest.importorskip("zarr")
 pytest.importorskip("dask")
 
-from equilabel import label, label_chunked, segment, segment_chunked  # noqa: E402
-from equilabel.chunked import held, zarr_source  # noqa: E402
-from equilabel.chunked.merging import unite  # noqa: E402
-from equilabel.devices import (  # noqa: E402
-    fetch,
-    fetch_block,
-    fetch_renumbered,
-    own_gpu,
-    send_block,
-    set_worker,
+from equilabel import (
+    label,
+    label_chunked,
+    segment,
+    segment_chunked,
 )
-from equilabel.kernels.cuda import block_labels, staging  # noqa: E402
+from equilabel.chunked import (
+    held,
+    zarr_source,
+)
+from equilabel.chunked.merging import unite
+from equilabel.devices import fetch, fetch_block, fetch_renumbered, own_gpu, send_block, set_worker
+from equilabel.devices.cuda import blocks as block_labels
+from equilabel.devices.cuda import staging
 
 pytestmark = [
     pytest.mark.gpu,

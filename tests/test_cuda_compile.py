@@ -21,25 +21,19 @@ import equilabel
 
 cupy = pytest.importorskip("cupy", reason="CUDA kernels are compiled through CuPy")
 
-from cupy.cuda import nvrtc  # noqa: E402
+from cupy.cuda import nvrtc
 
-from equilabel.kernels.cuda import (  # noqa: E402
-    _compile,
-    bands,
-    block_labels,
-    bond_jobs,
-    boundaries,
-    columns,
-    image_layout,
-    lattice,
-    potts,
-    run_jobs,
-    sources,
-    tiling,
-)
+from equilabel.devices.cuda import blocks as block_labels
+from equilabel.devices.cuda import kernels as _compile
+from equilabel.measuring.cuda import columns, sources
+from equilabel.measuring.cuda import sources as image_layout
+from equilabel.papers.cuda import links
+from equilabel.runs.cuda import bands, bonds, boundaries, tiling
+from equilabel.runs.cuda import jobs as run_jobs
+from equilabel.simulation.cuda import potts
 
-FOLDER = Path(equilabel.__file__).parent / "kernels" / "cuda"
-FILES = sorted(path.stem for path in FOLDER.glob("*.cu"))
+FOLDER = Path(equilabel.__file__).parent
+FILES = sorted(path.relative_to(FOLDER).as_posix()[:-3] for path in FOLDER.rglob("*.cu"))
 EVERY = bool(os.environ.get("EQUILABEL_EVERY_INSTANCE"))
 ARCHITECTURES = (
     ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"] if EVERY else ["compute_75", "sm_120"]
@@ -95,7 +89,7 @@ INSTANCES = {
     ],
     "BondTile": [
         f"Tile<true, {', '.join(map(str, tile))}>"
-        for tile in (bond_jobs.NARROW, bond_jobs.FLAT, bond_jobs.DEEP)
+        for tile in (bonds.NARROW, bonds.FLAT, bonds.DEEP)
     ],
     "Edges": [f"Edges<{tiling.INNER}>", f"Edges<{tiling.MOST_EDGES}>"],
     "Slots": [str(slots) for slots in sorted({slots for _, slots, _ in bands.CUTS})],
@@ -145,16 +139,16 @@ def instances(choices):
 def expressions(file, *, every=False):
     """List each kernel of a file with what its launchers can put in for its parameters."""
     names = []
-    if file == "tiles":  # pixels may be compared by size, where all foreground is one
+    if file == "runs/cuda/tiles":  # pixels may be compared by size, where all foreground is one
         tiles = [tile for tile in INSTANCES["Tile"] if "false" in tile]
         found = cycle(["find_tiles", "find_tile_pairs"])
         grays = zip(found, GRAYS, cycle(["u4", "u8", "u8"]), cycle(tiles), strict=False)
         names += sorted(f"{one}<Gray<{gray}>, {node}, {tile}>" for one, gray, node, tile in grays)
-    if file == "at_once":
+    if file == "runs/cuda/at_once":
         tiles = [tile for tile in INSTANCES["LowTile"] if "false" in tile]
         grays = zip(GRAYS, cycle(tiles), cycle(INSTANCES["Edges"]), strict=False)
         names += [f"label_at_once<Gray<{gray}>, {tile}, {most}>" for gray, tile, most in grays]
-    if file == "bands":
+    if file == "runs/cuda/bands":
         grays = zip(GRAYS, cycle(["false", "true"]), cycle(INSTANCES["Slots"]), strict=False)
         names += [f"label_bands<Gray<{gray}>, {deep}, {slots}>" for gray, deep, slots in grays]
     for kernel, parameters in kernels(file).items():
@@ -172,7 +166,7 @@ def first_and_last(names):
 
 def launched(file):
     """List the kernels of a file that any launcher asks for."""
-    text = "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py"))
+    text = "".join(path.read_text(encoding="utf-8") for path in FOLDER.rglob("*.py"))
     return set(re.findall(rf'kernel\(\s*"{file}",\s*f?"(\w+)', text))
 
 
@@ -221,23 +215,27 @@ def test_every_kernel_compiles(file, architecture, architectures):
 
 
 SIZES = [  # a file that has the structure, its name, and what launchers pass
-    ("accumulate_runs", "ImageLayout", image_layout.IMAGE_LAYOUT.itemsize),
-    ("accumulate_runs", "Job", tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size),
-    ("accumulate_runs", "Grays<u1>", sources.GRAYS.itemsize),
-    ("accumulate_runs", "Grays<Nothing>", sources.NOTHING.itemsize),
-    ("block_labels", "Faces", block_labels.FACES.itemsize),
-    ("block_labels", "Place", block_labels.PLACE.itemsize),
-    ("bands", "Bands", bands.ADDRESSES.size + bands.REST.size),
-    ("columns", "Formulas", columns.FORMULAS.itemsize),
-    ("bond_tiles", "Lattice", bond_jobs.LATTICE.itemsize),
-    ("boundaries", "Boundary", boundaries.BOUNDARY.itemsize),
-    ("weigel_tiles", "Lattice", lattice.LATTICE.itemsize),
+    ("measuring/cuda/accumulate_runs", "ImageLayout", image_layout.IMAGE_LAYOUT.itemsize),
+    (
+        "measuring/cuda/accumulate_runs",
+        "Job",
+        tiling.PLAN.itemsize + run_jobs.ADDRESSES.size + run_jobs.REST.size,
+    ),
+    ("measuring/cuda/accumulate_runs", "Grays<u1>", sources.GRAYS.itemsize),
+    ("measuring/cuda/accumulate_runs", "Grays<Nothing>", sources.NOTHING.itemsize),
+    ("devices/cuda/blocks", "Faces", block_labels.FACES.itemsize),
+    ("devices/cuda/blocks", "Place", block_labels.PLACE.itemsize),
+    ("runs/cuda/bands", "Bands", bands.ADDRESSES.size + bands.REST.size),
+    ("measuring/cuda/columns", "Formulas", columns.FORMULAS.itemsize),
+    ("runs/cuda/bonds", "Lattice", bonds.LATTICE.itemsize),
+    ("runs/cuda/boundaries", "Boundary", boundaries.BOUNDARY.itemsize),
+    ("papers/weigel2011/weigel_tiles", "Lattice", links.LATTICE.itemsize),
 ]
 FIELDS = [
-    ("image_layout.cuh", "ImageLayout", image_layout.IMAGE_LAYOUT),
-    ("lattice.cuh", "Lattice", lattice.LATTICE),
-    ("potts.cu", "Lattice", potts.LATTICE),
-    ("tiling.cuh", "Plan", tiling.PLAN),
+    ("devices/cuda/image_layout.cuh", "ImageLayout", image_layout.IMAGE_LAYOUT),
+    ("papers/cuda/lattice.cuh", "Lattice", links.LATTICE),
+    ("simulation/cuda/potts.cu", "Lattice", potts.LATTICE),
+    ("runs/cuda/tiling.cuh", "Plan", tiling.PLAN),
 ]
 WORDS = {"Index": "i8", "int": "i4", "unsigned": "u4", "signed char": "i1"}
 COUNTS = {
@@ -289,8 +287,9 @@ def test_every_value_of_every_parameter_is_compiled():
 
 
 def test_kernels_of_both_papers_are_among_them():
-    assert set(FILES) >= {"kalentev", "komura", "roots"}
-    assert "scan<u8>" in expressions("kalentev")
-    assert "crop" in expressions("kalentev")
-    assert "reduce_labels<u2, 6>" in expressions("komura", every=True)
-    assert "gather<i4, i8, u1>" in expressions("roots", every=True)
+    kalentev, komura = "papers/kalentev2011/kalentev", "papers/komura2016/komura"
+    assert set(FILES) >= {kalentev, komura, "runs/cuda/numbering"}
+    assert "scan<u8>" in expressions(kalentev)
+    assert "crop" in expressions(kalentev)
+    assert "reduce_labels<u2, 6>" in expressions(komura, every=True)
+    assert "gather<i4, i8, u1>" in expressions("runs/cuda/numbering", every=True)

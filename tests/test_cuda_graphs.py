@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equilabel import METHODS, Graph, label_graph, lattices
-from equilabel.devices import passes
-from equilabel.methods import load_recipe
+from equilabel import METHODS, Graph, label_graph
+from equilabel.domains import lattices
+from equilabel.papers import load_passes, load_recipe
 from graphs import GRAPHS, expected_components, expected_roots, hubs, path, random_edges, star
 
 cupy = pytest.importorskip("cupy", reason="CUDA kernels need CuPy")
@@ -38,7 +38,7 @@ def on_device(graph, offset=None, vertex=None):
 
 
 def find_roots(name, graph):
-    found = load_recipe(name)(passes(name, "cuda"), graph).roots
+    found = load_recipe(name)(load_passes(name, "cuda"), graph).roots
     assert isinstance(found, cupy.ndarray)
     assert found.dtype in (np.int32, np.int64)
     return found.get()
@@ -79,27 +79,27 @@ def test_colors_of_large_graphs_settle(name, kind):
 
 def test_each_pass_of_union_find_leaves_what_it_promises():
     graph = LARGE["hubs"]
-    there, module = on_device(graph), passes("union_find", "cuda")
+    there, module = on_device(graph), load_passes("union_find", "cuda")
     parents = module.initialize(there)
-    twin = passes("union_find", "cpu").initialize(graph)
+    twin = load_passes("union_find", "cpu").initialize(graph)
     np.testing.assert_array_equal(parents.get(), twin)
     module.compress(parents)
-    passes("union_find", "cpu").compress(twin)
+    load_passes("union_find", "cpu").compress(twin)
     np.testing.assert_array_equal(parents.get(), twin)
     module.unite_first(there, parents)
     module.compress(parents)
     assert (parents[parents] == parents).all()
     assert (parents <= cupy.arange(graph.size)).all()
-    passes("union_find", "cpu").unite_first(graph, twin)
-    passes("union_find", "cpu").compress(twin)
+    load_passes("union_find", "cpu").unite_first(graph, twin)
+    load_passes("union_find", "cpu").compress(twin)
     np.testing.assert_array_equal(parents.get(), twin)
     largest = module.find_largest(parents)
-    expected = passes("union_find", "cpu").find_largest(twin)
+    expected = load_passes("union_find", "cpu").find_largest(twin)
     assert largest == parents.dtype.type(expected % 2**32)  # -1 is the largest of the type
 
 
 def test_64_bit_parents_are_united_like_those_of_32_bits(monkeypatch):
-    module, graph = passes("union_find", "cuda"), LARGE["hubs"]
+    module, graph = load_passes("union_find", "cuda"), LARGE["hubs"]
     there = on_device(graph, "i8", "i8")
     narrow = module.initialize(there)
     wide = narrow.astype(cupy.uint64)

@@ -251,7 +251,7 @@ def test_too_little_memory_is_said_in_numbers_and_nothing_leaks(cupy):
 @pytest.mark.parametrize("dtype", ["?", "u1", "i2", "u4", "f8"])
 @pytest.mark.parametrize("shape", [(), (3,), (1000, 999), (3001, 2003)])
 def test_arrays_arrive_as_they_were(cupy, dtype, shape):
-    from equilabel.kernels.cuda.transfers import download, upload
+    from equilabel.devices.cuda.transfers import download, upload
 
     image = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
     np.testing.assert_array_equal(upload(image).get(), image)
@@ -263,7 +263,7 @@ def test_arrays_arrive_as_they_were(cupy, dtype, shape):
 
 
 def test_images_of_numpy_stay_on_the_host_unless_a_gpu_is_asked_for(cupy, monkeypatch):
-    from equilabel.kernels.cuda import transfers
+    from equilabel.devices.cuda import transfers
 
     moved = []
     upload = transfers.upload
@@ -316,7 +316,7 @@ def test_masks_and_thresholds_are_those_of_the_cpu(cupy, threshold, dark):
 
 @pytest.mark.parametrize("stacked", [False, True])
 def test_smoothing_is_that_of_the_cpu(cupy, stacked):
-    from equilabel.thresholding import smooth
+    from equilabel.segmentation.smoothing import smooth
 
     for image in pictures():
         if image.ndim == 2 and image.dtype != np.float16:
@@ -385,7 +385,7 @@ def test_overlaps_of_frames_are_counted_as_on_the_cpu(cupy):
 @pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i4", "u8", "f4", "f8"])
 @pytest.mark.parametrize("compare", [">", "<=", "<"])
 def test_pixels_are_compared_while_they_are_packed(cupy, dtype, compare):
-    from equilabel.grid import Foreground
+    from equilabel.domains.grid import Foreground
     from equilabel.labeling import problem_of, solve
 
     def label_compared(image, level, connectivity):
@@ -421,8 +421,8 @@ def test_floats_that_are_whole_are_labeled_like_integers(cupy, dtype, method):
 
 
 def test_labels_that_another_stream_changes_write_nothing_outside_the_table(cupy):
-    from equilabel.kernels.cuda import accumulate
-    from equilabel.kernels.layout import Layout
+    from equilabel.measuring.cuda import accumulate
+    from equilabel.measuring.layout import Layout
 
     labels = cupy.ones((64, 256), np.int32)
     source = accumulate.LabelSource(labels)

@@ -8,8 +8,14 @@ import pytest
 
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
-from equilabel.grid import Foreground  # noqa: E402
-from equilabel.kernels.cuda import at_once, bands, labeler, run_jobs, tiling  # noqa: E402
+from equilabel.domains.grid import Foreground
+from equilabel.runs.cuda import (
+    at_once,
+    bands,
+    labeler,
+    tiling,
+)
+from equilabel.runs.cuda import jobs as run_jobs
 
 SHAPE = (100, 200)
 JOBS = {"?": (bands.ADDRESSES, 0), "i2": (run_jobs.ADDRESSES, tiling.PLAN.itemsize)}

@@ -8,8 +8,11 @@ import pytest
 
 cupy = pytest.importorskip("cupy", reason="CUDA kernels need CuPy")
 
-from equilabel import label, measure  # noqa: E402
-from equilabel.labeling.parts import planes_of_part  # noqa: E402
+from equilabel import (
+    label,
+    measure,
+)
+from equilabel.labeling.parts import planes_of_part
 
 NEEDED = 24 * 2**30  # bytes
 SHAPES = [(46_400, 46_400), (2_064, 1_008, 1_056)]

@@ -15,25 +15,24 @@ import pytest
 
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
-from equilabel.kernels.cuda import (  # noqa: E402
-    accumulate,
-    columns,
-    histogram,
-    kalentev,
-    komura,
-    label_counts,
-    roots,
-    run_jobs,
-    sources,
-    tables,
-    tiling,
-    transfers,
+from equilabel.devices.cuda import transfers
+from equilabel.measuring.cuda import accumulate, columns, sources
+from equilabel.measuring.cuda import accumulate as tables
+from equilabel.measuring.cuda import sources as label_counts
+from equilabel.measuring.layout import (
+    Formula,
+    Layout,
+    Step,
 )
-from equilabel.kernels.formulas import Formula, Step  # noqa: E402
-from equilabel.kernels.layout import Layout  # noqa: E402
-from equilabel.methods import load_recipe  # noqa: E402
-from references import grid_of  # noqa: E402
-from test_cuda_compile import SIZES, signatures  # noqa: E402
+from equilabel.papers import load_recipe
+from equilabel.papers.kalentev2011 import cuda as kalentev
+from equilabel.papers.komura2016 import cuda as komura
+from equilabel.runs.cuda import jobs as run_jobs
+from equilabel.runs.cuda import numbering as roots
+from equilabel.runs.cuda import tiling
+from equilabel.segmentation.cuda import histogram
+from references import grid_of
+from test_cuda_compile import SIZES, signatures
 
 STRUCTURES = {name: size for _, name, size in SIZES} | {"Grays<u2>": sources.GRAYS.itemsize}
 
@@ -232,7 +231,7 @@ def test_passes_of_the_papers(started, shape, dtype):
     for name, passes in (("kalentev", kalentev), ("komura", komura)):
         more = {"accumulate": True} if name == "kalentev" else {}
         found = load_recipe(name)(passes, grid_of(image), **more).roots
-        roots.number(on_device(found), on_device(np.zeros(image.size, np.int32)))
+        roots.number_roots(on_device(found), on_device(np.zeros(image.size, np.int32)))
     check(started)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from equilabel import PROPERTIES, label, measure, regionprops_table, segment
-from equilabel.measuring.errors import PropertyUnknownError
+from equilabel.measuring.checks import PropertyUnknownError
 from equilabel.samples import blobs, nuclei_mask, percolation, voronoi
 from references import GRID_METHODS
 from strategies import noise
@@ -276,7 +276,7 @@ def test_columns_are_where_the_labels_are_unless_asked_elsewhere(cupy):
 
 def test_more_labels_than_expected_are_counted_again(cupy):
     """Guesses of the number of labels, from 0 to too many, do not show in the table."""
-    from equilabel.kernels.cuda import columns
+    from equilabel.measuring.cuda import columns
 
     rng = np.random.default_rng(0)
     wanted = ["label", "area", "bbox", "intensity_sum", "intensity_std"]

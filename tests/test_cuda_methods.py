@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from equilabel.devices import passes
-from equilabel.kernels.cpu import kalentev as cpu_kalentev
-from equilabel.kernels.cpu import komura as cpu_komura
-from equilabel.kernels.cpu import roots as cpu_roots
-from equilabel.methods import METHODS, load_recipe
+from equilabel.papers import load_passes, load_recipe
+from equilabel.papers.kalentev2011 import cpu as cpu_kalentev
+from equilabel.papers.komura2016 import cpu as cpu_komura
+from equilabel.papers.table import METHODS
+from equilabel.runs.cpu import numbering as cpu_roots
 from equilabel.samples import blobs, hilbert, spiral
 from references import GRID_METHODS, grid_of, skip_unknown_rank
 
@@ -38,7 +39,7 @@ def noise(shape, dtype=np.int32, values=3, seed=0):
 def find_roots(name, image, background, connectivity, device, *, stacked=False):
     skip_unknown_rank(name, image.ndim - stacked)
     grid = grid_of(image, background, connectivity, stacked=stacked)
-    return load_recipe(name)(passes(name, device), grid).roots.reshape(image.shape)
+    return load_recipe(name)(load_passes(name, device), grid).roots.reshape(image.shape)
 
 
 def check_roots(name, image, background, connectivity, *, stacked=False):
@@ -59,7 +60,7 @@ def on_device(*arrays):
 def counted_scans(image, connectivity=1):
     """Count the rounds of Kalentev's host loop on the device; the last one changes nothing."""
     grid = grid_of(cupy.asarray(image), False, connectivity)
-    return load_recipe("kalentev")(passes("kalentev", "cuda"), grid).rounds
+    return load_recipe("kalentev")(load_passes("kalentev", "cuda"), grid).rounds
 
 
 # ---------------------------------------------------------------- contract
@@ -182,7 +183,7 @@ def test_more_elements_than_32_bits_can_count(name):
     assert (roots[-2:, -1] == (height - 1) * width - 1).all()
     assert int((roots >= 0).sum()) == height - top + 83 + 2
     labels = cupy.empty(roots.size, cupy.uint8)
-    assert passes("roots", "cuda").number(roots.ravel(), labels) == 3
+    assert passes("runs.numbering", "cuda").number_roots(roots.ravel(), labels) == 3
     labels = labels.reshape(image.shape)
     assert [int(labels[top, 5]), int(labels[-2, 8]), int(labels[-1, -1])] == [1, 2, 3]
     assert int(labels.sum(dtype=cupy.int64)) == height - top + 2 * 83 + 3 * 2
@@ -196,13 +197,13 @@ def test_more_elements_than_32_bits_can_count(name):
 @pytest.mark.parametrize("background", [np.uint8(0), None])
 def test_labels_start_as_on_the_cpu(background):
     image = noise((61, 83), np.uint8)
-    labels = passes("kalentev", "cuda").init_labels(grid_of(cupy.asarray(image), background))
+    labels = load_passes("kalentev", "cuda").init_labels(grid_of(cupy.asarray(image), background))
     expected = cpu_kalentev.init_labels(grid_of(image, background))
     np.testing.assert_array_equal(labels.get(), expected)
 
 
 def test_a_scan_lowers_what_the_label_refers_to():
-    module = passes("kalentev", "cuda")
+    module = load_passes("kalentev", "cuda")
     grid = grid_of(cupy.asarray(np.array([[1, 1], [1, 1]], np.uint8)))  # 5 6 / 9 10, padded
     labels = module.init_labels(grid)
     assert labels.reshape(4, 4)[1:3, 1:3].tolist() == [[5, 6], [9, 10]]
@@ -215,7 +216,7 @@ def test_a_scan_lowers_what_the_label_refers_to():
 
 def test_a_scan_lowers_labels_in_use_alone_and_leaves_fewer():
     grid = grid_of(cupy.asarray(noise((400, 300), np.uint8, values=2)))
-    module = passes("kalentev", "cuda")
+    module = load_passes("kalentev", "cuda")
     labels = module.init_labels(grid)
     while True:
         before = labels.get()
@@ -238,7 +239,7 @@ def test_chains_of_labels_are_followed_as_on_the_cpu():
     labels[foreground] = foreground[lower]
     (device_labels,) = on_device(labels)
     cpu_kalentev.analyze(labels)
-    passes("kalentev", "cuda").analyze(device_labels)
+    load_passes("kalentev", "cuda").analyze(device_labels)
     np.testing.assert_array_equal(device_labels.get(), labels)
 
 
@@ -250,7 +251,7 @@ def test_padding_is_taken_off_as_on_the_cpu():
         cpu_kalentev.analyze(labels)
     (device_labels,) = on_device(labels)
     device_grid = grid_of(cupy.asarray(image), connectivity=2)
-    roots = passes("kalentev", "cuda").crop(device_grid, device_labels)
+    roots = load_passes("kalentev", "cuda").crop(device_grid, device_labels)
     np.testing.assert_array_equal(roots.get(), cpu_kalentev.crop(grid, labels))
 
 
@@ -277,7 +278,7 @@ def test_each_pass_of_the_four_does_what_it_does_on_the_cpu(shape, connectivity)
     image = noise(shape, np.uint16)
     grid = grid_of(image, 1, connectivity)
     device_grid = grid_of(cupy.asarray(image), 1, connectivity)
-    module = passes("komura", "cuda")
+    module = load_passes("komura", "cuda")
     labels = cpu_komura.initialize(grid)
     device_labels = module.initialize(device_grid)
     np.testing.assert_array_equal(device_labels.get(), labels)
@@ -298,7 +299,7 @@ def test_four_passes_are_enough():
     def recorded(name):
         def call(*arguments):
             called.append(name)
-            return getattr(passes("komura", "cuda"), name)(*arguments)
+            return getattr(load_passes("komura", "cuda"), name)(*arguments)
 
         return call
 
@@ -316,8 +317,8 @@ def test_four_passes_are_enough():
 def test_methods_whose_threads_never_meet_take_the_rounds_of_the_cpu(name, connectivity):
     image = noise((20, 31, 45), np.uint8, values=2)
     recipe = load_recipe(name)
-    there = recipe(passes(name, "cuda"), grid_of(cupy.asarray(image), 0, connectivity))
-    assert there.rounds == recipe(passes(name, "cpu"), grid_of(image, 0, connectivity)).rounds
+    there = recipe(load_passes(name, "cuda"), grid_of(cupy.asarray(image), 0, connectivity))
+    assert there.rounds == recipe(load_passes(name, "cpu"), grid_of(image, 0, connectivity)).rounds
 
 
 @pytest.mark.parametrize("name", ["hawick_a", "hawick_b"])
@@ -325,8 +326,8 @@ def test_methods_whose_threads_never_meet_take_the_rounds_of_the_cpu(name, conne
 def test_labels_move_at_least_as_far_in_a_round_as_on_the_cpu(name, draw):
     image = draw()
     recipe = load_recipe(name)
-    there = recipe(passes(name, "cuda"), grid_of(cupy.asarray(image)))
-    assert 2 <= there.rounds <= recipe(passes(name, "cpu"), grid_of(image)).rounds
+    there = recipe(load_passes(name, "cuda"), grid_of(cupy.asarray(image)))
+    assert 2 <= there.rounds <= recipe(load_passes(name, "cpu"), grid_of(image)).rounds
 
 
 @pytest.mark.parametrize("size", METHODS["hawick_b"].options["tile_size"].choices)
@@ -334,7 +335,7 @@ def test_labels_move_at_least_as_far_in_a_round_as_on_the_cpu(name, draw):
 def test_tiles_of_every_size_lead_to_the_same_roots(size, shape, connectivity):
     image = noise(shape, np.uint16)
     grid = grid_of(cupy.asarray(image), 0, connectivity)
-    roots = load_recipe("hawick_b")(passes("hawick_b", "cuda"), grid, tile_size=size).roots
+    roots = load_recipe("hawick_b")(load_passes("hawick_b", "cuda"), grid, tile_size=size).roots
     expected = find_roots("komura", image, 0, connectivity, "cpu")
     np.testing.assert_array_equal(roots.get().reshape(shape), expected)
 
@@ -348,11 +349,11 @@ def test_segments_of_every_length_lead_to_the_same_roots_in_as_many_rounds(segme
     recipe = load_recipe("kalentev_rowcol")
     for connectivity in range(1, len(shape) + 1):
         grid = grid_of(cupy.asarray(image), False, connectivity)
-        found = recipe(passes("kalentev_rowcol", "cuda"), grid, segment=segment)
+        found = recipe(load_passes("kalentev_rowcol", "cuda"), grid, segment=segment)
         expected = find_roots("komura", image, False, connectivity, "cpu")
         np.testing.assert_array_equal(found.roots.get().reshape(shape), expected)
         there = grid_of(image, False, connectivity)
-        assert found.rounds == recipe(passes("kalentev_rowcol", "cpu"), there).rounds
+        assert found.rounds == recipe(load_passes("kalentev_rowcol", "cpu"), there).rounds
 
 
 @pytest.mark.parametrize(("shape", "connectivity"), NEIGHBORHOODS)
@@ -364,7 +365,7 @@ def test_a_sweep_along_all_lines_does_what_it_does_on_the_cpu(shape, connectivit
     ):
         found = []
         for device, place in (("cpu", np.asarray), ("cuda", cupy.asarray)):
-            module, grid = passes(name, device), grid_of(place(image), 0, connectivity)
+            module, grid = load_passes(name, device), grid_of(place(image), 0, connectivity)
             labels = module.initialize(grid)
             assert run(module, grid, labels) is True
             found.append(cupy.asnumpy(labels))
@@ -373,7 +374,7 @@ def test_a_sweep_along_all_lines_does_what_it_does_on_the_cpu(shape, connectivit
 
 def test_references_are_those_of_the_cpu_after_every_phase():
     image = noise((61, 83), np.uint8, values=2)
-    cpu, cuda = passes("hawick_d", "cpu"), passes("hawick_d", "cuda")
+    cpu, cuda = load_passes("hawick_d", "cpu"), load_passes("hawick_d", "cuda")
     grid, there = grid_of(image), grid_of(cupy.asarray(image))
     arrays, others = cpu.initialize(grid), cuda.initialize(there)
     while cpu.scan(grid, *arrays):
@@ -394,18 +395,18 @@ def test_numbers_are_those_of_the_cpu_in_labels_of_any_type(dtype):
     roots = find_roots("komura", noise((50, 60)), 0, 2, "cpu").ravel()
     labels, expected = np.full(roots.size, 99, dtype), np.full(roots.size, 77, dtype)
     device_roots, device_labels = on_device(roots, labels)
-    count = passes("roots", "cuda").number(device_roots, device_labels)
-    assert count == cpu_roots.number(roots, expected)
+    count = passes("runs.numbering", "cuda").number_roots(device_roots, device_labels)
+    assert count == cpu_roots.number_roots(roots, expected)
     np.testing.assert_array_equal(device_labels.get(), expected)
 
 
 def test_roots_can_be_numbered_in_place():
     (roots,) = on_device(np.array([-1, 1, 2, 1, 4, 2, -1]))
-    assert passes("roots", "cuda").number(roots, roots) == 3
+    assert passes("runs.numbering", "cuda").number_roots(roots, roots) == 3
     assert roots.tolist() == [0, 1, 2, 1, 3, 2, 0]
 
 
 def test_an_image_of_background_has_no_numbers():
     (roots,) = on_device(np.full(5000, -1))
-    assert passes("roots", "cuda").number(roots, roots) == 0
+    assert passes("runs.numbering", "cuda").number_roots(roots, roots) == 0
     assert not roots.any()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from equilabel import label
-from equilabel.devices import passes
-from equilabel.methods import load_recipe
+from equilabel.papers import load_passes, load_recipe
 from equilabel.samples import blobs, hilbert, percolation, spiral, voronoi
 from references import grid_of
 
@@ -28,7 +27,7 @@ SHAPES = [
 
 def label_runs(pixels, background, connectivity, stacked, out, **options):
     """Go through the passes on the device, and return the number of labels, which is there too."""
-    kernels = passes("runs", "cuda")
+    kernels = load_passes("runs", "cuda")
     grid = grid_of(pixels, background, connectivity, stacked=stacked, **options)
     table = load_recipe("runs")(kernels, grid, room=out)
     count = kernels.number(table)
@@ -197,8 +196,8 @@ def test_more_than_2_to_the_31_elements_are_right(cupy):
 
 @pytest.mark.parametrize("connectivity", [1, 2])
 def test_passes_that_begin_while_others_end_give_the_same_labels(cupy, monkeypatch, connectivity):
-    run_jobs = pytest.importorskip("equilabel.kernels.cuda.run_jobs")
-    starting = pytest.importorskip("equilabel.kernels.cuda.starting")
+    run_jobs = pytest.importorskip("equilabel.runs.cuda.jobs")
+    starting = pytest.importorskip("equilabel.devices.cuda.kernels")
     image = cupy.asarray(percolation((4100, 2100), 0.55))
     expected = label(image.get(), connectivity=connectivity, device="cpu")
     if not starting.can_follow(0):
@@ -221,7 +220,7 @@ def test_passes_that_begin_while_others_end_give_the_same_labels(cupy, monkeypat
 
 @pytest.mark.usefixtures("cupy")
 def test_an_old_driver_knows_no_passes_that_follow(monkeypatch):
-    starting = pytest.importorskip("equilabel.kernels.cuda.starting")
+    starting = pytest.importorskip("equilabel.devices.cuda.kernels")
     monkeypatch.setattr(starting, "DRIVER", "libnone.so")
     starting._driver.cache_clear()
     starting.can_follow.cache_clear()

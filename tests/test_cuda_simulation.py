@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from equilabel import PottsSimulation, swendsen_wang
-from equilabel.kernels.cpu import potts as cpu
-from equilabel.methods import METHODS
+from equilabel.papers.table import METHODS
 from equilabel.simulation import (
     critical_beta,
     exact_ising_energy,
     fortuin_kasteleyn_bonds,
     integrated_autocorrelation_time,
 )
+from equilabel.simulation.cpu import potts as cpu
 from references import bond_roots
 from test_simulation import KNOWN_ANSWERS, SHAPES, UPDATES
 
@@ -29,7 +29,7 @@ BETA = critical_beta(2)
 
 @pytest.fixture
 def cuda():
-    from equilabel.kernels.cuda import potts
+    from equilabel.simulation.cuda import potts
 
     return potts
 

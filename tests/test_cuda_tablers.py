@@ -8,18 +8,15 @@ import pytest
 
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
-from equilabel.kernels.cuda import (  # noqa: E402
-    _compile,
-    columns,
-    label_counts,
-    starting,
-    table_at_once,
-    transfers,
-    zeros,
+from equilabel.devices.cuda import kernels, transfers
+from equilabel.measuring.cuda import columns, sources, table_at_once
+from equilabel.measuring.cuda import table_at_once as zeros
+from equilabel.measuring.layout import (
+    Formula,
+    Layout,
+    Step,
 )
-from equilabel.kernels.formulas import Formula, Step  # noqa: E402
-from equilabel.kernels.layout import Layout  # noqa: E402
-from test_cuda_compile import signatures  # noqa: E402
+from test_cuda_compile import signatures
 
 STEPS = (Step(Formula.LABEL), Step(Formula.TOUCHES))
 TOLD = ("counted", "beyond", "torn", "gaps", "ended")
@@ -100,10 +97,10 @@ def driver(monkeypatch):
         get_current_stream=lambda: stream,
     )
     made = SimpleNamespace(cuda=cuda, ndarray=lambda shape, dtype, at: (shape, str(dtype), at.ptr))
-    for module in (_compile, starting, table_at_once, columns, transfers, zeros):
+    for module in (kernels, kernels, table_at_once, columns, transfers, zeros):
         monkeypatch.setattr(module, "cupy", made)
     monkeypatch.setattr(table_at_once, "kernel", kernel)
-    monkeypatch.setattr(label_counts, "kernel", kernel)
+    monkeypatch.setattr(sources, "kernel", kernel)
     monkeypatch.setattr(table_at_once, "can_follow", lambda _: False)
     monkeypatch.setattr(columns, "_recent", {})
     monkeypatch.setattr(columns, "FIRST_GUESS", (9000,))
@@ -163,7 +160,7 @@ def test_columns_of_many_labels_begin_while_these_are_counted(driver, monkeypatc
     started = []
     monkeypatch.setattr(table_at_once, "can_follow", lambda _: True)
     monkeypatch.setattr(
-        table_at_once, "start_following", lambda *call: started.append(starting.start_after(*call))
+        table_at_once, "start_following", lambda *call: started.append(kernels.start_after(*call))
     )
     driver.told = [{"found": 3}]
     labels = array((rows, 256), "i4")

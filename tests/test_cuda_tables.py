@@ -7,7 +7,7 @@ import pytest
 
 from equilabel import label, regionprops_table
 from equilabel.measuring import at_once
-from equilabel.measuring.errors import IntensityMissingError, PropertyUndefinedError
+from equilabel.measuring.checks import IntensityMissingError, PropertyUndefinedError
 from equilabel.samples import blobs, percolation
 from resets import check_reset
 from test_cuda_measuring import same
@@ -64,7 +64,7 @@ def test_values_are_summed_with_the_counts(cupy, shape, kind):
 @pytest.fixture
 def following(monkeypatch):
     """Let columns of the smallest image begin while its labels are counted."""
-    monkeypatch.setattr("equilabel.kernels.cuda.table_at_once.LARGE", 0)
+    monkeypatch.setattr("equilabel.measuring.cuda.table_at_once.LARGE", 0)
 
 
 @pytest.mark.parametrize("shape", [(300, 411), (64, 2048), (12, 40, 70)])
@@ -97,7 +97,7 @@ def test_values_that_no_column_needs_are_checked_all_the_same(cupy):
 
 REFUSED = [
     ({"properties": ["aera"]}, ValueError, "got 'aera'"),
-    ({"properties": ["area", []]}, TypeError, "list"),
+    ({"properties": ["area", []]}, TypeError, "properties must be names"),
     ({"properties": ["intensity_mean"]}, IntensityMissingError, "needs an intensity_image"),
     ({"properties": ["volume"]}, PropertyUndefinedError, "defined for 3"),
     ({"properties": ["frame"]}, PropertyUndefinedError, "stacked"),
@@ -127,7 +127,7 @@ def test_what_is_refused_is_refused_after_a_like_table_was_made(cupy, options, k
 @pytest.mark.parametrize("large", [0, 1 << 25])
 def test_labels_that_changed_are_counted_anew(cupy, monkeypatch, large):
     """The table has room for those of the last image: more of them, fewer, and negative ones."""
-    monkeypatch.setattr("equilabel.kernels.cuda.table_at_once.LARGE", large)
+    monkeypatch.setattr("equilabel.measuring.cuda.table_at_once.LARGE", large)
     labels = cupy.zeros((512, 600), np.int32)
     for most in (1, 300_000, 7, 90_000):
         labels[...] = cupy.asarray(np.random.default_rng(most).integers(0, most + 1, labels.shape))

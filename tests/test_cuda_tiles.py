@@ -1,14 +1,15 @@
 """Methods that work on meshes of links, on a GPU: Weigel's tiles, and many grids."""
 
+from importlib import import_module
 from itertools import product
 
 import numpy as np
 import pytest
 
 from equilabel import METHODS, label
-from equilabel.bonds import Bonds
 from equilabel.devices import passes
-from equilabel.methods import load_recipe
+from equilabel.domains.bonds import Bonds
+from equilabel.papers import load_passes, load_recipe
 from equilabel.samples import blobs, spiral
 from references import bond_roots, grid_of, random_bonds
 
@@ -37,7 +38,7 @@ def moved(bonds):
 
 
 def find(name, domain, device="cuda", **options):
-    return load_recipe(name)(passes(name, device), domain, **options)
+    return load_recipe(name)(load_passes(name, device), domain, **options)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,13 +81,15 @@ def test_links_levels_and_tiles_are_as_on_the_cpu(shape):
     image = np.random.default_rng(0).integers(0, 3, shape).astype(np.uint16)
     for connectivity in range(1, len(shape) + 1):
         lattices = [
-            passes("links", device).connect(grid_of(place(image), 1, connectivity))
+            passes("papers.links", device).connect(grid_of(place(image), 1, connectivity))
             for device, place in (("cpu", np.asarray), ("cuda", cupy.asarray))
         ]
         np.testing.assert_array_equal(lattices[1].links.get(), lattices[0].links)
         for local, tile in product(LOCAL, (3, 16)):
             here, there = (
-                passes("weigel_tiles", device).label_tiles(lattice, tile, local)
+                import_module(f"equilabel.papers.weigel2011.{device}_tiles").label_tiles(
+                    lattice, tile, local
+                )
                 for device, lattice in zip(("cpu", "cuda"), lattices, strict=True)
             )
             np.testing.assert_array_equal(there.get(), here)
@@ -112,7 +115,7 @@ def test_pairs_of_roots_are_those_of_the_cpu_in_any_order():
     bonds = random_bonds((130, 121), STEPS[2][1], (True, True), 0.4)
     lists = []
     for device, domain in (("cpu", bonds), ("cuda", moved(bonds))):
-        module = passes("weigel_relaxation", device)
+        module = load_passes("weigel_relaxation", device)
         lattice = module.connect(domain)
         pairs = module.list_borders(lattice, 8, module.label_tiles(lattice, 8, "union_find"))
         lists.append(sorted(pairs.tolist()))

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 from equilabel import PROPERTIES, label
-from equilabel.kernels.formulas import Formula
 from equilabel.measuring import make_request
 from equilabel.measuring.columns import part_names
+from equilabel.measuring.device_table import Steps
+from equilabel.measuring.layout import Formula
 from equilabel.measuring.plan import MOMENTS
 from equilabel.measuring.property import ON_HOST
-from equilabel.measuring.steps import Steps
 from equilabel.samples import blobs, nuclei_mask, percolation
 
 pytest.importorskip("cupy", reason="launchers import CuPy")
 
-from equilabel.kernels.cuda import columns
-from equilabel.kernels.cuda.image_layout import describe
+from equilabel.measuring.cuda import columns
+from equilabel.measuring.cuda.sources import describe
 from test_cuda_compile import FOLDER, comments_removed
 
 HOST = """
@@ -38,7 +38,7 @@ static double __dmul_rn(double a, double b) { volatile double c = a * b; return 
 static double __dadd_rn(double a, double b) { volatile double c = a + b; return c; }
 static double __dsub_rn(double a, double b) { volatile double c = a - b; return c; }
 static long long __double_as_longlong(double a) { long long b; memcpy(&b, &a, 8); return b; }
-#include "columns.cuh"
+#include "measuring/cuda/columns.cuh"
 extern "C" int size() { return sizeof(Formulas); }
 extern "C" void fill(const u8* table, const u8* values, long long rows, const ImageLayout* layout,
                      const Formulas* formulas, u8* out)
@@ -156,6 +156,6 @@ def test_formulas_of_the_device_are_those_of_the_host(formulas, kind, spacing):
 
 
 def test_numbers_of_formulas_are_those_of_the_source():
-    text = comments_removed((FOLDER / "columns.cuh").read_text(encoding="utf-8"))
+    text = comments_removed((FOLDER / "measuring/cuda/columns.cuh").read_text(encoding="utf-8"))
     names = text.partition("enum {")[2].partition("}")[0].replace(",", " ").split()
     assert names == [formula.name for formula in sorted(Formula)]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from equilabel import METHODS, DeviceUnavailableError, devices, label, segment
-from equilabel.devices import DeviceMemoryError, check_memory, passes, place, resolve, using
+from equilabel.devices import DeviceMemoryError, check_memory, place, resolve, using
+from equilabel.papers import load_passes
 from references import GRID_METHODS
 
 UNAVAILABLE = [report.name for report in devices() if not report.available]
@@ -276,7 +277,9 @@ def test_each_method_has_passes_on_each_of_its_devices(method):
     for name in METHODS[method].devices:
         if name == "cuda":
             pytest.importorskip("cupy")
-        assert passes(method, name).__name__ == f"equilabel.kernels.{name}.{method}"
+        assert (
+            load_passes(method, name).__name__ == f"equilabel.{METHODS[method].passes.format(name)}"
+        )
 
 
 def test_the_device_used_is_told(device):

@@ -28,9 +28,10 @@ from equilabel.chunked.arrayfiles import checksum
 from equilabel.chunked.faces import touching
 from equilabel.chunked.merging import unite
 from equilabel.devices import passes
-from equilabel.kernels.cpu import potts, streaming, team_labels
-from equilabel.labeling.bonds import label_bonds_by_runs
-from equilabel.methods import load_recipe
+from equilabel.labeling.graphs import label_bonds_by_runs
+from equilabel.papers import load_passes, load_recipe
+from equilabel.runs.cpu import painting, team_labels
+from equilabel.simulation.cpu import potts
 from graphs import GRAPHS, expected_components
 from references import (
     ANSWERS,
@@ -109,7 +110,7 @@ def test_stripes_that_lean_are_labeled_with_gaps_and_specks(slope):
 @pytest.mark.parametrize("shape", [(37, 64), (40, 67), (9, 8, 70), (5, 4, 5, 6)], ids=str)
 def test_a_team_labels_every_kind_of_image(monkeypatch, many_threads, shape):
     monkeypatch.setattr(team_labels, "_left", 0)  # at the first image
-    monkeypatch.setattr(streaming, "LARGE", 0)  # past the caches
+    monkeypatch.setattr(painting, "LARGE", 0)  # past the caches
     many_threads(4)
     for make in KINDS.values():
         image = make(shape)
@@ -128,7 +129,7 @@ def test_lattices_of_bonds_are_labeled(shape, steps):
     for periodic in ((False, False), (True, True)):
         bonds = random_bonds(shape, steps, periodic)
         roots = bond_roots(bonds)
-        found = load_recipe("komura")(passes("komura", "cpu"), bonds).roots
+        found = load_recipe("komura")(load_passes("komura", "cpu"), bonds).roots
         np.testing.assert_array_equal(found, roots)
         labels, _ = label_bonds_by_runs(bonds)
         np.testing.assert_array_equal(labels.ravel(), np.unique(roots, return_inverse=True)[1])
@@ -150,7 +151,7 @@ def test_edges_that_come_in_any_order_give_the_labels_of_their_graph(kind, dtype
     firsts = rng.permutation(10 * graph.size)[: graph.size]
     vertex = np.argsort(np.argsort(firsts))
     expected = label_graph(Graph.from_edges(*vertex[edges].T, size=graph.size))[vertex] + 1
-    parents, kernels = np.arange(graph.size, dtype=dtype), passes("edge_unions", "cpu")
+    parents, kernels = np.arange(graph.size, dtype=dtype), passes("runs.seams", "cpu")
     for some in np.array_split(edges, 3):
         kernels.unite_edges(parents, some)
     numbers = np.empty(kernels.lower_firsts(parents, firsts), np.int64)
@@ -167,7 +168,7 @@ def test_keys_are_ranked_where_no_stretch_holds_many(stretches):
         keys = np.random.default_rng(count).permutation(5 * count)[:count]
         expected, before = np.argsort(np.argsort(keys)) + 1, keys.copy()
         room = np.empty(stretches + 1, np.int64), np.empty(count, np.int64)
-        done = passes("edge_unions", "cpu").rank_keys(keys, *room)
+        done = passes("runs.seams", "cpu").rank_keys(keys, *room)
         np.testing.assert_array_equal(keys, expected if done else before)
         assert done or count > 64
 
@@ -293,7 +294,7 @@ def test_small_masks_are_labeled_row_by_row(shape):
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("shape", [(1,), (200,), (9, 64), (6, 70), (5, 2, 68)], ids=str)
 def test_masks_of_one_component_are_painted_and_measured_without_numbers(shape, monkeypatch):
-    monkeypatch.setattr("equilabel.kernels.cpu.runs.MANY", 1)
+    monkeypatch.setattr("equilabel.runs.cpu.passes.MANY", 1)
     comb = np.indices(shape)[-1] % 2 == 0
     comb[:1] = True
     island = np.ones(shape, bool)
@@ -303,7 +304,7 @@ def test_masks_of_one_component_are_painted_and_measured_without_numbers(shape, 
         for connectivity in (1, len(shape)):
             expected = expected_labels(mask, None, connectivity)
             for least in (0, 2**25):
-                monkeypatch.setattr("equilabel.kernels.cpu.streaming.LARGE", least)
+                monkeypatch.setattr("equilabel.runs.cpu.painting.LARGE", least)
                 out = np.full(shape, -1, np.int32)
                 asked = {"connectivity": connectivity, "properties": ["num_pixels"]}
                 _, table = label(mask, out=out, **asked)
@@ -324,7 +325,7 @@ def test_small_images_are_measured_in_one_call_as_pass_by_pass(shape, monkeypatc
             asked = {"intensity_image": values, "properties": names}
             at_once = regionprops_table(image, **asked)
             with monkeypatch.context() as patch:
-                patch.setattr("equilabel.kernels.cpu.accumulate.SMALL", 0)
+                patch.setattr("equilabel.measuring.cpu.accumulate.SMALL", 0)
                 expected = regionprops_table(image, **asked)
             for name, column in expected.items():
                 np.testing.assert_array_equal(at_once[name], column, err_msg=name)

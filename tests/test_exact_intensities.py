@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equilabel import measure, regionprops_table
-from equilabel.measuring import compute_table, count_part, value_sums
+from equilabel.measuring import compute_table, count_part, counting
 
 NAMES = ("label", "intensity_sum", "intensity_mean", "intensity_min", "intensity_max")
 TYPES = ("?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8")
@@ -66,7 +66,7 @@ def test_long_sums_of_digits_are_exact_as_well(dtype, monkeypatch):
     values //= 256 if np.dtype(dtype).itemsize == 8 else 1
     expected = [row[0] for row in python_sums(labels, values)]
     plain = regionprops_table(labels, values, (*NAMES, "intensity_std"))
-    monkeypatch.setattr(value_sums, "LIMIT", 2)  # as if objects were larger
+    monkeypatch.setattr(counting, "LIMIT", 2)  # as if objects were larger
     table = regionprops_table(labels, values, (*NAMES, "intensity_std"))
     assert table["intensity_sum"].tolist() == expected
     np.testing.assert_allclose(table["intensity_std"], plain["intensity_std"], rtol=1e-12)

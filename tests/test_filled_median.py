@@ -5,7 +5,7 @@ import pytest
 from skimage import measure as reference
 
 from equilabel import label, measure, regionprops_table
-from equilabel.kernels.cpu import medians
+from equilabel.measuring.cpu import sorted_runs as medians
 
 NAMES = ("label", "area_filled", "intensity_median")
 VALUES = ("?", "i2", "u8", "f2", "f8", ">i2", ">f4")

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equilabel import PROPERTIES, label, measure, regionprops_table, segment
-from equilabel.kernels.cpu import runs
+from equilabel.devices import threads as pool
 from equilabel.measuring import count_labels, request
+from equilabel.runs.cpu import passes as runs
 from references import ANSWERS
 from strategies import blobs, noise, questions
 
@@ -89,7 +90,7 @@ def test_places_and_faces_straight_from_runs_are_those_of_the_labels(question, t
     labels = label(image, **options)
     with (
         patch.dict(os.environ, EQUILABEL_NUM_THREADS=str(threads)),
-        patch("equilabel.threads.WEIGHT", 1),
+        patch.object(pool, "WEIGHT", 1),
     ):
         for wanted in (names, names + exposed):
             table = measure(image, wanted, spacing=spacing, **options)
@@ -112,7 +113,7 @@ def test_large_components_are_counted_across_words_and_blocks(shape, connectivit
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "u1", "i4"])
 def test_sums_of_floats_have_the_same_bits_with_any_number_of_threads(monkeypatch, dtype):
-    monkeypatch.setattr("equilabel.kernels.cpu.accumulate.STRIP", 300)
+    monkeypatch.setattr("equilabel.measuring.cpu.accumulate.STRIP", 300)
     labels = label(noise((50, 70)), connectivity=1)
     values = (np.random.default_rng(1).random((50, 70, 2)) * 200).astype(dtype)
     names = columns_for(2)

@@ -9,18 +9,19 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from equilabel import METHODS, Bonds, Graph, label, label_graph
-from equilabel.devices import passes
-from equilabel.graphs import adjacency
-from equilabel.kernels.cpu import atomics, union_find
-from equilabel.kernels.cpu import hawick_1 as edges
-from equilabel.methods import Method, load_recipe
+from equilabel.devices.cpu import atomics
+from equilabel.domains import graph as adjacency
+from equilabel.domains.contract import Method
+from equilabel.papers import load_passes, load_recipe
+from equilabel.papers.hawick2010 import cpu_1 as edges
+from equilabel.runs.cpu import graphs as union_find
 from graphs import GRAPHS, expected_components, expected_roots, path, random_edges, star
 
 ABLE = [name for name, row in METHODS.items() if "graph" in row.domains]
 
 
 def find_roots(name, graph):
-    return load_recipe(name)(passes(name, "cpu"), graph)
+    return load_recipe(name)(load_passes(name, "cpu"), graph)
 
 
 def as_types(graph, offset, vertex):
@@ -211,7 +212,7 @@ def test_kernel_1_sees_each_edge_once_and_no_self_loop():
 
 def test_komuras_labels_start_at_the_lowest_neighbor():
     graph = Graph.from_edges([(0, 3), (3, 8), (3, 9), (6, 8), (6, 9), (9, 10), (0, 10)])
-    labels = passes("komura", "cpu").initialize(graph)
+    labels = load_passes("komura", "cpu").initialize(graph)
     assert labels.tolist() == [0, 1, 2, 0, 4, 5, 6, 7, 3, 3, 0]
 
 
@@ -353,11 +354,7 @@ def toy(monkeypatch):
     recipe = lambda passes, domain: find_roots("union_find", Graph.from_bonds(domain))  # noqa: E731
     monkeypatch.setitem(METHODS, "toy", row)
     monkeypatch.setattr("equilabel.labeling.graphs.load_recipe", lambda name: recipe)
-    original = passes
-    monkeypatch.setattr(
-        "equilabel.labeling.graphs.passes",
-        lambda name, device: None if name == "toy" else original(name, device),
-    )
+    monkeypatch.setattr("equilabel.labeling.graphs.load_passes", lambda name, device: None)
 
 
 @pytest.mark.usefixtures("toy")

@@ -12,7 +12,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog
 
 from equilabel import segment
-from equilabel.outlines import EDGE
+from equilabel.segmentation.outlines import EDGE
 from equilabel.storage.features import as_table
 from equilabel.storage.table import read_table
 from equilabel.widget.logic.features import column_types

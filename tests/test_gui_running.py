@@ -10,7 +10,7 @@ from napari.utils import progress
 from napari.utils.notifications import notification_manager
 from qtpy.QtWidgets import QApplication
 
-from equilabel.kernels.cpu import cache_folders, caching
+from equilabel.devices import cache, jit
 from equilabel.samples import nuclei_2d
 from equilabel.widget.forms import segment as segment_form
 from equilabel.widget.viewer.tasks import Task
@@ -75,7 +75,7 @@ def test_cancel_takes_effect_at_once_and_leaves_the_layers(viewer, qtbot, form, 
 def test_a_cancelled_run_stops_at_its_next_step(viewer, qtbot, form, monkeypatch, held):
     reached, release = held
     labeled = []
-    pipeline = __import__("equilabel.pipeline", fromlist=["x"])
+    pipeline = __import__("equilabel.segmentation", fromlist=["x"])
     solve = pipeline.solve
     monkeypatch.setattr(
         pipeline, "solve", lambda *args, **more: labeled.append(1) or solve(*args, **more)
@@ -189,16 +189,16 @@ def test_compiling_is_said_while_a_run_waits_for_it_and_not_when_it_is_kept(
     viewer, qtbot, tmp_path, monkeypatch
 ):
     form = open_form(viewer, qtbot)
-    monkeypatch.setattr(cache_folders, "folders", lambda: [tmp_path])
+    monkeypatch.setattr(cache, "folders", lambda: [tmp_path])
 
     def double(x):
         return 2 * x
 
-    double.__module__ = "equilabel.kernels.cpu.trial"
+    double.__module__ = "equilabel.devices.cpu.trial"
 
     def work(tell):
         tell("label")
-        return caching.njit(nogil=True, cache=True)(double)(21)  # as a new process has it
+        return jit.njit(nogil=True, cache=True)(double)(21)  # as a new process has it
 
     said = []
     form.message.setText = said.append
@@ -216,7 +216,7 @@ def test_compiling_is_said_while_a_run_waits_for_it_and_not_when_it_is_kept(
 @pytest.mark.filterwarnings("default")
 def test_a_cache_that_cannot_be_written_is_said_once(viewer, qtbot, notes, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(cache_folders, "folders", lambda: [tmp_path / "file/below"])
+    monkeypatch.setattr(cache, "folders", lambda: [tmp_path / "file/below"])
     viewer.add_image(np.eye(32))
     with notification_manager:  # as in the event loop of napari, it shows warnings of threads
         for name in (SEGMENT, MEASURE, SEGMENT):

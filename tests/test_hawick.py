@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 
 from equilabel import label
-from equilabel.devices import passes
-from equilabel.kernels import geometry
-from equilabel.kernels.cpu import hawick_a, hawick_c, hawick_d, kalentev_rowcol, lines
-from equilabel.methods import METHODS, load_recipe
+from equilabel.papers import load_passes, load_recipe, meshes
+from equilabel.papers.cpu import neighbors as lines
+from equilabel.papers.hawick2010 import cpu_a as hawick_a
+from equilabel.papers.hawick2010 import cpu_c as hawick_c
+from equilabel.papers.hawick2010 import cpu_d as hawick_d
+from equilabel.papers.kalentev2011 import cpu_rowcol as kalentev_rowcol
+from equilabel.papers.table import METHODS
 from equilabel.samples import spiral
 from references import grid_of
 
 
 def solve(name, image, connectivity=1, **options):
     grid = grid_of(image, False, connectivity)
-    return load_recipe(name)(passes(name, "cpu"), grid, **options)
+    return load_recipe(name)(load_passes(name, "cpu"), grid, **options)
 
 
 def rounds(name, image, connectivity=1, **options):
@@ -58,14 +61,14 @@ def test_local_propagation_labels_what_lies_in_one_tile_at_once():
     path = spiral(16)  # Section 5.2.2: blocks of 16 x 16
     assert rounds("hawick_b", path) == 2
     assert rounds("hawick_b", path, tile_size=64) > 2
-    assert geometry.tile_edges((4096, 4096), 256, stacked=False) == (16, 16)
+    assert meshes.tile_edges((4096, 4096), 256, stacked=False) == (16, 16)
 
 
 @pytest.mark.parametrize("shape", [(1,), (5,), (3, 700), (2, 3, 4), (9, 9, 9), (40, 3, 3, 2, 2, 2)])
 @pytest.mark.parametrize("stacked", [False, True])
 def test_tiles_hold_no_more_than_their_size_and_lie_in_one_image(shape, stacked):
     for size in METHODS["hawick_b"].options["tile_size"].choices:
-        edges = geometry.tile_edges(shape, size, stacked=stacked)
+        edges = meshes.tile_edges(shape, size, stacked=stacked)
         assert np.prod(edges) <= size
         assert not stacked or edges[0] == 1
         growing = [e < s for e, s in zip(edges[stacked:], shape[stacked:], strict=True)]
@@ -103,7 +106,7 @@ def test_every_element_is_on_one_line_of_each_direction(shape):
         met = np.zeros(shape, int)
         found = [
             lines.find_line(number, sides, np.array(step))
-            for number in range(geometry.count_lines(shape, step))
+            for number in range(meshes.count_lines(shape, step))
         ]
         for first, length in found:
             place = np.array(np.unravel_index(first, shape))
@@ -114,7 +117,7 @@ def test_every_element_is_on_one_line_of_each_direction(shape):
                 place += step
             assert length == 0 or (place < 0).any() or (place >= sides).any()
         assert (met == 1).all()
-        assert max(length for _, length in found) == geometry.longest_line(shape, step)
+        assert max(length for _, length in found) == meshes.longest_line(shape, step)
 
 
 # ---------------------------------------------------------------- Kernel D

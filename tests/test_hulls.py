@@ -6,7 +6,7 @@ from skimage import measure as reference
 
 from equilabel import label, measure, regionprops_table, segment
 from equilabel.devices import passes
-from equilabel.kernels.cpu import hulls
+from equilabel.measuring.cpu import hulls
 
 NAMES = ("label", "area_convex", "solidity", "feret_diameter_max")
 
@@ -143,9 +143,9 @@ def test_what_labels_a_device_holds_is_measured_on_the_host_alike(monkeypatch):
 
     labels = label(np.random.default_rng(5).random((40, 50)) < 0.4)
     expected = regionprops_table(labels, properties=NAMES)
-    cpu = passes("accumulate", "cpu")
+    cpu = passes("measuring.accumulate", "cpu")
     monkeypatch.setattr(counting, "resolve", lambda *_: "elsewhere")
-    monkeypatch.setattr(counting, "passes", lambda name, _: cpu if name == "accumulate" else hulls)
+    monkeypatch.setattr(counting, "passes", lambda name, _: cpu)
     monkeypatch.setattr(counting, "using", lambda _: __import__("contextlib").nullcontext())
     monkeypatch.setattr(counting, "place", lambda values, _: values)
     found = regionprops_table(labels, properties=NAMES)

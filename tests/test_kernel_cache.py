@@ -16,8 +16,10 @@ import pytest
 
 import equilabel
 from equilabel.cli import main
-from equilabel.kernels.cpu import cache_folders, caching, serial_runs, single_call
+from equilabel.devices import cache, jit
 from equilabel.labeling import at_once
+from equilabel.runs.cpu import serial as serial_runs
+from equilabel.runs.cpu import small_images as single_call
 from references import expected_labels
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
@@ -31,7 +33,7 @@ def double(x):
 
 def fresh():
     """The function as a new process has it: nothing of it is in memory."""
-    return caching.njit(nogil=True, cache=True)(double)
+    return jit.njit(nogil=True, cache=True)(double)
 
 
 def was_loaded():
@@ -43,13 +45,13 @@ def was_loaded():
 
 @pytest.fixture(autouse=True)
 def _nothing_told(monkeypatch):
-    monkeypatch.setattr(caching, "TOLD", set())
+    monkeypatch.setattr(jit, "TOLD", set())
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The only folder for compiled code, empty."""
-    monkeypatch.setattr(cache_folders, "folders", lambda: [tmp_path / "cache"])
+    monkeypatch.setattr(cache, "folders", lambda: [tmp_path / "cache"])
     return tmp_path / "cache"
 
 
@@ -57,9 +59,7 @@ def folder(tmp_path, monkeypatch):
 def closed(tmp_path, monkeypatch):
     """Two folders that cannot be made, for root neither."""
     (tmp_path / "file").touch()
-    monkeypatch.setattr(
-        cache_folders, "folders", lambda: [tmp_path / "file/a", tmp_path / "file/b"]
-    )
+    monkeypatch.setattr(cache, "folders", lambda: [tmp_path / "file/a", tmp_path / "file/b"])
 
 
 # --------------------------------------------------------- compiled when it is worth it
@@ -86,8 +86,8 @@ def test_a_single_call_is_compiled_when_it_would_have_been_made_often(monkeypatc
 
 @compiled
 def test_a_function_that_is_compiled_into_others_is_plain_python_to_python():
-    inner = caching.inlined(double)
-    outer = caching.njit(nogil=True)(lambda x: inner(x) + 1)
+    inner = jit.inlined(double)
+    outer = jit.njit(nogil=True)(lambda x: inner(x) + 1)
     assert (inner("a"), outer(20), inner("a"), inner(x=2)) == ("aa", 41, "aa", 4)
 
 
@@ -153,9 +153,9 @@ def test_whatever_lies_in_its_place_is_no_reason_to_fail(folder, content):
     else:  # with a checksum that is right
         key, payload = pickle.loads(whole[32:])
         other = ("another", payload) if content == "other code" else (key, ())
-        assert not cache_folders.write(file.name, pickle.dumps(other))
+        assert not cache.write(file.name, pickle.dumps(other))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", caching.CacheWarning)
+        warnings.simplefilter("ignore", jit.CacheWarning)
         assert not was_loaded()
     assert was_loaded() == (content != "a folder")
 
@@ -167,7 +167,7 @@ def test_changed_sources_are_compiled_anew_and_leave_nothing_behind(folder, monk
     parts = first.name.split("-")
     elsewhere = folder / "-".join([parts[0], "0" * 16, *parts[2:]])  # of another Python, say
     elsewhere.touch()
-    monkeypatch.setattr(caching, "sources", lambda: "f" * 16)
+    monkeypatch.setattr(jit, "sources", lambda: "f" * 16)
     assert not was_loaded()
     assert not first.exists()
     assert elsewhere.exists()
@@ -180,24 +180,24 @@ def test_settings_that_change_the_code_have_code_of_their_own(folder, monkeypatc
     monkeypatch.setattr("numba.core.config.BOUNDSCHECK", 1)
     assert not was_loaded()
     monkeypatch.undo()
-    monkeypatch.setattr(cache_folders, "folders", lambda: [folder])
+    monkeypatch.setattr(cache, "folders", lambda: [folder])
     assert was_loaded()
 
 
 def test_readers_see_a_whole_file_or_none_while_others_write_it(folder):
     contents = [bytes([k]) * 300_000 for k in range(4)]
-    assert not cache_folders.write("x.kernel", contents[0])
+    assert not cache.write("x.kernel", contents[0])
     done = threading.Event()
 
     def write(content):
         while not done.is_set():
-            assert not cache_folders.write("x.kernel", content)
+            assert not cache.write("x.kernel", content)
 
     writers = [threading.Thread(target=write, args=(content,)) for content in contents]
     for writer in writers:
         writer.start()
     try:
-        assert all(cache_folders.read("x.kernel") in contents for _ in range(200))
+        assert all(cache.read("x.kernel") in contents for _ in range(200))
     finally:
         done.set()
         for writer in writers:
@@ -215,11 +215,11 @@ def element(values, index):
 
 
 @compiled
-@pytest.mark.parametrize("make", [caching.njit(nogil=True), caching.inlined])
+@pytest.mark.parametrize("make", [jit.njit(nogil=True), jit.inlined])
 def test_constants_and_read_only_arrays_are_no_reason_to_compile_again(make):
     inner = make(element)
 
-    @caching.njit(nogil=True)
+    @jit.njit(nogil=True)
     def outer(values, last):
         first = inner(values, 0) + inner(values, index=1) + inner(FROZEN, 1)
         return first + inner(values, last)
@@ -234,7 +234,7 @@ def test_constants_and_read_only_arrays_are_no_reason_to_compile_again(make):
 
 @compiled
 def test_a_first_call_by_two_threads_does_not_make_later_calls_slow():
-    function = caching.njit(nogil=True)(element)
+    function = jit.njit(nogil=True)(element)
     read_only = np.arange(3.0)
     read_only.flags.writeable = False
     signature = tuple(map(numba.typeof, (read_only, 2)))
@@ -261,7 +261,7 @@ def test_without_a_folder_code_is_compiled_and_that_is_said_once():
     assert "Not a directory" in said
     assert said.endswith("Name a folder in NUMBA_CACHE_DIR.")
     assert len(caught) == 1
-    assert caught[0].category is caching.CacheWarning
+    assert caught[0].category is jit.CacheWarning
 
 
 @compiled
@@ -269,18 +269,18 @@ def test_a_full_disk_is_named_as_that_of_the_compiled_code(folder, monkeypatch):
     def fail(path, content):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(cache_folders, "_replace", fail)
-    with pytest.warns(caching.CacheWarning, match="code must .*got No space left.*cache'"):
+    monkeypatch.setattr(cache, "_replace", fail)
+    with pytest.warns(jit.CacheWarning, match="code must .*got No space left.*cache'"):
         assert fresh()(21) == 42
 
 
 def test_the_next_folder_is_used_where_the_first_is_closed(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(cache_folders, "folders", lambda: [tmp_path / "file/a", tmp_path / "b"])
-    assert cache_folders.write("x.kernel", b"code") == ""
-    assert cache_folders.read("x.kernel") == b"code"
+    monkeypatch.setattr(cache, "folders", lambda: [tmp_path / "file/a", tmp_path / "b"])
+    assert cache.write("x.kernel", b"code") == ""
+    assert cache.read("x.kernel") == b"code"
     assert [path.name for path in (tmp_path / "b").iterdir()] == ["x.kernel"]
-    assert cache_folders.find_obstacle() == ""
+    assert cache.find_obstacle() == ""
     assert len(list((tmp_path / "b").iterdir())) == 1  # the trial is gone
 
 
@@ -288,11 +288,11 @@ def test_a_named_folder_is_the_only_one_and_else_they_are_those_of_numba(monkeyp
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "named"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     monkeypatch.setattr(sys, "platform", "linux")
-    (named,) = cache_folders.folders()
+    (named,) = cache.folders()
     assert named.parent == tmp_path / "named"
     monkeypatch.delenv("NUMBA_CACHE_DIR")
-    beside, users = cache_folders.folders()
-    assert beside == PACKAGE.resolve() / "kernels/cpu/__pycache__"
+    beside, users = cache.folders()
+    assert beside == PACKAGE.resolve() / "devices/__pycache__"
     assert users.parent == tmp_path / "user/numba"
 
 
@@ -309,7 +309,7 @@ def test_devices_say_that_compiled_code_cannot_be_kept(capsys):
 def test_an_install_that_may_not_be_written_labels_and_says_so_once(tmp_path):
     """Beneath a file no folder can be made, by root neither."""
     copy = copied(tmp_path)
-    (copy / "kernels/cpu/__pycache__").touch()
+    (copy / "devices/__pycache__").touch()
     code = (
         "import numpy as np, equilabel;"
         "print(equilabel.label(np.eye(5, dtype=bool), connectivity=1).max())"
@@ -322,21 +322,21 @@ def test_an_install_that_may_not_be_written_labels_and_says_so_once(tmp_path):
 @pytest.mark.slow
 @compiled
 def test_a_change_in_a_function_of_another_file_is_noticed(tmp_path):
-    copy = copied(tmp_path) / "kernels/cpu"
+    copy = copied(tmp_path) / "runs/cpu"
     (copy / "outer.py").write_text(
-        "from .caching import njit\nfrom .inner import value\n\n\n"
+        "from equilabel.devices.jit import njit\nfrom .inner import value\n\n\n"
         "@njit(nogil=True, cache=True)\ndef twice():\n    return 2 * value()\n"
     )
     said = []
     for number in (21, 34):
         (copy / "inner.py").write_text(
-            "from .caching import njit\n\n\n"
+            "from equilabel.devices.jit import njit\n\n\n"
             f"@njit(nogil=True, cache=True)\ndef value():\n    return {number}\n"
         )
-        code = "from equilabel.kernels.cpu.outer import twice; print(twice())"
+        code = "from equilabel.runs.cpu.outer import twice; print(twice())"
         said.append(run(tmp_path, code).stdout.strip())
     assert said == ["42", "68"]
-    assert list((copy / "__pycache__").glob("outer.twice-*.kernel"))
+    assert list((copy.parents[1] / "devices/__pycache__").glob("runs.cpu.outer.twice-*.kernel"))
 
 
 def copied(folder):

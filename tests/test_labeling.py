@@ -12,10 +12,11 @@ from scipy import ndimage
 from skimage import measure
 
 from equilabel import METHODS, label
-from equilabel.grid import Foreground, Grid
-from equilabel.kernels.cpu import run_table, runs
+from equilabel.domains.grid import Foreground, Grid
+from equilabel.domains.neighborhood import offsets
 from equilabel.labeling.output import Output
-from equilabel.neighborhood import offsets
+from equilabel.runs.cpu import passes as runs
+from equilabel.runs.cpu import run_table
 from references import GRID_METHODS, expected_labels, number_in_raster_order, skip_unknown_rank
 from strategies import DTYPES, INTEGERS, LAYOUTS, WORDS, blobs, images, noise, questions
 

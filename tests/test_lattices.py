@@ -5,7 +5,8 @@ from math import pi, sin
 import numpy as np
 import pytest
 
-from equilabel import Graph, label_graph, lattices
+from equilabel import Graph, label_graph
+from equilabel.domains import lattices
 
 FLAT = {"square": 4, "triangular": 6, "honeycomb": 3}  # neighbors of a site
 KINDS = FLAT | {"cubic": 6}

@@ -12,9 +12,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from equilabel import METHODS, label, regionprops_table
-from equilabel.kernels.cpu import union_find
+from equilabel.devices import threads as pool
+from equilabel.devices.cpu import union_find
+from equilabel.domains.neighborhood import offsets
 from equilabel.measuring import PROPERTIES, compute_table, count_part
-from equilabel.neighborhood import offsets
 from references import GRID_METHODS, label_pixel_graph, same_partition
 from strategies import DTYPES, LAYOUTS, images, label_images, questions
 
@@ -47,7 +48,7 @@ def test_the_number_of_threads_does_not_matter(question, threads):
         labels = label_of(question)
     with (
         patch.dict(os.environ, EQUILABEL_NUM_THREADS=str(threads)),
-        patch("equilabel.threads.WEIGHT", 1),
+        patch.object(pool, "WEIGHT", 1),
     ):
         np.testing.assert_array_equal(label_of(question), labels)
 
@@ -239,8 +240,8 @@ def test_statistics_in_threads_equal_those_in_one(labels, seed, threads):
         direct = regionprops_table(labels, values, names)
     with (
         patch.dict(os.environ, EQUILABEL_NUM_THREADS=str(threads)),
-        patch("equilabel.threads.WEIGHT", 1),
-        patch("equilabel.kernels.cpu.accumulate.STRIP", 1),
+        patch.object(pool, "WEIGHT", 1),
+        patch("equilabel.measuring.cpu.accumulate.STRIP", 1),
     ):
         threaded = regionprops_table(labels, values, names)
     assert list(threaded) == list(direct)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from equilabel import label
-from equilabel.kernels.cpu import runs, streaming
-from equilabel.kernels.cpu.neighbor_bits import compare
-from equilabel.kernels.layout import steps_to
 from equilabel.labeling import output
 from equilabel.measuring import count_part
+from equilabel.measuring.cpu.neighbor_bits import compare
+from equilabel.measuring.layout import steps_to
+from equilabel.runs.cpu import painting
+from equilabel.runs.cpu import passes as runs
 
 GUARD = 0xA5
 WIDTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 71, 127, 128, 130)
@@ -30,11 +31,11 @@ def guarded(shape, dtype, offset):
     return memory, memory[begin : begin + size].view(dtype).reshape(shape), (begin, begin + size)
 
 
-@pytest.mark.parametrize("large", [streaming.LARGE, 0], ids=["", "past the caches"])
+@pytest.mark.parametrize("large", [painting.LARGE, 0], ids=["", "past the caches"])
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8"])
 @pytest.mark.parametrize("kind", IMAGES)
 def test_labels_stay_inside_out_wherever_it_begins(kind, dtype, large, monkeypatch):
-    monkeypatch.setattr(streaming, "LARGE", large)
+    monkeypatch.setattr(painting, "LARGE", large)
     rng = np.random.default_rng(7)
     step = np.dtype(dtype).itemsize
     for number, width in enumerate(WIDTHS):
@@ -62,7 +63,7 @@ def test_an_image_without_foreground_clears_out(dtype):
 def test_labels_written_past_the_caches_are_the_same(kind, shape, monkeypatch):
     image = IMAGES[kind](shape, np.random.default_rng(5))
     image[-1, 1:] = 0  # rows of no pixels beside rows of some
-    monkeypatch.setattr(streaming, "LARGE", 0)
+    monkeypatch.setattr(painting, "LARGE", 0)
     for connectivity in (1, len(shape)):
         out = np.full(shape, -1, np.int64)
         label(image, connectivity=connectivity, out=out)

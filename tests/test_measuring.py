@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from skimage import measure
 
 from equilabel import label, regionprops_table
-from equilabel.kernels.layout import steps_to
 from equilabel.measuring import PROPERTIES
+from equilabel.measuring.layout import steps_to
 from references import count_faces, measure_by_hand
 from strategies import INTEGERS, LAYOUTS, WORDS, blobs, label_images, noise
 

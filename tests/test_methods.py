@@ -15,11 +15,14 @@ from scipy import ndimage
 from skimage import measure
 
 from equilabel import label
-from equilabel.devices import passes
-from equilabel.kernels.cpu import kalentev, komura, union_find
-from equilabel.kernels.cpu.roots import number
-from equilabel.methods import METHODS, Method, Option, check_ability, find_method, load_recipe
-from equilabel.neighborhood import offsets, pad
+from equilabel.devices.cpu import union_find
+from equilabel.domains.contract import Method, Option
+from equilabel.domains.neighborhood import offsets, pad
+from equilabel.papers import check_ability, find_method, load_passes, load_recipe
+from equilabel.papers.kalentev2011 import cpu as kalentev
+from equilabel.papers.komura2016 import cpu as komura
+from equilabel.papers.table import METHODS
+from equilabel.runs.cpu.numbering import number_roots
 from references import GRID_METHODS, grid_of, skip_unknown_rank
 
 ROOTS = [name for name in GRID_METHODS if METHODS[name].answer == "roots"]
@@ -31,7 +34,7 @@ NEIGHBORHOODS = [(shape, c) for shape in SHAPES for c in range(1, len(shape) + 1
 def find_roots(name, image, background, connectivity, *, stacked=False):
     skip_unknown_rank(name, image.ndim - stacked)
     grid = grid_of(image, background, connectivity, stacked=stacked)
-    return load_recipe(name)(passes(name, "cpu"), grid).roots.reshape(image.shape)
+    return load_recipe(name)(load_passes(name, "cpu"), grid).roots.reshape(image.shape)
 
 
 def expected_roots(image, background, connectivity, *, stacked=False):
@@ -76,7 +79,7 @@ def spiral(size):
 def count_scans(image, connectivity=1):
     """Count the rounds of Kalentev's host loop; the last one changes nothing."""
     grid = grid_of(image, False, connectivity)
-    return load_recipe("kalentev")(passes("kalentev", "cpu"), grid).rounds
+    return load_recipe("kalentev")(load_passes("kalentev", "cpu"), grid).rounds
 
 
 # ---------------------------------------------------------------- contract
@@ -304,7 +307,7 @@ def test_atomic_min_returns_what_was_there():
 def test_numbers_are_those_of_skimage(name, shape):
     image = noise(shape)
     labels = np.empty(image.size, np.int32)
-    count = number(find_roots(name, image, 0, len(shape)).ravel(), labels)
+    count = number_roots(find_roots(name, image, 0, len(shape)).ravel(), labels)
     expected, expected_count = measure.label(image, return_num=True)
     np.testing.assert_array_equal(labels.reshape(shape), expected)
     assert count == expected_count
@@ -313,13 +316,13 @@ def test_numbers_are_those_of_skimage(name, shape):
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
 def test_numbers_go_into_labels_of_any_integer_type(dtype):
     labels = np.full(6, 99, dtype)
-    assert number(np.array([0, -1, 2, 0, 4, 2]), labels) == 3
+    assert number_roots(np.array([0, -1, 2, 0, 4, 2]), labels) == 3
     assert labels.tolist() == [1, 0, 2, 1, 3, 2]
 
 
 def test_roots_can_be_numbered_in_place():
     roots = np.array([-1, 1, 2, 1, 4, 2, -1])
-    assert number(roots, roots) == 3
+    assert number_roots(roots, roots) == 3
     assert roots.tolist() == [0, 1, 2, 1, 3, 2, 0]
 
 
@@ -337,7 +340,7 @@ def test_published_methods_cite_their_paper_and_have_passes(name):
     for device in METHODS[name].devices:
         if device == "cuda":
             pytest.importorskip("cupy")
-        assert passes(name, device).__name__.endswith(f".{device}.{name}")
+        assert load_passes(name, device).__name__.endswith(METHODS[name].passes.format(device))
 
 
 def test_a_method_has_other_words():
@@ -384,7 +387,7 @@ def test_a_recipe_cannot_be_loaded_for_an_unknown_method():
 
 
 def test_recipes_load_without_a_compiler():
-    code = "import sys, equilabel.methods as m; {}; print('numba' in sys.modules)".format(
+    code = "import sys, equilabel.papers as m; {}; print('numba' in sys.modules)".format(
         "; ".join(f"m.load_recipe({name!r})" for name in ROOTS)
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,10 +5,9 @@ import pytest
 
 from equilabel import PROPERTIES, label, measure, regionprops_table
 from equilabel.devices import passes
-from equilabel.kernels.layout import Layout
-from equilabel.measuring import wide
-from equilabel.measuring.boxes import places_of, shortest_intervals
-from equilabel.measuring.unwrapping import Unwrapped
+from equilabel.measuring import counts
+from equilabel.measuring.layout import Layout
+from equilabel.measuring.unwrapping import Unwrapped, places_of, shortest_intervals
 from strategies import blobs, noise
 
 SHAPES = [(40,), (16, 19), (9, 70), (7, 8, 9), (5, 4, 6, 5)]
@@ -167,7 +166,7 @@ def test_sums_that_64_bits_would_not_hold_are_exact(monkeypatch):
     names = ["centroid", "inertia_tensor"]
     expected = regionprops_table(labels, properties=names, periodic=True)
     for limit in (2, 2000):
-        monkeypatch.setattr(wide, "LIMIT", limit)
+        monkeypatch.setattr(counts, "LIMIT", limit)
         compare(regionprops_table(labels, properties=names, periodic=True), expected)
 
 
@@ -206,7 +205,7 @@ def test_nothing_and_negative_labels_are_as_they_are_without_periodic_axes():
 def test_labels_are_taken_apart_by_runs_as_they_are_by_pixels(shape, count, many_threads):
     """On a GPU they are taken apart by pixels."""
     many_threads(count)
-    kernels = passes("accumulate", "cpu")
+    kernels = passes("measuring.accumulate", "cpu")
     layout = Layout(len(shape), seconds=True)
     values = noise(shape, "u1", 200, seed=3).astype("f8").reshape(-1, 1)
     torn = 0

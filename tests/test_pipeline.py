@@ -21,8 +21,8 @@ from equilabel import (
     regionprops_table,
     segment,
 )
-from equilabel.cleanup import fill_holes
-from equilabel.pipeline import default_properties
+from equilabel.segmentation.morphology import fill_holes
+from equilabel.segmentation.steps import default_properties
 from references import GRID_METHODS
 from strategies import LAYOUTS, blobs, images, noise
 

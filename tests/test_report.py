@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from equilabel import METHODS, Graph, label, label_graph, lattices
+from equilabel import METHODS, Graph, label, label_graph
+from equilabel.domains import lattices
 from equilabel.samples import spiral
 from references import GRID_METHODS
 

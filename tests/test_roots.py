@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from equilabel import METHODS
-from equilabel.devices import fetch, passes, place
-from equilabel.kernels.lattice import Lattice, Multigrid
-from equilabel.methods import load_recipe
+from equilabel.devices import fetch, place
+from equilabel.papers import load_passes, load_recipe
+from equilabel.papers.meshes import Lattice, Multigrid
 from equilabel.samples import spiral
 from graphs import GRAPHS
 from graphs import expected_roots as graph_roots
@@ -91,7 +91,7 @@ def is_right(name, kernels, device, domain, expected, options):
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_roots_are_the_smallest_indices_of_components(name, device):
     for case in cases(name):
-        assert is_right(name, passes(name, device), device, *case)
+        assert is_right(name, load_passes(name, device), device, *case)
 
 
 class TooManyCallsError(Exception):
@@ -156,7 +156,9 @@ def mutants():
 def test_no_method_is_right_without_one_of_its_passes(name, call, site, working, device):
     try:
         survives = all(
-            is_right(name, Mutant(passes(name, device), site, working, case[1].size), device, *case)
+            is_right(
+                name, Mutant(load_passes(name, device), site, working, case[1].size), device, *case
+            )
             for case in cases(name)
         )
     except TooManyCallsError:

@@ -10,14 +10,15 @@ import pytest
 
 import equilabel
 from equilabel import PottsSimulation, swendsen_wang
-from equilabel.kernels.cpu import philox, potts
-from equilabel.methods import METHODS
+from equilabel.papers.table import METHODS
 from equilabel.simulation import (
     critical_beta,
     exact_ising_energy,
     fortuin_kasteleyn_bonds,
     integrated_autocorrelation_time,
 )
+from equilabel.simulation.cpu import potts
+from equilabel.simulation.cpu import potts as philox
 from references import bond_roots
 
 
@@ -74,8 +75,8 @@ def test_random_numbers_are_those_of_philox(counter, key, words):
 
 
 def test_both_devices_have_the_same_constants():
-    folder = Path(equilabel.__file__).parent / "kernels" / "cuda"
-    text = (folder / "philox.cuh").read_text(encoding="utf-8")
+    folder = Path(equilabel.__file__).parent / "simulation" / "cuda"
+    text = (folder / "potts.cu").read_text(encoding="utf-8")
     purposes = re.search(r"constexpr unsigned (SPINS = .*);", text)[1]
     for name, value in re.findall(r"(\w+) = (\d+)", purposes):
         assert getattr(philox, name) == int(value)

@@ -13,7 +13,7 @@ from scipy import ndimage
 from skimage import filters
 
 from equilabel.quantities import without_questions
-from equilabel.thresholding import smooth
+from equilabel.segmentation.smoothing import smooth
 
 NAN, INF = np.nan, np.inf
 

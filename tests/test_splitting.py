@@ -11,10 +11,11 @@ from scipy import ndimage
 
 from attack.numbers import is_split
 from equilabel import binarize, label, segment, split_touching
-from equilabel.cleanup import montage, necks, radii, splitting
-from equilabel.cleanup.montage import split_component
 from equilabel.cli.program import main
 from equilabel.samples.nuclei import nuclei_2d, nuclei_mask
+from equilabel.segmentation import montage, necks, splitting
+from equilabel.segmentation import necks as radii
+from equilabel.segmentation.montage import split_component
 
 Y, X = np.mgrid[:120, :120].astype(float)
 

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from skimage import morphology, restoration
 
 from batches import picture, record, refused, sizes, summary, tiff
-from equilabel import label, segment, threads, thresholding, track_overlaps
+from equilabel import label, segment, track_overlaps
 from equilabel.cli import main
+from equilabel.devices import threads
 from equilabel.samples import movie
+from equilabel.segmentation import morphology as mask_morphology
+from equilabel.segmentation.background import subtract_background
+from equilabel.segmentation.morphology import close_mask, open_mask
 from equilabel.storage.table import read_table
-from equilabel.thresholding.background import subtract_background
-from equilabel.thresholding.morphology import close_mask, open_mask
 
 TYPES = ["u1", "i2", "u4", "f4", "f8"]
 
@@ -146,8 +148,8 @@ def test_blocks_in_threads_close_as_the_whole_does(many_threads, monkeypatch):
     alone = close_mask(mask, (3, 3)), open_mask(~mask, (3, 2)), close_mask(stack, (0, 3, 3))
     image = subtract_background(noise((4, 50, 40)), (0, 3, 3))
     many_threads(3)
-    monkeypatch.setattr(thresholding.morphology, "BLOCK", 2000)
-    assert [len(cuts) for cuts in thresholding.morphology.cut(mask.shape, (6, 4))] > [1, 1]
+    monkeypatch.setattr(mask_morphology, "BLOCK", 2000)
+    assert [len(cuts) for cuts in mask_morphology.cut(mask.shape, (6, 4))] > [1, 1]
     np.testing.assert_array_equal(close_mask(mask, (3, 3)), alone[0])
     np.testing.assert_array_equal(open_mask(~mask, (3, 2)), alone[1])
     np.testing.assert_array_equal(close_mask(stack, (0, 3, 3)), alone[2])
@@ -157,12 +159,12 @@ def test_blocks_in_threads_close_as_the_whole_does(many_threads, monkeypatch):
 
 @pytest.mark.parametrize("work", [close_mask, open_mask])
 def test_a_cancelled_opening_ends_within_a_block(work, many_threads, monkeypatch):
-    monkeypatch.setattr(thresholding.morphology, "BLOCK", 7000)
+    monkeypatch.setattr(mask_morphology, "BLOCK", 7000)
     many_threads(1)
     begun = []
-    near = thresholding.morphology._near
+    near = mask_morphology._near
     monkeypatch.setattr(
-        thresholding.morphology, "_near", lambda *given: begun.append(given[0].size) or near(*given)
+        mask_morphology, "_near", lambda *given: begun.append(given[0].size) or near(*given)
     )
 
     def stop():

@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 from numba import config
 
-from equilabel import label, threads
-from equilabel.kernels.cpu import runs, streaming, team, team_jobs, team_labels, team_phases
-from equilabel.kernels.cpu.caching import generalized, njit
+from equilabel import label
+from equilabel.devices import threads
+from equilabel.devices.jit import generalized, njit
 from equilabel.labeling import output
+from equilabel.runs.cpu import painting, team, team_labels
+from equilabel.runs.cpu import passes as runs
+from equilabel.runs.cpu import team as team_jobs
+from equilabel.runs.cpu import team_labels as team_phases
 from equilabel.samples import spiral
 from references import expected_labels
 from strategies import LAYOUTS, blobs, noise
@@ -86,7 +90,7 @@ def test_regions_join_across_all_parts(many_threads, jobs, name):
 
 @pytest.mark.parametrize("large", [0, 2**25], ids=["past the caches", "through the caches"])
 def test_labels_are_written_past_the_caches_or_through_them(monkeypatch, many_threads, jobs, large):
-    monkeypatch.setattr(streaming, "LARGE", large)
+    monkeypatch.setattr(painting, "LARGE", large)
     for kind in KINDS.values():
         for shape in ((40, 128), (33, 68)):
             image = kind(shape)

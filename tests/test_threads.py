@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
-from equilabel import label, regionprops_table, segment, threads
+from equilabel import label, regionprops_table, segment
+from equilabel.devices import threads
 from references import measure_by_hand
 from strategies import LAYOUTS, blobs, noise
 
@@ -137,8 +139,8 @@ def test_no_piece_begins_after_one_has_failed_in_the_calling_thread(many_threads
 def test_the_interpreter_ends_however_often_labeling_is_interrupted(teams):
     lines = (
         "import os, random, signal, threading, time, numpy as np",
-        "from equilabel import label, threads",
-        "from equilabel.kernels.cpu import team_labels",
+        "from equilabel import label; from equilabel.devices import threads",
+        "from equilabel.runs.cpu import team_labels",
         "threads.WEIGHT = 1",
         f"team_labels._left = {0 if teams else 2**60}",
         "image = np.random.default_rng(0).integers(0, 2, (40, 70)).astype('u1')",
@@ -343,7 +345,7 @@ def test_long_steps_can_be_called_off_at_every_piece(monkeypatch, many_threads, 
     options, times = LONG_STEPS[step]
     image = blobs((60, 70), "i4", 100)
     many_threads(count)
-    monkeypatch.setattr("equilabel.threads.WEIGHT", 70)
+    monkeypatch.setattr(import_module("equilabel.devices.threads"), "WEIGHT", 70)
 
     def looks(**given):
         seen = []

@@ -13,9 +13,15 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 from skimage import filters
 
-from equilabel.thresholding import THRESHOLDS, binarize, find_threshold
-from equilabel.thresholding.criteria import CRITERIA, descend, isodata
-from equilabel.thresholding.histograms import count_floats, count_integers
+from equilabel.segmentation.binarization import binarize, find_threshold
+from equilabel.segmentation.thresholds import (
+    CRITERIA,
+    THRESHOLDS,
+    count_floats,
+    count_integers,
+    descend,
+    isodata,
+)
 from pictures import pictures
 
 INTEGERS = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"]
@@ -541,7 +547,7 @@ def test_one_threshold_serves_a_whole_stack():
 
 def test_smoothing_comes_before_the_threshold():
     image = two_classes("u1")
-    from equilabel.thresholding import smooth
+    from equilabel.segmentation.smoothing import smooth
 
     known = {"sigma": "3um", "spacing": (2.0, 1.5), "unit": "um"}
     expected = smooth(image, **known)

@@ -9,15 +9,21 @@ import pytest
 import equilabel
 from equilabel import METHODS
 
-KERNELS = Path(equilabel.__file__).parent / "kernels"
-METHOD_FILES = Path(equilabel.__file__).parent / "methods"
-# Modules of one name on both devices, and the class of each whose methods others call.
+PACKAGE = Path(equilabel.__file__).parent
+# Modules of one name on both devices, which {} stands for, and the class of each whose methods
+# others call.
 TWINS = [
-    *("accumulate", "apostolakis", "boundaries", "hawick_1", "hawick_2", "hawick_3", "hawick_a"),
-    *("hawick_b", "hawick_c", "hawick_d", "histogram", "index_labels", "kalentev"),
-    *("kalentev_rowcol", "komura", "komura_graph", "links", "potts", "roots", "runs", "sources"),
-    *("union_find", "weigel_relaxation", "weigel_sewing", "weigel_tiles"),
+    *("measuring/{}/accumulate", "measuring/{}/sources", "runs/{}/bonds", "runs/{}/boundaries"),
+    *("runs/{}/graphs", "runs/{}/numbering", "runs/{}/passes", "segmentation/{}/histogram"),
+    *("simulation/{}/potts", "papers/{}/links", "papers/{}/neighbors"),
+    *("papers/apostolakis1992/{}", "papers/kalentev2011/{}", "papers/kalentev2011/{}_rowcol"),
+    *("papers/komura2016/{}", "papers/weigel2011/{}_relaxation", "papers/weigel2011/{}_sewing"),
+    *("papers/weigel2011/{}_tiles", *(f"papers/hawick2010/{{}}_{k}" for k in "abcd123")),
 ]
+# What walks through rows differs, and what prepares; what callers ask does not.
+UNLIKE = {
+    *("measuring/{}/accumulate", "measuring/{}/sources", "papers/{}/links", "runs/{}/bonds"),
+}
 CLASSES = {"Accumulator": None, "LabelSource": {"__init__", "suffices"}, "RunSource": {"suffices"}}
 
 
@@ -38,11 +44,11 @@ def is_kernel(function):
 
 def signatures(device, name):
     """Map what others may call in a module of kernels to its parameters."""
-    tree = ast.parse((KERNELS / device / f"{name}.py").read_text(encoding="utf-8"))
+    tree = ast.parse((PACKAGE / f"{name.format(device)}.py").read_text(encoding="utf-8"))
     found = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-            if not is_kernel(node) or name == "roots":
+            if not is_kernel(node) or node.name == "number_roots":
                 found[node.name] = parameters(node)
         elif isinstance(node, ast.ClassDef) and node.name in CLASSES:
             wanted = CLASSES[node.name]
@@ -57,29 +63,33 @@ def signatures(device, name):
 @pytest.mark.parametrize("name", TWINS)
 def test_twins_have_the_same_functions_with_the_same_parameters(name):
     cpu, cuda = signatures("cpu", name), signatures("cuda", name)
-    shared = "sources"  # what walks through rows differs; what callers ask does not
     assert cpu, name
-    if name == shared:
+    if name in UNLIKE:
+        cpu = {key: cpu[key] for key in cpu.keys() & cuda.keys()}
         cuda = {key: cuda[key] for key in cpu}
     assert cpu == cuda
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_pass_that_a_recipe_calls_is_there_on_each_of_its_devices(name):
-    recipe = ast.parse((METHOD_FILES / f"{name}.py").read_text(encoding="utf-8"))
-    [passes] = [n for n in recipe.body if isinstance(n, ast.ClassDef) and n.name == "Passes"]
+    module, _, function = METHODS[name].recipe.partition(":")
+    path = PACKAGE.joinpath(*module.split(".")).with_suffix(".py")
+    recipe = {getattr(n, "name", ""): n for n in ast.parse(path.read_text(encoding="utf-8")).body}
+    function = recipe[function]
+    passes = recipe[function.args.args[0].annotation.id]
     wanted = {n.name: parameters(n)[1:] for n in passes.body if isinstance(n, ast.FunctionDef)}
-    [function] = [n for n in recipe.body if isinstance(n, ast.FunctionDef) and n.name == "recipe"]
     called = re.findall(r"passes\.(\w+)\(", ast.unparse(function))
     assert set(called) == set(wanted)
     for device in METHODS[name].devices:
-        found = signatures(device, name)
+        found = signatures(device, METHODS[name].passes.replace(".", "/"))
         assert {key: found[key] for key in wanted} == wanted
 
 
 def test_no_twin_is_left_out():
-    both = [{path.stem for path in (KERNELS / each).glob("[a-z]*.py")} for each in ("cpu", "cuda")]
-    assert both[0] & both[1] == set(TWINS)
+    named = {path.relative_to(PACKAGE).as_posix()[:-3] for path in PACKAGE.rglob("*.py")}
+    both = {name.replace("cuda", "{}", 1) for name in named if "cuda" in name}
+    both = {name for name in both if name.format("cpu") in named}
+    assert {name for name in both if not name.endswith("__init__")} == set(TWINS)
     for method in METHODS.values():
-        assert method.name in TWINS
+        assert method.passes.replace(".", "/") in TWINS
         assert set(method.devices) == {"cpu", "cuda"}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from equilabel import METHODS, label
-from equilabel.bonds import Bonds
-from equilabel.devices import passes
-from equilabel.kernels.cpu import sites, weigel_tiles
-from equilabel.methods import load_recipe
+from equilabel.domains.bonds import Bonds
+from equilabel.papers import load_passes, load_recipe
+from equilabel.papers.cpu import links
+from equilabel.papers.weigel2011 import cpu_tiles as weigel_tiles
 from references import bond_roots, expected_labels, grid_of, random_bonds
 from strategies import noise
 
@@ -28,7 +28,7 @@ LATTICES = [
 
 
 def find(name, domain, **options):
-    return load_recipe(name)(passes(name, "cpu"), domain, **options)
+    return load_recipe(name)(load_passes(name, "cpu"), domain, **options)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,7 +65,7 @@ def test_open_bonds_may_be_bits_of_any_type(name, dtype):
 @pytest.mark.parametrize("local", LOCAL)
 def test_a_tile_is_labeled_as_if_it_were_alone(local):
     image = noise((7, 11), "u1", 2, seed=3)
-    lattice = passes("weigel_sewing", "cpu").connect(grid_of(image, connectivity=2))
+    lattice = load_passes("weigel_sewing", "cpu").connect(grid_of(image, connectivity=2))
     found = weigel_tiles.label_tiles(lattice, 4, local).reshape(image.shape)
     indices = np.arange(image.size).reshape(image.shape)
     for top, left in product(range(0, 7, 4), range(0, 11, 4)):
@@ -102,11 +102,11 @@ def test_a_bond_is_sewn_at_the_highest_level_of_the_seams_that_it_crosses():
     }
     for (y, x), level in levels.items():
         site = np.array([0, 0, y, x])
-        assert sites.seam_level(shape, steps, 0, edges, site) == level, (y, x)
+        assert links.seam_level(shape, steps, 0, edges, site) == level, (y, x)
 
 
 def test_a_level_joins_what_lies_in_its_tiles_and_no_more():
-    module = passes("weigel_sewing", "cpu")
+    module = load_passes("weigel_sewing", "cpu")
     lattice = module.connect(grid_of(np.ones(32, np.uint8)))
     roots = module.label_tiles(lattice, 4, "union_find")
     for level, more in ((1, True), (2, True), (3, False)):
@@ -118,7 +118,7 @@ def test_a_level_joins_what_lies_in_its_tiles_and_no_more():
 def test_labels_relax_from_tile_to_tile():
     steps = [(1,)]
     ring = Bonds(np.ones(64, np.uint8), np.array(steps), (True,))
-    module = passes("weigel_relaxation", "cpu")
+    module = load_passes("weigel_relaxation", "cpu")
     roots = module.label_tiles(module.connect(ring), 8, "self_labeling")
     pairs = module.list_borders(module.connect(ring), 8, roots)
     assert pairs.tolist() == [[k, (k + 8) % 64] for k in range(0, 64, 8)]
@@ -133,7 +133,7 @@ def test_labels_relax_from_tile_to_tile():
 
 
 def test_of_bonds_inside_a_tile_none_is_a_pair():
-    module = passes("weigel_relaxation", "cpu")
+    module = load_passes("weigel_relaxation", "cpu")
     lattice = module.connect(Bonds(np.ones(64, np.uint8), np.array([(1,)]), (True,)))
     roots = module.label_tiles(lattice, 64, "breadth_first")
     assert module.list_borders(lattice, 64, roots).shape == (0, 2)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from equilabel import label, measure, regionprops_table
 from equilabel.measuring import compute_table, count_part
-from equilabel.measuring import wide as module
+from equilabel.measuring import counts as module
 
 COLUMNS = ("label", "centroid", "inertia_tensor", "axis_major_length")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from equilabel.outlines import Outlines, find_box, outline
 from equilabel.quantities import decimals_for, describe_pixels, odd, pixel_of
+from equilabel.segmentation.outlines import Outlines, find_box, outline
 from equilabel.storage.features import as_features, as_table
 from equilabel.storage.slabs import slabs
 from equilabel.widget.logic.axes import Arrangement, explain_guess, guess_roles, name_axes
@@ -15,12 +15,7 @@ from equilabel.widget.logic.choices import connectivities, length_unit
 from equilabel.widget.logic.features import find_kept, limits, own_columns
 from equilabel.widget.logic.histogram import compute_histogram, sample
 from equilabel.widget.logic.messages import explain
-from equilabel.widget.logic.objects import (
-    count_objects,
-    format_number,
-    format_value,
-    show_objects,
-)
+from equilabel.widget.logic.objects import count_objects, format_number, format_value, show_objects
 from equilabel.widget.logic.samples import as_layers
 from equilabel.widget.logic.scripts import with_filter
 from equilabel.widget.logic.sources import Source

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from equilabel import segment, threads
+from equilabel import segment
+from equilabel.devices import threads
 from equilabel.storage.features import (
     as_features,
     as_table,
@@ -12,12 +13,7 @@ from equilabel.storage.features import (
     labels_of,
     numeric_columns,
 )
-from equilabel.widget.logic.features import (
-    find_kept,
-    keep_objects,
-    merge_measurements,
-    own_columns,
-)
+from equilabel.widget.logic.features import find_kept, keep_objects, merge_measurements, own_columns
 from equilabel.widget.logic.objects import format_value, show_objects, sort_objects
 from equilabel.widget.logic.runs import Outcome
 

@@ -5,8 +5,8 @@ import pytest
 
 import equilabel
 from equilabel import DeviceUnavailableError, binarize
-from equilabel.outlines import outline
 from equilabel.samples import nuclei_2d, nuclei_3d
+from equilabel.segmentation.outlines import outline
 from equilabel.widget.logic.choices import Choices
 from equilabel.widget.logic.features import limits
 from equilabel.widget.logic.histogram import compute_histogram, estimate_threshold, sample
@@ -17,7 +17,11 @@ from equilabel.widget.logic.sources import Source
 
 layers = pytest.importorskip("napari.layers")
 
-from equilabel.widget.viewer.layers import MISSING, color_labels, make_scale  # noqa: E402
+from equilabel.widget.viewer.layers import (
+    MISSING,
+    color_labels,
+    make_scale,
+)
 
 
 def source_of(pixels, **options):

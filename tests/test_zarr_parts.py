@@ -9,7 +9,10 @@ import pytest
 
 zarr = pytest.importorskip("zarr")
 
-from equilabel.chunked.zarr_parts import read_part, write_part  # noqa: E402
+from equilabel.chunked.zarr_parts import (
+    read_part,
+    write_part,
+)
 
 PARTS = [(slice(k, k + 20), slice(None)) for k in range(0, 100, 20)]
 

@@ -14,11 +14,11 @@ from equilabel import (
     binarize,
     label,
     label_graph,
-    lattices,
     measure,
     regionprops_table,
     segment,
 )
+from equilabel.domains import lattices
 
 Labels = NDArray[Any]
 Table = dict[str, NDArray[Any]]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel import PottsSimulation
-from equilabel.bonds import Bonds
 from equilabel.devices import place
+from equilabel.domains.bonds import Bonds
 from equilabel.simulation import critical_beta
 from experiment import TOO_FEW, Clock, Figure, claim, labeler, main, row, values
 

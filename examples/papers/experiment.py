@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.devices import passes, place, resolve, using
-from equilabel.grid import Foreground, Grid
-from equilabel.methods import load_recipe
+from equilabel.devices import place, resolve, using
+from equilabel.domains.grid import Foreground, Grid
+from equilabel.papers import load_passes, load_recipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ def phase_grid(field: Any, device: str) -> Grid:
 
 def labeler(method: str, domain: Any, device: str, **options: Any) -> Callable[[], Any]:
     """Return a call of the recipe of a method, which is what the papers time: it finds roots."""
-    return partial(load_recipe(method), passes(method, device), domain, **options)
+    return partial(load_recipe(method), load_passes(method, device), domain, **options)
 
 
 # ----------------------------------------------------------------------- times

@@ -158,7 +158,7 @@ def run(
 
 def resources(graph: Graph) -> list[dict[str, Any]]:
     """Ask the driver what the kernels take (Table 1)."""
-    from equilabel.kernels.cuda._compile import THREADS, kernel
+    from equilabel.devices.cuda.kernels import THREADS, kernel
 
     ends, offsets, neighbors = (
         each.dtype.str[1:] for each in (graph.edges[0], graph.offsets, graph.neighbors)
@@ -178,7 +178,7 @@ def resources(graph: Graph) -> list[dict[str, Any]]:
 
 def methods() -> dict[str, str]:
     """Return the method of each series, with the default one by its name."""
-    from equilabel.methods import find_method
+    from equilabel.papers import find_method
 
     return {key: find_method(name, "graph").name for key, name in KERNELS.items()}
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.devices import fetch, passes
+from equilabel.devices import fetch
+from equilabel.papers import load_passes
 from equilabel.samples import percolation, spiral
 from experiment import Clock, Figure, claim, grow, labeler, main, over, phase_grid, row, values
 from paper_images import phases
@@ -87,7 +88,7 @@ def two_spirals(side: int) -> Any:
 
 def walk(grid: Any, side: int, clock: Clock) -> float:
     """Return the milliseconds of Kernel A on spirals: those of a round, by the length of one."""
-    kernels, count = passes("hawick_a", clock.device), 100 if clock.device == "cuda" else 2
+    kernels, count = load_passes("hawick_a", clock.device), 100 if clock.device == "cuda" else 2
     labels = kernels.initialize(grid)
     ms, _ = clock.once(lambda: [kernels.propagate(grid, labels) for _ in range(count)])
     return ms / count * (side**2 / 2 - 1)

@@ -171,13 +171,13 @@ def table_4(device: str, side: int, clock: Clock) -> list[dict[str, Any]]:
 @contextmanager
 def blocks_of(threads: int) -> Iterator[None]:
     """Launch kernels in blocks of another size, which is fixed outside of this experiment."""
-    from equilabel.kernels.cuda import _compile
+    from equilabel.devices.cuda import kernels
 
-    usual, _compile.THREADS = _compile.THREADS, threads
+    usual, kernels.THREADS = kernels.THREADS, threads
     try:
         yield
     finally:
-        _compile.THREADS = usual
+        kernels.THREADS = usual
 
 
 def clusters(device: str, largest: int) -> list[dict[str, Any]]:

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel import Graph, label_graph, lattices
+from equilabel import Graph, label_graph
 from equilabel.devices import place
+from equilabel.domains import lattices
 from experiment import TOO_FEW, Clock, Figure, claim, labeler, main, over, row, slope, values
 
 if TYPE_CHECKING:

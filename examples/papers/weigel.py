@@ -16,12 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel import METHODS, PottsSimulation
-from equilabel.devices import passes
-from equilabel.simulation import (
-    critical_beta,
-    exact_ising_energy,
-    integrated_autocorrelation_time,
-)
+from equilabel.papers import load_passes
+from equilabel.simulation import critical_beta, exact_ising_energy, integrated_autocorrelation_time
 from experiment import TOO_FEW, Clock, Figure, claim, labeler, main, over, row, slope, values
 from networks import arrays
 
@@ -263,7 +259,7 @@ def over_temperatures(side: int, updates: Updates, clock: Clock) -> list[dict[st
 def over_tiles(sizes: Sequence[int], updates: Updates, clock: Clock) -> list[dict[str, Any]]:
     """Time labels of tiles (Figure 2), sewing (8) and the steps of an update (11)."""
     device, rows = clock.device, []
-    kernels = passes(SEW, device)
+    kernels = load_passes(SEW, device)
     for side in sizes:
         if not clock.left():
             break
@@ -318,7 +314,7 @@ def synchronous_steps(bonds: Any, tile: int, device: str) -> int:
 
     Within a launch a label may be carried on by threads that come late, through several tiles.
     """
-    kernels, where, lower = passes(RELAX, device), arrays(device), np.minimum.at
+    kernels, where, lower = load_passes(RELAX, device), arrays(device), np.minimum.at
     if device == "cuda":
         from cupyx import scatter_min as lower
     lattice = kernels.connect(bonds)

@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from equilabel.array_types import Array
+    from .array_types import Array
 
 MOST = 300  # characters of a value in a message
 TINY = 5e-324  # the least number above 0

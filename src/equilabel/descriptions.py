@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from equilabel.array_types import HostArray
+    from .array_types import HostArray
 
 DESCRIPTIONS = {
     "background": "Subtract an uneven background first: all that is wider than a box that reaches "

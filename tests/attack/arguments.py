@@ -30,8 +30,9 @@ import pandas as pd
 from scipy import sparse
 
 import equilabel
-from equilabel import lattices, samples, simulation
-from equilabel.thresholding import find_threshold
+from equilabel import samples, simulation
+from equilabel.domains import lattices
+from equilabel.segmentation.binarization import find_threshold
 
 from .tiff import attack as attack_by_process
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.devices import passes
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -104,9 +102,6 @@ def _checked(path: Path) -> bytes:
 
 def checksum(array: HostArray) -> int:
     """Return the XXH64 of the elements of an array, in C order; other threads run on meanwhile."""
-    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    if data.ctypes.data % 8:
-        data = data.copy()
-    data.flags.writeable = False  # compiled once, for arrays that are read alone
-    whole = data.size // 8 * 8
-    return int(passes("xxh64", "cpu").xxh64(data[:whole].view(np.uint64), data[whole:]))
+    from xxhash import xxh64_intdigest
+
+    return xxh64_intdigest(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

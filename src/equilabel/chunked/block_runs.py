@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel import neighborhood
-from equilabel.devices import passes
+from equilabel.domains import neighborhood
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,12 +58,16 @@ class BlockRuns:
 
     def firsts(self) -> NDArray[np.int64]:
         """Return the first element of each component, as a flat index in the block."""
+        from equilabel.runs.cpu.seams import list_firsts
+
         firsts = np.empty(self.count, np.int64)
-        passes("run_ends", "cpu").list_firsts(self.runs, self.columns, firsts)
+        list_firsts(self.runs, self.columns, firsts)
         return firsts
 
     def layers(self, axis: int, first: int, last: int) -> HostArray:
         """Return the labels of some layers along an axis, in memory of their own."""
+        from equilabel.runs.cpu.seams import paint_columns
+
         rows = len(self.runs.bits) - 1
         shape = (*self.shape[:axis], last - first, *self.shape[axis + 1 :])
         along = self._row_axis
@@ -72,7 +75,7 @@ class BlockRuns:
             return np.zeros(shape, self.dtype)
         if axis == along:
             found = np.empty((rows, last - first), self.dtype)
-            passes("run_ends", "cpu").paint_columns(self.runs, first, last, found)
+            paint_columns(self.runs, first, last, found)
             return found.reshape(shape)
         sides = (*self.shape[:along], 1, *self.shape[along + 1 :])
         some = np.arange(rows).reshape(sides)[(*(slice(None),) * axis, slice(first, last))]
@@ -94,6 +97,9 @@ class BlockRuns:
         out : array of int
             Of the whole image, in C order.
         """
+        from equilabel.devices.cpu.renumbering import renumber
+        from equilabel.runs.cpu.painting import paint_lines
+
         if not self.count:
             if not blank:
                 out[part] = 0
@@ -101,9 +107,7 @@ class BlockRuns:
         runs = self.runs
         if runs.parents.itemsize < numbers.itemsize:
             runs = runs._replace(parents=runs.parents.astype(numbers.dtype))
-        passes("renumbering", "cpu").renumber(
-            runs.parents, np.zeros(1, np.int64), self.used, numbers
-        )
+        renumber(runs.parents, np.zeros(1, np.int64), self.used, numbers)
         along = self._row_axis
         strides = neighborhood.strides(out.shape).tolist()
         if strides[along] > 1:  # what is a row here is none of the image
@@ -117,7 +121,7 @@ class BlockRuns:
         starts = reduce(np.add.outer, each).reshape(-1)
         rows = np.arange(len(starts))
         flat = out.reshape(-1)
-        passes("painting", "cpu").paint_lines(runs, self.columns, rows, starts, blank, flat)
+        paint_lines(runs, self.columns, rows, starts, blank, flat)
 
     @property
     def _row_axis(self) -> int:
@@ -128,10 +132,12 @@ class BlockRuns:
 
     def _painted(self, rows: NDArray[np.int64], shape: tuple[int, ...]) -> HostArray:
         """Return the labels of some rows."""
+        from equilabel.runs.cpu.painting import paint_lines
+
         found = np.zeros(prod(shape), self.dtype)
         if self.count:
             starts = np.arange(len(rows)) * self.columns
-            paint = passes("painting", "cpu").paint_lines
+            paint = paint_lines
             paint(self.runs, self.columns, rows, starts, True, found)
         return found.reshape(shape)
 
@@ -175,6 +181,8 @@ class Kept:
 
     def finish(self, block: int, part: tuple[slice, ...], numbers: HostArray) -> None:
         """Replace the labels of a block, 0 to N, by these numbers; forget its runs."""
+        from equilabel.devices.cpu.renumbering import renumber
+
         runs = self._runs.pop(block, None)
         if runs is not None:
             runs.write(numbers.astype(self.array.dtype), part, self._blank, self.array)
@@ -185,4 +193,4 @@ class Kept:
         ]
         starts = reduce(np.add.outer, offsets[:-1], offsets[-1][:1]).reshape(-1)
         flat, width = self.array.reshape(-1), len(offsets[-1])
-        passes("renumbering", "cpu").renumber(flat, starts, width, numbers)
+        renumber(flat, starts, width, numbers)

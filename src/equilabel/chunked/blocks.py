@@ -8,7 +8,7 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
-from equilabel import threads
+from equilabel.devices import threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,8 +18,8 @@ from equilabel.arguments import (
 )
 from equilabel.measuring.checks import resolve_names
 from equilabel.measuring.properties import PROPERTIES
+from equilabel.segmentation.smoothing import as_pixels
 from equilabel.storage.files import refuse_url
-from equilabel.thresholding import as_pixels
 
 from .blocks import large_sides
 from .sources import MemorySource

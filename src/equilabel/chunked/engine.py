@@ -9,9 +9,8 @@ from itertools import count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from equilabel import threads
 from equilabel.arguments import check_whole, shown
-from equilabel.devices import set_worker
+from equilabel.devices import set_worker, threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

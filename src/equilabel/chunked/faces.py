@@ -73,7 +73,7 @@ def _layers(
         spans = [(slice(None),) * axis + (slice(first, last),) for axis, first, last in cuts]
         return [labels[span].astype(dtype) for span in spans]
     shape, found, begin = labels.shape, [], 0
-    flat = fetch_block(passes("block_labels", "cuda").cut_faces(labels, cuts, dtype)).copy()
+    flat = fetch_block(passes("devices.blocks", "cuda").cut_faces(labels, cuts, dtype)).copy()
     for axis, first, last in cuts:
         sides = (*shape[:axis], last - first, *shape[axis + 1 :])
         found.append(flat[begin : begin + prod(sides)].reshape(sides))
@@ -178,13 +178,15 @@ def _paired(
     across: bool,
 ) -> NDArray[np.int64]:
     """Pair the labels of two layers of two axes; `across` says whether rows touch each other."""
+    from equilabel.runs.cpu.seams import list_pairs as list_pairs_by_kernel
+
     dtype = np.int64 if 8 in (mine.itemsize, theirs.itemsize) else np.int32
     layers = [
         np.array(one, dtype, order="C") for one in (mine, theirs)
     ]  # what was stored is read-only
     same = [one.astype(np.int64) for one in values]
     ways = (hops > 0 and across, hops > 0, hops > 1)
-    list_pairs = passes("face_pairs", "cpu").list_pairs
+    list_pairs = list_pairs_by_kernel
     room = mine.size // 4 + 16
     while True:
         pairs = np.empty((room, 2), np.int64)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from equilabel.booleans import normalize_bools
-from equilabel.thresholding import subtract_background
-from equilabel.thresholding.foreground import comparable
-from equilabel.thresholding.smoothing import NARROWEST, gaussian
+from equilabel.segmentation.background import subtract_background
+from equilabel.segmentation.binarization import comparable
+from equilabel.segmentation.smoothing import NARROWEST, gaussian
 
 from .loading import Gray
 

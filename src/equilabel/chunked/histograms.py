@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.thresholding.criteria import CRITERIA
-from equilabel.thresholding.histograms import count_floats, count_integers
-from equilabel.thresholding.levels import level_of_integers
-from equilabel.thresholding.smoothing import extremes
+from equilabel.segmentation.smoothing import extremes
+from equilabel.segmentation.thresholds import (
+    CRITERIA,
+    count_floats,
+    count_integers,
+    level_of_integers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

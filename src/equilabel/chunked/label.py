@@ -10,14 +10,7 @@ from equilabel.labeling.checks import make_problem
 from equilabel.measuring import check_periodic
 
 from .blocks import Blocks
-from .checks import (
-    check_array,
-    check_chunks,
-    check_out,
-    check_shards,
-    pretend,
-    stored_chunks,
-)
+from .checks import check_array, check_chunks, check_out, check_shards, pretend, stored_chunks
 from .engine import Engine
 from .job import Job
 from .results import label_whole

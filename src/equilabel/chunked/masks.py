@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equilabel.labeling import problem_of
-from equilabel.thresholding import close_mask, from_mask, open_mask
-from equilabel.thresholding.foreground import compare_locally, compare_with
+from equilabel.segmentation.binarization import compare_locally, compare_with, from_mask
+from equilabel.segmentation.morphology import close_mask, open_mask
 
 from .gray_source import expand
 from .loading import Gray

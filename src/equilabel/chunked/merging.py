@@ -67,7 +67,7 @@ def unite(
     >>> unite(np.array([7, 0, 3]), [np.array([[0, 2]])])
     (array([2, 1, 2], dtype=int32), 2)
     """
-    kernels, size = passes("edge_unions", "cpu"), len(firsts)
+    kernels, size = passes("runs.seams", "cpu"), len(firsts)
     dtype = np.int32 if size <= np.iinfo(np.int32).max else np.int64
     parents: NDArray[np.integer] = np.arange(size, dtype=dtype)
     for some in edges:
@@ -81,15 +81,17 @@ def unite(
 
 def _ranks(keys: NDArray[np.int64], device: str) -> NDArray[np.int64]:
     """Return the place of each key among all of them, from 1; they are overwritten."""
+    from equilabel.runs.cpu.seams import rank_keys
+
     if device.startswith("cuda") and len(keys) >= MANY:
         with own_gpu(device):
             found: NDArray[np.int64] = fetch_block(
-                passes("block_labels", "cuda").rank_keys(send_block(keys))
+                passes("devices.blocks", "cuda").rank_keys(send_block(keys))
             )
         return found
     order = np.empty(len(keys), np.int64)
     stretches = min(MOST_STRETCHES, 1 << len(keys).bit_length())
-    if not passes("edge_unions", "cpu").rank_keys(keys, np.empty(stretches + 1, np.int64), order):
+    if not rank_keys(keys, np.empty(stretches + 1, np.int64), order):
         order = np.argsort(keys, kind="stable")
         keys[order] = np.arange(1, len(keys) + 1)
     return keys

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from equilabel import neighborhood
-from equilabel.devices import passes
+from equilabel.domains import neighborhood
 
 from .zarr_parts import read_part, write_part
 
@@ -81,6 +80,8 @@ class ArrayOutput:
 
 def copy_past_caches(labels: HostArray, array: HostArray, part: tuple[slice, ...]) -> None:
     """Copy labels to a part of an array of the same type, which is in C order."""
+    from equilabel.runs.cpu.painting import copy_rows
+
     labels = np.ascontiguousarray(labels)
     strides = neighborhood.strides(array.shape)
     offsets = [np.arange(one.start, one.stop) * k for one, k in zip(part, strides, strict=True)]
@@ -88,7 +89,7 @@ def copy_past_caches(labels: HostArray, array: HostArray, part: tuple[slice, ...
     step, first = ALIGNED // array.itemsize, array.ctypes.data % ALIGNED
     aligned = not first and not (starts % step).any()
     rows = labels.reshape(len(starts), -1)
-    passes("streaming", "cpu").copy_rows(rows, starts, aligned, array.reshape(-1))
+    copy_rows(rows, starts, aligned, array.reshape(-1))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equilabel.arguments import check_flag, check_text, shown
-from equilabel.pipeline.checks import check_channel
+from equilabel.segmentation.checks import check_channel
 from equilabel.storage.ome_zarr import ZarrImage, find_image
 
 if TYPE_CHECKING:

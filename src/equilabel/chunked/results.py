@@ -23,11 +23,7 @@ from .checkpoints import Checkpoints
 from .consolidated import consolidate
 from .into_arrays import held_on_gpus, label_in_memory, label_into
 from .ome_labels import register, shrink, write_description
-from .outputs import (
-    ZarrOutput,
-    create_zarr,
-    open_output,
-)
+from .outputs import ZarrOutput, create_zarr, open_output
 from .running import Progress, number_blocks, write_blocks
 from .targets import Found, Steps, Target, Whole
 from .workfolder import check_manifest, new_token, temporary, unfinished

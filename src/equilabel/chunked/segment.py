@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from equilabel.arguments import check_flags
 from equilabel.measuring import check_spacing
-from equilabel.pipeline import Segmentation, default_properties
-from equilabel.pipeline.checks import check_sizes, in_pixels, refuse_colors
-from equilabel.pipeline.steps import radii_in_pixels
-from equilabel.thresholding import check_block, widths_in_pixels
-from equilabel.thresholding.checks import check_number, check_threshold, reject_unused
+from equilabel.segmentation.checks import (
+    check_block,
+    check_number,
+    check_sizes,
+    check_threshold,
+    in_pixels,
+    refuse_colors,
+    reject_unused,
+)
+from equilabel.segmentation.result import Segmentation
+from equilabel.segmentation.smoothing import widths_in_pixels
+from equilabel.segmentation.steps import default_properties, radii_in_pixels
 
 from .blocks import Blocks
 from .checks import (
@@ -40,9 +47,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from equilabel.devices import Device
-    from equilabel.pipeline.steps import Radii
     from equilabel.quantities import Lengths, Size
-    from equilabel.thresholding import Threshold
+    from equilabel.segmentation.binarization import Threshold
+    from equilabel.segmentation.steps import Radii
 
 
 def segment_chunked(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from equilabel.labeling import problem_of
 from equilabel.measuring.columns import compute_columns
-from equilabel.pipeline.columns import make_table
+from equilabel.segmentation.binarization import compare_with, widths_of_block
+from equilabel.segmentation.steps import make_table
 from equilabel.storage.files import replacing
-from equilabel.thresholding.foreground import compare_with, widths_of_block
 
 from .histograms import Level, find_constant_images, find_level
 from .job import Job

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel.cleanup import select_components
-from equilabel.kernels.layout import Layout
 from equilabel.measuring import Counts
+from equilabel.measuring.layout import Layout
+from equilabel.segmentation.selection import select_components
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from equilabel import neighborhood
 from equilabel.devices import (
     fetch,
     fetch_block,
@@ -17,6 +16,7 @@ from equilabel.devices import (
     send_block,
     stage_block,
 )
+from equilabel.domains import neighborhood
 from equilabel.labeling import solve
 from equilabel.measuring import Request
 from equilabel.measuring.plan import make_plan
@@ -136,11 +136,13 @@ def _components(
 
 def _list_firsts(labels: Array, count: int) -> NDArray[np.int64]:
     """Return the first element of each label, in labels of 1 to `count` in their order."""
+    from equilabel.devices.cpu.renumbering import list_firsts
+
     if is_on_cuda(labels):
-        found = fetch_block(passes("block_labels", "cuda").list_firsts(labels, count))
+        found = fetch_block(passes("devices.blocks", "cuda").list_firsts(labels, count))
         return found.copy()  # it is in memory that is used again
     flat = np.empty(count, np.int64)
-    passes("renumbering", "cpu").list_firsts(labels.reshape(-1), flat)
+    list_firsts(labels.reshape(-1), flat)
     return flat
 
 
@@ -151,10 +153,10 @@ def _in_image(
     shape: tuple[int, ...],
 ) -> NDArray[np.int64]:
     """Return flat indices in the whole image of those in a block."""
+    from equilabel.devices.cpu.renumbering import place_in_image
+
     found = np.empty(len(flat), np.int64)
-    passes("renumbering", "cpu").place_in_image(
-        flat, np.array(sides, np.int64), origin, neighborhood.strides(shape), found
-    )
+    place_in_image(flat, np.array(sides, np.int64), origin, neighborhood.strides(shape), found)
     return found
 
 
@@ -255,6 +257,8 @@ def _renumbered(
 
     None if they have been written already: by a GPU, to memory that it can write to.
     """
+    from equilabel.devices.cpu.renumbering import renumber
+
     signed = np.int64 if output.dtype.itemsize == 8 else np.int32
     if is_on_cuda(labels):
         moved = fetch_renumbered(labels, numbers.astype(signed, copy=False), output.view(part))
@@ -265,7 +269,7 @@ def _renumbered(
         return mine
     final: HostArray = np.ascontiguousarray(labels, signed)
     one_row = (np.zeros(1, np.int64), final.size)
-    passes("renumbering", "cpu").renumber(final.reshape(-1), *one_row, numbers)
+    renumber(final.reshape(-1), *one_row, numbers)
     return final
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equilabel import compiling
+from equilabel.devices import compiling
 from equilabel.storage.files import flush_folder
 
 from .chunk_choices import refuse_own, why_chunked

@@ -14,7 +14,7 @@ from threading import Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from equilabel import compiling
+from equilabel.devices import compiling
 from equilabel.storage.memory import keep_freed
 
 from . import signals

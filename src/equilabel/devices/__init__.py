@@ -2,9 +2,8 @@
 
 from .arrays import fetch, filters, index_of, is_on_cuda, library, place, shares_memory, take
 from .choosing import DEVICES, Device, passes, resolve
-from .errors import DeviceMemoryError, DeviceUnavailableError
 from .reports import DeviceReport, devices
-from .using import check_memory, using
+from .using import DeviceMemoryError, DeviceUnavailableError, check_memory, using
 from .workers import (
     LANES,
     current_event,

@@ -11,8 +11,8 @@ import numpy as np
 
 from equilabel.arguments import as_host_array, shown
 
-from .errors import DeviceUnavailableError
 from .reports import find_obstacle
+from .using import DeviceUnavailableError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -117,7 +117,7 @@ def place(array: Array, device: str) -> Array:
             )
             raise ValueError(message)
         return array
-    return import_module("equilabel.kernels.cuda.transfers").upload(array)
+    return import_module("equilabel.devices.cuda.transfers").upload(array)
 
 
 def fetch(array: Array, out: Array = None) -> Array:
@@ -136,7 +136,7 @@ def fetch(array: Array, out: Array = None) -> Array:
     """
     if is_on_cuda(array):
         with array.device:
-            return import_module("equilabel.kernels.cuda.transfers").download(array, out)
+            return import_module("equilabel.devices.cuda.transfers").download(array, out)
     if out is None:
         return array
     out[...] = array

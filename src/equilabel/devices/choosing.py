@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from equilabel.arguments import shown
 
 from .arrays import index_of, is_on_cuda
-from .errors import DeviceUnavailableError
 from .reports import count_gpus, find_obstacle
+from .using import DeviceUnavailableError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -68,26 +68,27 @@ def resolve(device: str, image: Array = None) -> str:
 
 
 def passes(name: str, device: str) -> ModuleType:
-    """Load the passes of one method for one device.
+    """Load the kernels of one room for one device.
 
     Parameters
     ----------
     name : str
-        Name of the method's module of passes, such as "kalentev".
+        Room and module: "measuring.accumulate".
     device : str
         A device that `resolve` returned.
 
     Returns
     -------
     module
-        ``equilabel.kernels.<device>.<name>``.
+        ``equilabel.<room>.<device>.<module>``.
     """
     return _load(name, device.partition(":")[0])
 
 
 @cache
 def _load(name: str, device: str) -> ModuleType:
-    return import_module(f"equilabel.kernels.{device}.{name}")
+    room, _, module = name.rpartition(".")
+    return import_module(f"equilabel.{room}.{device}.{module}")
 
 
 def _index(device: str) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from equilabel.kernels.cpu import cache_folders
+from . import cache
 
 INSTALL = "Install it with `pip install 'equilabel[cuda13]'`, or [cuda12] for an older driver"
 
@@ -121,7 +121,7 @@ def _version(number: int) -> str:
 def _cpu() -> DeviceReport:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return DeviceReport(
-        "cpu", True, f"{platform.machine()}, {cores} cores", note=cache_folders.find_obstacle()
+        "cpu", True, f"{platform.machine()}, {cores} cores", note=cache.find_obstacle()
     )
 
 

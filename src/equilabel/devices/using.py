@@ -1,4 +1,4 @@
-"""Work on a device, with its errors put into words."""
+"""Errors of a device, in words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,22 @@ import traceback
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .errors import DeviceMemoryError, DeviceUnavailableError
-
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+# ---- What goes wrong with devices
+
+
+class DeviceUnavailableError(RuntimeError):
+    """A device was asked for by name, or holds an array, and cannot be used."""
+
+
+class DeviceMemoryError(DeviceUnavailableError, MemoryError):
+    """A device has too little memory for the work."""
+
+
+# ---- Work on a device, with its errors put into words
 
 
 class using:

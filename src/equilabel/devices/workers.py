@@ -190,4 +190,4 @@ def _own_lane() -> _Lane:
 
 def _staging() -> Any:
     """Return the module that copies blocks."""
-    return import_module("equilabel.kernels.cuda.staging")
+    return import_module("equilabel.devices.cuda.staging")

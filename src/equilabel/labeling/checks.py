@@ -10,9 +10,9 @@ import numpy as np
 from equilabel.arguments import check_flag, check_whole, shown
 from equilabel.booleans import normalize_bools
 from equilabel.devices import is_on_cuda, library, resolve, shares_memory, take
-from equilabel.grid import Foreground
+from equilabel.domains.grid import Foreground
 from equilabel.measuring import check_columns, check_periodic
-from equilabel.methods import AUTO, check_ability, find_method
+from equilabel.papers import AUTO, check_ability, find_method
 
 from .problem import Problem
 

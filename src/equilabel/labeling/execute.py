@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from equilabel import threads
-from equilabel.devices import fetch, is_on_cuda, passes, place, resolve, using
+from equilabel.devices import fetch, is_on_cuda, passes, place, resolve, threads, using
 from equilabel.measuring import count_runs, count_sizes, table_of_runs
-from equilabel.methods import load_recipe
+from equilabel.papers import load_passes, load_recipe
 
 from .checks import check_count, check_whole_pixels
 from .grids import drop_short_axes, make_grid, most_labels
-from .memory import check_fits, memory_needed
 from .output import LARGEST, Output, takes_labels
-from .parts import MOST, label_large
+from .parts import MOST, check_fits, label_large, memory_needed
 from .report import calls_of, passes_of
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array
-    from equilabel.grid import Grid
+    from equilabel.domains.grid import Grid
     from equilabel.measuring import Request
 
     from .problem import Problem
@@ -129,19 +127,19 @@ def with_number(found: Solution) -> Solution:
 @cache
 def runs_on_host() -> Any:
     """Load the passes of the default method for the CPU."""
-    return passes("runs", "cpu")
+    return load_passes("runs", "cpu")
 
 
 @cache
 def team_on_host() -> Any:
     """Load the passes of the default method for many threads of the CPU."""
-    return passes("team_labels", "cpu")
+    return passes("runs.team_labels", "cpu")
 
 
 @cache
 def runs_on_gpu() -> Any:
     """Load the passes of the default method for GPUs."""
-    return passes("runs", "cuda")
+    return load_passes("runs", "cuda")
 
 
 def _solve_by_columns(problem: Problem, request: Request | None) -> Solution:
@@ -216,7 +214,7 @@ def _solve_by_runs(
         labeled = label_large(problem)
         if labeled is not None:
             return Solution(*labeled)
-    kernels = passes_of(passes(problem.method.name, problem.device), problem.reported)
+    kernels = passes_of(load_passes(problem.method.name, problem.device), problem.reported)
     grid = make_grid(problem)
     if request is None and painted and problem.device == "cpu" and not problem.reported:
         number = _label_in_team(problem, grid, output)
@@ -266,15 +264,15 @@ def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -
     plain = grid.shape == problem.image.shape and not problem.periodic
     if request is not None and method.accumulates and plain:
         accumulate = options["accumulate"] = request.plan.only_sizes
-    kernels = passes_of(passes(method.name, device), problem.reported)
+    kernels = passes_of(load_passes(method.name, device), problem.reported)
     found = load_recipe(method.name)(kernels, grid, **options)
     counts = None
     if accumulate and request is not None:
         counts = count_sizes(found.counts, grid.shape, request.plan)
     if grid.periodic:
-        passes("boundaries", device).join_roots(grid, found.roots)
+        passes("runs.boundaries", device).join_roots(grid, found.roots)
     threads.check()
-    number = passes("roots", device).number
+    number = passes("runs.numbering", device).number_roots
     if device == "cpu":
         count = number(found.roots, found.roots)
         output.room(int(count))[0][:] = found.roots

@@ -1,4 +1,4 @@
-"""`label_graph`: components of graphs and of lattices of bonds."""
+"""Components of graphs and of lattices of bonds."""
 
 from __future__ import annotations
 
@@ -7,22 +7,119 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 import numpy as np
 
 from equilabel.arguments import check_flag
-from equilabel.bonds import Bonds
-from equilabel.devices import passes, place, resolve, using
-from equilabel.graphs import Graph
-from equilabel.methods import check_ability, find_method, load_recipe
+from equilabel.devices import library, passes, place, resolve, using
+from equilabel.domains.bonds import Bonds
+from equilabel.domains.graph import Graph
+from equilabel.papers import check_ability, find_method, load_passes, load_recipe
 
-from .bonds import label_bonds_by_runs
-from .graph_checks import check_bonds, take_graph
 from .output import LARGEST
 from .report import Report, calls_of, passes_of
 
 if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
     from equilabel.devices import Device
-    from equilabel.methods import Method
+    from equilabel.domains.contract import Method
 
     from .signatures import GraphOptions
+
+
+# ---- What `label_graph` accepts, and what it says about the rest
+
+
+def take_graph(graph: Any) -> Graph | Bonds:
+    """Return a graph or a lattice as it is, others as a graph; raise TypeError for the rest."""
+    if isinstance(graph, (Graph, Bonds)):
+        return graph
+    if hasattr(graph, "tocsr"):
+        return Graph.from_scipy(graph)
+    if hasattr(graph, "adj") and hasattr(graph, "nodes"):
+        return Graph.from_networkx(graph)
+    message = (
+        "graph must be a Graph, Bonds, a sparse array, or a graph of NetworkX; got "
+        f"{type(graph).__name__}. Make one with Graph.from_edges."
+    )
+    raise TypeError(message)
+
+
+def check_bonds(bonds: Bonds) -> None:
+    """Raise ValueError if an open bond leads outside.
+
+    Looks at the bits once, and waits for a GPU once.
+    """
+    if not bonds.size:
+        return
+    known = 2 ** len(bonds.steps) - 1
+    wrong: list[tuple[str, Array]] = []
+    if known < int(np.iinfo(bonds.open.dtype).max):
+        beyond = (bonds.open > known).any()
+        wrong.append((f"bits of steps 0 to {len(bonds.steps) - 1} alone", beyond))
+    for axis in range(bonds.rank):
+        for end, move in ((-1, 1), (0, -1)):
+            leading = [k for k, step in enumerate(bonds.steps) if step[axis] == move]
+            if bonds.periodic[axis] or not leading:
+                continue
+            bits = bonds.open.dtype.type(sum(2**k for k in leading))
+            outside = (bonds.open[(slice(None),) * axis + (end,)] & bits).any()
+            wrong.append((f"no open bonds that lead outside along axis {axis}", outside))
+    if not wrong:
+        return
+    found = np.stack([flag for _, flag in wrong])
+    if not bool(found.any()):
+        return
+    rule = wrong[int(found.argmax())][0]
+    message = (
+        f"bonds must have {rule}; got some. Clear these bits, as the functions of "
+        "equilabel.domains.lattices do, or make the axis periodic."
+    )
+    raise ValueError(message)
+
+
+# ---- Labels of lattices of bonds by runs, where the lattice is, without waiting for a GPU
+
+
+def label_bonds_by_runs(bonds: Bonds, out: Array = None, kernels: Any = None) -> tuple[Array, Any]:
+    """Label the components of a lattice of bonds by the method `runs`.
+
+    Parameters
+    ----------
+    bonds : Bonds
+        Of NumPy or CuPy: the lattice is labeled on the device that holds it. Not checked.
+    out : array of int32 or int64, optional
+        Receives the labels: C-contiguous, of the shape of the lattice, on its device, and able to
+        hold them. Not checked.
+    kernels : module, optional
+        Passes to use in place of those of the device, such as passes that are counted.
+
+    Returns
+    -------
+    labels : array of int32, or int64 from 2^31 sites on
+        Of the shape of the lattice: 0 to N - 1, in raster order of the first sites.
+    count : int
+        N. On a GPU an object whose ``int(count)`` is N: nothing waits for the device before.
+
+    Examples
+    --------
+    >>> from equilabel.domains.bonds import Bonds
+    >>> ring = Bonds(np.array([0, 1, 0, 1], np.uint8), np.array([[1]]), (True,))
+    >>> label_bonds_by_runs(ring)
+    (array([0, 1, 1, 0], dtype=int32), 2)
+    """
+    where = library(bonds.open)
+    if out is None:
+        out = where.empty(bonds.shape, np.int32 if bonds.size < 2**31 else np.int64)
+    if bonds.size == 0:
+        return out, 0
+    device = resolve("auto", bonds.open)
+    kernels = kernels or load_passes("runs", device)
+    flat = out.reshape(-1)
+    with using(device, lambda: 10 * bonds.size):
+        table = load_recipe("runs")(kernels, bonds, room=flat)
+        count = kernels.number(table)
+        kernels.paint(table, flat, blank=False)
+    return out, count
+
+
+# ---- `label_graph`: components of graphs and of lattices of bonds
 
 
 @overload
@@ -152,7 +249,7 @@ def label_graph(
         check_bonds(domain)
     else:
         check_ability(row, "graph", None, where.partition(":")[0], options)
-    kernels = passes_of(passes(row.name, where), report)
+    kernels = passes_of(load_passes(row.name, where), report)
     with using(where):
         labels, count, rounds = _number(_bring(domain, where), row, where, kernels, options)
         count = int(count) if return_num else count
@@ -187,7 +284,7 @@ def _number(
     if isinstance(domain, Bonds) and method.answer == "runs":
         return *label_bonds_by_runs(domain, labels.reshape(domain.shape), kernels), 1
     found = load_recipe(method.name)(kernels, domain, **options)
-    count = passes("roots", device).number(found.roots, labels)
+    count = passes("runs.numbering", device).number_roots(found.roots, labels)
     labels -= 1
     if dtype == np.int64 and int(count) <= LARGEST:
         labels = labels.astype(np.int32)

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from equilabel.devices import library
-from equilabel.grid import Grid
+from equilabel.domains.grid import Grid
 
 from .checks import check_whole_pixels, make_problem
 

@@ -1,8 +1,4 @@
-"""Images that are labeled in parts, which are joined where they meet.
-
-Nodes of an image of up to 2^31 pixels take 4 bytes each, in the memory of the labels; those of a
-larger one would take 8 more. So it is cut along its first axis.
-"""
+"""Images of more than 2^31 pixels on a GPU: labeled in parts that are joined."""
 
 from __future__ import annotations
 
@@ -12,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equilabel.devices import is_on_cuda, library, passes, shares_memory
-from equilabel.graphs import Graph
-from equilabel.methods import load_recipe
+from equilabel.devices import check_memory, is_on_cuda, library, passes, shares_memory
+from equilabel.domains.graph import Graph
+from equilabel.papers import load_passes, load_recipe
 
 from .graphs import label_graph
 from .grids import drop_short_axes, make_grid
@@ -24,6 +20,11 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
 
     from .problem import Problem
+
+
+# ---- Images that are labeled in parts, which are joined where they meet
+# Nodes of an image of up to 2^31 pixels take 4 bytes each, in the memory of the labels; those of a
+# larger one would take 8 more. So it is cut along its first axis.
 
 MOST = 2**31  # pixels of a part
 
@@ -107,7 +108,7 @@ def _is_room(out: Array, image: Array) -> bool:
 
 def _label_part(problem: Problem, out: Array) -> int:
     """Label a part by itself, into its place; return how many labels it has."""
-    kernels = passes(problem.method.name, problem.device)
+    kernels = load_passes(problem.method.name, problem.device)
     room = out.reshape(-1)
     options: dict[str, Any] = dict(problem.options)
     if kernels.TAKES_ROOM:
@@ -193,6 +194,40 @@ def _numbers(merged: Array, roots: Array, dtype: Any, count: int) -> Array:
 def _renumber(labels: Array, numbers: Array) -> None:
     """Replace labels 1, 2, ... by their numbers, in place."""
     if is_on_cuda(labels):
-        passes("part_labels", "cuda").renumber_part(labels.reshape(-1), numbers)
+        passes("devices.blocks", "cuda").renumber_part(labels.reshape(-1), numbers)
     else:
         labels[...] = np.concatenate([[0], numbers])[labels]
+
+
+# ---- How much memory labeling takes, told before it starts
+
+LARGE = 2**28  # pixels for which memory is looked at first: that takes as long as a small image
+
+
+def check_fits(problem: Problem, device: str) -> None:
+    """Raise DeviceMemoryError if a large image cannot be labeled in the memory that is free.
+
+    Parameters
+    ----------
+    device : str
+        The current device.
+    """
+    if device != "cpu" and problem.image.size >= LARGE and problem.method.answer == "runs":
+        check_memory(device, memory_needed(problem))
+
+
+def memory_needed(problem: Problem) -> int:
+    """Return about how many bytes labels and the tables of the default method take at most."""
+    image = problem.image
+    size = prod(map(int, image.shape))
+    moved = 0 if is_on_cuda(image) and image.flags.c_contiguous else size * image.itemsize
+    part, wide = size, size > MOST
+    if wide and not problem.periodic:
+        shape = drop_short_axes(image, problem.stacked).shape
+        part, wide = size // shape[0] * planes_of_part(shape), not is_cut(shape)
+    if problem.foreground.values:
+        tables = 9 * part // 4
+    else:  # rows of tiles that span two axes are short
+        tables = part // (2 if image.ndim - problem.stacked > 2 else 4)
+    labels = 0 if problem.out is not None else 4 * size
+    return moved + tables + labels + wide * 8 * size

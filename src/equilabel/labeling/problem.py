@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from equilabel.array_types import Array
-    from equilabel.grid import Foreground
-    from equilabel.methods import Method
+    from equilabel.domains.contract import Method
+    from equilabel.domains.grid import Foreground
 
 
 class Problem(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from equilabel import threads
+from equilabel.devices import threads
 
 if TYPE_CHECKING:
     from types import ModuleType

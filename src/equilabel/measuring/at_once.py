@@ -119,7 +119,7 @@ def _prepare(
     kind, room = room_for(labels, device)
     plan = request.plan
     gray = values.dtype if plan.needs_pixels else None
-    kernels = passes("table_at_once", "cuda")
+    kernels = passes("measuring.table_at_once", "cuda")
     spec = kernels.TableSpec(plan.layout, formulas, gray, kind, room, place == "host", flat)
     measure = kernels.tabler_for(labels, spec)
     return _Prepared(measure, gray is not None)

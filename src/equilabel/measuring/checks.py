@@ -1,4 +1,4 @@
-"""What `regionprops_table` and `measure` accept, and what they say about the rest."""
+"""What measuring refuses, and as which error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from equilabel.arguments import TINY, check_choice, check_number, check_sequence
 from equilabel.booleans import normalize_bools
 from equilabel.devices import take
 
-from .errors import IntensityMissingError, PropertyUndefinedError, PropertyUnknownError
 from .properties import PROPERTIES
 
 if TYPE_CHECKING:
@@ -21,6 +20,24 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from equilabel.array_types import HostArray
+
+
+# ---- Errors of measuring: each is a ValueError, and of the type that scikit-image raises, too
+
+
+class PropertyUnknownError(ValueError, AttributeError):
+    """A property is asked for by a name that does not exist."""
+
+
+class PropertyUndefinedError(ValueError, NotImplementedError):
+    """A property is not defined for so many axes, or without a stack."""
+
+
+class IntensityMissingError(ValueError, AttributeError):
+    """A property of values was asked for without an intensity image."""
+
+
+# ---- What `regionprops_table` and `measure` accept, and what they say about the rest
 
 Where = Literal["auto", "host", "device"]
 """Where the columns of a table are to be."""

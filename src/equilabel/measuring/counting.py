@@ -1,31 +1,136 @@
-"""Counts from labels, from runs and from what a method accumulated: the same, wherever they lie."""
+"""Counts from labels, from runs, or from what a method accumulated."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from equilabel.devices import fetch, passes, place, resolve, using
-from equilabel.kernels.layout import Layout
 
 from .checks import check_frames, check_not_negative
-from .counts import Counts, Hulls, Values, means_of
+from .counts import Counts, Hulls, Values, find_wide, means_of, sum_wide, upper_words
+from .layout import Layout
 from .measurement import Measurement
 from .moments import weighted_means
 from .unwrapping import Unwrapped
-from .value_sums import sum_values
-from .wide import find_wide, sum_wide, upper_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from equilabel.array_types import Array
+    from equilabel.array_types import Array, HostArray
 
-    from .contract import Accumulator, Box
     from .plan import Plan
+
+
+# ---- What measuring asks of the passes of a device
+
+Box: TypeAlias = "Sequence[tuple[int, int]]"
+"""First and last + 1 pixel along each axis."""
+
+
+class Accumulator(Protocol):
+    """Counts of every label of an image, and further sums over its pixels.
+
+    Attributes
+    ----------
+    labels : (N,) array of int64
+        Labels that occur, ascending.
+    table : (N, layout.width) array of int64
+        As `equilabel.measuring.layout` says.
+    """
+
+    labels: NDArray[np.int64]
+    table: NDArray[np.int64]
+
+    def values(self, values: Array) -> tuple[HostArray, ...]:
+        """Sum the values of each label, and find the least and greatest."""
+        ...
+
+    def squares(self, values: Array, centers: HostArray) -> NDArray[np.float64]:
+        """Sum the squared distances of values from a center for each label and channel."""
+        ...
+
+    def powers(self, centers: HostArray) -> NDArray[np.float64]:
+        """Sum the products of powers of coordinates, up to 3 along each spatial axis."""
+        ...
+
+    def weighted(self, values: Array, channel: int, centers: HostArray) -> NDArray[np.float64]:
+        """Sum as `powers` does, each pixel weighted by its value in one channel."""
+        ...
+
+
+# ---- Sums of values under each label: exact for integers of any type
+
+LIMIT = 2**63  # what a sum may reach before its digits are summed instead
+
+
+def sum_values(
+    found: Accumulator, values: Array, pixels: NDArray[np.int64]
+) -> tuple[HostArray, ...]:
+    """Sum the values of each label, and find the least and greatest.
+
+    Parameters
+    ----------
+    found : object
+        What counted the labels: `Accumulator` of `equilabel.kernels.<device>.accumulate`.
+    values : (P, C) array
+        Values of every pixel in each channel, of NumPy or CuPy.
+    pixels : (N,) array of int64
+        Number of pixels of each label.
+
+    Returns
+    -------
+    sums, lows, highs : (N, C) arrays
+        Sums of integers are int64 and exact; float64, rounded once, only if one does not fit.
+    squares : (N, C) array of int64
+        Sums of squared values, exact; only for small integers whose sums of squares fit.
+    """
+    sums, lows, highs, *squares = found.values(values)
+    if values.dtype.kind not in "ui" or not sums.size:
+        return (sums, lows, highs, *squares)
+    size = values.dtype.itemsize
+    if size <= 2 and len(values) << 16 * size < LIMIT:  # whatever the values are
+        return (sums, lows, highs, *squares)
+    most = int(pixels.max())
+    reach = max(abs(int(lows.min())), abs(int(highs.max())))
+    if squares and most * reach**2 >= LIMIT:
+        squares = []
+    if size == 8 or (size > 1 and most * reach >= LIMIT):
+        sums = _fitted(_exact_sums(found, values, most))
+    return (sums, lows, highs, *squares)
+
+
+def _exact_sums(found: Accumulator, values: Array, most: int) -> HostArray:
+    """Sum digits of the values, and put them together as Python integers.
+
+    The digits are so short that 64 bits hold the sums over `most` pixels.
+    """
+    width = 4 if most < 2**31 and values.dtype.itemsize > 4 else 2
+    count = values.dtype.itemsize // width
+    digits = values.copy(order="C").view(f"u{width}")
+    total = np.zeros((1, values.shape[1]), object)
+    for digit in range(count):
+        part = digits[:, (digit if sys.byteorder == "little" else count - 1 - digit) :: count]
+        if digit == count - 1:
+            part = part.view(f"{values.dtype.kind}{width}")  # it has the sign
+        total = total + (found.values(part)[0].astype(object) << 8 * width * digit)
+    return total
+
+
+def _fitted(sums: HostArray) -> HostArray:
+    """Return Python integers as int64 if all of them fit, otherwise as float64."""
+    if all(-(2**63) <= value < 2**63 for value in sums.flat):
+        return sums.astype(np.int64)
+    return sums.astype(np.float64)
+
+
+# ---- Counts from labels, from runs and from what a method accumulated: the same, wherever they lie
 
 
 def count_labels(
@@ -80,7 +185,7 @@ def _count_here(
 ) -> Counts:
     """Count C-contiguous labels on the device that holds them, which is the current one."""
     values = None if values is None else place(values, device)
-    kernels, layout = passes("accumulate", device), plan.layout
+    kernels, layout = passes("measuring.accumulate", device), plan.layout
     keep = plan.needs_pixels
     if periodic:
         found: Any = Unwrapped(kernels, labels, layout, keep, periodic)
@@ -100,7 +205,7 @@ def _count_here(
     if not plan.needs_host:
         return counts
     if device != "cpu":
-        kernels = passes("accumulate", "cpu")
+        kernels = passes("measuring.accumulate", "cpu")
         least = Layout(layout.axes, layout.stacked)
         found = kernels.Accumulator(kernels.LabelSource(fetch(labels)), least, keep=True)
         values = None if values is None else fetch(values)
@@ -131,7 +236,7 @@ def count_runs(
     Counts, or None
         None if an image of labels has to be counted instead.
     """
-    kernels = passes("accumulate", device)
+    kernels = passes("measuring.accumulate", device)
     source = kernels.RunSource(table, shape, full=full)
     summed = values if plan.needs_pixels else None
     whole = plan.needs_moments or (plan.needs_host and device != "cpu")
@@ -202,18 +307,21 @@ def _finish(
 
 def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Counts:
     """Add what is made of the runs of each label, which an accumulator of the host has kept."""
+    from equilabel.measuring.cpu.hulls import find_hulls
+    from equilabel.measuring.cpu.sorted_runs import fill_holes, find_medians, sort_runs
+
     needs = plan.needs
     more: dict[str, Any] = {}
     if needs & {"hull", "corners"}:
-        find = passes("hulls", "cpu").find_hulls
+        find = find_hulls
         more["hulls"] = Hulls(*find(found, with_corners="corners" in needs))
     if needs & {"filled", "median"}:
-        runs = passes("sorted_runs", "cpu").sort_runs(found)
+        runs = sort_runs(found)
     if "filled" in needs:
-        more["filled"] = passes("holes", "cpu").fill_holes(found, *runs)
+        more["filled"] = fill_holes(found, *runs)
     if "median" in needs:
         flat = values.reshape(prod(counts.shape), 1 if counts.single else values.shape[-1])
-        more["medians"] = passes("medians", "cpu").find_medians(found, *runs, flat)
+        more["medians"] = find_medians(found, *runs, flat)
     return replace(counts, **more)
 
 

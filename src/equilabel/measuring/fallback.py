@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from equilabel import threads
+from equilabel.devices import threads
 
 from .columns import named_columns
 

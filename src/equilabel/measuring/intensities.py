@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .property import (
-    BOTH,
-    GRAY,
-    OURS,
-    VALUE,
-    Property,
-)
+from .property import BOTH, GRAY, OURS, VALUE, Property
 
 if TYPE_CHECKING:
     from equilabel.array_types import HostArray

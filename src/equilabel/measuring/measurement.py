@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .counts import deviations_of, means_of
-from .wide import find_wide
+from .counts import deviations_of, find_wide, means_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

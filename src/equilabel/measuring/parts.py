@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import wide
+from . import counts as wide
 from .checks import check_intensity, check_labels, check_spacing, check_values, resolve_names
 from .columns import compute_columns
 from .counting import count_labels
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-    from .contract import Box
+    from .counting import Box
     from .counts import Counts
 
 

@@ -7,23 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .property import (
-    AREA,
-    BOTH,
-    DEEP,
-    FLAT,
-    LENGTH,
-    OURS,
-    SHAPE,
-    Property,
-)
+from .property import AREA, BOTH, DEEP, FLAT, LENGTH, OURS, SHAPE, Property
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equilabel.array_types import HostArray
-    from equilabel.kernels.layout import Layout
 
+    from .layout import Layout
     from .measurement import Measurement
 
 

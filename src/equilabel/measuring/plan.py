@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from equilabel.kernels.layout import Layout
-
 from .checks import check_defined, resolve_names
+from .layout import Layout
 from .properties import PROPERTIES
 from .property import ON_HOST
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import hulls, inertia, intensities, moments, perimeters, sizes
+from . import intensities, moments, perimeters, sizes
 from .property import BOTH, GRAY, LENGTH, PIXEL, POSITION, SHAPE, VALUE, Property
 
 BY_SCIKIT_IMAGE = (
@@ -33,8 +33,8 @@ PROPERTIES: dict[str, Property] = {
     for row in (
         *sizes.ROWS,
         *perimeters.ROWS,
-        *hulls.ROWS,
-        *inertia.ROWS,
+        *sizes.HULL_ROWS,
+        *moments.INERTIA_ROWS,
         *moments.ROWS,
         *intensities.ROWS,
         *BY_SCIKIT_IMAGE,

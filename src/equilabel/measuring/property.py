@@ -38,7 +38,7 @@ class Property:
         "" (a number without unit), "pixel", "length", "area", "size" (area in 2D, volume in 3D),
         "radian", "value" (that of the intensity image), or powers of these.
     needs : tuple of str
-        What it follows from: "box", "sums" and groups of `equilabel.kernels.layout.Layout`; sums
+        What it follows from: "box", "sums" and groups of `equilabel.measuring.layout.Layout`; sums
         over pixels that `Plan` lists.
     formula : callable, or None
         From counts to a column of one value or array for each label. None if scikit-image

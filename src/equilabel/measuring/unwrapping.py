@@ -1,31 +1,148 @@
-"""Counts of images with periodic axes: objects are measured where they lie in one piece.
-
-Along a periodic axis the bounding box of an object is the shortest interval that holds it. It
-begins inside the image and may end beyond; coordinates count from there, so that those before its
-beginning are greater by one side of the image. A label whose box goes around a boundary is counted
-in pieces, one for each set of axes to go around, and their sums are shifted and added up.
-Neighbors are compared in an image that is continued across its boundaries.
-"""
+"""Objects across periodic boundaries: their shortest boxes, and counts in one piece."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equilabel.devices import fetch, is_on_cuda, library, passes
-from equilabel.kernels.layout import Layout
 
-from .boxes import coordinate, coordinates, places_of, shorten
-from .wide import moved, sum_wide
+from .counts import moved, sum_wide
+from .layout import Layout
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from numpy.typing import NDArray
 
     from equilabel.array_types import Array, HostArray
+
+
+# ---- Bounding boxes of labels along periodic axes: the shortest intervals that hold them
+
+ROOM = 2**26  # bits of coordinates that are held at once
+SPARE = 4  # entries of a look-up table that each pixel may cost before labels are searched
+
+
+def shorten(
+    hold: Callable[[NDArray[np.int64], int], NDArray[np.bool_]],
+    sides: tuple[int, ...],
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    periodic: tuple[bool, ...],
+) -> None:
+    """Replace boxes by the shortest ones, which may go around boundaries.
+
+    A box can be shorter than it is only if it spans more than half of the axis: then a gap inside
+    may be wider than the one around. All coordinates of such labels are looked at.
+
+    Parameters
+    ----------
+    hold : callable
+        Tells which coordinates along an axis some labels have, given by their rows: (K, side).
+    sides : tuple of int
+        Shape of the image.
+    begins, ends : (N, axes) arrays of int64
+        First and last + 1 coordinate of each. Updated: a box begins inside the image.
+    periodic : tuple of bool
+        For each axis.
+    """
+    for axis in np.flatnonzero(periodic).tolist():
+        side = sides[axis]
+        long = np.flatnonzero(2 * (ends[:, axis] - begins[:, axis]) > side + 2)
+        each = max(1, ROOM // side)
+        for start in range(0, len(long), each):
+            some = long[start : start + each]
+            begin, length = shortest_intervals(hold(some, axis))
+            begins[some, axis], ends[some, axis] = begin, begin + length
+
+
+def coordinates(image: Array, wanted: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
+    """Tell which coordinates along an axis the pixels of some labels have, (K, side)."""
+    xp = library(image)
+    side = image.shape[axis]
+    held = xp.zeros((len(wanted) + 1, side), np.bool_)
+    places = places_of(image, wanted).reshape(-1)
+    pixels = xp.flatnonzero(places)
+    held[places[pixels], coordinate(pixels, image.shape, axis)] = True
+    return np.asarray(fetch(held))[1:]
+
+
+def coordinate(pixels: Array, shape: tuple[int, ...], axis: int) -> Array:
+    """Return the coordinate along an axis of pixels given by their flat indices."""
+    return pixels // prod(shape[axis + 1 :]) % shape[axis]
+
+
+def shortest_intervals(held: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find the shortest interval around a circle that holds all places of each row.
+
+    Of several, the one that begins first: a row that leaves no gap has all places from 0 on.
+
+    Parameters
+    ----------
+    held : (K, side) array of bool
+        At least one place in each row.
+
+    Returns
+    -------
+    begins, lengths : (K,) arrays of int64
+
+    Examples
+    --------
+    >>> rows = np.array([[1, 1, 0, 0, 0, 1], [0, 1, 1, 0, 0, 0], [1, 0, 0, 1, 0, 0], [1] * 6])
+    >>> begins, lengths = shortest_intervals(rows > 0)
+    >>> begins.tolist(), lengths.tolist()
+    ([5, 1, 0, 0], [3, 2, 4, 6])
+    """
+    side = held.shape[1]
+    rows, places = np.nonzero(held)
+    firsts = np.searchsorted(rows, np.arange(len(held)))
+    lasts = np.append(firsts[1:], len(rows)) - 1
+    following = np.append(places[1:], 0)
+    following[lasts] = places[firsts] + side
+    gaps = following - places - 1
+    begins = following % side
+    widest = np.lexsort((begins, -gaps, rows))[firsts]
+    return begins[widest], side - gaps[widest]
+
+
+def places_of(image: Array, wanted: NDArray[np.int64]) -> Array:
+    """Find the label of each pixel in a list: its place, counted from 1, or 0.
+
+    Parameters
+    ----------
+    image : array of int
+        No label is negative.
+    wanted : (K,) array of int64
+        Ascending, above 0.
+
+    Examples
+    --------
+    >>> places_of(np.array([0, 7, 9, 3]), np.array([3, 9]))
+    array([0, 0, 2, 1])
+    """
+    xp = library(image)
+    whole = image.astype(np.int64, copy=False)
+    most = int(wanted[-1])
+    if most <= SPARE * image.size:
+        table = xp.zeros(most + 2, np.int64)
+        table[xp.asarray(wanted)] = xp.arange(1, len(wanted) + 1)
+        return table[xp.minimum(whole, most + 1)]
+    known = xp.asarray(wanted)
+    place = xp.searchsorted(known, whole).clip(max=len(wanted) - 1)
+    return xp.where(known[place] == whole, place + 1, 0)
+
+
+# ---- Counts of images with periodic axes: objects are measured where they lie in one piece
+# Along a periodic axis the bounding box of an object is the shortest interval that holds it. It
+# begins inside the image and may end beyond; coordinates count from there, so that those before its
+# beginning are greater by one side of the image. A label whose box goes around a boundary is
+# counted in pieces, one for each set of axes to go around, and their sums are shifted and added up.
+# Neighbors are compared in an image that is continued across its boundaries.
 
 COMPARED = ("pairs", "euler_face", "euler_full", "outline")  # groups that follow from neighbors
 HIGHEST = 2**48  # label beyond which labels are numbered anew, to leave room for pieces
@@ -54,7 +171,7 @@ class Unwrapped:
     labels : (N,) array of int64
         Labels that occur, ascending; a negative one is reported and not to be used.
     table : (N, layout.width) array of int64
-        As `equilabel.kernels.layout` says; boxes may end beyond the image.
+        As `equilabel.measuring.layout` says; boxes may end beyond the image.
     """
 
     def __init__(
@@ -104,17 +221,19 @@ class Unwrapped:
 
     def _coordinates(self, rows: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
         """Tell which coordinates along an axis some labels have."""
+        from equilabel.measuring.cpu.pieces import find_coordinates
+
         if self._by_runs:
-            held: NDArray[np.bool_] = passes("pieces", "cpu").find_coordinates(
-                self._found, rows, axis
-            )
+            held: NDArray[np.bool_] = find_coordinates(self._found, rows, axis)
             return held
         return coordinates(self._image, self.labels[rows], axis)
 
     def _divide(self, torn: NDArray[np.int64], begins: NDArray[np.int64]) -> None:
         """Do as `_take_apart` by runs, which lie on one side of the beginning of their box."""
+        from equilabel.measuring.cpu.pieces import Pieces
+
         self._whole = len(self.labels)
-        self._found = passes("pieces", "cpu").Pieces(self._found, torn, begins)
+        self._found = Pieces(self._found, torn, begins)
         self._owners = self._found.owners
         self._shifts = self._found.moved * np.array(self._image.shape)
 
@@ -163,7 +282,7 @@ class Unwrapped:
             if around:
                 image = _continued(image, margin, axis)
         layout = replace(self._layout, first=False, seconds=False)
-        kernels = passes("accumulate", "cpu")
+        kernels = passes("measuring.accumulate", "cpu")
         source = kernels.LabelSource(np.ascontiguousarray(image))
         found = kernels.Accumulator(source, layout, box=box)
         for group in COMPARED:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .curves import hilbert, spiral
-from .fields import blobs, porous_medium
-from .mosaics import percolation, voronoi
+from .fields import blobs, hilbert, percolation, porous_medium, spiral, voronoi
 from .movie import movie
 from .nuclei import nuclei_2d, nuclei_3d, nuclei_mask
 

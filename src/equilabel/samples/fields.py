@@ -1,4 +1,4 @@
-"""Smooth random fields, and the images that are one field cut or shaded."""
+"""Random fields, curves and mosaics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equilabel.arguments import check_number, check_shape, check_whole
+from equilabel.arguments import check_flag, check_number, check_shape, check_whole
 from equilabel.storage.memory import check_room
 
 if TYPE_CHECKING:
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Scale = float | Sequence[float] | NDArray[np.float64]
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+# ---- Smooth random fields, and the images that are one field cut or shaded
 
 BYTES = 32  # of a pixel, while it is made
 WIDEST = 1e6  # pixels, of a blur
@@ -202,3 +208,204 @@ def _smooth_size(size: int) -> int:
         if rest == 1:
             return size
         size += 1
+
+
+# ---- Curves one pixel wide: one component that winds through the whole image
+
+
+def spiral(size: int = 255) -> NDArray[np.bool_]:
+    """Draw a square spiral, one pixel wide with gaps of one pixel.
+
+    It is a single path of 4-neighbors from the top left corner to the middle: the longest way
+    that a label can have to travel.
+
+    Parameters
+    ----------
+    size : int
+        Rows and columns.
+
+    Returns
+    -------
+    (size, size) array of bool
+
+    Examples
+    --------
+    >>> spiral(7).astype(int)
+    array([[1, 1, 1, 1, 1, 1, 1],
+           [0, 0, 0, 0, 0, 0, 1],
+           [1, 1, 1, 1, 1, 0, 1],
+           [1, 0, 0, 0, 1, 0, 1],
+           [1, 0, 1, 1, 1, 0, 1],
+           [1, 0, 0, 0, 0, 0, 1],
+           [1, 1, 1, 1, 1, 1, 1]])
+    """
+    size = check_whole("size", size, 0)
+    check_room("size", size, size**2)
+    image = np.zeros((size, size), dtype=np.bool_)
+    image[:1, :1] = True
+    row = column = 0
+    turn, length = 0, size - 1
+    while length >= 2:
+        down, right = ((0, 1), (1, 0), (0, -1), (-1, 0))[turn % 4]
+        ends = (row + down * length, column + right * length)
+        rows, columns = sorted((row, ends[0])), sorted((column, ends[1]))
+        image[rows[0] : rows[1] + 1, columns[0] : columns[1] + 1] = True
+        row, column = ends
+        turn += 1
+        if turn >= 3 and turn % 2:  # every second line stops two pixels earlier
+            length -= 2
+    return image
+
+
+def hilbert(order: int = 7, *, padded: bool = False) -> NDArray[np.bool_]:
+    """Draw the Hilbert curve, one pixel wide with gaps of one pixel.
+
+    It is a single path of 4-neighbors that visits every second pixel of every second row.
+
+    Parameters
+    ----------
+    order : int
+        The curve visits ``2**order`` by ``2**order`` points.
+    padded : bool
+        Whether to add an empty row and column, which makes the size a power of two.
+
+    Returns
+    -------
+    (S, S) array of bool
+        ``S = 2**(order + 1) - 1``, or one more where padded.
+
+    Examples
+    --------
+    >>> hilbert(2).astype(int)
+    array([[1, 1, 1, 0, 1, 1, 1],
+           [0, 0, 1, 0, 1, 0, 0],
+           [1, 1, 1, 0, 1, 1, 1],
+           [1, 0, 0, 0, 0, 0, 1],
+           [1, 0, 1, 1, 1, 0, 1],
+           [1, 0, 1, 0, 1, 0, 1],
+           [1, 1, 1, 0, 1, 1, 1]])
+    """
+    order, padded = check_whole("order", order, 0, 30), check_flag("padded", padded)
+    check_room("order", order, 8 * 4**order)
+    image = np.ones((1, 1), dtype=np.bool_)  # from the top left to the top right corner
+    for _ in range(order):
+        size = len(image)
+        larger = np.zeros((2 * size + 1, 2 * size + 1), dtype=np.bool_)
+        larger[:size, :size] = image.T
+        larger[size + 1 :, :size] = image
+        larger[size + 1 :, size + 1 :] = image
+        larger[:size, size + 1 :] = image[::-1, ::-1].T
+        larger[size, [0, -1]] = True
+        larger[size + 1, size] = True
+        image = larger
+    return np.pad(image, (0, 1)) if padded else image
+
+
+# ---- Images tiled by independent cells: percolation noise and Voronoi cells
+
+
+def percolation(
+    shape: Sequence[int] = (512, 512), p: float = 0.592746, granularity: int = 1, seed: int = 0
+) -> NDArray[np.bool_]:
+    """Make noise whose blocks are foreground independently of each other.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Any number of axes.
+    p : float
+        Probability that a block is foreground. The default is the threshold of 4-neighbors on
+        the square lattice, where components of every size exist.
+    granularity : int
+        Side of a block in pixels.
+    seed : int
+
+    Returns
+    -------
+    array of bool
+
+    Examples
+    --------
+    >>> percolation((4, 8), 0.5, granularity=2, seed=1).astype(int)
+    array([[1, 1, 0, 0, 0, 0, 0, 0],
+           [1, 1, 0, 0, 0, 0, 0, 0],
+           [1, 1, 1, 1, 0, 0, 0, 0],
+           [1, 1, 1, 1, 0, 0, 0, 0]])
+    """
+    sides, seed = check_sample(shape, seed)
+    granularity = check_whole("granularity", granularity, 1)
+    p = check_number("p", p, 0, 1)
+    rng = np.random.default_rng(seed)
+    blocks = tuple(-(-size // granularity) for size in sides)
+    image = rng.random(blocks, dtype=np.float32) < p
+    for axis, side in enumerate(sides if granularity > 1 else ()):
+        image = np.repeat(image, min(granularity, side), axis=axis)
+    return np.ascontiguousarray(image[tuple(slice(size) for size in sides)])
+
+
+def voronoi(
+    shape: Sequence[int] = (512, 512), cells: int = 300, seed: int = 0
+) -> NDArray[np.int32]:
+    """Divide an image among random points: each pixel holds the number of the nearest.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Any number of axes.
+    cells : int
+        Number of points.
+    seed : int
+
+    Returns
+    -------
+    array of int32
+        1 to `cells`; there is no background. A cell between pixels may be missing.
+
+    Examples
+    --------
+    >>> int(voronoi((4, 12), cells=4, seed=3).max())
+    4
+    """
+    shape, seed = check_sample(shape, seed)
+    cells = check_whole("cells", cells, 1, 2**31 - 1)
+    check_room("cells", cells, 64 * cells)
+    sides = np.array(shape, dtype=float)
+    image = np.zeros(shape, dtype=np.int32)
+    if image.size == 0:
+        return image
+    points = np.random.default_rng(seed).random((cells, len(sides))) * sides - 0.5
+    # A box keeps the points that can be nearest to one of its pixels: those whose least distance
+    # does not exceed the least greatest distance. One point left: the box is painted.
+    boxes = [(np.zeros(image.ndim, np.intp), np.array(image.shape), np.arange(cells))]
+    while boxes:
+        start, stop, near = boxes.pop()
+        below, above = start - points[near], points[near] - (stop - 1)
+        least = (np.maximum(np.maximum(below, above), 0) ** 2).sum(axis=1)
+        greatest = (np.minimum(below, above) ** 2).sum(axis=1)
+        near = near[least <= greatest.min()]
+        size = stop - start
+        if len(near) == 1 or size.prod() <= 2048:
+            box = tuple(map(slice, start, stop))
+            image[box] = near[_nearest(points[near], start, stop)] + 1
+        else:
+            longest = size.argmax()
+            lower, upper = stop.copy(), start.copy()
+            lower[longest] = upper[longest] = (start + stop)[longest] // 2
+            boxes += [(start, lower, near), (upper, stop, near)]
+    return image
+
+
+def _nearest(
+    points: NDArray[np.float64], start: NDArray[np.intp], stop: NDArray[np.intp]
+) -> NDArray[np.int32]:
+    """Find the number of the point nearest to each pixel of a box."""
+    shape = tuple(stop - start)
+    best = np.zeros(shape, dtype=np.int32)
+    closest = np.full(shape, np.inf)
+    for number, point in enumerate(points[: len(points) if len(points) > 1 else 0]):
+        squares = np.zeros(())
+        for low, high, place in zip(start, stop, point, strict=True):
+            squares = np.add.outer(squares, (np.arange(low, high) - place) ** 2)
+        np.copyto(best, number, where=squares < closest)
+        np.minimum(closest, squares, out=closest)
+    return best

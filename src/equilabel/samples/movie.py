@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .camera import expose, profile
 from .fields import blur, check_sample, smooth_field
-from .nuclei import Nucleus
+from .nuclei import Nucleus, expose, profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

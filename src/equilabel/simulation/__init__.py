@@ -7,11 +7,10 @@ bonds a new state. For q = 2 it is the Ising model at half the beta: ``beta = 2 
 ``energy_ising = 2 * energy + ndim``.
 """
 
-from .autocorrelation import AutocorrelationTime, integrated_autocorrelation_time
 from .chains import fortuin_kasteleyn_bonds, swendsen_wang
 from .exact import critical_beta, exact_ising_energy
-from .measurements import Measurement
 from .potts import PottsSimulation
+from .statistics import AutocorrelationTime, Measurement, integrated_autocorrelation_time
 
 __all__ = [
     "AutocorrelationTime",

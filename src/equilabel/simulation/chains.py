@@ -12,10 +12,10 @@ from .potts import MOST_SWEEPS, PottsSimulation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from equilabel.bonds import Bonds
     from equilabel.devices import Device
+    from equilabel.domains.bonds import Bonds
 
-    from .measurements import Measurement
+    from .statistics import Measurement
 
 
 def swendsen_wang(

@@ -7,7 +7,7 @@ from qtpy.QtCore import QTimer
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QFileDialog, QLabel
 
-from equilabel.outlines import find_box
+from equilabel.segmentation.outlines import find_box
 from equilabel.storage.features import as_table, numeric_columns
 from equilabel.storage.table import write_table
 from equilabel.widget.logic.features import column_types

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from equilabel import threads
 from equilabel.array_types import Array, HostArray
+from equilabel.devices import threads
 from equilabel.storage.features import columns_of, find_objects, labels_of, numeric_columns
 from equilabel.widget.napari_types import Table
 

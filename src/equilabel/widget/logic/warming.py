@@ -7,7 +7,7 @@ import numpy as np
 
 import equilabel
 from equilabel.array_types import HostArray
-from equilabel.outlines import outline
+from equilabel.segmentation.outlines import outline
 
 from .choices import Choices
 from .planes import Plane

@@ -11,7 +11,7 @@ from napari.utils.colormaps import Colormap
 from napari.utils.transforms import Affine
 
 from equilabel.array_types import Array, HostArray
-from equilabel.outlines import Outlines, outline
+from equilabel.segmentation.outlines import Outlines, outline
 from equilabel.widget.logic.planes import Plane
 from equilabel.widget.logic.runs import KEY
 from equilabel.widget.logic.sources import Source

@@ -8,9 +8,9 @@ from typing import Any
 from napari.qt.threading import FunctionWorker, create_worker
 from qtpy.QtCore import QObject, Signal
 
-from equilabel import compiling
 from equilabel.descriptions import STEPS
-from equilabel.threads import interruptible
+from equilabel.devices import compiling
+from equilabel.devices.threads import interruptible
 from equilabel.widget.logic.messages import explain
 
 

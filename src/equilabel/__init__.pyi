@@ -1,0 +1,30 @@
+from . import simulation as simulation
+from .chunked import label_chunked as label_chunked
+from .chunked import segment_chunked as segment_chunked
+from .devices import DeviceMemoryError as DeviceMemoryError
+from .devices import DeviceUnavailableError as DeviceUnavailableError
+from .devices import devices as devices
+from .domains import lattices as lattices
+from .domains.bonds import Bonds as Bonds
+from .domains.graph import Graph as Graph
+from .labeling import Report as Report
+from .labeling import label as label
+from .labeling import label_graph as label_graph
+from .labeling import measure as measure
+from .measuring import PROPERTIES as PROPERTIES
+from .measuring import regionprops_table as regionprops_table
+from .papers.table import METHODS as METHODS
+from .segmentation import segment as segment
+from .segmentation.background import subtract_background as subtract_background
+from .segmentation.binarization import binarize as binarize
+from .segmentation.result import Segmentation as Segmentation
+from .segmentation.selection import filter_objects as filter_objects
+from .segmentation.smoothing import smooth as smooth
+from .segmentation.splitting import split_touching as split_touching
+from .segmentation.steps import default_properties as default_properties
+from .segmentation.tracking import link_frames as link_frames
+from .segmentation.tracking import track_overlaps as track_overlaps
+from .simulation import PottsSimulation as PottsSimulation
+from .simulation import swendsen_wang as swendsen_wang
+
+__version__: str

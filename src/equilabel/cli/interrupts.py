@@ -1,0 +1,43 @@
+"""Ctrl-C while the program starts: it ends with a message, not with a traceback.
+
+Importing this does nothing in any other program than `equilabel`. It comes before all other
+imports of the package, which take a few tenths of a second.
+"""
+
+import os
+import signal
+import sys
+
+
+def is_program(words: list[str], original: list[str]) -> bool:
+    """Return whether a process is `equilabel`, from `sys.argv` and `sys.orig_argv`.
+
+    Examples
+    --------
+    >>> is_program(["/usr/bin/equilabel", "batch"], ["python", "/usr/bin/equilabel", "batch"])
+    True
+    >>> is_program(["equilabel/__main__.py", "batch"], ["python", "-m", "equilabel", "batch"])
+    True
+    >>> is_program(["my_script.py"], ["python", "my_script.py"])
+    False
+    """
+    name = os.path.basename(words[0]) if words else ""  # noqa: PTH119 - pathlib takes its time
+    if name in ("-m", "__main__.py") and "-m" in original:
+        at = original.index("-m") + 1
+        return original[at : at + 1] == ["equilabel"]
+    return name.removesuffix(".exe") == "equilabel" and "--multiprocessing-fork" not in original
+
+
+def leave(number: int, _: object) -> None:
+    """End this process at once: there is nothing to clean up."""
+    try:
+        os.write(2, b"equilabel: interrupted.\n")
+    finally:
+        os._exit(128 + number)
+
+
+if is_program(sys.argv, sys.orig_argv):
+    for _name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        _number = getattr(signal, _name, None)
+        if _number is not None and signal.getsignal(_number) is not signal.SIG_IGN:
+            signal.signal(_number, leave)

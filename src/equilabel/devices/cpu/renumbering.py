@@ -1,0 +1,73 @@
+"""Labels replaced by means of a table, and the first element of each."""
+
+import numpy as np
+
+from equilabel.devices.jit import njit
+
+
+@njit(nogil=True, cache=True)
+def renumber(labels, starts, width, numbers):
+    """Replace the label of each element of some rows.
+
+    Parameters
+    ----------
+    labels : (P,) array of int
+        Overwritten.
+    starts : (R,) array of int64
+        Flat index of the first element of each row.
+    width : int
+        Elements of a row.
+    numbers : (N + 1,) array of integers
+        In place of labels 0 to N; they fit the type of `labels`. Not checked.
+    """
+    for start in starts:
+        row = labels[start : start + width]
+        for i in range(width):
+            row[i] = numbers[row[i]]
+
+
+@njit(nogil=True, cache=True)
+def list_firsts(labels, firsts):
+    """Find the first element of each label.
+
+    Parameters
+    ----------
+    labels : (P,) array of int
+        Of 0 to N, where 1 to N are in the order of their first elements. Not checked.
+    firsts : (N,) array of int64
+        Overwritten: flat indices.
+    """
+    found = 0
+    for i in range(labels.size):
+        if labels[i] > found:
+            firsts[found] = i
+            found += 1
+            if found == firsts.size:
+                return
+
+
+@njit(nogil=True, cache=True)
+def place_in_image(flat, sides, origin, strides, out):
+    """Find where elements of a block are in the whole image.
+
+    Parameters
+    ----------
+    flat : (N,) array of int64
+        Flat indices in the block.
+    sides, origin : (D,) arrays of int64
+        Of the block.
+    strides : (D,) array of int64
+        Elements of the image from one place to the next along each axis.
+    out : (N,) array of int64
+        Overwritten: flat indices in the image.
+    """
+    first = np.int64(0)
+    for axis in range(sides.size):
+        first += origin[axis] * strides[axis]
+    for i in range(flat.size):
+        rest, found = flat[i], first
+        for axis in range(sides.size - 1, 0, -1):
+            above = rest // sides[axis]
+            found += (rest - above * sides[axis]) * strides[axis]
+            rest = above
+        out[i] = found + rest * strides[0]

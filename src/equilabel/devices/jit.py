@@ -1,0 +1,393 @@
+"""numba's `njit`, compiled with fewer passes, and a cache that never makes a call fail."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import pickle
+import sys
+import threading
+import warnings
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numba
+from numba import types
+from numba.core import config, event
+from numba.core.caching import NullCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
+from numba.core.options import DefaultOptions
+from numba.core.serialize import dumps
+from numba.core.sigutils import normalize_signature
+
+from . import cache as cache_folders
+from . import compiling, threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+# ---- numba's compiler, less the passes of LLVM that gain nothing, and without collecting garbage
+# numba optimizes each function by itself, then with everything that it calls, then again within
+# each that calls it. What numba does not know by these names any more, it does as ever.
+
+# What looks for closures, for overloads to inline, and for expressions of whole arrays: kernels
+# have none of them.
+NEEDLESS = ("inline_closure_likes", "inline_overloads", "nopython_rewrites")
+
+_lock = Lock()
+_busy = 0  # functions that are being compiled, in all threads
+_paused = False  # whether garbage was collected before the first of them
+
+
+class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a function, and of all that it inlines."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        super()._optimize_functions(Definitions(module))
+
+
+class PartLibrary(KernelLibrary):
+    """The code of a function that is inlined outside of inner loops: optimized once, by itself."""
+
+    def _optimize_final_module(self) -> None:
+        """Leave the rest to the functions that it is inlined into."""
+
+
+class Definitions:
+    """A module of LLVM without what it declares only: numba takes half a millisecond for each."""
+
+    def __init__(self, module: Any) -> None:
+        object.__setattr__(self, "module", module)
+
+    @property
+    def functions(self) -> list[Any]:
+        """Functions that have a body."""
+        return [each for each in self.module.functions if not each.is_declaration]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.module, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.module, name, value)
+
+
+class KernelCompiler(Compiler):  # type: ignore[misc]
+    """Compiles as `numba.njit` does, into one of these libraries."""
+
+    library = KernelLibrary
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        """Compile a function, and collect garbage later."""
+        with without_collecting():
+            return super().compile_extra(func)
+
+    def define_pipelines(self) -> Any:
+        """Make room for the code before numba does, and leave out what finds nothing in kernels."""
+        state = self.state
+        if state.library is None:
+            state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.enable_object_caching()
+        managers = super().define_pipelines()
+        for manager in managers:
+            manager.passes = [each for each in manager.passes if each[0].name() not in NEEDLESS]
+            manager.finalize()
+        return managers
+
+
+class PartCompiler(KernelCompiler):
+    """Compiles functions that are inlined outside of inner loops."""
+
+    library = PartLibrary
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Collect no garbage meanwhile: looking through all that numba holds takes a tenth of the time.
+
+    Examples
+    --------
+    >>> with without_collecting():
+    ...     gc.isenabled()
+    False
+    """
+    global _busy, _paused
+    with _lock:
+        _busy += 1
+        if _busy == 1:
+            _paused = gc.isenabled()
+            gc.disable()
+    try:
+        yield
+    finally:
+        with _lock:
+            _busy = max(0, _busy - 1)
+            if _busy == 0 and _paused:
+                gc.enable()
+
+
+def _after_fork() -> None:
+    """Collect garbage in a forked process: the thread that would begin again is not in it."""
+    global _lock, _busy, _paused
+    _lock = Lock()
+    if _busy and _paused:
+        gc.enable()
+    _busy, _paused = 0, False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+# ---- numba's events: what it compiles of ours is told, and can be called off before it begins
+
+OURS = f"{__name__.partition('.')[0]}."
+
+
+class _Compilation(event.Listener):  # type: ignore[misc]
+    """Hears that numba begins to compile a function, and that it is done."""
+
+    def on_start(self, happened: Any) -> None:
+        """Tell of a function of ours, and raise if the calling thread has been called off."""
+        if _is_ours(happened) and compiling.begin():
+            threads.check()
+
+    def on_end(self, happened: Any) -> None:
+        """Tell that it is compiled, or was called off."""
+        if _is_ours(happened):
+            compiling.end()
+
+
+def _is_ours(happened: Any) -> bool:
+    return str(happened.data["dispatcher"].py_func.__module__).startswith(OURS)
+
+
+event.register("numba:compile", _Compilation())
+
+
+# ---- numba's `njit` with a cache that can be damaged, closed or full, and no call fails for it
+# numba's own cache raises where no folder can be written, loads what is damaged into the process,
+# and does not notice when a function that was inlined from another file has changed. This one has
+# a file for each compiled signature, with a checksum; its name stands for all that went into it.
+
+Kernel: TypeAlias = Any
+"""What numba makes of a function."""
+
+TOLD: set[str] = set()  # problems that this process has told
+BORROWING = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
+# C calls none of them: a tenth less to compile.
+BARE = {"no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
+# Settings of numba's that change what is compiled.
+SETTINGS = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
+
+
+# All that goes into compiled code, below the package: kernels, and constants that they take.
+STAMPED = (
+    *("*/cpu/*.py", "papers/*/cpu*.py", "measuring/layout.py", "papers/meshes.py"),
+    *("devices/jit.py", "domains/neighborhood.py"),
+)
+
+
+class CacheWarning(UserWarning):
+    """Compiled code cannot be kept: every start compiles again."""
+
+
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Kernel]:
+    """Compile a function as ``numba.njit`` does; what is cached is kept by `KernelCache`.
+
+    Nothing is read or written before the function is called.
+    """
+
+    def compiled(function: Callable[..., Any]) -> Kernel:
+        dispatcher = numba.njit(**BARE, **options)(function)
+        if cache and not config.DISABLE_JIT:
+            dispatcher._cache = KernelCache(function)
+        return _general(dispatcher)
+
+    return compiled
+
+
+def is_kept(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
+    """Return whether a call has nothing to compile: this process or an earlier one has done it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Made by `njit` with a cache.
+    arguments : tuple
+        Those of the call.
+    """
+    if config.DISABLE_JIT:
+        return True
+    known = tuple(generalized(numba.typeof(each)) for each in arguments)
+    return known in kernel.overloads or kernel._cache.holds(known, kernel.targetctx)
+
+
+def entry_point(kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """Return what a call of a compiled kernel comes to: types of arguments are not looked at again.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Made by `njit`.
+    arguments : tuple
+        Those of an earlier call. Later ones have to be of the same types and contiguous, or of
+        types that are stored alike; nothing checks it.
+    """
+    if config.DISABLE_JIT:
+        return kernel  # type: ignore[no-any-return]
+    known = tuple(generalized(numba.typeof(each)) for each in arguments)
+    return kernel.overloads[known].entry_point  # type: ignore[no-any-return]
+
+
+def inlined(function: Callable[..., Any]) -> Kernel:
+    """Compile a function into those that call it; it allocates nothing.
+
+    Called from Python it stays plain Python: no code is made for that. Arrays that it takes out of
+    a tuple are borrowed: without counting references, which are locked additions, tuples of arrays
+    cost what the arrays cost one by one.
+    """
+    return _for_kernels(function, forceinline=True)
+
+
+def inlined_part(function: Callable[..., Any]) -> Kernel:
+    """Do so with what runs outside of inner loops: optimized less, it is compiled sooner."""
+    return _for_kernels(function, forceinline=True, pipeline_class=PartCompiler)
+
+
+def called(function: Callable[..., Any]) -> Kernel:
+    """Compile a function for kernels alone, into a place of its own; see `inlined`."""
+    return _for_kernels(function)
+
+
+def _for_kernels(function: Callable[..., Any], **options: Any) -> Kernel:
+    options = {**BARE, **BORROWING, "no_cpython_wrapper": True, **options}
+    dispatcher = _general(numba.njit(nogil=True, **options)(function))
+    if not config.DISABLE_JIT:
+        dispatcher._insert = lambda *_: None  # Python would find an entry without code
+        dispatcher._compile_for_args = lambda *_, **__: function
+    return dispatcher
+
+
+def _general(dispatcher: Kernel) -> Kernel:
+    """Compile a function once for all constants, and for arrays that may and may not be written.
+
+    numba takes 0 and 1 for two types, and each of them for another than an integer that is not
+    known yet: the first calls of `label` would compile half of the functions two to four times. A
+    read-only image would have everything compiled again. No kernel writes to what it is given to
+    read; whether `out` may be written is checked before.
+    """
+    if config.DISABLE_JIT:
+        return dispatcher
+    template, compile_types = dispatcher.get_call_template, dispatcher.compile
+    met: dict[tuple[int, ...], Any] = {}
+    lock = threading.Lock()
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        named = {name: generalized(each) for name, each in kws.items()}
+        return template(tuple(map(generalized, args)), named)
+
+    def compile_general(sig: Any) -> Any:
+        args, result = normalize_signature(sig)
+        known = tuple(map(generalized, args))
+        if known == tuple(args) or result is not None:
+            return compile_types(sig)
+        entry = compile_types(known)
+        codes = tuple(each._code for each in args)
+        with lock:  # two entries of one type would be found ambiguous, and looked up for each call
+            if codes not in met:
+                met[codes] = args
+                dispatcher._insert(list(codes), entry, False)
+        return entry
+
+    dispatcher.get_call_template = get_call_template
+    dispatcher.compile = compile_general
+    return dispatcher
+
+
+def generalized(kind: Any) -> Any:
+    """Return the type of an argument without its value, and of an array that may be written."""
+    kind = types.unliteral(kind)
+    if isinstance(kind, types.NamedTuple):
+        return types.NamedTuple(tuple(map(generalized, kind.types)), kind.instance_class)
+    return kind.copy(readonly=False) if isinstance(kind, types.Array) else kind
+
+
+class KernelCache(NullCache):  # type: ignore[misc]
+    """What a function has been compiled to, by signature.
+
+    Parameters
+    ----------
+    function : callable
+        The function, in one of the modules of `STAMPED`.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = f"{function.__module__.removeprefix('equilabel.')}.{function.__qualname__}"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function, None if it has to be compiled."""
+        target_context.refresh()
+        key, name = self._key(sig, target_context.codegen())
+        content = cache_folders.read(name)
+        if content is None:
+            return None
+        try:
+            found, payload = pickle.loads(content)
+            return CompileResult._rebuild(target_context, *payload) if found == key else None
+        except Exception:  # whatever is wrong with it, compiling is right
+            return None
+
+    def holds(self, sig: Any, target_context: Any) -> bool:
+        """Return whether a compiled function is kept."""
+        _, name = self._key(sig, target_context.codegen())
+        return cache_folders.read(name) is not None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, and drop what was compiled from earlier sources."""
+        if data.library.has_dynamic_globals or any(not each.can_cache for each in data.lifted):
+            return
+        key, name = self._key(sig, data.codegen)
+        problem = cache_folders.write(name, dumps((key, data._reduce())))
+        if problem and problem not in TOLD:
+            # Python itself would warn for each kernel, as numba touches the filters of warnings.
+            TOLD.add(problem)
+            warnings.warn(problem, CacheWarning, stacklevel=1)
+        environment, stamp, _ = name.rsplit("-", 2)
+        cache_folders.forget(f"{environment}-", f"{environment}-{stamp}-")
+
+    def _key(self, sig: Any, codegen: Any) -> tuple[str, str]:
+        """Return all that decides what is compiled, and the name of the file for it.
+
+        The name has three parts that can be told apart: the function and what compiles it, the
+        sources, and the signature.
+        """
+        environment = repr((_environment(), codegen.magic_tuple()))
+        signature = str(sig)
+        parts = (_short(environment), sources(), _short(signature))
+        return f"{environment} {signature}", f"{self._name}-{'-'.join(parts)}.kernel"
+
+
+@cache
+def sources() -> str:
+    """Return a stamp of all kernels: any may have been inlined into any other."""
+    package = Path(__file__).parents[1]
+    files = sorted(file for pattern in STAMPED for file in package.glob(pattern))
+    content = hashlib.sha256()
+    for file in files or [Path(sys.executable)]:  # as in a program that was frozen
+        content.update(file.read_bytes() if files else repr(file.stat()).encode())
+    return content.hexdigest()[:16]
+
+
+def _environment() -> tuple[object, ...]:
+    settings = tuple(getattr(config, name, None) for name in SETTINGS)
+    return numba.__version__, sys.implementation.cache_tag, getattr(sys, "abiflags", ""), settings
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,186 @@
+"""The domain of images: what is foreground, and which pixels are neighbors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from . import neighborhood
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import Array
+
+Compare = Literal["all", "!=", ">", "<=", "<"]
+
+
+class Foreground(NamedTuple):
+    """Which pixels of an image are foreground, and whether their values tell components apart.
+
+    Attributes
+    ----------
+    compare : {"all", "!=", ">", "<=", "<"}
+        How a foreground pixel compares with `level`; "all" if every pixel is foreground. NaN is
+        never foreground.
+    level : scalar of the type of the pixels, or None
+    values : bool
+        Whether neighbors of different values belong to different components. If not, all
+        foreground counts as one value.
+    """
+
+    compare: Compare
+    level: Any
+    values: bool
+
+    def mask(self, pixels: Array) -> Array:
+        """Return the foreground as an array of bool, where `pixels` is; that may be `pixels`."""
+        if self.compare == "!=" and pixels.dtype == np.bool_ and not self.level:
+            return pixels
+        if self.compare == "all":
+            return np.ones_like(pixels, np.bool_)
+        with np.errstate(all="ignore"):
+            if self.compare == "!=":
+                return pixels != self.level
+            if self.compare == ">":
+                return pixels > self.level
+            return pixels <= self.level if self.compare == "<=" else pixels < self.level
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """An image as the passes of a method see it.
+
+    Foreground pixels are connected with neighbors of equal value, or with all foreground
+    neighbors, as `foreground` says. All geometry comes from here: a method asks for neighbors in
+    the form that suits it.
+
+    Attributes
+    ----------
+    pixels : array of bool, int or float, of NumPy or CuPy
+        Not empty, 0 to 6 axes, in native byte order.
+    foreground : Foreground
+    connectivity : int
+        Most orthogonal hops between neighbors, 1 to the number of axes that are not stacked.
+    stacked : bool
+        Whether the first axis counts independent images.
+    periodic : tuple of bool
+        For each axis, whether its last elements are neighbors of its first; empty if none are.
+        Recipes see an image with open boundaries; `boundaries`, passes of their own, join what
+        touches across the periodic ones, of 3 or more elements: shorter axes are as they would be
+        without.
+    """
+
+    kind: ClassVar[Literal["grid"]] = "grid"
+
+    pixels: Array
+    foreground: Foreground
+    connectivity: int
+    stacked: bool = False
+    periodic: tuple[bool, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the image."""
+        found: tuple[int, ...] = self.pixels.shape
+        return found
+
+    @property
+    def rank(self) -> int:
+        """Number of axes along which neighbors lie."""
+        return len(self.shape) - self.stacked
+
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """Steps to all neighbors, in raster order, (K, ndim)."""
+        return neighborhood.offsets(len(self.shape), self.connectivity, stacked=self.stacked)
+
+    @cached_property
+    def block(self) -> tuple[int, int]:
+        """Rows of the largest blocks whose pixels touch wherever their columns do."""
+        return neighborhood.blocks(len(self.shape), self.connectivity, stacked=self.stacked)
+
+    def edges(self, block: tuple[int, int]) -> NDArray[np.int64]:
+        """List what has to be compared to unite a block of rows with earlier blocks."""
+        return neighborhood.block_edges(
+            len(self.shape), self.connectivity, block, stacked=self.stacked
+        )
+
+    @cached_property
+    def values(self) -> tuple[Array, Any]:
+        """Flat unsigned integers that are equal where pixels are, and the one of the background.
+
+        The background is None if there is none. Where values do not matter, foreground is 1.
+        """
+        pixels, (compare, level, many) = self.pixels, self.foreground
+        if not many:
+            return self.foreground.mask(pixels).reshape(-1).view(np.uint8), np.uint8(0)
+        if pixels.dtype.kind == "f":
+            pixels = pixels + 0.0  # -0.0 becomes 0.0: equality needs the bits alone from here on
+        bits = pixels.reshape(-1).view(f"u{pixels.itemsize}")
+        if compare == "all":
+            return bits, None
+        return bits, np.asarray(level, pixels.dtype).reshape(1).view(bits.dtype)[0]
+
+    @property
+    def bounded_values(self) -> tuple[Array, Any, bool]:
+        """Values, their background, which is 0 if there is none, and whether there is one."""
+        values, background = self.values
+        if background is None:
+            return values, values.dtype.type(0), False
+        return values, background, True
+
+    @cached_property
+    def half(self) -> tuple[Array, Array, Array]:
+        """Shape, steps to earlier neighbors, and these as distances of flat indices.
+
+        Each pair of neighbors occurs once. Arrays of int64, where the pixels are: (ndim,),
+        (K / 2, ndim) and (K / 2,).
+        """
+        earlier = neighborhood.half(self.steps)
+        offsets = earlier @ neighborhood.strides(self.shape)
+        return self._beside(np.array(self.shape, np.int64), earlier, offsets)
+
+    @cached_property
+    def full(self) -> tuple[Array, Array, Array]:
+        """As `half`, with the steps to all neighbors: (ndim,), (K, ndim) and (K,)."""
+        offsets = self.steps @ neighborhood.strides(self.shape)
+        return self._beside(np.array(self.shape, np.int64), self.steps, offsets)
+
+    @cached_property
+    def padding(self) -> Padding:
+        """The image laid into a frame of background, so that no step leaves it."""
+        rows, size, jumps, shifts = neighborhood.pad(self.shape, self.steps)
+        faces = neighborhood.face_neighbors(self.shape, self.steps)
+        sides = np.append(jumps, 0)[faces], np.append(shifts, 0)[faces]
+        return Padding(size, *self._beside(rows, jumps, shifts, *sides))
+
+    def _beside(self, *parts: NDArray[np.int64]) -> tuple[Array, ...]:
+        """Bring arrays to where the pixels are."""
+        return tuple(np.asarray(part, like=self.pixels) for part in parts)
+
+
+class Padding(NamedTuple):
+    """An image in a frame of background, see `equilabel.domains.neighborhood.pad`.
+
+    Attributes
+    ----------
+    size : int
+        Number of elements, frame included.
+    rows : (R,) array of int64
+        Where each row of the image begins.
+    jumps, shifts : (K,) arrays of int64
+        Steps to neighbors as distances in the frame and in the image.
+    face_jumps, face_shifts : (ndim, 2) arrays of int64
+        The same for the two neighbors along each axis; 0 where there are none.
+    """
+
+    size: int
+    rows: Array
+    jumps: Array
+    shifts: Array
+    face_jumps: Array
+    face_shifts: Array

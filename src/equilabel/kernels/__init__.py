@@ -1,1 +1,0 @@
-"""Numerical kernels: arrays in, arrays out, one folder per device."""

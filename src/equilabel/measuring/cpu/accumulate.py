@@ -1,0 +1,521 @@
+"""Counts of all strips of an image, in threads, added up in order."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from equilabel.devices import threads
+from equilabel.devices.cpu.bits import ALL, LAST, NONE, ONE, lowest, popcount
+from equilabel.devices.jit import inlined, njit
+from equilabel.measuring.layout import Layout
+from equilabel.runs.cpu.run_table import AXES, advance, locate, row_of
+
+from . import run_counts, value_sums
+from .sources import (
+    SMALL,
+    LabelSource,
+    RunSource,
+    Strip,
+    join,
+    list_passes,
+    measure_at_once,
+    measure_strip,
+    rows_within,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import Array, HostArray
+    from equilabel.devices.jit import Kernel
+
+
+# ---- The pass that counts sizes, extents and faces straight from a run table whose runs are
+# labeled
+# A block has up to four rows: `a` and `b` below it, `c` and `d` in the plane after. A run of the
+# block is the union of runs of its rows; all their pixels in a word are added at once.
+
+ODD = np.uint64(0xAAAAAAAAAAAAAAAA)
+TWOS = np.uint64(0xCCCCCCCCCCCCCCCC)
+FOURS = np.uint64(0xF0F0F0F0F0F0F0F0)
+EIGHTS = np.uint64(0xFF00FF00FF00FF00)
+SIXTEENS = np.uint64(0xFFFF0000FFFF0000)
+UPPER = np.uint64(0xFFFFFFFF00000000)
+
+
+class Block(NamedTuple):
+    """Rows of a block, and the coordinates of its first row along the last two leading axes."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+    z: int
+    y: int
+
+
+class Sums(NamedTuple):
+    """What the words of one run add up to; kept in registers, as tuples are."""
+
+    label: int
+    left: int
+    right: int
+    columns: int
+    n_a: int
+    n_b: int
+    n_c: int
+    n_d: int
+    along_z: int
+    along_y: int
+    along_x: int
+
+
+@njit(nogil=True, cache=True)
+def add_runs(runs, blocks, sides, faces, table):
+    """Do as `run_counts.add_extents` for the runs of some blocks, without a list of them.
+
+    Parameters
+    ----------
+    runs : Runs
+        Whose `parents` are labels by now.
+    blocks : (int, int)
+        The first block and the one after the last.
+    sides : (axes,) array of int64
+        Sides of the image.
+    faces : int
+        Along how many of the last axes neighbors of the same label are counted: 0, 2 or 3. All
+        foreground must have one value then.
+    table : (N + 1, 1 + 3 * axes + faces) array of int64
+        Updated: a row for each label.
+
+    Returns
+    -------
+    least, most : int
+        Range of the labels met; 1 and 0 if there are none.
+    """
+    bits, labels = runs.bits, runs.parents
+    begin, end = blocks
+    empty = bits.shape[0] - 1
+    position = np.empty(AXES, np.int64)
+    least = np.int64(labels.size)
+    most = np.int64(0)
+    none = np.int64(0)
+    locate(begin, runs.grid, position)
+    for number in range(begin, end):
+        block = Block(
+            row_of(runs, position, 0, 0),
+            row_of(runs, position, 0, 1) if runs.tall > 1 else empty,
+            row_of(runs, position, 1, 0) if runs.deep > 1 else empty,
+            row_of(runs, position, 1, 1) if runs.deep > 1 else empty,
+            position[3] * runs.deep,
+            position[4] * runs.tall,
+        )
+        sums = Sums(np.int64(-1), none, none, none, none, none, none, none, none, none, none)
+        for word in range(bits.shape[1]):
+            union = bits[block.a, word] | bits[block.b, word]
+            if runs.deep > 1:
+                union |= bits[block.c, word] | bits[block.d, word]
+            begins = runs.starts[number, word]
+            run = runs.first[number, word]
+            while union != NONE:
+                # From here to before the next start lies one run, or what is left of the last.
+                part = union
+                bit = union & (~union + ONE)
+                if (begins & bit) != NONE:
+                    begins ^= bit
+                    if sums.label >= 0:
+                        close_run(sums, block, position, sides, faces, table)
+                    label = np.int64(labels[run])
+                    left = 64 * word + lowest(union)
+                    sums = Sums(label, left, left, none, none, none, none, none, none, none, none)
+                    run += 1
+                    least = min(least, label)
+                    most = max(most, label)
+                if begins != NONE:
+                    part &= (begins & (~begins + ONE)) - ONE
+                right = 64 * word + lowest(union) + popcount(part)
+                union ^= part
+                sums = add_part(sums, runs, block, word, part, right, faces)
+        if sums.label >= 0:
+            close_run(sums, block, position, sides, faces, table)
+        advance(runs.grid, position)
+    return (least, most) if most > 0 else (np.int64(1), np.int64(0))
+
+
+@inlined
+def add_part(sums, runs, block, word, part, right, faces):
+    """Add the pixels of a run in a word.
+
+    Parameters
+    ----------
+    part : uint64
+        A bit for each of its columns.
+    right : int
+        The column after the last of them.
+
+    Returns
+    -------
+    Sums
+    """
+    bits = runs.bits
+    base = 64 * word
+    a = bits[block.a, word] & part
+    b = bits[block.b, word] & part
+    n_a = popcount(a)
+    n_b = popcount(b)
+    n_c = np.int64(0)
+    n_d = np.int64(0)
+    columns = base * (n_a + n_b) + sum_columns(a) + sum_columns(b)
+    along_z = np.int64(0)
+    along_y = np.int64(0)
+    along_x = np.int64(0)
+    c = NONE
+    d = NONE
+    if runs.deep > 1:
+        c = bits[block.c, word] & part
+        d = bits[block.d, word] & part
+        n_c = popcount(c)
+        n_d = popcount(d)
+        columns += base * (n_c + n_d) + sum_columns(c) + sum_columns(d)
+    if faces > 0:
+        along_x += count_beside(bits, block.a, word, part) + count_beside(bits, block.b, word, part)
+        along_y += popcount(a & b)
+        if block.y > 0:
+            along_y += popcount(a & bits[block.a - 1, word])
+        if runs.deep > 1:
+            along_x += count_beside(bits, block.c, word, part)
+            along_x += count_beside(bits, block.d, word, part)
+            along_y += popcount(c & d)
+            if block.y > 0:
+                along_y += popcount(c & bits[max(block.c - 1, 0), word])
+            along_z += popcount(a & c) + popcount(b & d)
+        if block.z > 0:
+            plane = runs.shape[4]
+            along_z += popcount(a & bits[block.a - plane, word])
+            along_z += popcount(b & bits[max(block.b - plane, 0), word])
+    return Sums(
+        sums.label,
+        sums.left,
+        right,
+        sums.columns + columns,
+        sums.n_a + n_a,
+        sums.n_b + n_b,
+        sums.n_c + n_c,
+        sums.n_d + n_d,
+        sums.along_z + along_z,
+        sums.along_y + along_y,
+        sums.along_x + along_x,
+    )
+
+
+@inlined
+def close_run(sums, block, position, sides, faces, table):
+    """Add a run of a block to the row of its label."""
+    counts = table[sums.label]
+    axes = sides.size
+    pixels = sums.n_a + sums.n_b + sums.n_c + sums.n_d
+    counts[0] += pixels
+    counts[axes] += sums.columns
+    widen(counts, axes - 1, sides, sums.left, sums.right)
+    if axes > 1:
+        above = sums.n_a + sums.n_c
+        below = sums.n_b + sums.n_d
+        counts[axes - 1] += pixels * block.y + below
+        near = block.y if above > 0 else block.y + 1
+        far = block.y + 2 if below > 0 else block.y + 1
+        widen(counts, axes - 2, sides, near, far)
+    if axes > 2:
+        front = sums.n_a + sums.n_b
+        back = sums.n_c + sums.n_d
+        counts[axes - 2] += pixels * block.z + back
+        near = block.z if front > 0 else block.z + 1
+        far = block.z + 2 if back > 0 else block.z + 1
+        widen(counts, axes - 3, sides, near, far)
+    for axis in range(axes - 3):  # further axes are the same for all rows of a block
+        here = position[6 - axes + axis]
+        counts[1 + axis] += here * pixels
+        widen(counts, axis, sides, here, here + 1)
+    if faces > 0:
+        pairs = 1 + 3 * axes
+        counts[pairs + faces - 1] += sums.along_x
+        counts[pairs + faces - 2] += sums.along_y
+        if faces > 2:
+            counts[pairs] += sums.along_z
+
+
+@inlined
+def widen(counts, axis, sides, begin, end):
+    """Let the box of a label reach from `begin` to before `end` along an axis."""
+    low = 1 + sides.size + axis
+    high = 1 + 2 * sides.size + axis
+    counts[low] = max(counts[low], sides[axis] - begin)
+    counts[high] = max(counts[high], end)
+
+
+@inlined
+def sum_columns(word):
+    """Sum the positions of the bits of a word, from those whose position is odd, has bit 1, ..."""
+    if word == ALL:
+        return np.int64(63 * 32)
+    total = popcount(word & ODD) + 2 * popcount(word & TWOS) + 4 * popcount(word & FOURS)
+    total += 8 * popcount(word & EIGHTS) + 16 * popcount(word & SIXTEENS)
+    return total + 32 * popcount(word & UPPER)
+
+
+@inlined
+def count_beside(bits, row, word, part):
+    """Count the bits of a row in a part of a word that have another one to the left."""
+    here = bits[row, word]
+    left = here << ONE
+    if word > 0:
+        left |= bits[row, word - 1] >> LAST
+    return popcount(here & left & part)
+
+
+# ---- Passes that measure labels on the CPU: strips of rows in threads, and their sums in order
+# A strip goes from pixels to planes of bits, from these to a list of runs, and from both to a table
+# of the labels that it holds. The tables of strips are then added up in order. Strips depend on the
+# shape of the image alone, so that sums of floats have the same bits with any number of threads.
+
+__all__ = ["Accumulator", "LabelSource", "RunSource"]
+
+DENSE = 4  # entries of tables for each label and thread that each pixel may cost
+STRIP = 2**20  # pixels of a strip, but for the rest of a row
+
+
+class Accumulator:
+    """Counts of every label, and further sums over its pixels.
+
+    Parameters
+    ----------
+    source : LabelSource or RunSource
+    layout : Layout
+        What to count.
+    keep : bool
+        Whether to keep the runs for the sums that the methods compute: 32 bytes a run.
+    box : sequence of (int, int), optional
+        First and last + 1 pixel along each axis; pixels outside are neighbors but do not count.
+
+    Attributes
+    ----------
+    labels : (N,) array of int64
+        Labels that occur, ascending; a negative one is reported and not to be used.
+    table : (N, layout.width) array of int64
+        As `equilabel.measuring.layout` says.
+    strips : list of Strip
+        What each strip of rows adds, with its runs if they are kept.
+    slots : list of array or slice
+        For each strip, the rows of `table` that those of its own table belong to.
+    sides : tuple of int
+        Shape of the image.
+    """
+
+    def __init__(
+        self,
+        source: LabelSource | RunSource,
+        layout: Layout,
+        keep: bool = False,
+        box: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        self.layout = layout
+        self.sides = source.sides
+        self._shape = source.shape
+        self._columns = source.sides[-1]
+        if isinstance(source, RunSource) and not keep and layout.pairs != "all":
+            plain = Layout(layout.axes, layout.stacked, pairs=layout.pairs)
+            if layout == plain:
+                self.labels, self.table = _add_runs(source, layout)
+                return
+        passes = list_passes(layout)
+        strip = None
+        if isinstance(source, LabelSource) and box is None and 0 < source.flat.size <= SMALL:
+            strip = measure_at_once(source, passes, keep)
+        kept = None if box is None else rows_within(source.sides, box)
+        columns = (0, self._columns) if box is None else box[-1]
+        self.strips: list[Strip] = (
+            [strip]
+            if strip
+            else threads.each(
+                lambda first, last: measure_strip(source, passes, first, last, kept, columns, keep),
+                _strips_of(source.sides, STRIP),
+            )
+        )
+        self.labels, self.table, self.slots = join(self.strips, layout)
+
+    def values(self, values: HostArray) -> tuple[HostArray, ...]:
+        """Sum the values of each label, and find the least and greatest.
+
+        Parameters
+        ----------
+        values : (P, C) array
+            Values of every pixel in each channel.
+
+        Returns
+        -------
+        sums, lows, highs : (N, C) arrays
+            Sums are exact int64 for integers of up to 32 bits, float64 otherwise.
+        squares : (N, C) array of int64, only for integers of up to 16 bits
+            Sums of squared values, exact.
+        """
+        flat, channels = _plain(values)
+        kind, top, bottom, small = _sums_of(flat.dtype)
+        kernel: Kernel = value_sums.add_small_values if small else value_sums.add_values
+
+        def room(labels: int) -> list[HostArray]:
+            shape = (channels, labels)
+            lows, highs = np.empty(shape, flat.dtype), np.empty(shape, flat.dtype)
+            lows.fill(top)
+            highs.fill(bottom)
+            squares = [np.zeros(shape, kind)] if small else []
+            return [np.zeros(shape, kind), lows, highs, *squares]
+
+        def add(strip: Strip) -> list[HostArray]:
+            found = room(len(strip.ids))
+            for channel in range(channels):
+                parts = [part[channel] for part in found]
+                kernel(strip.runs, flat, self._columns, channels, channel, *parts)
+            return found
+
+        if len(self.strips) == 1 and isinstance(self.slots[0], slice):  # nothing to add up
+            return tuple(found.T for found in add(self.strips[0]))
+        sums, lows, highs, *squares = room(len(self.labels))
+        for slots, part in zip(self.slots, self._each(add), strict=True):
+            sums[:, slots] += part[0]
+            lows[:, slots] = np.minimum(lows[:, slots], part[1])
+            highs[:, slots] = np.maximum(highs[:, slots], part[2])
+            for square in squares:
+                square[:, slots] += part[3]
+        return tuple(found.T for found in (sums, lows, highs, *squares))
+
+    def squares(self, values: HostArray, centers: HostArray) -> NDArray[np.float64]:
+        """Sum the squared distances of values from a center for each label and channel."""
+        flat, channels = _plain(values)
+
+        def add(strip: Strip, slots: Array) -> Array:
+            sums = np.zeros((channels, len(strip.ids)))
+            around = np.ascontiguousarray(centers[slots].T)
+            for channel in range(channels):
+                value_sums.add_squares(
+                    strip.runs, flat, self._columns, channels, channel,
+                    around[channel], sums[channel],
+                )  # fmt: skip
+            return sums.T
+
+        return self._sum(add, (len(self.labels), channels))
+
+    def powers(self, centers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum the products of powers of coordinates, up to 3 along each spatial axis.
+
+        Parameters
+        ----------
+        centers : (N, rank) array of float64
+            What the coordinates of each label are counted from.
+
+        Returns
+        -------
+        (N, 4 ** rank) array of float64
+            Exponents of the last axis change first.
+        """
+        rank = self.layout.rank
+
+        def add(strip: Strip, slots: Array) -> Array:
+            sums = np.zeros((len(strip.ids), 4**rank))
+            value_sums.add_powers(strip.runs, self._shape, rank, centers[slots], sums)
+            return sums
+
+        return self._sum(add, (len(self.labels), 4**rank))
+
+    def weighted(
+        self, values: HostArray, channel: int, centers: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Sum as `powers` does, each pixel weighted by its value in one channel."""
+        rank = self.layout.rank
+        flat, channels = _plain(values)
+
+        def add(strip: Strip, slots: Array) -> Array:
+            sums = np.zeros((len(strip.ids), 4**rank))
+            value_sums.add_weighted(
+                strip.runs, flat, self._columns, channels, channel,
+                self._shape, rank, centers[slots], sums,
+            )  # fmt: skip
+            return sums
+
+        return self._sum(add, (len(self.labels), 4**rank))
+
+    def _each(self, add: Callable[..., Array], *more: object) -> list[Array]:
+        return threads.each(add, list(zip(self.strips, *more, strict=True)))
+
+    def _sum(self, add: Callable[..., Array], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        sums = np.zeros(shape)
+        for slots, part in zip(self.slots, self._each(add, self.slots), strict=True):
+            sums[slots] += part
+        return sums
+
+
+@lru_cache(256)
+def _strips_of(sides: tuple[int, ...], pixels: int) -> list[tuple[int, int]]:
+    """Cut the rows of an image into strips of about so many pixels."""
+    columns = sides[-1]
+    count = prod(sides[:-1]) if columns else 0
+    tall = max(1, pixels // max(1, columns))
+    return [(row, min(row + tall, count)) for row in range(0, count, tall)]
+
+
+@cache
+def _sums_of(dtype: np.dtype[Any]) -> tuple[Any, Any, Any, bool]:
+    """Return the type of sums of values, the greatest and least value, and whether they are small.
+
+    Squares of small values are summed, too.
+    """
+    whole = dtype.kind in "ui"
+    limits: Any = np.iinfo(dtype) if whole else None
+    top, bottom = (limits.max, limits.min) if whole else (np.inf, -np.inf)
+    exact = whole and dtype.itemsize <= 4
+    return np.int64 if exact else np.float64, top, bottom, whole and dtype.itemsize <= 2
+
+
+def _plain(values: HostArray) -> tuple[HostArray, int]:
+    """Return values in a type that numba computes with, flat, and the number of channels."""
+    if values.dtype == bool:
+        values = values.view(np.uint8)
+    elif values.dtype == np.float16:
+        values = values.astype(np.float32)
+    elif values.dtype.itemsize > 8:
+        values = values.astype(np.float64)
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    return np.ascontiguousarray(values).reshape(-1), values.shape[1]
+
+
+def _add_runs(source: RunSource, layout: Layout) -> tuple[Array, Array]:
+    """Count sizes and extents alone, in a table for each thread: nothing else is held."""
+    table = source.table
+    count = int(table.parents[: table.counts[-1]].max(initial=0))
+    size = prod(source.sides)
+    worth = max(1, DENSE * size // ((count + 1) * layout.width))
+    spans = table.pieces()
+    pieces = max(1, min(threads.available(), len(spans), worth))
+    ends = [spans[len(spans) * piece // pieces][0] for piece in range(pieces)]
+    ends.append(table.blocks)
+    sides = np.array(source.sides, np.int64)
+    parts = [np.zeros((count + 1, layout.width), np.int64) for _ in range(pieces)]
+    kernel: Kernel = add_runs
+    faces = layout.widths["pairs"]
+    met = threads.each(
+        lambda piece: kernel(
+            table.runs, (ends[piece], ends[piece + 1]), sides, faces, parts[piece]
+        ),
+        [(piece,) for piece in range(pieces)],
+    )
+    whole = parts[0]
+    lows, sums = layout.greatest.start, layout.greatest.stop
+    for (least, most), part in zip(met[1:], parts[1:], strict=True):
+        slots = np.arange(least, most + 1)
+        run_counts.add_table(whole, slots, part[least : most + 1], lows, sums)
+    return np.arange(1, count + 1, dtype=np.int64), whole[1:]

@@ -1,0 +1,259 @@
+"""Convex hulls of labels in 2D, from the outermost pixels of each row, and their diameters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equilabel.devices.jit import inlined, njit
+
+# ---- Passes from lists of runs to the outermost pixels of each label in each of its rows
+# A row of a label is ``(row, first, last)`` of int64: the first and the last column in which it has
+# a pixel. Rows stand label by label, and ascend in each label.
+
+
+@njit(nogil=True, cache=True)
+def count_rows(runs, slots, latest, counts):
+    """Count the rows of each label.
+
+    Parameters
+    ----------
+    runs : (N, 4) array of int64
+        Row, first column, last column + 1 and slot, in raster order.
+    slots : (labels,) array of int64
+        The label of each slot, by its place among all labels.
+    latest : (L,) array of int64
+        Row in which each label was met last, -1 for none; updated.
+    counts : (L,) array of int64
+        Updated.
+    """
+    for run in range(runs.shape[0]):
+        label = slots[runs[run, 3]]
+        if latest[label] != runs[run, 0]:
+            latest[label] = runs[run, 0]
+            counts[label] += 1
+
+
+@njit(nogil=True, cache=True)
+def gather_rows(runs, slots, latest, ends, rows):
+    """Put the rows of each label together.
+
+    Parameters
+    ----------
+    runs, slots, latest
+        As for `count_rows`.
+    ends : (L,) array of int64
+        Place behind the rows of each label that are known; updated.
+    rows : (R, 3) array of int64
+        Updated.
+    """
+    for run in range(runs.shape[0]):
+        label = slots[runs[run, 3]]
+        if latest[label] != runs[run, 0]:
+            latest[label] = runs[run, 0]
+            rows[ends[label], 0] = runs[run, 0]
+            rows[ends[label], 1] = runs[run, 1]
+            ends[label] += 1
+        rows[ends[label] - 1, 2] = runs[run, 2] - 1
+
+
+# ---- The pass that finds the greatest distance between the outlines of pixels
+
+
+@njit(nogil=True, cache=True)
+def add_diameters(corners, starts, span, spacing, squares):
+    """Find the squared greatest distance of two middles of faces of the corners of some labels.
+
+    Two middles are as far apart as their pixels and a step along one axis, or as these and half a
+    step along two.
+
+    Parameters
+    ----------
+    corners : (C, 3) array of int64
+        Pixels (z, y, x), label by label.
+    starts : (L + 1,) array of int64
+        Where the corners of each label begin.
+    span : (int, int)
+        The first label and the one after the last.
+    spacing : (3,) array of float64
+        Distance of pixels along each axis; along an axis of 0, pixels have no extent.
+    squares : (L,) array of float64
+        Overwritten.
+    """
+    sz, sy, sx = spacing[0], spacing[1], spacing[2]
+    for label in range(span[0], span[1]):
+        best = 0.0
+        for one in range(starts[label], starts[label + 1]):
+            for other in range(one, starts[label + 1]):
+                z = sz * abs(corners[one, 0] - corners[other, 0])
+                y = sy * abs(corners[one, 1] - corners[other, 1])
+                x = sx * abs(corners[one, 2] - corners[other, 2])
+                along_z = (z + sz) * (z + sz) + y * y + x * x
+                along_y = z * z + (y + sy) * (y + sy) + x * x
+                along_x = z * z + y * y + (x + sx) * (x + sx)
+                z_half, y_half, x_half = z + 0.5 * sz, y + 0.5 * sy, x + 0.5 * sx
+                not_z = z * z + y_half * y_half + x_half * x_half
+                not_y = z_half * z_half + y * y + x_half * x_half
+                not_x = z_half * z_half + y_half * y_half + x * x
+                best = max(best, along_z, along_y, along_x, not_z, not_y, not_x)
+        squares[label] = best
+
+
+# ---- Convex hulls of labels in 2D: how many pixels they hold, and their corners
+# scikit-image takes the hull of the middles of the four edges of every pixel. A pixel belongs to it
+# if its center does, on the outline or inside. Coordinates are doubled here, so that the middles of
+# edges are whole numbers and everything is exact.
+#
+# The left side of a hull is the lower hull of columns over rows; its right side is the left side of
+# the mirror image.
+
+
+@njit(nogil=True, cache=True)
+def measure_hulls_2d(rows, starts, span, pixels, corner_counts, with_corners):
+    """Count the pixels in the hulls of some labels, and find the corners of these pixels' hull.
+
+    Parameters
+    ----------
+    rows : (R, 3) array of int64
+        From `outer_rows.gather_rows`.
+    starts : (L + 1,) array of int64
+        Where the rows of each label begin.
+    span : (int, int)
+        The first label and the one after the last.
+    pixels, corner_counts : (L,) arrays of int64
+        Overwritten.
+    with_corners : bool
+
+    Returns
+    -------
+    (C, 3) array of int64
+        Corners of one label after the other, as (0, row, column): pixels that are counted.
+    """
+    first_label, last_label = span
+    tallest = np.int64(1)
+    for label in range(first_label, last_label):
+        tall = rows[starts[label + 1] - 1, 0] - rows[starts[label], 0] + 1
+        tallest = max(tallest, tall)
+    points = np.empty((2 * tallest + 1, 2), np.int64)
+    chain = np.empty(2 * tallest + 1, np.int64)
+    sides = np.empty((tallest, 2), np.int64)
+    corners = np.empty((16, 3), np.int64)
+    count = 0
+    for label in range(first_label, last_label):
+        begin, end = starts[label], starts[label + 1]
+        top = rows[begin, 0]
+        tall = rows[end - 1, 0] - top + 1
+        for side in range(2):
+            size = list_edges(rows, begin, end, side, points)
+            size = lower_hull(points, size, chain)
+            fill_side(points, chain, size, tall, side, sides)
+        inside = np.int64(0)
+        for y in range(tall):
+            inside += sides[y, 1] - sides[y, 0] + 1
+        pixels[label] = inside
+        corner_counts[label] = 0
+        if with_corners:
+            corners = with_room(corners, count + 2 * tall)
+            before = count
+            for side in range(2):
+                for y in range(tall):
+                    points[y, 0] = y
+                    points[y, 1] = sides[y, side] if side == 0 else -sides[y, side]
+                size = lower_hull(points, tall, chain)
+                for k in range(size):
+                    y = points[chain[k], 0]
+                    corners[count, 0] = 0
+                    corners[count, 1] = top + y
+                    corners[count, 2] = sides[y, side]
+                    count += 1
+            corner_counts[label] = count - before
+    return corners[:count]
+
+
+@inlined
+def list_edges(rows, begin, end, side, points):
+    """List the outermost middle of an edge on each doubled row of a label; count them.
+
+    Parameters
+    ----------
+    side : int
+        0 for the left side; 1 for the right one, mirrored.
+    points : (>= 2 * rows + 1, 2) array of int64
+        Overwritten with twice the row from the first one, and twice the column.
+    """
+    size = 0
+    top = rows[begin, 0]
+    for at in range(begin, end):
+        y = 2 * (rows[at, 0] - top)
+        x = 2 * rows[at, 1] if side == 0 else -2 * rows[at, 2]
+        if size > 0 and points[size - 1, 0] == y - 1:
+            points[size - 1, 1] = min(points[size - 1, 1], x)
+        else:
+            points[size, 0] = y - 1
+            points[size, 1] = x
+            size += 1
+        points[size, 0] = y
+        points[size, 1] = x - 1
+        points[size + 1, 0] = y + 1
+        points[size + 1, 1] = x
+        size += 2
+    return size
+
+
+@inlined
+def lower_hull(points, size, chain):
+    """Find which of some points lie on their lower hull, but for those between two others.
+
+    Parameters
+    ----------
+    points : (>= size, 2) array of int64
+        Ascending by their first coordinate, each of which occurs once.
+    chain : (>= size,) array of int64
+        Overwritten with the indices of the points; their number is returned.
+    """
+    kept = 0
+    for point in range(size):
+        while kept > 1:
+            a = chain[kept - 2]
+            b = chain[kept - 1]
+            along = points[b, 0] - points[a, 0]
+            rise = points[b, 1] - points[a, 1]
+            if along * (points[point, 1] - points[a, 1]) > rise * (points[point, 0] - points[a, 0]):
+                break
+            kept -= 1
+        chain[kept] = point
+        kept += 1
+    return kept
+
+
+@inlined
+def fill_side(points, chain, size, tall, side, sides):
+    """Find the first column of each row whose pixel has its center in a hull; the last if mirrored.
+
+    Parameters
+    ----------
+    points, chain, size
+        Left side of the hull in doubled coordinates, rows counted from that of the first pixel.
+    sides : (>= tall, 2) array of int64
+        Column `side` is overwritten.
+    """
+    at = 0
+    for y in range(tall):
+        while points[chain[at + 1], 0] < 2 * y:
+            at += 1
+        a = chain[at]
+        b = chain[at + 1]
+        along = points[b, 0] - points[a, 0]
+        rise = points[b, 1] - points[a, 1]
+        doubled = points[a, 1] * along + rise * (2 * y - points[a, 0])
+        column = -((-doubled) // (2 * along))
+        sides[y, side] = column if side == 0 else -column
+
+
+@njit(nogil=True, cache=True)
+def with_room(corners, size):
+    """Return an array of corners, or a larger one that begins with them if they do not suffice."""
+    if size <= corners.shape[0]:
+        return corners
+    more = np.empty((2 * size, 3), np.int64)
+    more[: corners.shape[0]] = corners
+    return more

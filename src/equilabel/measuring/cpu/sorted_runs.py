@@ -1,0 +1,411 @@
+"""The runs of each label in order; its holes, and the median of its values."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.devices import threads
+from equilabel.devices.cpu.union_find import find, unite
+from equilabel.devices.jit import called, inlined, njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
+    from equilabel.devices.jit import Kernel
+
+    from .accumulate import Accumulator
+
+
+# ---- Lists of runs sorted by label, and labels shared among threads
+
+
+def sort_runs(found: Accumulator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Put the runs of each label together.
+
+    Parameters
+    ----------
+    found : Accumulator
+        One that keeps its runs.
+
+    Returns
+    -------
+    starts : (N + 1,) array of int64
+        Where the runs of each label begin.
+    runs : (R, 3) array of int64
+        Row, first column and last column + 1 of each; in raster order for each label.
+    """
+    counts = np.zeros(len(found.labels), np.int64)
+    strips = [(strip.runs, slots) for strip, slots in listed_strips(found)]
+    for runs, slots in strips:
+        count_runs(runs, slots, counts)
+    starts = starts_of(counts)
+    ordered, ends = np.empty((starts[-1], 3), np.int64), starts[:-1].copy()
+    for runs, slots in strips:
+        gather_runs(runs, slots, ends, ordered)
+    return starts, ordered
+
+
+def starts_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where the entries of each label begin, and where the last ones end."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
+def listed_strips(found: Accumulator) -> list[tuple[Any, NDArray[np.int64]]]:
+    """List the strips of an image, each with the place among all labels of those that it has."""
+    every = np.arange(len(found.labels))
+    return [(strip, every[slots]) for strip, slots in zip(found.strips, found.slots, strict=True)]
+
+
+def spans_of(starts: NDArray[np.int64], weight: int) -> list[tuple[int, int]]:
+    """Cut labels into ranges for threads, of about as many entries each.
+
+    Parameters
+    ----------
+    starts : (N + 1,) array of int64
+        Where the entries of each label begin.
+    weight : int
+        Entries below which a thread is not worth waking.
+    """
+    labels, size = len(starts) - 1, int(starts[-1])
+    pieces = min(size // weight, labels)
+    pieces = min(4 * threads.available(), pieces) if pieces > 1 else 1
+    if pieces == 1:
+        return [(0, labels)]
+    cuts = np.searchsorted(starts, np.arange(pieces + 1) * size // pieces)
+    ends = sorted({0, labels, *np.minimum(cuts, labels).tolist()})
+    return list(pairwise(ends))
+
+
+@njit(nogil=True, cache=True)
+def count_runs(runs, slots, counts):
+    """Count the runs of each label.
+
+    Parameters
+    ----------
+    runs : (N, 4) array of int64
+        Row, first column, last column + 1 and slot, in raster order.
+    slots : (labels,) array of int64
+        The label of each slot, by its place among all labels.
+    counts : (L,) array of int64
+        Updated.
+    """
+    for run in range(runs.shape[0]):
+        counts[slots[runs[run, 3]]] += 1
+
+
+@njit(nogil=True, cache=True)
+def gather_runs(runs, slots, ends, ordered):
+    """Put the runs of each label together.
+
+    Parameters
+    ----------
+    runs, slots
+        As for `count_runs`.
+    ends : (L,) array of int64
+        Place behind the runs of each label that are known; updated.
+    ordered : (R, 3) array of int64
+        Row, first column and last column + 1; updated.
+    """
+    for run in range(runs.shape[0]):
+        label = slots[runs[run, 3]]
+        place = ends[label]
+        ordered[place, 0] = runs[run, 0]
+        ordered[place, 1] = runs[run, 1]
+        ordered[place, 2] = runs[run, 2]
+        ends[label] = place + 1
+
+
+# ---- Pixels of labels and of their holes on the CPU, from runs, in threads
+# A hole is what cannot be left without crossing the label, not even at a corner: all other pixels
+# are background here, whatever their label. Between two runs of a row lies a gap; gaps of
+# neighboring rows that touch are united, and those that touch what is outside of the label are no
+# holes.
+
+RUNS = 2**14  # of labels, below which a thread is not worth waking
+FAR = 2**62  # beyond any column
+# Along the two axes before the last one.
+FLAT = np.array([[0, -1], [0, 1]])
+DEEP = np.array([[-1, -1], [-1, 0], [-1, 1], [0, -1], [0, 1], [1, -1], [1, 0], [1, 1]])
+
+
+def fill_holes(
+    found: Accumulator, starts: NDArray[np.int64], runs: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Count the pixels of each label and of its holes.
+
+    Parameters
+    ----------
+    found : Accumulator
+        Of two or three spatial axes; no label lies in several images of a stack.
+    starts, runs
+        Its runs, from `sort_runs`.
+    """
+    filled = np.empty(len(found.labels), np.int64)
+    tall = np.int64(found.sides[-2])
+    steps = DEEP if found.layout.rank == 3 else FLAT
+    kernel: Kernel = add_holes
+    threads.each(
+        lambda *span: kernel(runs, starts, tall, steps, span, filled), spans_of(starts, RUNS)
+    )
+    return filled
+
+
+@njit(nogil=True, cache=True)
+def add_holes(runs, starts, tall, steps, span, filled):
+    """Count the pixels of some labels and of their holes.
+
+    Parameters
+    ----------
+    runs : (R, 3) array of int64
+        Row, first column and last column + 1, label by label, in raster order for each.
+    starts : (N + 1,) array of int64
+        Where the runs of each label begin.
+    tall : int
+        Rows of a plane.
+    steps : (K, 2) array of int64
+        Planes and rows to the neighbors of a row, in raster order: as many earlier as later ones.
+    span : (int, int)
+        Labels to look at.
+    filled : (N,) array of int64
+        Overwritten for these.
+    """
+    near = np.empty(steps.shape[0], np.int64)  # first run of each neighbor, or later
+    for label in range(span[0], span[1]):
+        begin, end = starts[label], starts[label + 1]
+        pixels = np.int64(0)
+        gaps = 0
+        for run in range(begin, end):
+            pixels += runs[run, 2] - runs[run, 1]
+            gaps += run > begin and runs[run, 0] == runs[run - 1, 0]
+        filled[label] = pixels
+        if gaps == 0:
+            continue
+        # The gap before a run has the place of that run, and 0 stands for what is outside.
+        parents = np.arange(end - begin)
+        near[:] = begin
+        first = begin
+        while first < end:
+            last = end_of_row(runs, first, end)
+            row = runs[first, 0]
+            for k in range(steps.shape[0]):
+                other = row + steps[k, 0] * tall + steps[k, 1]
+                beside = row % tall + steps[k, 1]
+                while near[k] < end and runs[near[k], 0] < other:
+                    near[k] += 1
+                here = near[k]
+                if beside < 0 or beside >= tall or here == end or runs[here, 0] != other:
+                    for run in range(first + 1, last):  # nothing of the label lies there
+                        unite(parents, 0, run - begin)
+                elif 2 * k < steps.shape[0]:
+                    there = end_of_row(runs, here, end)
+                    unite_gaps(runs, parents, begin, (first, last), (here, there))
+            first = last
+        for run in range(begin + 1, end):
+            if runs[run, 0] == runs[run - 1, 0] and find(parents, run - begin) != 0:
+                filled[label] += runs[run, 1] - runs[run - 1, 2]
+
+
+@inlined
+def end_of_row(runs, run, end):
+    """Return the first run after one that is in another row."""
+    row = runs[run, 0]
+    while run < end and runs[run, 0] == row:
+        run += 1
+    return run
+
+
+@inlined
+def unite_gaps(runs, parents, begin, mine, theirs):
+    """Unite the gaps of two neighboring rows that touch, those at both ends with what is outside.
+
+    Parameters
+    ----------
+    begin : int
+        First run of the label.
+    mine, theirs : (int, int)
+        Runs of the rows: the first one, and the one after the last.
+    """
+    one, other = mine[0], theirs[0]
+    while one <= mine[1] and other <= theirs[1]:
+        low = -FAR if one == mine[0] else runs[one - 1, 2]
+        high = FAR if one == mine[1] else runs[one, 1]
+        least = -FAR if other == theirs[0] else runs[other - 1, 2]
+        most = FAR if other == theirs[1] else runs[other, 1]
+        if low <= most and least <= high:
+            unite(
+                parents,
+                0 if low == -FAR or high == FAR else one - begin,
+                0 if least == -FAR or most == FAR else other - begin,
+            )
+        if high < most:
+            one += 1
+        else:
+            other += 1
+
+
+# ---- Medians of the values under each label on the CPU, from runs, in threads
+
+PIXELS = 2**15  # below which a thread is not worth waking
+FEW = 512  # pixels up to which comparing small integers is quicker than counting them
+
+
+def find_medians(
+    found: Accumulator,
+    starts: NDArray[np.int64],
+    runs: NDArray[np.int64],
+    values: HostArray,
+) -> NDArray[np.float64]:
+    """Find the median of the values of each label, as `numpy.median` defines it.
+
+    Parameters
+    ----------
+    found : Accumulator
+    starts, runs
+        Its runs, from `sort_runs`.
+    values : (P, C) array of number
+        Values of every pixel in each channel.
+
+    Returns
+    -------
+    (N, C) array of float64
+    """
+    kind = values.dtype
+    if kind.kind == "b":
+        values = values.view(np.uint8)
+    elif kind.itemsize > 8 or kind == np.float16:
+        values = values.astype(np.float32 if kind == np.float16 else np.float64)
+    values = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="), copy=False))
+    pixels = starts_of(runs[:, 2] - runs[:, 1])[starts]
+    medians = np.empty((len(found.labels), values.shape[1]))
+    columns, flat, whole = np.int64(found.sides[-1]), values.reshape(-1), kind.kind != "f"
+    small = whole and values.itemsize <= 2
+    least = np.int64(np.iinfo(values.dtype).min if small else 0)
+    few = np.int64(FEW if small else values.size)
+    kernel: Kernel = add_medians
+    threads.each(
+        lambda *span: kernel(runs, starts, columns, flat, (whole, few, least), span, medians),
+        spans_of(pixels, PIXELS),
+    )
+    if kind == np.float16:  # the mean of two has the type of the values
+        return medians.astype(np.float16).astype(np.float64)
+    return medians
+
+
+@njit(nogil=True, cache=True)
+def add_medians(runs, starts, columns, values, kind, span, medians):
+    """Find the medians of some labels.
+
+    Parameters
+    ----------
+    runs : (R, 3) array of int64
+        Row, first column and last column + 1, label by label.
+    starts : (N + 1,) array of int64
+        Where the runs of each label begin.
+    columns : int
+        Of the image.
+    values : (P * C,) array of number
+    kind : (bool, int, int)
+        Whether these are integers (the mean of two floats is a float of their type); up to how many
+        pixels they are compared, and not counted; the least that the type has.
+    span : (int, int)
+        Labels to look at.
+    medians : (N, C) array of float64
+        Overwritten for these.
+    """
+    whole, few, least = kind
+    channels = medians.shape[1]
+    most = 0
+    for label in range(span[0], span[1]):
+        pixels = 0
+        for run in range(starts[label], starts[label + 1]):
+            pixels += runs[run, 2] - runs[run, 1]
+        most = max(most, pixels)
+    room, counts = np.empty(most, values.dtype), np.empty(256, np.int64)
+    for label in range(span[0], span[1]):
+        for channel in range(channels):
+            size = 0
+            missing = False
+            for run in range(starts[label], starts[label + 1]):
+                place = (runs[run, 0] * columns + runs[run, 1]) * channels + channel
+                for _ in range(runs[run, 2] - runs[run, 1]):
+                    value = values[place]
+                    missing = missing or value != value
+                    room[size] = value
+                    size += 1
+                    place += channels
+            if missing:
+                medians[label, channel] = np.nan
+                continue
+            middle = size >> 1
+            if size > few:
+                upper = nth_small(room, size, middle, least, counts)
+                lower = upper if size & 1 else nth_small(room, size, middle - 1, least, counts)
+                medians[label, channel] = (upper + lower) / 2
+                continue
+            select(room, size, middle)
+            upper = room[middle]
+            if size & 1:
+                medians[label, channel] = upper
+                continue
+            lower = room[0]
+            for k in range(1, middle):
+                lower = max(lower, room[k])
+            if whole:
+                medians[label, channel] = (np.float64(lower) + np.float64(upper)) / 2
+            else:
+                room[0] = lower + upper
+                medians[label, channel] = np.float64(room[0]) / 2
+
+
+@called
+def nth_small(room, size, wanted, least, counts):
+    """Return the integer of up to 16 bits that comes at a place in ascending order: by counting."""
+    high = 0
+    for shift in (8, 0):
+        counts[:] = 0
+        for k in range(size):
+            key = np.int64(room[k]) - least
+            if shift == 8 or key >> 8 == high:
+                counts[(key >> shift) & 255] += 1
+        digit = 0
+        while counts[digit] <= wanted:
+            wanted -= counts[digit]
+            digit += 1
+        if shift == 0:
+            return (high << 8) + digit + least
+        high = digit
+    return least
+
+
+@called
+def select(room, size, wanted):
+    """Bring the value that comes at a place in ascending order there, and none after it before.
+
+    Hoare's selection: what is around a pivot, the median of three, is swapped from both ends.
+    """
+    low, high = 0, size - 1
+    while low < high:
+        one, two, three = room[low], room[(low + high) >> 1], room[high]
+        pivot = max(min(one, two), min(max(one, two), three))
+        i, j = low, high
+        while i <= j:
+            while room[i] < pivot:
+                i += 1
+            while room[j] > pivot:
+                j -= 1
+            if i <= j:
+                room[i], room[j] = room[j], room[i]
+                i += 1
+                j -= 1
+        if wanted <= j:
+            high = j
+        elif wanted >= i:
+            low = i
+        else:
+            return

@@ -1,0 +1,332 @@
+"""What is measured, and the counts of one strip of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.measuring.layout import Layout, steps_to
+from equilabel.runs.cpu.run_table import AXES
+from equilabel.runs.cpu.serial import is_worth_compiling
+
+from . import neighbor_bits, outlines, run_counts
+from .run_counts import FLOOR, ROOM, measure_image
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import Array, HostArray
+    from equilabel.devices.jit import Kernel
+    from equilabel.runs.cpu.run_table import RunTable
+
+
+# ---- What is measured: an image of labels, or a table of runs whose runs have their labels
+
+
+class LabelSource:
+    """The rows of an image of labels.
+
+    Parameters
+    ----------
+    labels : C-contiguous array of int, 1 to 6 axes
+    """
+
+    def __init__(self, labels: HostArray) -> None:
+        self.sides = labels.shape
+        self.shape, self.lengths = _sides_of(labels.shape)
+        self.flat = labels.reshape(-1)
+
+    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Array) -> None:
+        """Compare pixels of some rows with earlier neighbors."""
+        kernel: Kernel = neighbor_bits.compare
+        kernel(self.flat, self.sides[-1], self.shape, steps, first, last, planes)
+
+    def list(
+        self, planes: Array, left: int, first: int, skip: int, span: Array, runs: Array
+    ) -> Any:
+        """List the runs of some rows, and return their least and greatest label."""
+        columns = self.sides[-1]
+        kernel: Kernel = run_counts.list_runs
+        ends: tuple[int, int] = kernel(self.flat, columns, span, planes, left, first, skip, runs)
+        return ends
+
+
+@lru_cache(256)
+def _sides_of(sides: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the leading axes of an image, padded with ones in front to five, and its sides."""
+    leading = (1,) * (AXES + 1 - len(sides)) + sides[:-1]
+    return np.array(leading, np.int64), np.array(sides, np.int64)
+
+
+class RunSource:
+    """The rows of a run table whose runs have their labels: nothing is read of the image.
+
+    Neighbors are compared as pixels; labels are looked up where these leave it open, which is
+    where pixels touch that do not connect.
+
+    Parameters
+    ----------
+    table : RunTable
+        After `equilabel.runs.cpu.passes.number`.
+    sides : tuple of int
+        Shape of the image.
+    full : bool
+        Whether pixels that share a corner have one label.
+    """
+
+    def __init__(self, table: RunTable, sides: tuple[int, ...], *, full: bool) -> None:
+        self.sides = sides
+        self.shape = table.runs.shape
+        self.table = table
+        self.full = full
+
+    def suffices(self, layout: Layout, values: Array, *, moments: bool) -> bool:
+        """Return whether runs tell all that is counted, so that no image of labels is needed.
+
+        Neighbors can be compared unless their values matter; all sums over pixels follow.
+        """
+        return layout.compared == "none" or not self.table.many
+
+    def fill(self, steps: NDArray[np.int64], first: int, last: int, planes: Array) -> None:
+        """Compare pixels of some rows with earlier neighbors."""
+        if not self.table.many:
+            neighbor_bits.overlay(self.table.runs.bits, self.shape, steps, first, last, planes)
+            if not self.full:
+                neighbor_bits.separate(self.table.runs, steps, first, last, planes)
+        else:
+            neighbor_bits.divide(self.table.runs.bits, self.table.runs.starts, first, last, planes)
+
+    def list(
+        self, planes: Array, left: int, first: int, skip: int, span: Array, runs: Array
+    ) -> Any:
+        """List the runs of some rows, and return their least and greatest label."""
+        kernel: Kernel = run_counts.list_joined
+        ends: tuple[int, int] = kernel(self.table.runs, planes, left, first, skip, runs)
+        return ends
+
+
+# ---- One strip of rows, from pixels to a table of its labels; and what joins the tables of strips
+
+SMALL = 2**16  # pixels up to which an image is measured in a single call
+
+
+@dataclass
+class Strip:
+    """What one strip of rows adds.
+
+    Attributes
+    ----------
+    ids : (n,) array of int64
+        Its labels, in any order.
+    table : (n, width) array of int64
+    runs : (R, 4) array of int64
+        Row, first column, last column + 1 and slot, the row of `table`; kept if needed again.
+    """
+
+    ids: NDArray[np.int64]
+    table: NDArray[np.int64]
+    runs: NDArray[np.int64] | None
+
+
+@dataclass
+class Passes:
+    """Passes over a strip that a layout asks for, and the planes of bits they fill."""
+
+    layout: Layout
+    steps: NDArray[np.int64]
+    planes: int
+    entries: NDArray[np.int64]
+    fills: list[tuple[Kernel, int]]
+    outline: int  # plane from which border pixels are sorted, or 0
+
+    @cached_property
+    def plan(self) -> NDArray[np.int64]:
+        """What `serial_table.measure_image` takes."""
+        layout = self.layout
+        first = layout["first"].start * layout.first
+        seconds = layout["seconds"].start * layout.seconds
+        return np.array([layout.width, self.planes, first, seconds, layout.rank], np.int64)
+
+    @cached_property
+    def left(self) -> int:
+        """Plane of the neighbor to the left."""
+        return len(self.steps)
+
+
+@lru_cache(64)
+def list_passes(layout: Layout) -> Passes:
+    """Return which planes are filled (foreground, steps, patterns) and what their bits count."""
+    steps = steps_to(layout.rank, layout.compared)
+    entries: list[tuple[int, int, int]] = []
+    if layout.pairs != "none":
+        plane_of = {tuple(step): 1 + k for k, step in enumerate(steps.tolist())}
+        first = layout["pairs"].start
+        entries += [(plane_of[tuple(s)], first + k, 1) for k, s in enumerate(layout.steps.tolist())]
+    free = 1 + len(steps)
+    fills: list[tuple[Kernel, int]] = []
+    deep = layout.rank == 3
+    for group, kernel, count, plus in (
+        ("euler_full", _euler("full", deep), (outlines.FULL_2D, outlines.FULL_3D)[deep],
+         1 + deep),
+        ("euler_face", _euler("face", deep), (outlines.FACE_2D, outlines.FACE_3D)[deep],
+         1 + deep),
+    ):  # fmt: skip
+        if layout.widths[group]:
+            fills.append((kernel, free))
+            column = layout[group].start
+            entries += [(free + k, column, 1 if k < plus else -1) for k in range(count)]
+            free += count
+    outline = 0
+    if layout.outline != "none":
+        outline = free
+        first = layout["outline"].start
+        kinds = {
+            "equal": [((0, 6),), ((1, 2),), ((0, 3), (1, 1))],
+            "uneven": [
+                ((1, 6),), ((0, 6),), ((0, 3), (1, 3)), ((0, 2), (1, 4)), ((0, 4), (1, 2)),
+                ((2, 2),), ((1, 3), (2, 1)), ((0, 3), (2, 1)),
+            ],
+        }[layout.outline]  # fmt: skip
+        for kind in kinds:
+            entries += [(free, first + column, weight) for column, weight in kind]
+            free += 1
+    return Passes(layout, steps, free, np.array(entries, np.int64).reshape(-1, 3), fills, outline)
+
+
+def _euler(kind: str, deep: bool) -> Kernel:
+    kernel: Kernel = getattr(outlines, f"euler_{kind}_{3 if deep else 2}d")
+    return kernel
+
+
+def measure_strip(
+    source: LabelSource | RunSource,
+    passes: Passes,
+    first: int,
+    last: int,
+    kept: NDArray[np.bool_] | None,
+    columns: tuple[int, int],
+    keep: bool,
+) -> Strip:
+    """Measure one strip."""
+    layout = passes.layout
+    top, bottom = first, last
+    if passes.outline:
+        top, bottom = max(first - 1, 0), min(last + 2, prod(source.sides[:-1]))
+    skip = first - top
+    planes = np.empty((bottom - top, -(-source.sides[-1] // 64), passes.planes), np.uint64)
+    source.fill(passes.steps, top, bottom, planes)
+    count = neighbor_bits.count_starts(planes, skip, skip + last - first, passes.left, *columns)
+    runs = np.empty((count, 4), np.int64)
+    if count == 0:
+        return Strip(np.empty(0, np.int64), np.empty((0, layout.width), np.int64), runs)
+    least, most = source.list(planes, passes.left, first, skip, columns, runs)
+    if kept is not None:
+        runs = runs[kept[runs[:, 0]]]
+    if least < 0:  # let it come to the caller's eyes
+        return Strip(np.array([least]), np.zeros((1, layout.width), np.int64), None)
+    if most - least < ROOM * count + FLOOR:
+        ids = np.empty(len(runs), np.int64)
+        lookup = np.zeros(most - least + 1, np.int32)
+        ids = ids[: run_counts.assign_slots(runs, least, lookup, ids)].copy()
+    else:
+        ids, runs[:, 3] = np.unique(runs[:, 3], return_inverse=True)
+    table = np.zeros((len(ids), layout.width), np.int64)
+    sides = np.array(source.sides, np.int64)
+    run_counts.add_extents(runs, source.shape, sides, layout.axes, table)
+    if layout.first:
+        column = layout["first"].start
+        run_counts.add_first(runs, sides[-1], prod(source.sides), column, table)
+    if layout.seconds:
+        column = layout["seconds"].start
+        run_counts.add_products(runs, source.shape, layout.rank, column, table)
+    _add_planes(passes, planes, (top, skip, skip + last - first), runs, table)
+    return Strip(ids, table, runs if keep else None)
+
+
+def measure_at_once(source: LabelSource, passes: Passes, keep: bool) -> Strip | None:
+    """Measure a small image of labels in a single call; None if that is to be done pass by pass."""
+    asked = source.flat, source.shape, source.lengths, passes.steps, passes.plan
+    if not is_worth_compiling(measure_image, asked):
+        return None
+    least, sparse, planes, runs, ids, table = measure_image(*asked)
+    if least < 0 or sparse:
+        return None
+    if len(runs):
+        _add_planes(passes, planes, (0, 0, len(planes)), runs, table)
+    return Strip(ids, table, runs if keep else None)
+
+
+def _add_planes(
+    passes: Passes, planes: Array, rows: tuple[int, int, int], runs: Array, table: Array
+) -> None:
+    """Add what planes of bits tell of each run.
+
+    Parameters
+    ----------
+    rows : (int, int, int)
+        The row of the first plane, and which planes are those of the strip, from and to.
+    """
+    top, begin, end = rows
+    for fill, plane in passes.fills:
+        fill(planes, begin, end, plane)
+    if passes.outline:
+        border = np.empty(planes.shape[:2], np.uint64)
+        outlines.find_border(planes, border)
+        uneven = passes.layout.outline == "uneven"
+        outlines.classify(planes, border, begin, end, uneven, passes.outline)
+    if len(passes.entries):
+        run_counts.add_planes(runs, planes, top, passes.entries, table)
+
+
+def rows_within(
+    sides: tuple[int, ...], box: Sequence[tuple[int, int]] | None
+) -> NDArray[np.bool_] | None:
+    """Return for each row whether it lies inside a box."""
+    if box is None:
+        return None
+    inside = np.zeros(sides[:-1], bool)
+    inside[tuple(slice(*span) for span in box[:-1])] = True
+    return inside.reshape(-1)
+
+
+def join(
+    strips: list[Strip], layout: Layout
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Array]]:
+    """Add up the tables of strips; return labels, table, and the slots of each strip in it."""
+    if not strips:
+        return np.empty(0, np.int64), np.zeros((0, layout.width), np.int64), []
+    if len(strips) == 1:
+        return _in_order(strips[0])
+    ids = np.concatenate([strip.ids for strip in strips])
+    least, most = int(ids.min(initial=0)), int(ids.max(initial=-1))
+    if least >= 0 and most < ROOM * len(ids) + FLOOR:
+        occurs = np.zeros(most + 1, bool)
+        occurs[ids] = True
+        labels = np.flatnonzero(occurs).astype(np.int64, copy=False)
+        index = np.cumsum(occurs) - 1
+        slots = [index[strip.ids] for strip in strips]
+    else:
+        labels = np.unique(ids)
+        slots = [np.searchsorted(labels, strip.ids) for strip in strips]
+    table = np.zeros((len(labels), layout.width), np.int64)
+    lows, sums = layout.greatest.start, layout.greatest.stop
+    for strip, slot in zip(strips, slots, strict=True):
+        run_counts.add_table(table, slot, strip.table, lows, sums)
+    return labels, table, slots
+
+
+def _in_order(strip: Strip) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Array]]:
+    """Sort the labels of an image that is a single strip."""
+    ids = strip.ids
+    if len(ids) < 2 or bool((ids[1:] > ids[:-1]).all()):
+        return ids, strip.table, [slice(None)]
+    order = np.argsort(ids)
+    slots = np.empty(len(ids), np.int64)
+    slots[order] = np.arange(len(ids))
+    return ids[order], strip.table[order], [slots]

@@ -1,0 +1,253 @@
+// Counts and values of every label of an image, as kernels/layout.py lays them out. Labels of neighbors
+// are compared, one pixel a thread; ballots make words of the answers, and the rest is as with runs.
+// Labels from 0 to `most`, the last row of the table, are counted. Of others, which are there if the size of
+// the table was guessed or if another stream changes labels meanwhile, the table tells the greatest.
+
+#include "devices/cuda/launch_order.cuh"
+#include "measuring/cuda/counts.cuh"
+
+// The words of a strip: foreground, and which pixels have the label of each of their earlier neighbors; of
+// the one to the left alone, if no others are compared.
+template <int WORDS, class Kinds>
+struct Compared {
+    static constexpr bool Compares = Kinds::Compares, Deep = Kinds::Rank == 3 && Compares;
+    static constexpr int Words = Deep ? 8 : WORDS, Rows = 32, Halo = Kinds::Outline ? 2 : 0;
+    static constexpr int Chunk = Halo ? 9 : Rows;  // rows that a warp reads one after the other
+    static constexpr int Batch = Deep ? 4 : Halo ? 9 : 8;  // of these, read at once
+    static constexpr int Neighbors = Compares ? Kinds::Neighbors : 1;
+    typedef Plane<Words, Rows, Halo> Plane;
+    Plane some, same[Neighbors];
+    ::Plane<Words, Kinds::Outline ? Rows : 0, 1> border;
+
+    __device__ const Plane& west() const { return same[Neighbors - 1]; }
+
+    // All threads of a block call this, and wait for each other.
+    template <typename Label>
+    __device__ void read(const Label* labels, const ImageLayout& layout, const Strip& strip)
+    {
+        const int tall = strip.rows + 2 * Halo, chunks = (tall + Chunk - 1) / Chunk;
+        for (int task = threadIdx.x / 32; task < Plane::Pitch * chunks; task += MEASURERS / 32) {
+            const int column = task % Plane::Pitch, from = task / Plane::Pitch * Chunk;
+            const Index x = strip.x + 32 * (column - Plane::Beside), y = strip.y + from - Halo;
+            const bool inner =
+                x >= 1 && x + 33 <= layout.sides[5] && y >= 1 && y + Chunk + 1 <= layout.sides[4];
+            if (inner)
+                read_column<true>(labels, layout, strip, column, from, tall);
+            else
+                read_column<false>(labels, layout, strip, column, from, tall);
+        }
+        __syncthreads();
+        if constexpr (Kinds::Outline) {
+            for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += MEASURERS) {
+                const int row = at / border.Pitch - 1, word = at % border.Pitch - 1;
+                const unsigned own = west().at(row, word);  // beyond the outer words nobody looks
+                const unsigned after = word < Words ? west().at(row, word + 1) : 0;
+                border.word[at] = some.at(row, word) & ~(own & __funnelshift_r(own, after, 1) &
+                                                         same[1].at(row, word) & same[1].at(row + 1, word));
+            }
+            __syncthreads();
+        }
+    }
+
+    // A warp reads 32 columns and writes a word of every plane for each row. `Inner` says that nothing it
+    // looks at lies beyond the image.
+    template <bool Inner, typename Label>
+    __device__ void read_column(const Label* labels, const ImageLayout& layout, const Strip& strip, int column,
+                                int from, int tall)
+    {
+        const int lane = threadIdx.x % 32;
+        const Index columns = layout.sides[5], rows = layout.sides[4], up = rows * columns;
+        const Index x = strip.x + 32 * (column - Plane::Beside) + lane;
+        const bool deeper = Deep && strip.slab % layout.sides[3] > 0;
+        const bool here[3] = {x >= 1 && x <= columns, x >= 0 && x < columns, x >= -1 && x + 1 < columns};
+        Index y = strip.y + from - Halo;
+        const Label* at = labels + (strip.slab * rows + y) * columns + x;
+        // A label, and those to its left and right.
+        const auto read = [&](Label (&to)[3], const Label* at, bool exists, Index y) {
+            exists = exists && (Inner || (y >= 0 && y < rows));
+#pragma unroll
+            for (int k = 0; k < 3; ++k)
+                to[k] = exists && (Inner || here[k]) && (Compares || k < 2) ? at[k - 1] : Label(0);
+        };
+        Label north[3] = {}, above[3][3] = {};
+        if (Compares) read(north, at - columns, true, y - 1);
+        if (Deep) {
+            read(above[1], at - up - columns, deeper, y - 1);
+            read(above[2], at - up, deeper, y);
+        }
+        unsigned* to = lane <= Neighbors ? (lane ? same[lane ? lane - 1 : 0] : some).word : some.word;
+        to += from * Plane::Pitch + column;
+        for (int left = min(tall - from, Chunk); left > 0; left -= Batch) {
+            Label own[Batch][3], next[Deep ? Batch : 1][3];
+#pragma unroll
+            for (int k = 0; k < Batch; ++k) {  // rows are asked for together: memory is far
+                read(own[k], at, k < left, y);
+                at += columns;
+                ++y;
+                if (Deep) read(next[Deep ? k : 0], at - up, k < left && deeper, y);
+            }
+#pragma unroll
+            for (int k = 0; k < Batch; ++k) {
+                const Label label = own[k][1];
+                unsigned mine = __ballot_sync(ALL, label != 0);
+                const unsigned set = mine;
+                int neighbor = 0;
+                const auto compare = [&](Label other) {
+                    const unsigned word = __ballot_sync(ALL, label == other);
+                    if (lane == ++neighbor) mine = word;
+                };
+                if (Deep) {
+#pragma unroll
+                    for (int j = 0; j < 3; ++j) {
+                        above[0][j] = above[1][j];
+                        above[1][j] = above[2][j];
+                        above[2][j] = next[Deep ? k : 0][j];
+                    }
+#pragma unroll
+                    for (int j = 0; j < 9; ++j) compare(above[j / 3][j % 3]);
+                }
+                if (Compares)
+#pragma unroll
+                    for (int j = 0; j < 3; ++j) compare(north[j]);
+                compare(own[k][0]);
+                if (lane <= Neighbors && k < left) to[k * Plane::Pitch] = mine & set;
+#pragma unroll
+                for (int j = 0; j < 3; ++j) north[j] = own[k][j];
+            }
+            to += Batch * Plane::Pitch;
+        }
+    }
+
+    // All threads of a warp call this together.
+    __device__ NeighborBits<Kinds> look(int row, int word, unsigned own) const
+    {
+        NeighborBits<Kinds> near_bits = {};
+        if constexpr (Kinds::Steps || Kinds::Euler) {
+            Same<Kinds::Rank> near;
+#pragma unroll
+            for (int k = 0; k < Neighbors; ++k) near.of[k] = same[k].at(row, word);
+            near_bits.compare(own, near);
+        }
+        if constexpr (Kinds::Outline) {
+            const unsigned edge = border.at(row, word) & own;
+            if (__any_sync(ALL, edge)) {
+                const auto both = [&](int line, int place, int neighbor) {
+                    return border.at(line, place) & same[neighbor].at(line, place);
+                };
+                near_bits.sort(edge,
+                           {border.at(row - 1, word) & same[1].at(row, word), both(row + 1, word, 1),
+                            border.left(row, word) & west().at(row, word),
+                            __funnelshift_r(both(row, word, 3), both(row, word + 1, 3), 1),
+                            border.left(row - 1, word) & same[0].at(row, word),
+                            border.right(row - 1, word) & same[2].at(row, word),
+                            __funnelshift_l(both(row + 1, word - 1, 2), both(row + 1, word, 2), 1),
+                            __funnelshift_r(both(row + 1, word, 0), both(row + 1, word + 1, 0), 1)});
+            }
+        }
+        return near_bits;
+    }
+};
+
+// The labels of a strip, for `walk`.
+template <typename Label, class Words>
+struct Labels {
+    const Label* image;  // at the corner of the strip
+    const Words& words;
+    Index columns;
+
+    struct Found {
+        unsigned start;
+    };
+
+    __device__ unsigned set(int row, int word) const { return words.some.at(row, word); }
+
+    __device__ Found find(int row, int word, unsigned own) const
+    {
+        return {own ? own & ~words.west().at(row, word) : 0};
+    }
+
+    __device__ Key<Label> label(Found, int row, int word, int bit) const
+    {
+        return static_cast<Key<Label>>(image[row * columns + (32 * word + bit)]);
+    }
+};
+
+// One block per strip.
+template <typename Label, int ABREAST, int Rank, int Steps, int Euler, int Outline, bool Seconds, typename Under>
+__global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Outline, Seconds, Under>, MEASURERS>)
+    count_labels(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most, u8* table,
+                 const __grid_constant__ Grays<Under> grays)
+{
+    typedef Kinds<Rank, Steps, Euler, Outline, Seconds, Under> Asked;
+    typedef Compared<ABREAST, Asked> Words;
+    __shared__ BlockTable<Key<Label>, typename At<Asked>::Entry> block_table;
+    __shared__ Origin origin;
+    __shared__ Words words;
+    const Strip strip = find_strip(layout, 32 * Words::Words);
+    let_next_begin();
+    block_table.clear();
+    if (threadIdx.x == 0) origin.find(strip, layout);
+    words.read(labels, layout, strip);
+    const auto write = [&](Key<Label> label, const typename At<Asked>::Entry& entry) {
+        if (!has_row(label, most, table)) return;
+        write_counts<Asked>(entry, origin, layout, table + static_cast<u8>(label) * layout.width);
+        write_numbers<Asked>(entry, grays, static_cast<Index>(label));
+    };
+    walk<Words::Words>(
+        strip, layout.tall * Words::Words / MEASURERS,
+        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]},
+        block_table,
+        [&](int row, int word, unsigned own) {
+            return read_numbers(grays, strip, row, word, own, layout.sides[5]);
+        },
+        [&](int row, int word, unsigned own, const Numbers<Under>& numbers) {
+            return Seen<Asked>{words.look(row, word, own), numbers};
+        },
+        count_stretch<Asked>, write);
+    __syncthreads();
+    block_table.close(write);
+}
+
+// The values under every label.
+template <typename Label, int ABREAST, typename Gray>
+__global__ void __launch_bounds__(MEASURERS, HELD<Values, MEASURERS>)
+    value_labels(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most,
+                 const Gray* __restrict__ values, bool aligned, u8* table)
+{
+    typedef Compared<ABREAST, Kinds<2, 0, 0, 0, false>> Words;
+    __shared__ BlockTable<Key<Label>, Values> block_table;
+    __shared__ Words words;
+    const Strip strip = find_strip(layout, 32 * Words::Words);
+    block_table.clear();
+    words.read(labels, layout, strip);
+    const auto write = [&](Key<Label> label, const Values& entry) {
+        if (label <= most) write_values<Gray>(entry, table + VALUE_COLUMNS * static_cast<u8>(label));
+    };
+    walk<Words::Words>(
+        strip, layout.tall * Words::Words / MEASURERS,
+        Labels<Label, Words>{labels + strip.first_row * layout.sides[5] + strip.x, words, layout.sides[5]},
+        block_table,
+        [&](int row, int word, unsigned own) {
+            return read_numbers(values, strip, row, word, own, layout.sides[5], aligned);
+        },
+        [](int, int, unsigned, const Numbers<Gray>& numbers) { return numbers; },
+        count_values<Gray>, write);
+    __syncthreads();
+    block_table.close(write);
+}
+
+// The smallest flat index of every label, as the greatest of `size - index` in a column of the table: one
+// thread for each pixel, of which those write that begin a run. What is greater already is read first.
+template <typename Label>
+__global__ void count_first(const Label* __restrict__ labels, Index columns, Index size, u8 most, int width,
+                            int column, u8* table)
+{
+    const Index pixel = thread_index();
+    if (pixel >= size) return;
+    const Label label = labels[pixel];
+    if (label == 0 || (pixel % columns && labels[pixel - 1] == label)) return;
+    if (static_cast<u8>(label) > most) return;
+    u8* const kept = table + static_cast<u8>(label) * width + column;
+    const u8 value = static_cast<u8>(size - pixel);
+    if (*static_cast<volatile u8*>(kept) < value) atomicMax(kept, value);
+}

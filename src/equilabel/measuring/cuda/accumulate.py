@@ -1,0 +1,309 @@
+"""Counts from an image of labels or from runs, and tables to the host."""
+
+from math import ceil, log2
+
+import cupy
+import numpy as np
+
+from equilabel.array_types import Array
+from equilabel.devices.cuda.kernels import Kernel, kernel, launch
+from equilabel.devices.cuda.transfers import download, upload
+from equilabel.measuring.layout import Layout
+
+from .sources import LabelSource, RunSource, columns_of_warps, describe, is_gray
+
+# ---- Tables with a row for each label: from the device to the host, and back
+
+SMALL = 1 << 23  # bytes of a table that come to the host with all their rows
+
+
+class Slots:
+    """Which rows of tables, their slots, are those of labels that occur; row 0 is not.
+
+    Parameters
+    ----------
+    table : (L, width) cupy array of uint64
+        Its first column is 0 where a label does not occur.
+    dense : bool
+        Whether all are known to.
+
+    Attributes
+    ----------
+    table : (N, width) array of int64
+        Its rows of labels that occur.
+    labels : (N,) array of int64
+        Their numbers.
+    """
+
+    def __init__(self, table: Array, dense: bool) -> None:
+        self._count = len(table)
+        self._few = None  # slots, if not all are kept; of the device, if the table is large
+        if not dense and table.nbytes > SMALL:
+            self._few = cupy.flatnonzero(table[1:, 0]) + 1
+        self.table = self.fetch(table)
+        if not dense and self._few is None and not self.table[:, 0].all():
+            self._few = np.flatnonzero(self.table[:, 0]) + 1
+            self.table = self._pick(self.table)
+        if self._few is None:
+            self.labels = np.arange(1, self._count)
+        else:
+            self.labels = cupy.asnumpy(self._few)
+
+    def fetch(self, table: Array) -> np.ndarray:
+        """Bring the rows of a table to the host, as int64; its columns lie together."""
+        on_device = isinstance(self._few, cupy.ndarray)
+        part = table[self._few] if on_device else table[1:]
+        found = download(cupy.ascontiguousarray(part.T), keep=True).view(np.int64).T
+        return found if on_device else self._pick(found)
+
+    def spread(self, rows: np.ndarray) -> Array:
+        """Take what belongs to each label to the device, as rows of a table."""
+        if isinstance(self._few, cupy.ndarray):
+            spread = cupy.zeros((self._count, *rows.shape[1:]), rows.dtype)
+            spread[self._few] = upload(rows)
+            return spread
+        whole = np.zeros((self._count, *rows.shape[1:]), rows.dtype)
+        whole[1:][slice(None) if self._few is None else self._few - 1] = rows
+        return upload(whole)
+
+    def _pick(self, found: np.ndarray) -> np.ndarray:
+        return found if self._few is None else np.take(found.T, self._few - 1, axis=-1).T
+
+
+# ---- Passes that measure labels on the GPU, named and shaped like those of the CPU
+# Tables are filled on the device and come to the host once, without the rows of labels that do not
+# occur. Floats are added as whole numbers, see intensity.cu: the same bits every time.
+
+__all__ = ["Accumulator", "LabelSource", "RunSource"]
+
+WIDE = 32  # columns that a warp sums, as intensity.cu has them
+BITS = 62  # of a sum
+
+
+class Accumulator:
+    """Counts of every label, and further sums over its pixels.
+
+    Parameters
+    ----------
+    source : LabelSource or RunSource
+    layout : Layout
+        What to count.
+    keep : bool
+        As on the CPU; pixels are looked at again anyway.
+    box : None
+        Parts of images are counted on the CPU, see `equilabel.measuring.counting.count_labels`.
+
+    Attributes
+    ----------
+    labels : (N,) array of int64
+        Labels that occur, ascending; a negative one is reported and not to be used.
+    table : (N, layout.width) array of int64
+        As `equilabel.measuring.layout` says.
+    """
+
+    def __init__(
+        self,
+        source: LabelSource | RunSource,
+        layout: Layout,
+        keep: bool = False,
+        box: None = None,
+    ) -> None:
+        self.layout = layout
+        self._rows = source
+        self._flat: Array = source.flat
+        table = source.count(layout)
+        if len(table) == 0 and source.ids is not None:  # a negative label
+            self.labels, self.table = source.ids[:1], np.zeros((1, layout.width), np.int64)
+            return
+        self._slots = Slots(table, dense=source.flat is None)
+        self.table, self.labels = self._slots.table, self._slots.labels
+        self._count = len(table)
+        if source.ids is not None:
+            self.labels = source.ids[self.labels]
+
+    def values(self, values: Array) -> tuple[np.ndarray, ...]:
+        """Sum the values of each label, and find the least and greatest.
+
+        Parameters
+        ----------
+        values : (P, C) cupy array
+            Values of every pixel in each channel.
+
+        Returns
+        -------
+        sums, lows, highs : (N, C) arrays
+            Sums are exact int64 for integers of up to 32 bits, float64 otherwise.
+        squares : (N, C) array of int64
+            For a single channel of unsigned integers of up to 16 bits.
+        """
+        values = _plain(values)
+        if values.shape[1] == 1 and is_gray(values):
+            return self._gray(values)
+        exact = values.dtype.kind in "ui" and values.itemsize <= 4
+        scale = 0 if exact else self._scale(_greatest(values))
+        parts = [self._values(values, channel, exact, scale) for channel in range(values.shape[1])]
+        shape = (len(self.labels), 0)
+        empty = np.zeros(shape), np.zeros(shape, values.dtype), np.zeros(shape, values.dtype)
+        return tuple(
+            np.stack([part[k] for part in parts], axis=1) if parts else empty[k] for k in range(3)
+        )
+
+    def squares(self, values: Array, centers: np.ndarray) -> np.ndarray:
+        """Sum the squared distances of values from a center for each label and channel."""
+        values = _plain(values)
+        scale = self._scale((2 * _greatest(values)) ** 2)
+        sums = np.zeros((len(self.labels), values.shape[1]))
+        for channel in range(values.shape[1]):
+            table = cupy.zeros(self._count, np.uint64)
+            around = self._slots.spread(centers[:, channel])
+            self._launch(
+                kernel(
+                    "measuring/cuda/intensity",
+                    f"add_squares<{_name(self._flat)}, {_name(values)}>",
+                ),
+                values[:, channel], values.shape[1], around, scale, table,
+            )  # fmt: skip
+            sums[:, channel] = self._slots.fetch(table) * 2.0**-scale
+            sums[~np.isfinite(centers[:, channel]), channel] = np.nan
+        return sums
+
+    def powers(self, centers: np.ndarray) -> np.ndarray:
+        """Sum the products of powers of coordinates, up to 3 along each spatial axis.
+
+        Parameters
+        ----------
+        centers : (N, rank) array of float64
+            What the coordinates of each label are counted from.
+
+        Returns
+        -------
+        (N, 4 ** rank) array of float64
+            Exponents of the last axis change first.
+        """
+        return self._powers(None, 0, centers, 1.0)
+
+    def weighted(self, values: Array, channel: int, centers: np.ndarray) -> np.ndarray:
+        """Sum as `powers` does, each pixel weighted by its value in one channel."""
+        values = _plain(values)
+        sums = self._powers(values, channel, centers, _greatest(values))
+        flags = self._values(values, channel, False, self._scale(_greatest(values)))[3]
+        sums[flags != 0] = np.nan
+        return sums
+
+    def _powers(
+        self, values: Array, channel: int, centers: np.ndarray, greatest: float
+    ) -> np.ndarray:
+        rank = self.layout.rank
+        scales = self._scales(centers, greatest)
+        table = cupy.zeros((self._count, 4**rank), np.uint64)
+        finite = np.isfinite(centers).all(axis=1)
+        around = self._slots.spread(np.where(finite[:, None], centers, 0.0))
+        shifts = self._slots.spread(scales)
+        weights = self._flat if values is None else values[:, channel]
+        types = f"{_name(self._flat)}, {_name(weights)}, {rank}"
+        weighted = "false" if values is None else "true"
+        self._launch(
+            kernel("measuring/cuda/intensity", f"add_powers<{types}, {weighted}>"),
+            weights, 1 if values is None else values.shape[1], around, shifts, table,
+        )  # fmt: skip
+        sums: np.ndarray = np.ldexp(self._slots.fetch(table).astype(np.float64), -scales)
+        sums[~finite, 1:] = np.nan  # the sum of values needs no center
+        return sums
+
+    def _scales(self, centers: np.ndarray, greatest: float) -> np.ndarray:
+        """Choose what products of powers are multiples of, so that their sums stay in bounds."""
+        rank = self.layout.rank
+        sides = np.array(self._rows.sides[-rank:], np.int64)
+        first = sides - self.table[:, self.layout["lows"]][:, -rank:]
+        last = self.table[:, self.layout["highs"]][:, -rank:] - 1
+        centers = np.where(np.isfinite(centers), centers, first)
+        reach = np.maximum(np.abs(first - centers), np.abs(last - centers)).clip(1.0)
+        logs = np.log2(reach)
+        exponents = np.stack(np.meshgrid(*[np.arange(4)] * rank, indexing="ij"), -1)
+        most = logs @ exponents.reshape(-1, rank).T + np.log2(self.table[:, :1])
+        scales: np.ndarray = BITS - 1 - np.ceil(most) - _log(greatest)
+        return scales.clip(-1000, 1000).astype(np.int32)
+
+    def _gray(self, values: Array) -> tuple[np.ndarray, ...]:
+        """Sum values of small types, and their squares."""
+        table = cupy.zeros((self._count, 4), np.uint64)
+        self._rows.add_gray(self.layout, values, table)
+        found = self._slots.fetch(table)
+        low, high = ~found[:, 1:2], found[:, 2:3]
+        return found[:, :1], low.astype(values.dtype), high.astype(values.dtype), found[:, 3:]
+
+    def _values(
+        self, values: Array, channel: int, exact: bool, scale: int
+    ) -> tuple[np.ndarray, ...]:
+        table = cupy.zeros((self._count, 4), np.uint64)
+        self._launch(
+            kernel("measuring/cuda/intensity", f"add_values<{_name(self._flat)}, {_name(values)}>"),
+            values[:, channel], values.shape[1], scale, table,
+        )  # fmt: skip
+        found = self._slots.fetch(table)
+        whole, flags = found[:, 0], found[:, 3]
+        keys = found.view(np.uint64)
+        low, high = (_from_key(key, values.dtype) for key in (~keys[:, 1], keys[:, 2]))
+        if exact:
+            return whole, low, high, flags
+        sums = np.ldexp(whole.astype(np.float64), -scale)
+        sums[flags == 2], sums[flags == 4] = np.inf, -np.inf
+        torn = (flags & 1 > 0) | (flags == 6)
+        sums[torn] = np.nan
+        if values.dtype.kind == "f":
+            low[flags & 1 > 0] = high[flags & 1 > 0] = np.nan
+        return sums, low, high, flags
+
+    def _scale(self, greatest: float) -> int:
+        """Choose what values are multiples of, so that their sums stay in bounds."""
+        return max(
+            -1000,
+            min(1000, BITS - 1 - ceil(log2(self.table[:, 0].max(initial=1))) - _log(greatest)),
+        )
+
+    def _launch(self, function: Kernel, values: Array, channels: int, *arguments: object) -> None:
+        """Let warps go through pixels and values."""
+        if self._flat.size:
+            tall, warps = columns_of_warps(self._rows.sides, WIDE)
+            described, _ = describe(self._rows.sides, self.layout, tall, WIDE)
+            most = np.uint64(self._count - 1)
+            launch(function, 32 * warps, self._flat, values, channels, described, most, *arguments)
+
+
+def _plain(values: Array) -> Array:
+    """Return values in a type that kernels know."""
+    if values.dtype == bool:
+        values = values.view(np.uint8)
+    elif values.dtype == np.float16:
+        values = values.astype(np.float32)
+    return cupy.ascontiguousarray(values)
+
+
+def _greatest(values: Array) -> float:
+    """Return the greatest absolute value that is finite."""
+    if values.size == 0:
+        return 0.0
+    if values.dtype.kind == "f":
+        finite = cupy.where(cupy.isfinite(values), cupy.abs(values), 0)
+        return float(finite.max())
+    return max(abs(float(values.min())), abs(float(values.max())))
+
+
+def _log(greatest: float) -> int:
+    """Return how many bits a number takes before the point; negative for small ones."""
+    return ceil(log2(greatest)) if greatest > 0 else 0
+
+
+def _name(array: Array) -> str:
+    return str(array.dtype.str[1:])
+
+
+def _from_key(keys: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Turn places in the order of a type into its numbers."""
+    if dtype.kind == "u":
+        return keys.astype(dtype)
+    if dtype.kind == "i":
+        return (keys ^ np.uint64(1 << 63)).view(np.int64).astype(dtype)
+    negative = keys < np.uint64(1 << 63)
+    bits = np.where(negative, ~keys, keys & np.uint64((1 << 63) - 1))
+    return bits.view(np.float64).astype(dtype)

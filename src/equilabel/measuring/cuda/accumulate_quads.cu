@@ -1,0 +1,240 @@
+// Counts of every label of an image where neighbors are not compared, as kernels/layout.py lays them out:
+// accumulate.cu has the rest. A lane takes four pixels of each row and goes down them, a warp 128 pixels
+// side by side; what neighbors in a column have in common is counted in registers.
+
+#include "devices/cuda/copy_async.cuh"
+#include "devices/cuda/launch_order.cuh"
+#include "measuring/cuda/counts.cuh"
+#include "runs/cuda/pixels.cuh"
+
+enum { SIZES, PLACES, PRODUCTS };  // what is counted: pixels; where they are, too; products of coordinates, too
+
+constexpr int QUAD = 4, WIDE = 32 * QUAD;  // pixels of a lane, and of a warp
+constexpr unsigned ONE_EACH = 0x01010101u, PLACE_EACH = 0x03020100u, SQUARE_EACH = 0x09040100u;
+
+template <typename Label>
+constexpr int STAGES = sizeof(Label) == 8 ? 2 : 4;  // rows that are on their way at once
+
+template <int What>
+using Counted = Kinds<2, 0, 0, 0, What == PRODUCTS>;
+
+template <int What>
+struct LineOf {
+    typedef typename At<Counted<What>>::Entry Type;
+};
+
+template <>
+struct LineOf<SIZES> {
+    typedef Entry<1, 0, 0> Type;
+};
+
+template <int What>
+constexpr int STAY = What == PRODUCTS ? 3 : 4;  // blocks that a multiprocessor should hold at least
+
+// What a lane holds of one label: how often each of its four columns has it, a byte for each, and sums over
+// rows, which count from the first that the warp looks at.
+template <typename Label, int What>
+struct Column {
+    typedef typename LineOf<What>::Type Entry;
+    Key<Label> label = ~Key<Label>(0);  // which no pixel has, so that it begins with nothing
+    unsigned count = 0, rows = 0;       // rows: their sum over all pixels
+    unsigned across = 0, squares = 0;   // sums of row times place, and of row times row
+    int first = 0, last = -1;
+
+    // Where the label is in a row, if anywhere.
+    __device__ void add(unsigned places, int row)
+    {
+        count += places;
+        if (places) last = row;
+        if (What == SIZES) return;
+        const unsigned n = __popc(places);
+        rows += n * row;
+        if (What == PRODUCTS) {
+            across += row * __dp4a(places, PLACE_EACH, 0u);
+            squares += n * row * row;
+        }
+    }
+
+    // The same, in fewer instructions: where rows are summed, `rows` has to be turned before, and is after.
+    __device__ void meet(const Quad<Label>& quad, int row)
+    {
+        bool met = false;
+#pragma unroll
+        for (int k = 0; k < QUAD; ++k)
+            if (quad.value[k] == label) {
+                count += 1u << 8 * k;
+                met = true;
+            }
+        if (met) last = row;
+        if (What == PLACES) rows = __dp4a(count, ONE_EACH, rows);
+    }
+
+    // Make the sum of rows that of the pixels which had been met after each row up to this one, or the other
+    // way round: a pixel counts once for each row from its own on.
+    __device__ void turn(int row)
+    {
+        if (What == PLACES) rows = (row + 1) * __dp4a(count, ONE_EACH, 0u) - rows;
+    }
+
+    // In coordinates of a strip in which the lane begins at (x, y).
+    __device__ Entry entry(unsigned x, unsigned y) const
+    {
+        Entry entry = {};
+        const unsigned n = __dp4a(count, ONE_EACH, 0u), along = __dp4a(count, PLACE_EACH, 0u);
+        entry.of[PIXELS] = n;
+        if constexpr (What == SIZES) return entry;
+        entry.of[X] = n * x + along;
+        entry.of[Y] = n * y + rows;
+        entry.of[LOW_X] = ~(x + (__ffs(count) - 1) / 8);
+        entry.of[LOW_Y] = ~(y + first);
+        entry.of[HIGH_X] = x + QUAD - __clz(count) / 8;
+        entry.of[HIGH_Y] = y + last + 1;
+        if constexpr (What == PRODUCTS) {
+            entry.wide[0] = n * x * x + 2 * x * along + __dp4a(count, SQUARE_EACH, 0u);
+            entry.wide[1] = entry.of[X] * y + rows * x + across;
+            entry.wide[2] = n * y * y + 2 * y * rows + squares;
+        }
+        return entry;
+    }
+};
+
+// Where four pixels have a label: ones in bytes.
+template <typename Label>
+__device__ inline unsigned places_of(const Quad<Label>& quad, Key<Label> label)
+{
+    return (quad.value[0] == label ? 1u : 0u) | (quad.value[1] == label ? 1u << 8 : 0u) |
+           (quad.value[2] == label ? 1u << 16 : 0u) | (quad.value[3] == label ? 1u << 24 : 0u);
+}
+
+// Two labels are held: that which was met last, its rows turned, and another. A third takes the place of the
+// other.
+template <typename Label, int What>
+struct Lane {
+    typedef ::Key<Label> Key;
+    typedef ::Column<Label, What> Column;
+    typedef typename Column::Entry Entry;
+    Column held, other;
+
+    __device__ void put_last_first(int row)
+    {
+        if (other.last <= held.last) return;
+        const Column later = other;
+        other = held;
+        held = later;
+        other.turn(row);
+        held.turn(row);
+    }
+
+    // A row of a lane that begins at (x, y) of its strip.
+    template <class Write>
+    __device__ void take(const Quad<Label>& quad, int row, unsigned x, unsigned y,
+                         BlockTable<Key, Entry>& block_table, const Write& write)
+    {
+        if (What == PRODUCTS)
+            held.add(places_of(quad, held.label), row);
+        else
+            held.meet(quad, row);
+        Label rest[QUAD], any = 0;
+#pragma unroll
+        for (int k = 0; k < QUAD; ++k) {
+            rest[k] = quad.value[k] == held.label ? Label(0) : quad.value[k];
+            any |= rest[k];
+        }
+        if (!any) return;
+        do {
+            const Label label = rest[0] ? rest[0] : rest[1] ? rest[1] : rest[2] ? rest[2] : rest[3];
+            if (label != other.label) {
+                put_last_first(row);
+                if (other.count) block_table.add(other.label, other.entry(x, y), write);
+                other = Column();
+                other.label = label;
+                other.first = row;
+            }
+            other.add(places_of(quad, label), row);
+            any = 0;
+#pragma unroll
+            for (int k = 0; k < QUAD; ++k) {
+                rest[k] = rest[k] == label ? Label(0) : rest[k];
+                any |= rest[k];
+            }
+        } while (any);
+        put_last_first(row);
+    }
+};
+
+// Rows on their way from memory to a lane: it reads what it copied itself, so that nobody waits for others.
+// `Fours` says that rows begin where quads can be read.
+template <typename Label, bool Fours>
+struct Rows {
+    Quad<Label> of[STAGES<Label>][MEASURERS];
+
+    // Start to copy a row; `left` pixels of it exist.
+    __device__ void copy(int stage, const Label* at, Index left)
+    {
+        Quad<Label>& to = of[stage][threadIdx.x];
+        constexpr int BYTES = sizeof(Label) == 8 ? 16 : 4 * sizeof(Label);
+        if constexpr (Fours) {
+#pragma unroll
+            for (int k = 0; k < QUAD; k += BYTES / sizeof(Label))
+                copy_async<BYTES>(to.value + k, at + k, left > 0);
+        } else {
+#pragma unroll
+            for (int k = 0; k < QUAD; ++k)
+                if constexpr (sizeof(Label) >= 4)
+                    copy_async<sizeof(Label)>(to.value + k, at + k, k < left);
+                else
+                    to.value[k] = k < left ? at[k] : Label(0);
+        }
+        close_copies();
+    }
+};
+
+// One block for each strip of `beside` warps side by side, and the others below them.
+template <typename Label, int What, bool Fours>
+__global__ void __launch_bounds__(MEASURERS, STAY<What>)
+    count_quads(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most, u8* table,
+                int beside)
+{
+    typedef typename LineOf<What>::Type Entry;
+    typedef Key<Label> Key;
+    __shared__ BlockTable<Key, Entry> block_table;
+    __shared__ Origin origin;
+    __shared__ Rows<Label, Fours> ahead;
+    const Strip strip = find_strip(layout, WIDE * beside);
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int each = layout.tall / (MEASURERS / 32 / beside), first = warp / beside * each;
+    const int rows = min(each, strip.rows - first);
+    const unsigned x = WIDE * (warp % beside) + QUAD * lane;
+    const Index columns = layout.sides[5], left = columns - strip.x - x;
+    const Label* next = labels + (strip.first_row + first) * columns + strip.x + x;
+    for (int row = 0; row < STAGES<Label>; ++row, next += columns) ahead.copy(row, next, row < rows ? left : 0);
+    let_next_begin();
+    block_table.clear();
+    if (threadIdx.x == 0) origin.find(strip, layout);
+    __syncthreads();
+    const auto write = [&](Key label, const Entry& entry) {
+        if (!has_row(label, most, table)) return;
+        u8* const to = table + static_cast<u8>(label) * layout.width;
+        if constexpr (What == SIZES)
+            atomicAdd(to, static_cast<u8>(entry.of[PIXELS]));
+        else
+            write_counts<Counted<What>>(entry, origin, layout, to);
+    };
+    Lane<Label, What> held;
+    for (int row = 0, stage = 0; row < rows; ++row, next += columns) {
+        wait_for_copies<STAGES<Label> - 1>();
+        held.take(ahead.of[stage][threadIdx.x], row, x, first, block_table, write);
+        __syncwarp();
+        ahead.copy(stage, next, row + STAGES<Label> < rows ? left : 0);
+        stage = stage + 1 < STAGES<Label> ? stage + 1 : 0;
+    }
+    const auto end = [&](const Column<Label, What>& column) {
+        const Key label = column.count ? column.label : Key(0);
+        block_table.add_all(label, column.entry(x, first), write);
+    };
+    held.held.turn(rows - 1);
+    end(held.held);
+    end(held.other);
+    __syncthreads();
+    block_table.close(write);
+}

@@ -1,0 +1,141 @@
+// Columns of a table from its counts, of all labels at once: no row is left of labels that do not occur,
+// and nothing is known before but how many rows the table of counts has.
+#include "measuring/cuda/columns.cuh"
+#include "devices/cuda/launch_order.cuh"
+
+constexpr int ROWS = 256;  // of the table, that a block takes
+constexpr u8 PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
+
+// What the host is told: one more than rows, when they have been counted; a label that the table has no row
+// for, before that; whether one is torn; whether one of those before a label does not occur; last, that all
+// has been written.
+enum { COUNTED, BEYOND, TORN, GAPS, ENDED };
+constexpr int ARRIVED = 40;  // bits of a number of rows, below that of blocks which have counted them
+
+// Rows of labels that occur in all blocks before this one, by looking back at their states, 32 at once. A
+// warp calls this. Each block that is waited for drew a smaller number, so that it runs or has run; and it
+// tells its part before it waits.
+__device__ inline u8 rows_before(const volatile u8* states, Index block)
+{
+    const int lane = threadIdx.x % 32;
+    u8 sum = 0;
+    for (Index last = block - 1; last >= 0; last -= 32) {
+        const Index other = last - lane;
+        u8 state = other >= 0 ? 0 : WHOLE;
+        while (state < PART) state = states[other];
+        const unsigned whole = __ballot_sync(ALL, state >= WHOLE);
+        const int nearest = whole ? __ffs(whole) - 1 : 31;  // what lies before it, it has counted
+        u8 part = lane <= nearest ? state & VALUE : 0;
+#pragma unroll
+        for (int step = 16; step; step /= 2) part += __shfl_xor_sync(ALL, part, step);
+        sum += part;
+        if (whole) break;
+    }
+    return sum;
+}
+
+// A warp calls this for its block, and gets the rows of all blocks before it; `total` are those of its own.
+__device__ inline u8 count_before(u8 total, Index block, u8* states)
+{
+    const bool first = threadIdx.x % 32 == 0;
+    if (first) __stcg(states + block, PART | total);
+    const u8 sum = rows_before(states, block);
+    if (first) __stcg(states + block, WHOLE | (sum + total));
+    return sum;
+}
+
+// One thread of each block calls this: the last tells the host, which can go on while columns are filled.
+__device__ inline void tell_count(u8 total, u8 beyond, u8* states, u8* told)
+{
+    const u8 others = atomicAdd(states + gridDim.x + 2, 1ull << ARRIVED | total);
+    if ((others >> ARRIVED) + 1 < gridDim.x) return;
+    if (beyond) {
+        told[BEYOND] = beyond;
+        __threadfence_system();
+    }
+    *static_cast<volatile u8*>(told + COUNTED) = 1 + (others & ((1ull << ARRIVED) - 1)) + total;
+}
+
+// All threads of a block call this when they have written what they had to: the last block tells the host.
+__device__ inline void tell_end(u8* states, u8* told, bool clean)
+{
+    __syncthreads();
+    if (threadIdx.x) return;
+    __threadfence();
+    if (atomicAdd(states + gridDim.x + 1, 1ull) + 1 < gridDim.x) return;
+    if (clean)
+        for (unsigned k = 0; k < gridDim.x + 3; ++k) states[k] = 0;
+    __threadfence_system();
+    *static_cast<volatile u8*>(told + ENDED) = 1;
+}
+
+// All threads of a block call this: fill so many rows of a table with zeros.
+__device__ inline void clear_rows(u8* table, Index first, Index rows, int width)
+{
+    for (Index k = threadIdx.x; k < rows * width; k += ROWS) table[first * width + k] = 0;
+}
+
+// One thread for each row of the table of counts. Row 0 is that of no label; its first column is the
+// greatest label that the table has no row for, or 0. `states` holds zeros: one for each block, and three to draw
+// numbers, to count those that have ended, and those that have counted. `out` has room for `stride` rows of 64
+// bits in every column, `told` for five numbers that are 0; both may be memory of the host. To `clean` is to
+// leave zeros in both tables and `states`, unless a label has no row.
+__global__ void __launch_bounds__(ROWS)
+    fill_columns(u8* table, u8* values, Index rows, const __grid_constant__ ImageLayout layout,
+                 const __grid_constant__ Formulas formulas, u8* states, u8* told, u8* out, Index stride, bool clean)
+{
+    __shared__ Index drawn;
+    __shared__ u8 before;
+    __shared__ unsigned counts[ROWS / 32];
+    if (threadIdx.x == 0) drawn = atomicAdd(states + gridDim.x, 1ull);
+    __syncthreads();
+    wait_for_last();
+    const Index block = drawn;
+    const Index label = 1 + block * ROWS + threadIdx.x;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const u8* const own = table + (label < rows ? label : 0) * layout.width;
+    const u8 beyond = table[0], pixels = own[0];
+    if (beyond != 0) {
+        if (threadIdx.x == 0) tell_count(0, beyond, states, told);
+        tell_end(states, told, false);
+        return;
+    }
+    const bool occurs = label < rows && pixels != 0;
+    const unsigned set = __ballot_sync(ALL, occurs);
+    if (lane == 0) counts[warp] = __popc(set);
+    __syncthreads();
+    u8 total = 0;
+#pragma unroll
+    for (int k = 0; k < ROWS / 32; ++k) total += counts[k];
+    if (warp == 0) {
+        const u8 sum = count_before(total, block, states);
+        if (lane == 0) before = sum;
+    } else if (threadIdx.x == 32) {
+        tell_count(total, 0, states, told);
+    }
+    __syncthreads();
+    if (occurs) {
+        Index to = before + __popc(set & ((1u << lane) - 1));
+        for (int k = 0; k < warp; ++k) to += counts[k];
+        if (to + 1 != label && (set >> lane) == 1) told[GAPS] = 1;
+        const Row row = {own,    values ? values + 4 * label : nullptr, layout, formulas, label,
+                         static_cast<i8>(pixels)};
+        const int frame = SIDES - layout.axes;
+        if (formulas.torn && row.last(frame) - row.first(frame) > 1) told[TORN] = 1;
+        for (int k = 0; k < formulas.count; ++k) {
+            const u8 result = compute(row, formulas.steps[k]);
+            u8* const column = out + k * stride;
+            if (formulas.steps[k].formula == TOUCHES)
+                reinterpret_cast<u1*>(column)[to] = static_cast<u1>(result);
+            else
+                column[to] = result;
+        }
+    }
+    if (clean) {
+        __syncthreads();  // all have read
+        const Index first = 1 + block * ROWS, count = min(static_cast<Index>(ROWS), rows - first);
+        clear_rows(table, first, count, layout.width);
+        if (values) clear_rows(values, first, count, 4);
+    }
+    tell_end(states, told, clean);
+}

@@ -1,0 +1,238 @@
+"""Columns of tables, computed on the device from counts: nothing is waited for but their length.
+
+How many labels there are is not known before they are counted, so the table of counts has as many
+rows as are expected: those of the last image of this kind, and some more. If a label has none, all
+is counted once more.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+
+from equilabel.array_types import Array
+from equilabel.devices.cuda.kernels import kernel, start
+from equilabel.devices.cuda.transfers import Pinned
+from equilabel.measuring.layout import WHOLE, Formula, Layout, Step
+
+from .sources import AXES, describe
+
+STEPS, WEIGHTS = 64, 128  # as columns.cuh has them
+ROWS = 256  # of a block, as columns.cuh has them
+STATES = 3  # numbers of its own that it needs beside one for each block
+FIRST_GUESS = (1 << 16,)  # labels
+TOLD = 5  # numbers that the host is told, as columns.cuh has them
+COUNTED, BEYOND, TORN, GAPS, ENDED = range(TOLD)
+SPARE = 1 << 20  # bytes of the device that a table may hold and not use
+FORMULAS = np.dtype(
+    [
+        ("spacing", "f8", AXES),
+        ("weights", "f8", WEIGHTS),
+        ("pixel_size", "f8"),
+        ("count", "i4"),
+        ("torn", "i4"),
+        ("steps", [(name, "i4") for name in ("formula", "one", "other", "weight")], STEPS),
+    ],
+    align=True,
+)
+
+
+class Formulas(NamedTuple):
+    """What is to be computed, as `fill_columns` is told.
+
+    Attributes
+    ----------
+    packed : () array of bytes
+    dtypes : tuple of numpy.dtype
+        Of the columns.
+    sizes : bool
+        Whether they need numbers of pixels alone.
+    """
+
+    packed: Array
+    dtypes: tuple[np.dtype, ...]
+    sizes: bool
+
+
+@lru_cache(256)
+def pack(
+    steps: tuple[Step, ...], spacing: tuple[float, ...], pixel_size: float, stacked: bool
+) -> Formulas | None:
+    """Put formulas into the form in which a kernel gets them; None if they are too many."""
+    weights = [weight for step in steps for weight in step.weights]
+    if len(steps) > STEPS or len(weights) > WEIGHTS:
+        return None
+    told = np.zeros((), FORMULAS)
+    told["spacing"] = (1.0,) * (AXES - len(spacing)) + spacing
+    told["weights"][: len(weights)] = weights
+    told["pixel_size"], told["count"], told["torn"] = pixel_size, len(steps), stacked
+    begin = 0
+    for k, step in enumerate(steps):
+        told["steps"][k] = (step.formula, step.one, step.other, begin)
+        begin += len(step.weights)
+    dtypes = tuple(
+        np.dtype(
+            np.int64
+            if step.formula in WHOLE
+            else np.bool_
+            if step.formula == Formula.TOUCHES
+            else np.float64
+        )
+        for step in steps
+    )
+    sizes = not stacked and all(map(_needs_size_alone, steps))
+    return Formulas(told.view(f"V{FORMULAS.itemsize}"), dtypes, sizes)
+
+
+def _needs_size_alone(step: Step) -> bool:
+    """Return whether a step looks at no count but that of pixels, the first of a table."""
+    if step.formula == Formula.WEIGHED:
+        return step.one == 0 and step.other == 1
+    return step.formula in (Formula.LABEL, Formula.DIAMETER) or (
+        step.formula == Formula.COUNT and step.one == 0
+    )
+
+
+class Columns:
+    """Columns that a device computes.
+
+    Parameters
+    ----------
+    source : callable
+        Returns, for a number of rows, a `LabelSource` or `RunSource` whose table has so many.
+    layout : Layout
+        What is counted.
+    formulas : Formulas
+    values : (size,) cupy array of bool or unsigned int of up to 16 bits, or None
+        Intensities.
+    kind : hashable
+        Images of one kind are expected to have about as many labels.
+    most : int
+        Labels for which a table has room.
+    on_host : bool
+        Whether columns are arrays of NumPy.
+    lasts : bool
+        Whether what is counted is still there when the columns are waited for.
+    """
+
+    def __init__(
+        self,
+        source: Callable[[int], Any],
+        layout: Layout,
+        formulas: Formulas,
+        values: Array,
+        kind: Any,
+        most: int,
+        on_host: bool,
+        lasts: bool = True,
+    ) -> None:
+        self._source, self._layout, self._formulas = source, layout, formulas
+        self._values, self._kind, self._most = values, kind, most
+        self._on_host, self._lasts = on_host, lasts
+        self._start(min(expected(kind), most))
+
+    def _start(self, labels: int) -> None:
+        """Count so many labels, and compute the columns of those that occur."""
+        layout, steps = self._layout, len(self._formulas.dtypes)
+        rows, blocks = labels + 1, -(-labels // ROWS) or 1
+        table = 8 * rows * layout.width
+        sums = 0 if self._values is None else 32 * rows
+        size = table + sums + 8 * (blocks + STATES)
+        memory = cupy.cuda.alloc(size)
+        begin: int = memory.ptr
+        cupy.cuda.runtime.memsetAsync(begin, 0, size, cupy.cuda.get_current_stream().ptr)
+        source = self._source(rows)
+        source.count(layout, begin, self._values, begin + table)
+        told = Pinned(TOLD + (steps * labels if self._on_host else 0))
+        told.clear(TOLD)
+        self._out: Array = None
+        out = told.address + 8 * TOLD
+        if not self._on_host:
+            self._out = cupy.cuda.alloc(8 * steps * labels)
+            out = self._out.ptr
+        image, _ = describe(source.sides, layout, 1, 1)
+        start(
+            kernel("measuring/cuda/columns", "fill_columns"), blocks, ROWS,
+            begin, sums and begin + table, rows, image, self._formulas.packed,
+            begin + table + sums, told.address, out, labels, False,
+        )  # fmt: skip
+        done = cupy.cuda.Event(disable_timing=True)
+        done.record()
+        self._told, self._done, self._labels = told, done, labels
+
+    def __del__(self) -> None:
+        if "_done" in self.__dict__:  # nobody else gets the memory while the kernel writes to it
+            self._done.synchronize()
+
+    def finish(self) -> Sequence[Array] | None:
+        """Wait for the columns.
+
+        Returns
+        -------
+        sequence of (N,) arrays, or None
+            None if they are not found in this way: of negative labels, of labels that a table has
+            no room for (or had none, and what was counted is gone), and where a label lies in
+            several images of a stack.
+        """
+        self._done.synchronize()
+        del self._done
+        labels, told = self._labels, self._told
+        counted, beyond, torn, gaps, _ = told.numbers(TOLD)
+        found = counted - 1
+        if beyond > self._most or torn:
+            return None
+        if beyond:
+            expect(self._kind, roomy(beyond))
+            if not self._lasts:
+                return None
+            self._start(min(roomy(beyond), self._most))
+            return self.finish()
+        expect(self._kind, labels if gaps else roomy(found))
+        dtypes = self._formulas.dtypes
+        if self._out is not None:
+            return columns_of_device(self._out, labels, found, dtypes)
+        return columns_of_host(told, labels, found, dtypes)
+
+
+def columns_of_host(
+    told: Pinned, stride: int, count: int, dtypes: Sequence[np.dtype]
+) -> list[Array]:
+    """Cut memory of the host, after what is told, into columns."""
+    whole = told.view()[TOLD:].reshape(len(dtypes), stride)[:, :count]
+    if not told.keep(8 * len(dtypes) * count):
+        whole = whole.copy()
+    return [column.view(dtype)[:count] for column, dtype in zip(whole, dtypes, strict=True)]
+
+
+def columns_of_device(out: Any, stride: int, count: int, dtypes: Sequence[np.dtype]) -> list[Array]:
+    """Cut memory of the device into columns."""
+    if 2 * count < stride and 8 * len(dtypes) * stride > SPARE:
+        whole = cupy.ndarray((len(dtypes), stride), np.uint64, out)
+        out, stride = whole[:, :count].copy().data, count
+    return [cupy.ndarray((count,), dtype, out + 8 * k * stride) for k, dtype in enumerate(dtypes)]
+
+
+_recent: dict[Any, tuple[int, ...]] = {}
+KINDS, RECENT = 256, 4  # that are remembered: kinds of images, and images of a kind
+
+
+def expected(kind: Any) -> int:
+    """Return how many labels to expect in an image of a kind."""
+    return max(_recent.get(kind, FIRST_GUESS))
+
+
+def expect(kind: Any, labels: int) -> None:
+    """Expect so many labels in images of a kind, or as many as in some before it."""
+    if len(_recent) >= KINDS and kind not in _recent:
+        _recent.clear()
+    recent = _recent.get(kind, ())
+    _recent[kind] = (*recent[-RECENT + 1 :], labels)
+
+
+def roomy(labels: int) -> int:
+    """Add some to a number of labels; similar numbers become one, which spares allocations."""
+    labels += labels // 8 + 256
+    step = 1 << max(8, labels.bit_length() - 4)
+    return -(-labels // step) * step

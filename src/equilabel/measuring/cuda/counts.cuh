@@ -1,0 +1,454 @@
+// What 32 pixels of a row add to the columns of outlines and Euler numbers: a word for each kind, a bit
+// for each pixel.
+#pragma once
+
+#include "devices/cuda/warp.cuh"
+#include "measuring/cuda/walk.cuh"
+
+// Which columns are counted: pairs of each pixel with earlier neighbors (none, those across faces, all);
+// Euler numbers (bit 0: corners connect, bit 1: faces only); border pixels by what they add to the
+// perimeter (0, or 2 or 3 columns); products of coordinates; values of a type (`Nothing` if none).
+struct Nothing {};
+
+template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS, typename GRAY = Nothing>
+struct Kinds {
+    typedef GRAY Gray;
+    static constexpr int Rank = RANK, Steps = STEPS, Euler = EULER, Outline = OUTLINE;
+    static constexpr bool Seconds = SECONDS;
+    static constexpr int Neighbors = RANK == 2 ? 4 : 13;
+    static constexpr int Pairs = STEPS == 0 ? 0 : STEPS == 1 ? RANK : Neighbors;
+    static constexpr bool Compares = STEPS || EULER || OUTLINE;
+};
+
+// Which of the earlier neighbors have the label of the pixel, in raster order.
+template <int Rank>
+struct Same {
+    unsigned of[Rank == 2 ? 4 : 13];
+};
+
+// Where the pairs that are counted lie among all neighbors.
+template <class Kinds>
+__device__ constexpr int neighbor_of(int pair)
+{
+    if (Kinds::Steps == 2) return pair;
+    if (Kinds::Rank == 2) return pair == 0 ? 1 : 3;
+    return pair == 0 ? 4 : pair == 1 ? 10 : 12;
+}
+
+// Pixels at which configurations begin that add to an Euler number, and that take from it, as
+// measuring/cpu/outlines.py has them: those of corners, then those of faces.
+struct Euler {
+    unsigned more[2][2], less[2][3];
+};
+
+__device__ inline Euler euler_marks(unsigned set, const Same<2>& same)
+{
+    const unsigned nw = same.of[0], n = same.of[1], ne = same.of[2], w = same.of[3];
+    return {{{set & ~(w | nw | n), 0}, {set & ~w, 0}}, {{ne & ~n, 0, 0}, {n & ~(w & nw), 0, 0}}};
+}
+
+__device__ inline Euler euler_marks(unsigned set, const Same<3>& same)
+{
+    const unsigned unw = same.of[0], un = same.of[1], une = same.of[2], uw = same.of[3], u = same.of[4];
+    const unsigned ue = same.of[5], usw = same.of[6], us = same.of[7], use = same.of[8];
+    const unsigned nw = same.of[9], n = same.of[10], ne = same.of[11], w = same.of[12];
+    const unsigned corner = w & nw;
+    return {{{set & ~(unw | un | uw | u | nw | n | w), ue & ~u},
+             {set & ~w, n & u & un & ~(corner & uw & unw)}},
+            {{(ue | use) & ~(u | us), (us | usw) & ~(w | uw | u), (ne | ue | une) & ~(n | un | u)},
+             {n & ~corner, u & ~(w & uw), 0}}};
+}
+
+// The neighbors of border pixels that are border pixels of the same label.
+struct Borders {
+    unsigned north, south, west, east, northwest, northeast, southwest, southeast;
+};
+
+// Border pixels by what they add to the perimeter, as measuring/cpu/outlines.py sorts them: straight
+// lines, diagonal ones, and half of each.
+struct Outline {
+    unsigned straight, diagonal, mixed;
+};
+
+// Add words bit by bit: the ones, twos and fours of each sum.
+__device__ inline void add_bits(unsigned p, unsigned q, unsigned r, unsigned s, unsigned sum[3])
+{
+    const unsigned pq = p ^ q, rs = r ^ s;
+    sum[0] = pq ^ rs;
+    sum[1] = (p & q) ^ (r & s) ^ (pq & rs);
+    sum[2] = p & q & r & s;
+}
+
+__device__ inline Outline outline_marks(unsigned border, const Borders& near)
+{
+    unsigned a[3], b[3];
+    add_bits(near.north, near.south, near.west, near.east, a);
+    add_bits(near.northwest, near.northeast, near.southwest, near.southeast, b);
+    const unsigned once = border & a[0] & ~a[1];
+    return {border & a[1] & ~(b[0] & b[1]) & ~b[2],
+            (border & ~a[0] & ~a[1] & ~a[2] & b[1] & ~b[0]) | (once & b[0] & b[1]), once & (b[0] ^ b[1])};
+}
+
+// The same as columns of the table, for pixels of a mask: straight, diagonal.
+template <class Kinds>
+__device__ inline void count_outline(const Outline& marks, const Borders& near, unsigned mask,
+                                     unsigned* columns)
+{
+    const unsigned straight = marks.straight & mask, mixed = marks.mixed & mask;
+    const unsigned diagonal = marks.diagonal & mask;
+    if (Kinds::Outline == 2) {
+        columns[0] = 6 * __popc(straight) + 3 * __popc(mixed);
+        columns[1] = 2 * __popc(diagonal) + __popc(mixed);
+    } else {  // straight along y, straight along x, diagonal
+        const unsigned some_x = near.west ^ near.east, some_y = near.north ^ near.south;
+        const unsigned both_x = near.west & near.east, both_y = near.north & near.south;
+        const int bend = __popc(straight & some_x & some_y);
+        const int more_x = __popc(straight & both_x & some_y), more_y = __popc(straight & both_y & some_x);
+        columns[0] = 6 * __popc(straight & both_y & ~near.west & ~near.east) + 3 * bend + 2 * more_x +
+                     4 * more_y + 3 * __popc(mixed & some_y);
+        columns[1] = 6 * __popc(straight & both_x & ~near.north & ~near.south) + 3 * bend + 4 * more_x +
+                     2 * more_y + 3 * __popc(mixed & some_x);
+        columns[2] = 2 * __popc(diagonal) + __popc(mixed & (some_x | some_y));
+    }
+}
+
+// ------------------------------------------------------------------------------------------
+// Values of one or two bytes under the pixels of a stretch: a thread takes those of a word at once.
+// intensity.cu has all other types.
+
+enum { SUM, LOW, HIGH };
+typedef Entry<3, 1, 1u << LOW | 1u << HIGH> Values;  // LOW: of what is missing to the greatest of the type
+constexpr int VALUE_COLUMNS = 4;  // of the table: sum, greatest of ~value and of value, sum of squares
+
+// The values of a word, several in a number.
+template <typename Gray>
+struct Numbers {
+    static constexpr int Each = 4 / sizeof(Gray), Count = 32 / Each, Shift = 32 / Each;
+    unsigned of[Count];
+};
+
+// Those of pixels that are not in `own` may be anything.
+template <typename Gray>
+__device__ inline Numbers<Gray> read_numbers(const Gray* values, const Strip& strip, int row, int word,
+                                             unsigned own, Index columns, bool aligned)
+{
+    typedef Numbers<Gray> Numbers;
+    Numbers numbers = {};
+    if (own == 0) return numbers;
+    const Index x = strip.x + 32 * word;
+    values += (strip.first_row + row) * columns + x;
+    if (aligned && x + 32 <= columns) {
+        const uint4* quads = reinterpret_cast<const uint4*>(values);
+#pragma unroll
+        for (int k = 0; k < Numbers::Count; k += 4) {
+            const uint4 quad = __ldg(quads + k / 4);
+            numbers.of[k] = quad.x;
+            numbers.of[k + 1] = quad.y;
+            numbers.of[k + 2] = quad.z;
+            numbers.of[k + 3] = quad.w;
+        }
+        return numbers;
+    }
+#pragma unroll
+    for (int k = 0; k < Numbers::Count; ++k) {
+#pragma unroll
+        for (int j = 0; j < Numbers::Each; ++j) {
+            const int pixel = k * Numbers::Each + j;
+            if (own >> pixel & 1)
+                numbers.of[k] |= static_cast<unsigned>(values[pixel]) << Numbers::Shift * j;
+        }
+    }
+    return numbers;
+}
+
+// The values of an image, and where they go: a table with a row for each label.
+template <typename Gray>
+struct Grays {
+    const Gray* values;
+    u8* sums;
+    bool aligned;  // whether all rows begin at multiples of 16 bytes
+};
+
+template <typename Gray>
+__device__ inline Numbers<Gray> read_numbers(const Grays<Gray>& grays, const Strip& strip, int row, int word,
+                                             unsigned own, Index columns)
+{
+    return read_numbers(grays.values, strip, row, word, own, columns, grays.aligned);
+}
+
+// No values: nothing is read.
+template <>
+struct Numbers<Nothing> {};
+
+template <>
+struct Grays<Nothing> {};
+
+__device__ inline Numbers<Nothing> read_numbers(const Grays<Nothing>&, const Strip&, int, int, unsigned, Index)
+{
+    return {};
+}
+
+// Values as pairs of 16 bits, of which the greater are kept.
+__device__ inline void keep_greater(unsigned& pair, unsigned other) { pair = __vmaxu2(pair, other); }
+
+// A byte of ones for each of four bits: each is brought to the head of its byte, which is then repeated.
+__device__ inline unsigned bytes_of(unsigned bits)
+{
+    unsigned all;
+    asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(all) : "r"(bits * 0x10204080u));
+    return all;
+}
+
+__device__ inline Values count_bytes(unsigned mask, const unsigned (&numbers)[8])
+{
+    Values entry = {};
+    unsigned squares = 0, low[2] = {}, high[2] = {};  // of the higher byte of each pair, and of the lower
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+        const unsigned all = bytes_of(mask >> 4 * k & 15);
+        const unsigned four = numbers[k] & all, rest = four ^ all;
+        entry.of[SUM] = __dp4a(four, 0x01010101u, entry.of[SUM]);
+        squares = __dp4a(four, four, squares);
+        // The other byte of a pair decides between equals only.
+        keep_greater(high[0], four);
+        keep_greater(high[1], four * 256);
+        keep_greater(low[0], rest);
+        keep_greater(low[1], rest * 256);
+    }
+    entry.wide[0] = squares;
+    keep_greater(low[0], low[1]);
+    keep_greater(high[0], high[1]);
+    entry.of[LOW] = max(low[0] >> 8 & 255, low[0] >> 24);
+    entry.of[HIGH] = max(high[0] >> 8 & 255, high[0] >> 24);
+    return entry;
+}
+
+__device__ inline Values count_shorts(unsigned mask, const unsigned (&numbers)[16])
+{
+    Values entry = {};
+    unsigned low = 0, high = 0;
+#pragma unroll
+    for (int k = 0; k < 16; ++k) {
+        const unsigned all = (mask >> 2 * k & 3) * 0x8001u & 0x00010001u;
+        const unsigned two = numbers[k] & all * 0xffff;
+        const unsigned first = two & 0xffff, second = two >> 16;
+        entry.of[SUM] += first + second;
+        entry.wide[0] += static_cast<u8>(first) * first + static_cast<u8>(second) * second;
+        keep_greater(high, two);
+        keep_greater(low, two ^ all * 0xffff);
+    }
+    entry.of[LOW] = max(low & 0xffff, low >> 16);
+    entry.of[HIGH] = max(high & 0xffff, high >> 16);
+    return entry;
+}
+
+template <typename Gray>
+__device__ inline Values count_values(const Stretch& stretch, const Numbers<Gray>& numbers)
+{
+    if constexpr (sizeof(Gray) == 1)
+        return count_bytes(stretch.mask, numbers.of);
+    else
+        return count_shorts(stretch.mask, numbers.of);
+}
+
+template <typename Gray>
+__device__ inline void write_values(const Values& entry, u8* to)
+{
+    constexpr unsigned Most = static_cast<Gray>(~0u);
+    atomicAdd(to, static_cast<u8>(entry.of[SUM]));
+    atomicMax(to + 1, ~static_cast<u8>(Most - entry.of[LOW]));
+    atomicMax(to + 2, static_cast<u8>(entry.of[HIGH]));
+    atomicAdd(to + 3, entry.wide[0]);
+}
+
+// ------------------------------------------------------------------------------------------
+// What is counted of the pixels of a stretch, and how it goes to the table that kernels/layout.py lays out.
+
+// Where the counts of an entry lie; the coordinates are taken from the first pixel of a strip. Values come
+// last.
+enum { PIXELS, X, Y, LOW_X, LOW_Y, HIGH_X, HIGH_Y, PAIRS };
+
+template <class Kinds>
+struct At {
+    static constexpr int Full = PAIRS + Kinds::Pairs, Face = Full + (Kinds::Euler & 1);
+    static constexpr int Outline = Face + (Kinds::Euler >> 1), Value = Outline + Kinds::Outline;
+    static constexpr bool Gray = sizeof(Numbers<typename Kinds::Gray>) > 1;
+    static constexpr int All = Value + (Gray ? 3 : 0), Squares = Kinds::Seconds ? 3 : 0;
+    static constexpr unsigned Extremes = 1u << LOW_X | 1u << LOW_Y | 1u << HIGH_X | 1u << HIGH_Y |
+                                         (Gray ? 1u << (Value + LOW) | 1u << (Value + HIGH) : 0);
+    typedef ::Entry<All, Squares + Gray, Extremes> Entry;
+};
+
+template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS, typename Gray>
+using EntryOf = typename At<Kinds<RANK, STEPS, EULER, OUTLINE, SECONDS, Gray>>::Entry;
+
+// Whether a table whose last row is that of `most` has one for a label. If not, the table tells: the first
+// column of row 0, which is that of no label, keeps the greatest of them.
+template <typename Label>
+__device__ inline bool has_row(Label label, u8 most, u8* table)
+{
+    if (label <= most) return true;
+    if (*static_cast<volatile u8*>(table) < label) atomicMax(table, static_cast<u8>(label));
+    return false;
+}
+
+// The first pixel of a strip, and what the table says of the axes before rows.
+struct Origin {
+    Index x, y, before[4];
+    int skip;  // axes that the image has not
+
+    // For shared memory: one thread fills it.
+    __device__ void find(const Strip& strip, const ImageLayout& layout)
+    {
+        x = strip.x;
+        y = strip.y;
+        skip = SIDES - layout.axes;
+        Index slab = strip.slab;
+        for (int axis = 3; axis >= skip; --axis) {
+            before[axis] = slab % layout.sides[axis];
+            slab /= layout.sides[axis];
+        }
+    }
+};
+
+// Add an entry, its coordinates taken from an origin, to that of a label in the table.
+template <class Kinds>
+__device__ inline void write_counts(const typename At<Kinds>::Entry& entry, const Origin& origin,
+                                    const ImageLayout& layout, u8* to)
+{
+    typedef At<Kinds> At;
+    const int skip = origin.skip;
+    const u8 n = entry.of[PIXELS], x = origin.x, y = origin.y;
+    const u8 all_x = n * x + entry.of[X], all_y = n * y + entry.of[Y];
+    u8* const sums = to + layout.sums - skip;
+    u8* const lows = to + layout.lows - skip;
+    u8* const highs = to + layout.highs - skip;
+    atomicAdd(to, n);
+    for (int axis = skip; axis < 4; ++axis) {
+        const Index at = origin.before[axis];
+        atomicAdd(sums + axis, n * at);
+        atomicMax(lows + axis, static_cast<u8>(layout.sides[axis] - at));
+        atomicMax(highs + axis, static_cast<u8>(at + 1));
+    }
+    if (skip <= 4) {
+        atomicAdd(sums + 4, all_y);
+        atomicMax(lows + 4, layout.sides[4] - (y + ~entry.of[LOW_Y]));
+        atomicMax(highs + 4, y + entry.of[HIGH_Y]);
+    }
+    atomicAdd(sums + 5, all_x);
+    atomicMax(lows + 5, layout.sides[5] - (x + ~entry.of[LOW_X]));
+    atomicMax(highs + 5, x + entry.of[HIGH_X]);
+    if (Kinds::Seconds) {
+        u8* next = to + layout.seconds;
+        for (int one = SIDES - layout.rank; one < SIDES; ++one)
+            for (int other = one; other < SIDES; ++other) {
+                u8 product;
+                if (one == 5)
+                    product = n * x * x + 2 * x * entry.of[X] + entry.wide[0];
+                else if (one == 4)
+                    product = other == 5 ? n * x * y + x * entry.of[Y] + y * entry.of[X] + entry.wide[1]
+                                         : n * y * y + 2 * y * entry.of[Y] + entry.wide[2];
+                else
+                    product = origin.before[one] *
+                              (other == 5 ? all_x : other == 4 ? all_y : n * origin.before[other]);
+                atomicAdd(next++, product);
+            }
+    }
+#pragma unroll
+    for (int k = 0; k < Kinds::Pairs; ++k)
+        if (entry.of[PAIRS + k]) atomicAdd(to + layout.pairs + k, static_cast<u8>(entry.of[PAIRS + k]));
+    const auto add_signed = [](u8* to, unsigned value) {  // where more may be taken than added
+        if (value) atomicAdd(to, static_cast<u8>(static_cast<Index>(static_cast<int>(value))));
+    };
+    if (Kinds::Euler & 1) add_signed(to + layout.euler_full, entry.of[At::Full]);
+    if (Kinds::Euler & 2) add_signed(to + layout.euler_face, entry.of[At::Face]);
+#pragma unroll
+    for (int k = 0; k < Kinds::Outline; ++k)
+        if (entry.of[At::Outline + k])
+            atomicAdd(to + layout.outline + k, static_cast<u8>(entry.of[At::Outline + k]));
+}
+
+// Add the values of an entry to those of a label in their own table.
+template <class Kinds>
+__device__ inline void write_numbers(const typename At<Kinds>::Entry& entry,
+                                     const Grays<typename Kinds::Gray>& grays, Index label)
+{
+    typedef At<Kinds> At;
+    if constexpr (At::Gray) {
+        Values values;
+#pragma unroll
+        for (int k = 0; k < Values::N; ++k) values.of[k] = entry.of[At::Value + k];
+        values.wide[0] = entry.wide[At::Squares];
+        write_values<typename Kinds::Gray>(values, grays.sums + VALUE_COLUMNS * label);
+    }
+}
+
+// What a word of a row looks like.
+template <class Kinds>
+struct NeighborBits {
+    unsigned pairs[Kinds::Pairs ? Kinds::Pairs : 1];
+    Euler euler;
+    Outline outline;
+    Borders near;
+
+    __device__ void compare(unsigned set, const Same<Kinds::Rank>& same)
+    {
+#pragma unroll
+        for (int k = 0; k < Kinds::Pairs; ++k) pairs[k] = same.of[neighbor_of<Kinds>(k)];
+        if (Kinds::Euler) euler = euler_marks(set, same);
+    }
+
+    __device__ void sort(unsigned border, const Borders& borders)
+    {
+        near = borders;
+        outline = outline_marks(border, borders);
+    }
+};
+
+// What is seen of a word: its neighbors, and the values under it.
+template <class Kinds>
+struct Seen : NeighborBits<Kinds>, Numbers<typename Kinds::Gray> {};
+
+// The places of a stretch, in closed form, and its share of what was seen.
+template <class Kinds>
+__device__ inline typename At<Kinds>::Entry count_stretch(const Stretch& stretch, const Seen<Kinds>& seen)
+{
+    typedef At<Kinds> At;
+    const NeighborBits<Kinds>& near_bits = seen;
+    typename At::Entry entry = {};
+    const unsigned first = 32 * stretch.word + stretch.bit, n = stretch.length, row = stretch.row;
+    const unsigned along = n * (n - 1) / 2;  // of 0 to n - 1
+    entry.of[PIXELS] = n;
+    entry.of[X] = n * first + along;
+    entry.of[Y] = n * row;
+    entry.of[LOW_X] = ~first;  // the greatest is that of the least
+    entry.of[LOW_Y] = ~row;
+    entry.of[HIGH_X] = first + n;
+    entry.of[HIGH_Y] = row + 1;
+    if (Kinds::Seconds) {
+        entry.wide[0] = n * first * first + 2 * first * along + (n - 1) * n * (2 * n - 1) / 6;
+        entry.wide[1] = entry.of[X] * row;
+        entry.wide[2] = n * row * row;
+    }
+    const unsigned mask = stretch.mask;
+#pragma unroll
+    for (int k = 0; k < Kinds::Pairs; ++k) entry.of[PAIRS + k] = __popc(near_bits.pairs[k] & mask);
+#pragma unroll
+    for (int kind = 0; kind < 2; ++kind)
+        if (Kinds::Euler >> kind & 1) {
+            int sum = 0;
+#pragma unroll
+            for (int k = 0; k < 2; ++k) sum += __popc(near_bits.euler.more[kind][k] & mask);
+#pragma unroll
+            for (int k = 0; k < 3; ++k) sum -= __popc(near_bits.euler.less[kind][k] & mask);
+            entry.of[kind ? At::Face : At::Full] = sum;
+        }
+    if (Kinds::Outline) count_outline<Kinds>(near_bits.outline, near_bits.near, mask, entry.of + At::Outline);
+    if constexpr (At::Gray) {
+        const Values values = count_values<typename Kinds::Gray>(stretch, seen);
+#pragma unroll
+        for (int k = 0; k < Values::N; ++k) entry.of[At::Value + k] = values.of[k];
+        entry.wide[At::Squares] = values.wide[0];
+    }
+    return entry;
+}

@@ -1,0 +1,191 @@
+"""Published methods, a folder for each paper; finds a method by its name and loads its parts."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from equilabel.arguments import shown
+from equilabel.domains.contract import Method, Option, Recipe, Roots
+
+from .table import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+__all__ = [
+    "AUTO",
+    "METHODS",
+    "Method",
+    "Option",
+    "Roots",
+    "check_ability",
+    "find_method",
+    "load_passes",
+    "load_recipe",
+]
+
+AUTO = METHODS["runs"]
+FASTEST = ("runs", "union_find")  # of those that know a domain, "auto" is the first
+WORDS = {"bonds": "lattice of bonds"}  # for kinds of domains
+
+
+def find_method(name: str, domain: str = "grid") -> Method:
+    """Find a method by its name or by another word for it.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`, an alias of one, or "auto": the fastest, which is "runs" for images.
+    domain : str
+        Kind of the domain, for "auto" and for what the message lists.
+
+    Returns
+    -------
+    Method
+        Its row of the table.
+
+    Raises
+    ------
+    ValueError
+        If no method has this name; the message lists those that label such a domain.
+
+    Examples
+    --------
+    >>> find_method("auto").name
+    'runs'
+    >>> find_method("auto", "graph").name
+    'union_find'
+    >>> find_method("label_equivalence").name
+    'kalentev'
+    """
+    if isinstance(name, str) and name == "auto":
+        able = [each for each in (*FASTEST, *METHODS) if domain in METHODS[each].domains]
+        return METHODS[able[0]] if able else AUTO
+    words = METHODS | {alias: row for row in METHODS.values() for alias in row.aliases}
+    if isinstance(name, str) and name in words:
+        return words[name]
+    able = [row.name for row in METHODS.values() if domain in row.domains]
+    alike = [word for word, row in words.items() if domain in row.domains]
+    near = get_close_matches(name.lower(), alike, n=1) if isinstance(name, str) else []
+    remedy = f" Did you mean {near[0]!r}?" if near else ""
+    message = f"method must be one of {['auto', *able]}; got {shown(name)}.{remedy}"
+    raise ValueError(message)
+
+
+def check_ability(
+    method: Method, domain: str, rank: int | None, device: str, options: Mapping[str, Any]
+) -> None:
+    """Raise an error unless a method can label such a domain there, with these options.
+
+    Parameters
+    ----------
+    domain : str
+        Kind of the domain, such as "grid".
+    rank : int or None
+        Number of its axes, without the one that counts images of a stack; None for a graph, which
+        has none.
+    device : str
+        Kind of device, "cpu" or "cuda".
+    options : mapping
+        Keyword arguments for the recipe.
+
+    Raises
+    ------
+    ValueError
+        If it does not know the domain, the number of axes, the device, or the value of an option.
+        The message lists the methods that do.
+    TypeError
+        If it has no such option, or the value is of another type.
+
+    Examples
+    --------
+    >>> check_ability(METHODS["komura"], "grid", 3, "cpu", {})
+    """
+
+    def able(row: Method) -> bool:
+        known = rank is None or rank in row.ranks
+        return domain in row.domains and known and device in row.devices
+
+    if not able(method):
+        names = [row.name for row in METHODS.values() if able(row)]
+        what = WORDS.get(domain, domain)
+        if rank is not None:
+            what = f"{rank}-dimensional {what}"
+        message = f"method must be one of {names} for a {what} on {device!r}; got {method.name!r}."
+        raise ValueError(message)
+    for name, value in options.items():
+        _check_option(method, name, value, rank)
+
+
+def _check_option(method: Method, name: str, value: Any, rank: int | None) -> None:
+    """Raise TypeError or ValueError unless a method has an option that takes a value."""
+    if name not in method.options:
+        owners = [row.name for row in METHODS.values() if name in row.options]
+        remedy = f" {name!r} belongs to {owners}." if owners else ""
+        known = list(method.options) or "no options"
+        message = f"method {method.name!r} takes {known}; got {name!r}.{remedy}"
+        raise TypeError(message)
+    option = method.options[name]
+    given = value
+    if not isinstance(given, option.type):
+        message = f"{name} must be of type {option.type.__name__}; got {shown(value)}."
+        raise TypeError(message)
+    if option.choices and value not in option.choices:
+        message = f"{name} must be one of {list(option.choices)}; got {shown(value)}."
+        raise ValueError(message)
+    if option.limits and rank is not None:
+        least, most = option.limits[rank]
+        if not least <= value <= most:
+            message = f"{name} must be {least} to {most} for {rank} axes; got {shown(value)}."
+            raise ValueError(message)
+
+
+@cache
+def load_recipe(name: str) -> Recipe:
+    """Load the recipe of a method: ``recipe(passes, domain, **options)``.
+
+    Parameters
+    ----------
+    name : str
+        As for `find_method`.
+
+    Raises
+    ------
+    ValueError
+        If no method has this name.
+
+    Examples
+    --------
+    >>> load_recipe("generalized").__module__
+    'equilabel.papers.komura2016.recipe'
+    """
+    module, _, function = find_method(name).recipe.partition(":")
+    recipe: Recipe = getattr(import_module(f"equilabel.{module}"), function)
+    return recipe
+
+
+def load_passes(name: str, device: str) -> ModuleType:
+    """Load the passes of a method for a device.
+
+    Parameters
+    ----------
+    name : str
+        As for `find_method`.
+    device : str
+        "cpu", "cuda" or "cuda:<index>".
+
+    Examples
+    --------
+    >>> load_passes("kalentev", "cpu").__name__
+    'equilabel.papers.kalentev2011.cpu'
+    """
+    return _load_passes(find_method(name).passes.format(device.partition(":")[0]))
+
+
+@cache
+def _load_passes(module: str) -> ModuleType:
+    return import_module(f"equilabel.{module}")

@@ -1,0 +1,72 @@
+"""Launchers for apostolakis.cu, named and shaped like `equilabel.papers.apostolakis1992.cpu`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import cupy
+import numpy as np
+
+from equilabel.devices.cuda.kernels import kernel, launch
+from equilabel.papers.cuda import links
+from equilabel.papers.cuda.links import packed
+from equilabel.papers.meshes import FOREGROUND, Multigrid
+
+if TYPE_CHECKING:
+    from equilabel.domains.bonds import Bonds
+    from equilabel.domains.grid import Grid
+
+
+def start(domain: Grid | Bonds) -> Multigrid:
+    """Label every foreground element with its index; link it to its neighbors at level 0."""
+    lattice = links.connect(domain)
+    size = lattice.links.size
+    connections = cupy.zeros((lattice.levels, size), np.uint16)
+    connections[0] = lattice.links
+    foreground = (lattice.links & np.uint16(FOREGROUND)) != 0
+    labels = cupy.where(foreground, cupy.arange(size, dtype=np.int64), np.int64(-1))
+    return Multigrid(lattice, connections, labels, cupy.empty_like(labels), cupy.zeros(1, np.int32))
+
+
+def improve(grids: Multigrid, level: int) -> None:
+    """Switch connections on: where two of the level below lead, and where labels are equal."""
+    launch(
+        kernel("papers/apostolakis1992/apostolakis", "improve"),
+        grids.labels.size,
+        packed(grids.lattice),
+        grids.labels.size,
+        grids.connections[max(level - 1, 0)],
+        grids.labels,
+        1 << level,
+        grids.connections[level],
+    )
+
+
+def propagate(grids: Multigrid, level: int) -> None:
+    """Lower each label to those of its connections, along one step after the other."""
+    for k in grids.lattice.reaching(1 << level).tolist():
+        launch(
+            kernel("papers/apostolakis1992/apostolakis", "propagate"),
+            grids.labels.size,
+            packed(grids.lattice),
+            grids.labels.size,
+            grids.connections[level],
+            np.int32(k),
+            1 << level,
+            grids.labels,
+            grids.spare,
+            grids.changed,
+        )
+        grids.labels, grids.spare = grids.spare, grids.labels
+
+
+def has_changed(grids: Multigrid) -> bool:
+    """Tell whether a label has changed since the last call; waits for the device."""
+    changed = bool(grids.changed[0])
+    grids.changed[0] = 0
+    return changed
+
+
+def roots_of(grids: Multigrid) -> cupy.ndarray:
+    """Return the labels, which are roots in the end."""
+    return grids.labels

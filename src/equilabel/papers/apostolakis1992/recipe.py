@@ -1,0 +1,69 @@
+"""Multi-grid labels: connections at distances 2^m carry labels far, and labels make connections.
+
+J. Apostolakis, P. Coddington, E. Marinari, A multi-grid cluster labeling scheme, Europhys. Lett.
+17 (1992) 189-194, doi:10.1209/0295-5075/17/3/001 (report CRPC-TR91155, 1991).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from equilabel.domains.contract import Domain, Roots
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
+
+
+class Passes(Protocol):
+    """The passes of a device; `grids` holds labels, and connections of each level."""
+
+    def start(self, domain: Domain) -> Any:
+        """Label every foreground element with its index; link it to its neighbors at level 0."""
+        ...
+
+    def improve(self, grids: Any, level: int) -> None:
+        """Switch connections on: where two of the level below lead, and where labels are equal."""
+        ...
+
+    def propagate(self, grids: Any, level: int) -> None:
+        """Lower each label to those of its connections, along one step after the other."""
+        ...
+
+    def has_changed(self, grids: Any) -> bool:
+        """Tell whether a label has changed since the last call."""
+        ...
+
+    def roots_of(self, grids: Any) -> Array:
+        """Return the labels, which are roots in the end."""
+        ...
+
+
+def recipe(passes: Passes, domain: Domain) -> Roots:
+    """Find the root of every element.
+
+    A cycle goes through all levels, from neighbors to the longest distance. At each, connections
+    are updated first: two elements at distance 2^m are connected if both halves of the way are, or
+    if they bear the same label. Then labels travel along the connections. The first cycle that
+    changes no label is the last: neighbors that are linked have equal labels then.
+
+    Parameters
+    ----------
+    passes : module
+        `equilabel.kernels.<device>.apostolakis`.
+    domain : Domain
+
+    Returns
+    -------
+    Roots
+        With the number of cycles as `rounds`, the last included.
+    """
+    grids = passes.start(domain)
+    rounds = 0
+    changed = True
+    while changed:
+        for level in range(grids.levels):
+            passes.improve(grids, level)
+            passes.propagate(grids, level)
+        changed = passes.has_changed(grids)
+        rounds += 1
+    return Roots(passes.roots_of(grids), rounds)

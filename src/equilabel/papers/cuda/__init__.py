@@ -1,0 +1,1 @@
+"""Passes that methods of several papers share, on GPUs."""

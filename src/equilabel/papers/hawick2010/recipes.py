@@ -1,0 +1,339 @@
+"""Kernels A to D for meshes and 1 to 3 for graphs (Hawick, Leist, Playne 2010)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from equilabel.domains.contract import Domain, Roots
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
+
+
+# ---- Neighbor propagation: every element takes the lowest label among its neighbors, until stable
+# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel A (Algorithm 5).
+
+
+class PassesA(Protocol):
+    """The passes of a device; `labels` is an array of that device."""
+
+    def initialize(self, grid: Domain) -> Array:
+        """Label every foreground element with its own index."""
+        ...
+
+    def propagate(self, grid: Domain, labels: Array) -> bool:
+        """Give every element the lowest label among it and its neighbors (Algorithm 5)."""
+        ...
+
+
+def kernel_a(passes: PassesA, domain: Domain) -> Roots:
+    """Find the root of every element.
+
+    A label moves by one element in a round, so the number of rounds is the longest shortest path
+    from the first element of a component to another of its elements, and one more, which changes
+    nothing.
+
+    Parameters
+    ----------
+    passes : module
+        `equilabel.kernels.<device>.hawick_a`.
+    domain : Domain
+
+    Returns
+    -------
+    Roots
+        With the number of calls of `propagate` as `rounds`.
+    """
+    labels = passes.initialize(domain)
+    rounds = 1
+    while passes.propagate(domain, labels):
+        rounds += 1
+    return Roots(labels, rounds)
+
+
+# ---- Local neighbor propagation: as neighbor propagation, but through a whole tile in each round
+# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel B (Algorithm 6).
+
+
+class PassesB(Protocol):
+    """The passes of a device; `labels` is an array of that device."""
+
+    def initialize(self, grid: Domain) -> Array:
+        """Label every foreground element with its own index."""
+        ...
+
+    def propagate(self, grid: Domain, labels: Array, tile_size: int) -> bool:
+        """Take the lowest label nearby, then propagate labels inside each tile (Algorithm 6)."""
+        ...
+
+
+def kernel_b(passes: PassesB, domain: Domain, *, tile_size: int = 256) -> Roots:
+    """Find the root of every element.
+
+    Parameters
+    ----------
+    passes : module
+        `equilabel.kernels.<device>.hawick_b`.
+    domain : Domain
+    tile_size : int
+        Most elements of a tile, which is as nearly a square or cube as powers of two allow: 16 x 16
+        in the paper.
+
+    Returns
+    -------
+    Roots
+        With the number of calls of `propagate` as `rounds`; the last one changes nothing.
+    """
+    labels = passes.initialize(domain)
+    rounds = 1
+    while passes.propagate(domain, labels, tile_size):
+        rounds += 1
+    return Roots(labels, rounds)
+
+
+# ---- Directional propagation: carry the lowest label along every line, in every direction
+# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel C (Algorithm 7).
+
+
+class PassesC(Protocol):
+    """The passes of a device; `labels` is an array of that device."""
+
+    def initialize(self, grid: Domain) -> Array:
+        """Label every foreground element with its own index."""
+        ...
+
+    def sweep(self, grid: Domain, labels: Array) -> bool:
+        """Carry the lowest label along all lines, in each direction once (Algorithm 7)."""
+        ...
+
+
+def kernel_c(passes: PassesC, domain: Domain) -> Roots:
+    """Find the root of every element.
+
+    A label moves along whole lines, so rounds grow with the number of turns on the way through a
+    component, not with its length.
+
+    Parameters
+    ----------
+    passes : module
+        `equilabel.kernels.<device>.hawick_c`.
+    domain : Domain
+
+    Returns
+    -------
+    Roots
+        With the number of calls of `sweep` as `rounds`; the last one changes nothing.
+    """
+    labels = passes.initialize(domain)
+    rounds = 1
+    while passes.sweep(domain, labels):
+        rounds += 1
+    return Roots(labels, rounds)
+
+
+# ---- Label equivalence with references: labels that touch become equivalent, until stable
+# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Kernel D (Algorithm 8).
+
+
+class PassesD(Protocol):
+    """The passes of a device; `labels` and `references` are arrays of that device."""
+
+    def initialize(self, grid: Domain) -> tuple[Array, Array]:
+        """Label every foreground element with its own index; let each label refer to itself."""
+        ...
+
+    def scan(self, grid: Domain, labels: Array, references: Array) -> bool:
+        """Refer each label to the lowest label next to it (Algorithm 8, scanning phase)."""
+        ...
+
+    def analyze(self, labels: Array, references: Array) -> None:
+        """Refer each label in use to the end of its chain (Algorithm 8, analysis phase)."""
+        ...
+
+    def relabel(self, labels: Array, references: Array) -> None:
+        """Replace each label by the one it refers to (Algorithm 8, labeling phase)."""
+        ...
+
+
+def kernel_d(passes: PassesD, domain: Domain) -> Roots:
+    """Find the root of every element.
+
+    The first scan that finds no two labels side by side is the last, and nothing is left to analyze
+    then.
+
+    Parameters
+    ----------
+    passes : module
+        `equilabel.kernels.<device>.hawick_d`.
+    domain : Domain
+
+    Returns
+    -------
+    Roots
+        With the number of scans as `rounds`.
+    """
+    labels, references = passes.initialize(domain)
+    rounds = 1
+    while passes.scan(domain, labels, references):
+        passes.analyze(labels, references)
+        passes.relabel(labels, references)
+        rounds += 1
+    return Roots(labels, rounds)
+
+
+# ---- Kernel 1: compare the colors at both ends of every edge, until none changes
+# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Section 4.3.1.
+
+
+class Passes1(Protocol):
+    """The passes of a device; `colors` is an array of that device."""
+
+    def init_colors(self, graph: Domain) -> Array:
+        """Give every vertex its own index as its color."""
+        ...
+
+    def lower_colors(self, graph: Domain, colors: Array) -> bool:
+        """Lower the color of an end of each edge to that of the other; tell whether any changed."""
+        ...
+
+
+def kernel_1(passes: Passes1, domain: Domain) -> Roots:
+    """Find the root of every vertex (Algorithm 2).
+
+    A color spreads along at least one edge a round, so there are at most as many rounds as the
+    longest of the shortest paths has edges, and one more, which changes nothing.
+
+    Parameters
+    ----------
+    passes : module
+        `equilabel.kernels.<device>.hawick_1`.
+    domain : Domain
+        A graph.
+
+    Returns
+    -------
+    Roots
+        With the number of calls of the kernel as `rounds`.
+    """
+    colors = passes.init_colors(domain)
+    rounds = 1
+    while passes.lower_colors(domain, colors):
+        rounds += 1
+    return Roots(colors, rounds)
+
+
+# ---- Kernel 2: vertices whose color changed compare it with their neighbors, until none changes
+# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Section 4.3.2.
+
+
+class Passes2(Protocol):
+    """The passes of a device; all arrays are of that device."""
+
+    def init_colors(self, graph: Domain) -> Array:
+        """Give every vertex its own index as its color."""
+        ...
+
+    def init_frontier(self, graph: Domain, active: bool) -> Array:
+        """Make an array that tells for every vertex whether it is active."""
+        ...
+
+    def compare(self, graph: Domain, colors: Array, frontier: Array, following: Array) -> bool:
+        """Compare active vertices with their neighbors; tell whether any color changed."""
+        ...
+
+
+def kernel_2(passes: Passes2, domain: Domain) -> Roots:
+    """Find the root of every vertex (Algorithm 3).
+
+    A vertex is active in a round if its color changed in the round before; all are in the first.
+
+    Parameters
+    ----------
+    passes : module
+        `equilabel.kernels.<device>.hawick_2`.
+    domain : Domain
+        A graph.
+
+    Returns
+    -------
+    Roots
+        With the number of calls of the kernel as `rounds`.
+    """
+    colors = passes.init_colors(domain)
+    frontier = passes.init_frontier(domain, True)
+    following = passes.init_frontier(domain, False)
+    rounds = 1
+    while passes.compare(domain, colors, frontier, following):
+        frontier, following = following, frontier
+        rounds += 1
+    return Roots(colors, rounds)
+
+
+# ---- Kernel 3: a breadth-first search for each component, one after the other
+# K. A. Hawick, A. Leist, D. P. Playne, Parallel graph component labelling with GPUs and CUDA,
+# Parallel Comput. 36 (2010) 655-678, doi:10.1016/j.parco.2010.07.002, Section 4.3.3.
+
+
+class Passes3(Protocol):
+    """The passes of a device; all arrays are of that device."""
+
+    def init_colors(self, graph: Domain) -> Array:
+        """Leave every vertex without a color: -1."""
+        ...
+
+    def init_frontier(self, graph: Domain) -> Array:
+        """Make an array that tells for every vertex whether it is active: none is."""
+        ...
+
+    def next_source(self, colors: Array, start: int) -> int:
+        """Return the first vertex without a color from `start` on; -1 if there is none."""
+        ...
+
+    def start_search(self, frontier: Array, source: int) -> None:
+        """Make the source of a search active."""
+        ...
+
+    def spread(
+        self, graph: Domain, colors: Array, source: int, frontier: Array, following: Array
+    ) -> bool:
+        """Color active vertices; make their neighbors without a color active: tell if any was."""
+        ...
+
+
+def kernel_3(passes: Passes3, domain: Domain) -> Roots:
+    """Find the root of every vertex.
+
+    The first vertex without a color is the source of the next search, and its index the color that
+    the search spreads, by one edge a round.
+
+    Parameters
+    ----------
+    passes : module
+        `equilabel.kernels.<device>.hawick_3`.
+    domain : Domain
+        A graph.
+
+    Returns
+    -------
+    Roots
+        With the number of calls of the kernel, of all searches, as `rounds`.
+    """
+    colors = passes.init_colors(domain)
+    frontier, following = passes.init_frontier(domain), passes.init_frontier(domain)
+    rounds = 0
+    source = passes.next_source(colors, 0)
+    while source >= 0:
+        passes.start_search(frontier, source)
+        spreading = True
+        while spreading:
+            spreading = passes.spread(domain, colors, source, frontier, following)
+            frontier, following = following, frontier
+            rounds += 1
+        source = passes.next_source(colors, source + 1)
+    return Roots(colors, max(rounds, 1))

@@ -1,0 +1,1 @@
+"""Kalentev et al. 2011: label equivalence, and row-column unification."""

@@ -1,0 +1,1 @@
+"""Komura 2016: the generalized labeler, without iteration."""

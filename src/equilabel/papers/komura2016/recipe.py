@@ -1,0 +1,52 @@
+"""The generalized labeler: point at the lowest neighbor, then unite with the others, once.
+
+Y. Komura, A generalized GPU-based connected component labeling algorithm, arXiv:1603.08357 (2016).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from equilabel.domains.contract import Domain, Roots
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
+
+
+class Passes(Protocol):
+    """The passes of a device; `labels` is an array of that device."""
+
+    def initialize(self, domain: Domain) -> Array:
+        """Label every foreground element with its lowest neighbor, or itself."""
+        ...
+
+    def analyze(self, labels: Array) -> None:
+        """Point every element at the end of its chain of labels."""
+        ...
+
+    def reduce_labels(self, domain: Domain, labels: Array) -> None:
+        """Unite every element with its other neighbors (Algorithm 1)."""
+        ...
+
+
+def recipe(passes: Passes, domain: Domain) -> Roots:
+    """Find the root of every element.
+
+    Four passes and no iteration on the host: initialization, analysis, label reduction, analysis.
+    Labels are indices of elements, so the last analysis leaves the roots.
+
+    Parameters
+    ----------
+    passes : module
+        `equilabel.kernels.<device>.komura`.
+    domain : Domain
+
+    Returns
+    -------
+    Roots
+    """
+    labels = passes.initialize(domain)
+    passes.analyze(labels)
+    passes.reduce_labels(domain, labels)
+    passes.analyze(labels)
+    return Roots(labels)

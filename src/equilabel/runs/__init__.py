@@ -1,0 +1,1 @@
+"""The default method: runs of equal pixels are united, numbered and painted."""

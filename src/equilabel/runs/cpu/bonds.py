@@ -1,0 +1,326 @@
+"""Runs on lattices of bonds: 64 sites at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from equilabel.devices import threads
+from equilabel.devices.cpu.bits import ALL, LAST, NONE, ONE, load, popcount, splat, twin, word_of
+from equilabel.devices.cpu.union_find import unite as unite_runs
+from equilabel.devices.jit import inlined, njit
+
+from . import numbering
+from .run_table import AXES, Runs, RunTable, advance, locate
+from .unions import unite_straight
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
+    from equilabel.domains.bonds import Bonds
+
+
+# ---- One bit of each of 64 sites at a time, as a word of 64 bits: which of their bonds are open
+
+
+def holds(sites, start, mask):
+    """Set bits for those of 64 sites that have a bit of `mask`, a number of their type."""
+    word = 0
+    for k in range(64):
+        if sites[start + k] & mask:
+            word |= 1 << k
+    return np.uint64(word)
+
+
+@njit(nogil=True, cache=True)
+def holds_within(sites, start, mask, width):
+    """Do so for `width` sites, 64 at once where these exist; later bits are 0."""
+    if start + 64 <= sites.size:
+        return holds(sites, start, mask) & (ALL >> np.uint64(64 - width))
+    word = NONE
+    for k in range(width):
+        if sites[start + k] & mask:
+            word |= ONE << np.uint64(k)
+    return word
+
+
+@twin(holds, lambda sites, start, mask: types.uint64(sites, types.intp, sites.dtype))
+def _holds(context, builder, signature, arguments):
+    array, index, scalar = arguments
+    vector = load(context, builder, signature.args[0], array, index)
+    found = builder.and_(vector, splat(builder, scalar, vector.type))
+    none = ir.Constant(vector.type, [0] * 64)
+    return word_of(builder, builder.icmp_unsigned("!=", found, none))
+
+
+# ---- Runs on a lattice of bonds: stretches of open bonds along the last axis, united along others
+# Every site belongs to a run, and runs are numbered without gaps. So the run of the next site of a
+# row is the same or the next one, across the ends of words too.
+
+
+class Planes(NamedTuple):
+    """Bonds between rows, a bit for each site, and what they lead to.
+
+    Attributes
+    ----------
+    bits : (K, R, words) array of uint64
+        Whether bonds of each site along each step are open.
+    steps : (K, 6) array of int64
+        Along five leading axes and the last one. None leads along the last axis alone.
+    periodic : (6,) array of bool
+    rings : (R,) array of bool
+        Whether the last site of a row is joined with the first by a bond along it.
+    """
+
+    bits: Array
+    steps: Array
+    periodic: Array
+    rings: Array
+
+
+@dataclass
+class BondTable(RunTable):
+    """The runs of a lattice of bonds.
+
+    Attributes
+    ----------
+    planes : Planes
+    reach : int
+        Rows back that steps lead at most, but for those around periodic axes.
+    """
+
+    planes: Planes = field(kw_only=True)
+    reach: int = field(kw_only=True)
+
+
+def pack(bonds: Bonds) -> BondTable:
+    """Find the runs of a lattice, and turn all other bonds into planes of bits."""
+    sites = np.ascontiguousarray(bonds.open).reshape(-1)
+    missing = AXES + 1 - bonds.rank
+    shape = np.array((1,) * missing + bonds.shape, np.int64)
+    columns, rows = int(shape[-1]), prod(shape[:-1].tolist())
+    words = -(-columns // 64)
+    steps = np.pad(bonds.steps, ((0, 0), (missing, 0)))
+    along = np.flatnonzero(~steps[:, :AXES].any(axis=1))
+    others = np.flatnonzero(steps[:, :AXES].any(axis=1))
+    masks = np.array([1 << k for k in (*along.tolist(), *others.tolist())], sites.dtype)
+    planes = Planes(
+        np.empty((len(others), rows, words), np.uint64),
+        steps[others],
+        np.array((False,) * missing + bonds.periodic),
+        np.zeros(rows, np.bool_),
+    )
+    bits, starts = np.empty((rows + 1, words), np.uint64), np.empty((rows, words), np.uint64)
+    bits[rows] = 0
+    none = np.empty(0, np.int32)
+    runs = Runs(bits, starts, none.reshape(0, 0), none, shape[:-1], shape[:-1], 1, 1)
+    edges = np.empty((0, 2 * AXES), np.int64)
+    strides = np.append(np.cumprod(shape[-2:0:-1])[::-1], 1)
+    reach = int((planes.steps[:, :AXES] @ strides).max(initial=0))
+    counts = np.empty(rows + 1, np.int64)
+    table = BondTable(runs, counts, columns, edges, first_label=0, planes=planes, reach=reach)
+    before = (sites, columns, masks, len(along) > 0, runs, planes, counts)
+    threads.each(pack_rows, [(*before, a, b) for a, b in threads.ranges(rows, sites.size)])
+    table.number_runs()
+    return table
+
+
+def unite(table: BondTable) -> None:
+    """Unite the runs that bonds join, within ranges of rows first, then between them."""
+    runs, planes, pieces = table.runs, table.planes, table.pieces()
+    threads.each(numbering.index, [(runs, table.counts, a, b) for a, b in pieces])
+    threads.each(link_bonds, [(runs, planes, table.columns, (a, b, a, b)) for a, b in pieces])
+    around = bool(planes.periodic[:AXES].any())
+    for a, b in pieces if len(pieces) > 1 else ():
+        end = b if around else min(b, a + table.reach)
+        link_bonds(runs, planes, table.columns, (a, end, b, a))
+
+
+# -------------------------------------------------------------------- kernels
+
+
+@njit(nogil=True, cache=True)
+def pack_rows(sites, columns, masks, along, runs, planes, counts, first_row, last_row):
+    """Set bits where runs begin and where bonds between rows are open.
+
+    Parameters
+    ----------
+    sites : (R * columns,) array of unsigned integers
+        Their bonds.
+    masks : (K,) array of the same type
+        The bit of each step that leads to other rows; before these, that of the step along rows.
+    along : bool
+        Whether there is a step along rows. If not, each site is a run.
+    runs : Runs
+        `bits` and `starts` are overwritten from `first_row` to before `last_row`.
+    planes : Planes
+        `bits` and `rings` likewise.
+    counts : (R + 1,) array of int64
+        ``counts[row + 1]`` is set to the runs of a row.
+    """
+    words = runs.starts.shape[1]
+    around = along and planes.periodic[AXES]
+    for row in range(first_row, last_row):
+        carry = NONE
+        total = 0
+        for word in range(words):
+            start = row * columns + 64 * word
+            width = min(64, columns - 64 * word)
+            begins = ALL >> np.uint64(64 - width)
+            runs.bits[row, word] = begins
+            if along:
+                joined = holds_within(sites, start, masks[0], width)
+                begins &= ~((joined << ONE) | carry)
+                carry = joined >> LAST
+            runs.starts[row, word] = begins
+            total += popcount(begins)
+            for k in range(planes.steps.shape[0]):
+                planes.bits[k, row, word] = holds_within(sites, start, masks[along + k], width)
+        if around:
+            planes.rings[row] = sites[row * columns + columns - 1] & masks[0] != 0
+        counts[row + 1] = total
+
+
+@njit(nogil=True, cache=True)
+def link_bonds(runs, planes, columns, span):
+    """Unite the runs of some rows with those from which bonds lead to them.
+
+    Parameters
+    ----------
+    runs : Runs
+        `parents` are updated.
+    planes : Planes
+    span : (int, int, int, int)
+        The first of the rows and the one after the last; and the same of the rows from which bonds
+        lead there. If these end before they begin, all rows count that are not in between.
+        Threads work on the inside of their own range first, and on what leads there from other
+        ranges one by one.
+    """
+    first_row, last_row, low, high = span
+    shape = runs.shape
+    inside = low < high
+    position = np.empty(AXES, np.int64)
+    locate(first_row, shape, position)
+    for row in range(first_row, last_row):
+        if inside and planes.rings[row]:
+            unite_runs(runs.parents, last_run(runs, row), runs.first[row, 0])
+        for k in range(planes.steps.shape[0]):
+            source = row_before(shape, planes.periodic, position, planes.steps[k])
+            if source < 0:
+                continue
+            if (low <= source < high) if inside else (source < high or source >= low):
+                across = planes.steps[k, AXES]
+                if across == 0:
+                    link_straight(runs, planes.bits[k], source, row)
+                else:
+                    link_across(runs, planes.bits[k], source, row, across, columns)
+                    if planes.periodic[AXES]:
+                        link_ends(runs, planes.bits[k], source, row, across, columns)
+        advance(shape, position)
+
+
+@inlined
+def row_before(shape, periodic, position, step):
+    """Return the row from which a step leads to that at `position`, or -1 if it is outside."""
+    row = np.int64(0)
+    for axis in range(AXES):
+        there = position[axis] - step[axis]
+        side = shape[axis]
+        if there < 0 or there >= side:
+            if not periodic[axis]:
+                return np.int64(-1)
+            there += side if there < 0 else -side
+        row = row * side + there
+    return row
+
+
+@inlined
+def last_run(runs, row):
+    """Return the run of the last site of a row."""
+    word = runs.starts.shape[1] - 1
+    return runs.first[row, word] + popcount(runs.starts[row, word]) - 1
+
+
+@inlined
+def link_straight(runs, plane, source, row):
+    """Unite runs along bonds that do not lead along rows.
+
+    A bond joins nothing new if the one beside it is open, and both sites at either end are in one
+    run: the four make a square of which three sides are open.
+
+    Parameters
+    ----------
+    plane : (R, words) array of uint64
+        Bonds along one step.
+    source, row : int
+        Rows from which, and to which, it leads.
+    """
+    starts, first = runs.starts, runs.first
+    carry = NONE
+    for word in range(starts.shape[1]):
+        bonds = plane[source, word]
+        if bonds != NONE:
+            ours = starts[source, word]
+            theirs = starts[row, word]
+            events = bonds & (~((bonds << ONE) | carry) | ours | theirs)
+            mine = (theirs, first[row, word])
+            unite_straight(runs.parents, events, mine, (ours, first[source, word]))
+        carry = bonds >> LAST
+
+
+@inlined
+def link_across(runs, plane, source, row, across, columns):
+    """Do the same along bonds that lead to the site before or after, within rows.
+
+    Parameters
+    ----------
+    across : int
+        -1 or 1, the step along rows.
+    """
+    starts, first = runs.starts, runs.first
+    words = starts.shape[1]
+    carry = NONE
+    before = NONE
+    for word in range(words):
+        bonds = plane[source, word]
+        ours = starts[source, word]
+        theirs = starts[row, word]
+        if across < 0:
+            if word == 0:
+                bonds &= ~ONE
+            there = (theirs << ONE) | before  # where the site a bond leads to begins a run
+        else:
+            if word == words - 1:
+                bonds &= ~(ONE << np.uint64((columns - 1) & 63))
+            there = theirs >> ONE
+            if word + 1 < words:
+                there |= starts[row, word + 1] << LAST
+        before = theirs >> LAST
+        events = bonds & (~((bonds << ONE) | carry) | ours | there)
+        carry = bonds >> LAST
+        while events != NONE:
+            bit = events & (~events + ONE)
+            upto = bit ^ (bit - ONE)
+            run = first[row, word] + popcount(theirs & upto) - 1
+            if across < 0:
+                run -= popcount(theirs & bit)
+            else:
+                run += popcount(there & bit)
+            unite_runs(runs.parents, run, first[source, word] + popcount(ours & upto) - 1)
+            events ^= bit
+
+
+@inlined
+def link_ends(runs, plane, source, row, across, columns):
+    """Do the same for the bond that leads from one end of a row to the other end of another."""
+    if across < 0:
+        if plane[source, 0] & ONE != NONE:
+            unite_runs(runs.parents, last_run(runs, row), runs.first[source, 0])
+    else:
+        last = np.uint64((columns - 1) & 63)
+        if (plane[source, plane.shape[1] - 1] >> last) & ONE != NONE:
+            unite_runs(runs.parents, last_run(runs, source), runs.first[row, 0])

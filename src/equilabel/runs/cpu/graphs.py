@@ -1,0 +1,181 @@
+"""Unions of vertices of a graph, by any number of threads at once.
+
+``parents[i] <= i``, and roots are their own parents. Why threads are not in each other's way: a
+root is made a child by compare-and-swap alone, which fails if it is no root any more. What is no
+root may be pointed at an ancestor by a plain store: an old value that comes late is an ancestor
+still. So chains end, in the root of the set, whoever wins; and the root is the smallest vertex.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equilabel.devices import threads
+from equilabel.devices.cpu.atomics import compare_and_swap
+from equilabel.devices.jit import inlined, njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
+    from equilabel.domains.graph import Graph
+
+SAMPLE = 1024  # vertices among which the largest component is looked for
+
+FIRST = 2  # neighbors of each vertex that are united before all others
+FEW = 16  # ... among which the first parent is looked for
+
+
+@inlined
+def halve(parents, index):
+    """Return the root of a vertex, and let the vertices on the way skip one."""
+    parent = parents[index]
+    while parent != index:
+        above = parents[parent]
+        if above != parent:
+            parents[index] = above
+        index = parent
+        parent = above
+    return index
+
+
+@inlined
+def unite_shared(parents, one, other):
+    """Give two vertices one root, the smaller of theirs."""
+    if parents[one] == parents[other]:
+        return
+    one = halve(parents, one)
+    other = halve(parents, other)
+    while one != other:
+        if one < other:
+            one, other = other, one
+        seen = compare_and_swap(parents, one, one, other)
+        if seen == one:
+            return
+        one = halve(parents, seen)
+        other = halve(parents, other)
+
+
+@njit(nogil=True, cache=True)
+def point_at_smaller(offsets, neighbors, parents, begin, end):
+    """Point vertices at the first smaller one of their first neighbors, or at themselves.
+
+    Parameters
+    ----------
+    offsets, neighbors : arrays of int32 or int64
+        The graph. Not checked.
+    parents : (N,) array of int32 or int64
+        Overwritten from `begin` to `end`.
+    begin, end : int
+        Range of vertices.
+    """
+    for i in range(begin, end):
+        parent = i
+        for k in range(offsets[i], min(offsets[i] + FEW, offsets[i + 1])):
+            if neighbors[k] < i:
+                parent = neighbors[k]
+                break
+        parents[i] = parent
+
+
+@njit(nogil=True, cache=True)
+def compress_range(parents, begin, end):
+    """Point vertices at their roots; nothing is united meanwhile. See `point_at_smaller`."""
+    for i in range(begin, end):
+        parent = parents[i]
+        above = parents[parent]
+        while above != parent:
+            parent = above
+            above = parents[parent]
+        parents[i] = parent
+
+
+@njit(nogil=True, cache=True)
+def unite_first_arcs(offsets, neighbors, parents, begin, end):
+    """Unite vertices with their first neighbors. See `point_at_smaller`."""
+    for i in range(begin, end):
+        for k in range(offsets[i], min(offsets[i] + FIRST, offsets[i + 1])):
+            unite_shared(parents, parents.dtype.type(i), parents.dtype.type(neighbors[k]))
+
+
+@njit(nogil=True, cache=True)
+def unite_smaller_arcs(offsets, neighbors, parents, begin, end):
+    """Unite vertices with their smaller neighbors. See `point_at_smaller`."""
+    for i in range(begin, end):
+        for k in range(offsets[i], offsets[i + 1]):
+            if neighbors[k] < i:
+                unite_shared(parents, parents.dtype.type(i), parents.dtype.type(neighbors[k]))
+
+
+@njit(nogil=True, cache=True)
+def unite_other_arcs(offsets, neighbors, parents, largest, begin, end):
+    """Unite vertices with all but their first neighbors, unless `largest` is their parent.
+
+    Parameters
+    ----------
+    largest : int
+        A root before this pass. An edge between a vertex below it and another is seen from there.
+        If it is -1, vertices are united with their smaller neighbors.
+    """
+    for i in range(begin, end):
+        if parents[i] == largest:
+            continue
+        for k in range(offsets[i] + FIRST, offsets[i + 1]):
+            if largest >= 0 or neighbors[k] < i:
+                unite_shared(parents, parents.dtype.type(i), parents.dtype.type(neighbors[k]))
+
+
+# --------------------------------------------------------- passes, on graphs
+
+
+def initialize(domain: Graph) -> HostArray:
+    """Point every vertex at a smaller neighbor among its first ones, or at itself."""
+    size = domain.size
+    parents: HostArray = np.empty(size, np.int32 if size <= np.iinfo(np.int32).max else np.int64)
+    graph = domain.offsets, domain.neighbors, parents
+    threads.each(point_at_smaller, [(*graph, *each) for each in _ranges(parents)])
+    return parents
+
+
+def compress(parents: HostArray) -> None:
+    """Point every vertex at its root."""
+    threads.each(compress_range, [(parents, *each) for each in _ranges(parents)])
+
+
+def unite_all(domain: Graph, parents: HostArray) -> None:
+    """Unite every vertex with its smaller neighbors."""
+    graph = domain.offsets, domain.neighbors, parents
+    threads.each(unite_smaller_arcs, [(*graph, *each) for each in _ranges(parents)])
+
+
+def unite_first(domain: Graph, parents: HostArray) -> None:
+    """Unite every vertex with its first neighbors."""
+    graph = domain.offsets, domain.neighbors, parents
+    threads.each(unite_first_arcs, [(*graph, *each) for each in _ranges(parents)])
+
+
+def find_largest(parents: HostArray) -> int:
+    """Return the root that half of a sample of vertices have or more; -1 if there is none."""
+    spread = np.arange(SAMPLE, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    sample = parents[spread % np.uint64(parents.size)]
+    roots, counts = np.unique(sample, return_counts=True)
+    return int(roots[counts.argmax()]) if 2 * counts.max() >= SAMPLE else -1
+
+
+def unite_rest(domain: Graph, parents: HostArray, largest: int) -> None:
+    """Unite vertices that have another root with their other neighbors; for -1, the smaller."""
+    graph = domain.offsets, domain.neighbors, parents, largest
+    threads.each(unite_other_arcs, [(*graph, *each) for each in _ranges(parents)])
+
+
+def finish(parents: HostArray) -> NDArray[np.int64]:
+    """Return the root of every vertex."""
+    compress(parents)
+    return parents.astype(np.int64, copy=False)
+
+
+def _ranges(parents: HostArray) -> list[tuple[int, int]]:
+    """Cut the vertices into ranges, some for each thread."""
+    return threads.ranges(parents.size, 4 * parents.size)

@@ -1,0 +1,383 @@
+"""Pixels to bits: 64 pixels are compared at a time."""
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from equilabel.devices.cpu.bits import (
+    ALL,
+    LAST,
+    NONE,
+    ONE,
+    load,
+    lowest,
+    popcount,
+    smaller,
+    splat,
+    twin,
+    word_of,
+)
+from equilabel.devices.jit import BORROWING, inlined, njit
+
+from .run_table import locate, new_position, row_of
+
+# ---- Comparisons of 64 pixels at a time, which give a word of 64 bits
+# Bit ``k`` of a word stands for pixel ``start + k``. Each function is plain Python, for reading and
+# for runs without a compiler, with a twin of a few machine instructions that numba puts in its
+# place. Nothing is checked: arrays are flat and C-contiguous, and 64 pixels from every start must
+# exist, but for functions named `..._within`.
+
+ABOVE, UP_TO, BELOW = range(3)
+
+
+def differs(pixels, start, value):
+    """Compare 64 pixels with a value of their own type; bits are set where they differ."""
+    word = 0
+    for k in range(64):
+        if pixels[start + k] != value:
+            word |= 1 << k
+    return np.uint64(word)
+
+
+def exceeds(pixels, start, level):
+    """Compare 64 pixels with a level of their own type; bits are set where they are greater."""
+    word = 0
+    for k in range(64):
+        if pixels[start + k] > level:
+            word |= 1 << k
+    return np.uint64(word)
+
+
+def precedes(pixels, start, level):
+    """Compare 64 pixels with a level of their own type; bits are set where they are less."""
+    word = 0
+    for k in range(64):
+        if pixels[start + k] < level:
+            word |= 1 << k
+    return np.uint64(word)
+
+
+def fractional(pixels, start):
+    """Set bits where one of 64 floats is no whole number: it has a fraction, is infinite or NaN."""
+    word = 0
+    for k in range(64):
+        if not is_whole(pixels[start + k]):
+            word |= 1 << k
+    return np.uint64(word)
+
+
+def is_whole(value):
+    """Return whether a number is whole; integers always are."""
+    return bool(np.isfinite(value)) and value == np.trunc(value)
+
+
+def agrees(pixels, start, other):
+    """Compare 64 pixels with 64 others of the same array; bits are set where they agree."""
+    word = 0
+    for k in range(64):
+        if pixels[start + k] == pixels[other + k]:
+            word |= 1 << k
+    return np.uint64(word)
+
+
+@njit(nogil=True, cache=True)
+def agrees_within(pixels, start, other, width):
+    """Compare `width` pixels with others, 64 at once where these exist; none outside the array.
+
+    Bits from `width` on are undefined.
+    """
+    if other >= 0 and start + 64 <= pixels.size and other + 64 <= pixels.size:
+        return agrees(pixels, start, other)
+    word = NONE
+    for k in range(width):
+        if 0 <= other + k < pixels.size and pixels[start + k] == pixels[other + k]:
+            word |= ONE << np.uint64(k)
+    return word
+
+
+@njit(nogil=True, cache=True)
+def differs_within(pixels, start, value, width):
+    """Compare `width` pixels with a value, 64 at once where these exist; later bits are 0."""
+    if start + 64 <= pixels.size:
+        return differs(pixels, start, value) & (ALL >> np.uint64(64 - width))
+    word = NONE
+    for k in range(width):
+        if pixels[start + k] != value:
+            word |= ONE << np.uint64(k)
+    return word
+
+
+@njit(nogil=True, cache=True)
+def compares_within(pixels, start, level, compare, width):
+    """Compare `width` pixels with a level, 64 at once where these exist; later bits are 0.
+
+    Parameters
+    ----------
+    compare : int
+        `ABOVE`, `UP_TO` or `BELOW`: whether pixels are greater than the level, not greater, or
+        less. NaN never compares.
+    """
+    if start + 64 <= pixels.size:
+        if compare == ABOVE:
+            word = exceeds(pixels, start, level)
+        else:
+            word = precedes(pixels, start, level)
+            if compare == UP_TO:
+                word |= ~differs(pixels, start, level)
+        return word & (ALL >> np.uint64(64 - width))
+    word = NONE
+    for k in range(width):
+        value = pixels[start + k]
+        found = value > level if compare == ABOVE else value < level
+        if found or (compare == UP_TO and value == level):
+            word |= ONE << np.uint64(k)
+    return word
+
+
+@njit(nogil=True, cache=True)
+def fractional_within(pixels, start, width):
+    """Set bits where one of `width` numbers is not whole; later bits are 0."""
+    if start + 64 <= pixels.size:
+        return fractional(pixels, start) & (ALL >> np.uint64(64 - width))
+    word = NONE
+    for k in range(width):
+        if not is_whole(pixels[start + k]):
+            word |= ONE << np.uint64(k)
+    return word
+
+
+# -------------------------------------------------------------- compiled twins
+
+
+def _compare(builder, dtype, sign, left, right):
+    """Compare two vectors; NaN differs from everything, and is neither greater nor less."""
+    if isinstance(dtype, types.Float):
+        if sign == "!=":
+            return builder.fcmp_unordered(sign, left, right)
+        return builder.fcmp_ordered(sign, left, right)
+    if dtype.signed:
+        return builder.icmp_signed(sign, left, right)
+    return builder.icmp_unsigned(sign, left, right)
+
+
+def _comparing(function, sign):
+    """Make the twin that compares 64 pixels with a value."""
+
+    @twin(function, lambda pixels, start, value: types.uint64(pixels, types.intp, pixels.dtype))
+    def code(context, builder, signature, arguments):
+        array, index, scalar = arguments
+        vector = load(context, builder, signature.args[0], array, index)
+        other = splat(builder, scalar, vector.type)
+        return word_of(builder, _compare(builder, signature.args[0].dtype, sign, vector, other))
+
+
+_comparing(differs, "!=")
+_comparing(exceeds, ">")
+_comparing(precedes, "<")
+
+
+@twin(agrees, lambda pixels, start, other: types.uint64(pixels, types.intp, types.intp))
+def _agrees(context, builder, signature, arguments):
+    array, index, second = arguments
+    left = load(context, builder, signature.args[0], array, index)
+    right = load(context, builder, signature.args[0], array, second)
+    return word_of(builder, _compare(builder, signature.args[0].dtype, "==", left, right))
+
+
+@twin(is_whole, lambda value: types.boolean(value))
+def _is_whole(context, builder, signature, arguments):
+    if not isinstance(signature.args[0], types.Float):
+        return cgutils.true_bit
+    return _whole(builder, arguments[0], f"f{signature.args[0].bitwidth}")
+
+
+@twin(fractional, lambda pixels, start: types.uint64(pixels, types.intp))
+def _fractional(context, builder, signature, arguments):
+    kind = signature.args[0].dtype
+    if not isinstance(kind, types.Float):
+        return ir.IntType(64)(0)
+    vector = load(context, builder, signature.args[0], *arguments)
+    return word_of(builder, builder.not_(_whole(builder, vector, f"v64f{kind.bitwidth}")))
+
+
+def _whole(builder, value, kind):
+    """Compare a float, or each of a vector, with itself without its fraction."""
+    truncate = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(value.type, [value.type]), f"llvm.trunc.{kind}"
+    )
+    whole = builder.fcmp_ordered("==", builder.call(truncate, [value]), value)
+    difference = builder.fsub(value, value)  # NaN for what is infinite
+    return builder.and_(whole, builder.fcmp_ordered("ord", difference, difference))
+
+
+# ---- Passes from pixels to bits: which pixels are foreground, and where runs begin
+
+NOTHING, ONE_VALUE, SEVERAL = range(3)  # what `pack` found
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def pack(pixels, columns, background, bounded, binary, bits):
+    """Set a bit for every pixel that is not background, as long as these share one value.
+
+    Parameters
+    ----------
+    pixels : (R * columns,) array
+        Rows of pixels.
+    background : scalar of the type of `pixels`
+        Compared only if `bounded`; otherwise every pixel is foreground.
+    binary : bool
+        Whether all values but background count as one.
+    bits : (R, words) array of uint64
+        Overwritten.
+
+    Returns
+    -------
+    found : int
+        `NOTHING`, `ONE_VALUE`, or `SEVERAL` values of foreground: then `bits` is unfinished.
+    value : scalar
+        The foreground value, if there is one.
+    """
+    found = NOTHING
+    value = background
+    for row in range(bits.shape[0]):
+        for word in range(bits.shape[1]):
+            start = row * columns + 64 * word
+            width = smaller(64, columns - 64 * word)
+            valid = ALL >> np.uint64(64 - width)
+            if start + 64 <= pixels.size:
+                foreground = (differs(pixels, start, background) if bounded else ALL) & valid
+                if foreground != NONE:
+                    if found == NOTHING:
+                        found = ONE_VALUE
+                        value = pixels[start + lowest(foreground)]
+                    if not binary and (differs(pixels, start, value) & foreground) != NONE:
+                        return SEVERAL, value
+            else:
+                foreground = NONE
+                for k in range(width):
+                    pixel = pixels[start + k]
+                    if not bounded or pixel != background:
+                        foreground |= ONE << np.uint64(k)
+                        if found == NOTHING:
+                            found = ONE_VALUE
+                            value = pixel
+                        if pixel != value and not binary:
+                            return SEVERAL, value
+            bits[row, word] = foreground
+    return found, value
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def pack_compared(pixels, columns, level, compare, bits):
+    """Set a bit for every pixel that compares with a level, see `bits.compares_within`.
+
+    Parameters
+    ----------
+    pixels : (R * columns,) array
+        Rows of pixels.
+    bits : (R, words) array of uint64
+        Overwritten.
+    """
+    for row in range(bits.shape[0]):
+        for word in range(bits.shape[1]):
+            start = row * columns + 64 * word
+            width = smaller(64, columns - 64 * word)
+            bits[row, word] = compares_within(pixels, start, level, compare, width)
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def pack_values(pixels, columns, background, bounded, runs, first_row, last_row, counts):
+    """Set bits where pixels are foreground and where a run of equal value begins.
+
+    Parameters
+    ----------
+    pixels : (R * columns,) array
+        All rows; those from `first_row` to before `last_row` are read.
+    runs : Runs
+        Of blocks of single rows; `bits` and `starts` of these are overwritten.
+    counts : (R + 1,) array of int64
+        ``counts[row + 1]`` is set to the runs of a row.
+
+    Returns
+    -------
+    bool
+        Whether all foreground values are whole numbers.
+    """
+    fractions = NONE
+    for row in range(first_row, last_row):
+        total = 0
+        for word in range(runs.bits.shape[1]):
+            start = row * columns + 64 * word
+            width = smaller(64, columns - 64 * word)
+            valid = ALL >> np.uint64(64 - width)
+            foreground = differs_within(pixels, start, background, width) if bounded else valid
+            equal = agrees_within(pixels, start, start - 1, width)
+            if word == 0:
+                equal &= ~ONE
+            begins = foreground & ~equal
+            fractions |= foreground & fractional_within(pixels, start, width)
+            runs.bits[row, word] = foreground
+            runs.starts[row, word] = begins
+            total += popcount(begins)
+        counts[row + 1] = total
+    return fractions == NONE
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def begin(runs, first_block, last_block, counts):
+    """Set a bit where a run begins in the union of the rows of each block.
+
+    Parameters
+    ----------
+    runs : Runs
+        `starts` of blocks from `first_block` to before `last_block` are overwritten.
+    counts : (B + 1,) array of int64
+        ``counts[block + 1]`` is set to the runs of a block.
+    """
+    grid, tall, empty = runs.grid, runs.tall, runs.bits.shape[0] - 1
+    position = new_position()
+    block = first_block
+    while block < last_block:
+        locate(block, grid, position)
+        along = position[4]
+        end = smaller(along + last_block - block, grid[4])
+        position[4] = 0
+        line0 = row_of(runs, position, 0, 0)
+        line1 = row_of(runs, position, 1, 0) if runs.deep > 1 else empty
+        for y in range(along * tall, end * tall, tall):
+            below = y + 1 < runs.shape[4] and tall > 1
+            row2 = row3 = empty
+            if line1 != empty:
+                row2 = line1 + y
+                row3 = row2 + 1 if below else empty
+            rows = line0 + y, line0 + y + 1 if below else empty, row2, row3
+            counts[block + 1] = begin_block(runs, block, rows)
+            block += 1
+
+
+@inlined
+def begin_block(runs, block, rows):
+    """Set the bits of `starts` for one block, and count them.
+
+    Parameters
+    ----------
+    rows : tuple of 4 int
+        Those of the block; where it has fewer, the empty last row.
+    """
+    bits, starts = runs.bits, runs.starts
+    row0, row1, row2, row3 = rows
+    members = runs.deep * runs.tall
+    total = 0
+    carry = NONE
+    for word in range(bits.shape[1]):
+        union = bits[row0, word]
+        if members > 1:
+            union |= bits[row1, word]
+        if members > 2:
+            union |= bits[row2, word] | bits[row3, word]
+        begins = union & ~((union << ONE) | carry)
+        carry = union >> LAST
+        starts[block, word] = begins
+        total += popcount(begins)
+    return total

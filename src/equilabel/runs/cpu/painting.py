@@ -1,0 +1,489 @@
+"""Labels are written under the bits of a word, 64 pixels at a time."""
+
+import numpy as np
+from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
+from numba import types
+from numba.core import cgutils
+
+from equilabel.devices.cpu.bits import (
+    NONE,
+    ONE,
+    address_of,
+    lanes_of,
+    load,
+    popcount,
+    smaller,
+    splat,
+    store,
+    twin,
+    vector_of,
+)
+from equilabel.devices.jit import BORROWING, called, inlined, njit
+
+from .run_table import AXES, block_of, locate, new_position
+
+# ---- Labels written under the bits of a word: 64 pixels at a time, or eight with different labels
+# Each function is plain Python, with a twin of a few machine instructions that numba puts in its
+# place. Nothing is checked: arrays are flat and C-contiguous, and all pixels of a word must exist.
+
+
+def paint(labels, start, word, label):
+    """Write `label` where a bit is set, 0 where none is, to 64 pixels."""
+    for k in range(64):
+        labels[start + k] = label if (int(word) >> k) & 1 else 0
+
+
+def blend(labels, start, word, label):
+    """Write `label` where a bit is set; leave the other pixels of 64 as they are."""
+    for k in range(64):
+        if (int(word) >> k) & 1:
+            labels[start + k] = label
+
+
+def spread(labels, start, word, begins, run, table):
+    """Write eight pixels: that of the latest run begun where a bit is set, 0 where none is.
+
+    Parameters
+    ----------
+    word, begins : int
+        Eight bits each: foreground, and where runs begin.
+    run : int
+        The run that comes in from the left.
+    table : (>= run + 9,) array
+        Label of each run.
+    """
+    for k in range(8):
+        run += (int(begins) >> k) & 1
+        labels[start + k] = table[run] if (int(word) >> k) & 1 else 0
+
+
+def stream(line, labels, start):
+    """Copy 64 labels past the caches; `start` lies at a multiple of 16 bytes."""
+    labels[start : start + 64] = line[:64]
+
+
+def stream_one(labels, start, word, label):
+    """Do as `paint`, past the caches; `start` lies at a multiple of 16 bytes."""
+    paint(labels, start, word, label)
+
+
+def fence():
+    """Let other threads see what was streamed."""
+
+
+# -------------------------------------------------------------- compiled twins
+
+
+PERMUTES = bool(get_host_cpu_features().get("avx2"))  # picks eight 32-bit numbers at once
+# Which of the runs that begin among eight pixels each of these is of, for every byte of begins;
+# counted from the first one if that begins at bit 0, and from the one that comes in otherwise.
+RANKS = bytearray(
+    (byte & ((2 << k) - 1)).bit_count() - (byte & 1) for byte in range(256) for k in range(8)
+)
+
+
+def _typed(labels, start, word, label):
+    return types.void(labels, types.intp, types.uint64, labels.dtype)
+
+
+def _filled(builder, array_type, bits, scalar):
+    """Return a vector of a label where bits are set, and of zeros."""
+    vector = vector_of(array_type)
+    none = ir.Constant(vector, None)
+    return builder.select(lanes_of(builder, bits), splat(builder, scalar, vector), none)
+
+
+@twin(paint, _typed)
+def _paint(context, builder, signature, arguments):
+    array, index, bits, scalar = arguments
+    painted = _filled(builder, signature.args[0], bits, scalar)
+    store(context, builder, signature.args[0], array, index, painted)
+    return context.get_dummy_value()
+
+
+@twin(blend, _typed)
+def _blend(context, builder, signature, arguments):
+    array, index, bits, scalar = arguments
+    before = load(context, builder, signature.args[0], array, index)
+    painted = builder.select(lanes_of(builder, bits), splat(builder, scalar, before.type), before)
+    store(context, builder, signature.args[0], array, index, painted)
+    return context.get_dummy_value()
+
+
+@twin(stream, lambda line, labels, start: types.void(line, labels, types.intp))
+def _stream(context, builder, signature, arguments):
+    source, array, index = arguments
+    painted = load(context, builder, signature.args[0], source, ir.IntType(64)(0))
+    _store_past_caches(context, builder, signature.args[1], array, index, painted)
+    return context.get_dummy_value()
+
+
+@twin(stream_one, _typed)
+def _stream_one(context, builder, signature, arguments):
+    array, index, bits, scalar = arguments
+    painted = _filled(builder, signature.args[0], bits, scalar)
+    _store_past_caches(context, builder, signature.args[0], array, index, painted)
+    return context.get_dummy_value()
+
+
+def _store_past_caches(context, builder, array_type, array, start, value):
+    """Store a vector from an element on that lies at a multiple of 16 bytes."""
+    address = address_of(context, builder, array_type, array, start)
+    stored = builder.store(value, builder.bitcast(address, value.type.as_pointer()), align=16)
+    stored.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+
+
+@twin(fence, lambda: types.void())
+def _fence(context, builder, signature, arguments):
+    builder.fence("seq_cst")
+    return context.get_dummy_value()
+
+
+@twin(
+    spread,
+    lambda labels, start, word, begins, run, table: types.void(
+        labels, types.intp, types.uint64, types.uint64, types.intp, table
+    ),
+)
+def _spread(context, builder, signature, arguments):
+    labels, _, _, _, _, table = signature.args
+    array, index, word, begins, run, source = arguments
+    spread_8 = _permute if PERMUTES and table.dtype == types.int32 else _pick
+    values = spread_8(context, builder, table, source, begins, run)
+    lanes = builder.bitcast(builder.trunc(word, ir.IntType(8)), ir.VectorType(ir.IntType(1), 8))
+    painted = builder.select(lanes, values, ir.Constant(values.type, None))
+    width, before = labels.dtype.bitwidth, table.dtype.bitwidth
+    if width != before:
+        change = builder.sext if width > before else builder.trunc
+        painted = change(painted, ir.VectorType(ir.IntType(width), 8))
+    address = address_of(context, builder, labels, array, index)
+    pointer = builder.bitcast(address, painted.type.as_pointer())
+    builder.store(painted, pointer, align=width // 8)
+    return context.get_dummy_value()
+
+
+def _permute(context, builder, table_type, table, begins, run):
+    """Look up the labels of eight pixels of 32 bits each, with one load."""
+    i32, i8 = ir.VectorType(ir.IntType(32), 8), ir.VectorType(ir.IntType(8), 8)
+
+    def load_8(address, vector, align):
+        loaded = builder.load(builder.bitcast(address, vector.as_pointer()), typ=vector)
+        loaded.align = align
+        return loaded
+
+    first = builder.add(run, builder.and_(begins, ir.IntType(64)(1)))
+    values = load_8(address_of(context, builder, table_type, table, first), i32, 4)
+    ranks = cgutils.global_constant(
+        builder, "ranks", ir.Constant(ir.ArrayType(ir.IntType(8), len(RANKS)), RANKS)
+    )
+    row = builder.shl(begins, ir.IntType(64)(3))
+    order = load_8(builder.gep(ranks, [ir.IntType(64)(0), row], inbounds=True), i8, 1)
+    permute = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(i32, [i32, i32]), "llvm.x86.avx2.permd"
+    )
+    return builder.call(permute, [values, builder.zext(order, i32)])
+
+
+def _pick(context, builder, table_type, table, begins, run):
+    """Look up the labels of eight pixels one by one."""
+    i64 = ir.IntType(64)
+    values = ir.Constant(ir.VectorType(ir.IntType(table_type.dtype.bitwidth), 8), ir.Undefined)
+    for k in range(8):
+        begun = builder.and_(builder.lshr(begins, i64(k)), i64(1))
+        run = builder.add(run, begun)
+        label = builder.load(address_of(context, builder, table_type, table, run))
+        values = builder.insert_element(values, label, ir.IntType(32)(k))
+    return values
+
+
+# ---- The pass from runs back to pixels: every label is written once
+
+FEW = 4  # runs in a word up to which painting one after the other is quicker
+BYTE = np.uint64(255)
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def paint_rows(runs, columns, first_row, last_row, blank, out):
+    """Write the label of its run to every pixel of some rows.
+
+    Parameters
+    ----------
+    runs : Runs
+        Whose `parents` are labels by now.
+    blank : bool
+        Whether `out` holds zeros, so that background need not be written.
+    out : (R * columns,) array of int
+        Overwritten from `first_row` to before `last_row`.
+    """
+    shape, grid = runs.shape, runs.grid
+    limit = last_row * columns
+    position = new_position()
+    row = first_row
+    while row < last_row:
+        locate(row, shape, position)
+        line = (position[0] * grid[1] + position[1]) * grid[2] + position[2]
+        line = (line * grid[3] + position[3] // runs.deep) * grid[4]
+        y = position[4]
+        end = smaller(row + shape[4] - y, last_row)
+        while row < end:
+            block = line + (y >> 1 if runs.tall > 1 else y)
+            paint_row(runs, columns, row, block, limit, blank, out)
+            row += 1
+            y += 1
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def paint_one(bits, columns, first_row, last_row, blank, past, out):
+    """Write the labels of some rows of an image of a single component: 1.
+
+    Parameters
+    ----------
+    bits : (R + 1, words) array of uint64
+        Foreground.
+    blank : bool
+        As for `paint_rows`.
+    past : bool
+        Whether to write past the caches, as `stream_rows` does.
+    out : (R * columns,) array of int
+        Overwritten from `first_row` to before `last_row`.
+    """
+    label = out.dtype.type(1)
+    for row in range(first_row, last_row):
+        for word in range(bits.shape[1]):
+            begin = row * columns + 64 * word
+            pixels = bits[row, word]
+            if blank and pixels == NONE:
+                continue
+            if begin + 64 > last_row * columns:
+                for k in range(smaller(64, columns - 64 * word)):
+                    out[begin + k] = (pixels >> np.uint64(k)) & ONE
+            elif past:
+                stream_one(out, begin, pixels, label)
+            else:
+                paint(out, begin, pixels, label)
+    if past:
+        fence()
+
+
+@njit(nogil=True, cache=True)
+def paint_lines(runs, columns, rows, starts, blank, out):
+    """Write the labels of chosen rows, each to a place of its own.
+
+    Parameters
+    ----------
+    runs : Runs
+        Whose `parents` are labels by now; there is one, at least.
+    rows, starts : (L,) arrays of int64
+        Rows of the image, and where their first pixels are in `out`.
+    blank : bool
+        As for `paint_rows`.
+    out : (P,) array of int
+        Overwritten, `columns` pixels from each start.
+    """
+    whole, rest = columns >> 6, columns & 63
+    word = np.empty(64, out.dtype)
+    for line in range(rows.size):
+        row, start = rows[line], starts[line]
+        block = block_of(runs, row)
+        for place in range(whole):
+            paint_word(runs, row, block, place, start + 64 * place, blank, out)
+        if rest and not (blank and runs.bits[row, whole] == NONE):
+            paint_word(runs, row, block, whole, 0, False, word)
+            end = start + columns
+            out[end - rest : end] = word[:rest]
+
+
+@inlined
+def paint_row(runs, columns, row, block, limit, blank, out):
+    """Write the labels of one row.
+
+    Parameters
+    ----------
+    limit : int
+        Where to end: up to there words may be written as a whole.
+    """
+    for word in range(runs.bits.shape[1]):
+        begin = row * columns + 64 * word
+        if begin + 64 <= limit:
+            paint_word(runs, row, block, word, begin, blank, out)
+        elif runs.bits[row, word] != NONE or not blank:
+            begins = runs.starts[block, word]
+            run = runs.first[block, word] - 1
+            width = smaller(64, columns - 64 * word)
+            paint_part(out, begin, width, runs.bits[row, word], begins, run, runs.parents)
+
+
+@inlined
+def paint_word(runs, row, block, word, begin, blank, out):
+    """Write the labels of the 64 pixels of a word.
+
+    Parameters
+    ----------
+    begin : int
+        Where its first pixel is in `out`.
+    """
+    pixels = runs.bits[row, word]
+    if pixels == NONE:
+        if not blank:
+            paint(out, begin, NONE, out.dtype.type(0))
+        return
+    begins = runs.starts[block, word]
+    run = runs.first[block, word] - 1
+    if popcount(begins) <= FEW:
+        paint_few(out, begin, pixels, begins, run, runs.parents)
+    else:
+        paint_many(out, begin, pixels, begins, run, runs.parents)
+
+
+@called
+def paint_few(out, begin, pixels, begins, run, labels):
+    """Paint a word of few runs, one after the other."""
+    covered = pixels
+    if begins != NONE:
+        covered &= (begins & (~begins + ONE)) - ONE  # what lies before the first start
+    painted = covered != NONE
+    if painted:
+        paint(out, begin, covered, out.dtype.type(labels[run]))
+    while begins != NONE:
+        bit = begins & (~begins + ONE)
+        begins ^= bit
+        run += 1
+        segment = ~(bit - ONE)
+        if begins != NONE:
+            segment &= (begins & (~begins + ONE)) - ONE
+        covered = pixels & segment
+        if covered != NONE:
+            if painted:
+                blend(out, begin, covered, out.dtype.type(labels[run]))
+            else:
+                paint(out, begin, covered, out.dtype.type(labels[run]))
+                painted = True
+
+
+@called
+def paint_many(out, begin, pixels, begins, run, labels):
+    """Paint a word of many runs, eight pixels at a time."""
+    for k in range(0, 64, 8):
+        shift = np.uint64(k)
+        some = (begins >> shift) & BYTE
+        spread(out, begin + k, (pixels >> shift) & BYTE, some, run, labels)
+        run += popcount(some)
+
+
+@called
+def paint_part(out, begin, width, pixels, begins, run, labels):
+    """Paint a part of a word pixel by pixel."""
+    for k in range(width):
+        shift = np.uint64(k)
+        run += np.int64((begins >> shift) & ONE)
+        out[begin + k] = labels[run] * np.int64((pixels >> shift) & ONE)
+
+
+# ---- The pass from runs back to pixels for arrays that no cache holds: labels are written past
+# these A store of a part of a line of the cache has to read it first; here whole lines are written.
+# Memory that comes fresh from the system is in the caches when it was cleared: there this is
+# slower.
+
+LARGE = 2**25  # bytes of labels that no cache holds
+
+
+def is_streamed(columns, out):
+    """Return whether labels can be written past the caches.
+
+    They have to be more than these hold, in rows that begin at multiples of 16 bytes.
+    """
+    aligned = out.ctypes.data % 16 == 0 and columns * out.itemsize % 16 == 0
+    return aligned and out.nbytes >= LARGE
+
+
+@njit(nogil=True, cache=True)
+def stream_rows(runs, columns, first_row, last_row, out):
+    """Write the label of its run to every pixel of some rows, as `paint_rows` does.
+
+    Parameters
+    ----------
+    out : (R * columns,) array of int
+        Overwritten from `first_row` to before `last_row`. Each row begins at a multiple of 16
+        bytes.
+    """
+    shape, grid = runs.shape, runs.grid
+    limit = last_row * columns
+    position = np.empty(AXES, np.int64)
+    room = np.empty(64, out.dtype)
+    row = first_row
+    while row < last_row:
+        locate(row, shape, position)
+        line = line_of_blocks(position, grid, runs.deep)
+        y = position[4]
+        end = min(row + shape[4] - y, last_row)
+        while row < end:
+            stream_row(runs, columns, row, line + y // runs.tall, limit, room, out)
+            row += 1
+            y += 1
+    fence()
+
+
+@inlined
+def line_of_blocks(position, grid, deep):
+    """Return the first block of the line of blocks that a row is in."""
+    line = (position[0] * grid[1] + position[1]) * grid[2] + position[2]
+    return (line * grid[3] + position[3] // deep) * grid[4]
+
+
+@inlined
+def stream_row(runs, columns, row, block, limit, line, out):
+    """Write the labels of one row past the caches; see `painting.paint_row`.
+
+    Parameters
+    ----------
+    line : (64,) array of the type of `out`
+        Overwritten.
+    """
+    for word in range(runs.bits.shape[1]):
+        pixels = runs.bits[row, word]
+        begin = row * columns + 64 * word
+        begins = NONE
+        run = np.int64(0)
+        if pixels != NONE:
+            begins = runs.starts[block, word]
+            run = np.int64(runs.first[block, word]) - 1
+        if begin + 64 > limit:
+            width = min(64, columns - 64 * word)
+            paint_part(out, begin, width, pixels, begins, run, runs.parents)
+            continue
+        before = begins - ONE if begins != NONE else NONE
+        if (begins | pixels) & before == NONE:  # one run, or none, which is run 0
+            label = runs.parents[run + np.int64(begins != NONE)]
+            stream_one(out, begin, pixels, out.dtype.type(label))
+            continue
+        if popcount(begins) <= FEW:
+            paint_few(line, 0, pixels, begins, run, runs.parents)
+        else:
+            paint_many(line, 0, pixels, begins, run, runs.parents)
+        stream(line, out, begin)
+
+
+@njit(nogil=True, cache=True)
+def copy_rows(rows, starts, aligned, out):
+    """Copy labels to rows that lie apart, past the caches.
+
+    Parameters
+    ----------
+    rows : (R, W) array of int
+    starts : (R,) array of int64
+        Where each row begins in `out`.
+    aligned : bool
+        Whether all of these are at multiples of 16 bytes.
+    out : (P,) array of the same type
+        Overwritten, as many elements from each start as a row has.
+    """
+    width = rows.shape[1]
+    whole = width & ~63 if aligned else 0
+    for row in range(rows.shape[0]):
+        start = starts[row]
+        for begin in range(0, whole, 64):
+            stream(rows[row, begin:], out, start + begin)
+        for k in range(whole, width):
+            out[start + k] = rows[row, k]
+    fence()

@@ -1,0 +1,271 @@
+"""Passes of the method `runs` on the CPU: pixels to bits, bits to runs, runs to labels."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.devices import threads
+
+from . import bonds, boundaries, numbering, packing, painting, unions
+from .packing import ABOVE, BELOW, UP_TO, is_whole
+from .run_table import RunTable
+from .small_images import UNSIGNED, single_call
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import Array, HostArray
+    from equilabel.devices.jit import Kernel
+    from equilabel.domains.bonds import Bonds
+    from equilabel.domains.grid import Foreground, Grid
+
+TAKES_ROOM = False  # `pack` does not need the memory of the labels
+MANY = 2**17  # runs from which on it is looked for a single component
+COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
+
+
+def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
+    """Find the runs of an image, or of a lattice of bonds.
+
+    Parameters
+    ----------
+    domain : Grid or Bonds
+        Not empty; of pixels, or sites, with any strides.
+    room : array, optional
+        Memory for the labels; not needed on this device.
+    """
+    if domain.kind == "bonds":
+        return bonds.pack(domain)
+    grid = domain
+    image, (compare, level, values) = grid.pixels, grid.foreground
+    if compare not in COMPARES:
+        image, level = _unsigned(image, level)
+    table = RunTable.of_grid(grid, grid.block)
+    table.domain = grid if grid.periodic else None
+    if compare in COMPARES:
+        _find(table, image, packing.pack_compared, level, COMPARES[compare])
+        return table
+    bounded = compare != "all"
+    value = level if bounded else image.dtype.type(0)
+    found = _find(table, image, packing.pack, value, bounded, not values)
+    met = {value for kind, value in found if kind}
+    if values and (len(met) > 1 or any(kind == packing.SEVERAL for kind, _ in found)):
+        pixels = np.ascontiguousarray(image).reshape(-1)
+        table = RunTable.of_grid(grid, (1, 1))
+        return _runs_of_values(grid, table, pixels, value, bounded)
+    table.whole = not values or all(is_whole(value) for value in met)
+    return table
+
+
+def label_at_once(
+    image: HostArray,
+    foreground: Foreground,
+    connectivity: int,
+    stacked: bool,
+    out: HostArray | None = None,
+) -> tuple[NDArray[np.int32], int] | None:
+    """Label a small image in a single compiled call, without a table of runs.
+
+    Parameters
+    ----------
+    image : array of bool, int or float, 1 to 6 axes
+        Not empty.
+    foreground, connectivity, stacked
+        As `Grid` has them.
+    out : C-contiguous array of int32, optional
+        Receives the labels; shares no memory with the image. Not checked.
+
+    Returns
+    -------
+    labels : array of int32, of the shape of the image, or `out`
+    count : int
+        Number of components; -1 if values that tell them apart are not all whole numbers.
+
+    Nothing is returned of an image that is worth several threads, or compared with a level; or
+    where the call would have to be compiled, see `is_worth_compiling`.
+    """
+    if image.size >= 2 * threads.WEIGHT or foreground.compare in COMPARES:
+        return None
+    call = single_call(image.shape, image.dtype, foreground, connectivity, stacked)
+    return call.label(image, out)
+
+
+def unite(table: RunTable) -> None:
+    """Unite the runs that touch, within ranges of blocks first, then between them."""
+    if isinstance(table, bonds.BondTable):
+        bonds.unite(table)
+        return
+    if table.counts[-1] == 1:
+        return
+    pieces, reach = table.pieces(), table.farthest
+    threads.each(_unite_inside, [(table, span) for span in pieces])
+    for a, b in pieces[1:]:
+        span = a, min(b, a + reach), 0, a
+        if table.pixels is not None:
+            before = (table.pixels, table.columns, table.runs, table.edges)
+            unions.link_values(*before, span)
+        elif len(table.edges):
+            unions.link(table.runs, table.edges, 0, span)
+    if table.domain is not None:
+        boundaries.join_runs(table, table.domain)
+
+
+def _unite_inside(table: RunTable, span: tuple[int, int]) -> None:
+    """Make every run of a range of blocks its own root, and unite those that touch."""
+    runs, edges = table.runs, table.edges
+    numbering.index(runs, table.counts, *span)
+    within = span + span
+    if table.pixels is not None:
+        unions.link_values(table.pixels, table.columns, runs, edges, within)
+    elif len(edges):
+        if runs.tall == 1:
+            unions.link_rows_above(runs, within)
+        else:
+            unions.link_first_edge(runs, edges, within)
+        if len(edges) > 1:
+            unions.link(runs, edges, 1, within)
+
+
+def number(table: RunTable) -> int:
+    """Turn the forest into labels in raster order, and return how many: N.
+
+    Labels are 1 to N; those of a lattice of bonds, which has no background, 0 to N - 1.
+    """
+    if table.counts[-1] == 1:
+        return 0
+    if _is_one(table):
+        table.one = True
+        return 1
+    slab = table.slab
+    counts = table.counts[::slab].copy()
+    ends = np.empty(counts.size, np.int64)
+    components = int(numbering.number(counts, table.parents, ends))
+    runs = table.runs
+    if runs.deep * runs.tall > 1 and components > 1:
+        order = np.zeros(components + 1, table.parents.dtype)
+        pieces = table.pieces()
+        threads.each(
+            numbering.reorder, [(runs, a // slab, b // slab, ends, order) for a, b in pieces]
+        )
+        threads.each(
+            numbering.relabel,
+            [(table.parents, table.counts[a], table.counts[b], order) for a, b in pieces],
+        )
+    if table.first_label == 0:
+        table.parents[1 : table.counts[-1]] -= 1
+    return components
+
+
+def _is_one(table: RunTable) -> bool:
+    """Find out whether many runs are one component, and if so give them label 1."""
+    end, parents = int(table.counts[-1]), table.parents
+    if end < MANY or table.first_label == 0:
+        return False
+    spans = [(parents, a + 2, b + 2) for a, b in threads.ranges(end - 2, 4 * end)]
+    if not all(threads.each(numbering.is_one, spans)):
+        return False
+    threads.each(_fill, spans)
+    parents[1] = 1
+    return True
+
+
+def _fill(parents: HostArray, begin: int, end: int) -> None:
+    parents[begin:end] = 1
+
+
+def paint(table: RunTable, out: HostArray, blank: bool) -> None:
+    """Write the label of every pixel.
+
+    Parameters
+    ----------
+    out : (rows * columns,) array of int
+        C-contiguous; overwritten.
+    blank : bool
+        Whether it holds zeros.
+    """
+    spans = threads.ranges(table.rows, out.size)
+    if table.one:
+        past = not blank and painting.is_streamed(table.columns, out)
+        one = [(table.runs.bits, table.columns, a, b, blank, past, out) for a, b in spans]
+        threads.each(painting.paint_one, one)
+        return
+    if not blank and _pays_streaming(table, out):
+        streamed = [(table.runs, table.columns, a, b, out) for a, b in spans]
+        threads.each(painting.stream_rows, streamed)
+        return
+    if table.counts[-1] == 1:  # no runs: nothing but `bits` was filled in
+        if not blank:
+            out[:] = 0
+        return
+    painted = [(table.runs, table.columns, a, b, blank, out) for a, b in spans]
+    threads.each(painting.paint_rows, painted)
+
+
+def _unsigned(pixels: HostArray, level: Any) -> tuple[HostArray, Any]:
+    """View integers as unsigned: only equality counts, and fewer types are compiled."""
+    kind = UNSIGNED.get(pixels.dtype)
+    if kind is None:
+        return pixels, level
+    return pixels.view(kind), None if level is None else level.view(kind)
+
+
+def _pays_streaming(table: RunTable, out: HostArray) -> bool:
+    """Return whether labels are written faster past the caches.
+
+    They have to be of one run in 64 pixels or fewer, besides what `painting.is_streamed` asks.
+    """
+    few = int(table.counts[-1]) <= table.runs.bits.size
+    return bool(few and painting.is_streamed(table.columns, out))
+
+
+def _find(table: RunTable, image: HostArray, kernel: Kernel, *arguments: Any) -> list[Any]:
+    """Fill `bits` by a kernel and find the runs of foreground, part by part in threads."""
+    columns, runs, counts = table.columns, table.runs, table.counts
+    contiguous = image.flags.c_contiguous
+    flat = image.reshape(-1) if contiguous else image
+
+    def find(begin: int, end: int) -> Any:
+        first, last = table.first_row(begin), table.first_row(end)
+        part = flat[first * columns : last * columns] if contiguous else _rows(image, first, last)
+        found = kernel(part, columns, *arguments, runs.bits[first:last])
+        if found is not None and found[0] == packing.NOTHING:
+            runs.starts[begin:end] = 0
+            counts[begin + 1 : end + 1] = 0
+        elif found is None or found[0] != packing.SEVERAL:
+            packing.begin(runs, begin, end, counts)
+        return found
+
+    found = threads.each(find, table.pieces())
+    if not any(each is not None and each[0] == packing.SEVERAL for each in found):
+        table.number_runs()
+    return found
+
+
+def _rows(image: HostArray, begin: int, end: int) -> HostArray:
+    """Copy a range of rows of a strided image."""
+    leading = image.shape[:-1]
+    if not leading:
+        return np.ascontiguousarray(image)
+    inner = prod(leading[1:])
+    planes = np.ascontiguousarray(image[begin // inner : -(-end // inner)]).reshape(
+        -1, image.shape[-1]
+    )
+    skip = begin - begin // inner * inner
+    return planes[skip : skip + end - begin].reshape(-1)
+
+
+def _runs_of_values(
+    grid: Grid, table: RunTable, pixels: HostArray, value: Any, bounded: bool
+) -> RunTable:
+    """Find the runs of equal value, row by row."""
+    table.pixels, table.domain = pixels, grid if grid.periodic else None
+    before = (pixels, table.columns, value, bounded, table.runs)
+    ranges = threads.ranges(table.rows, pixels.size)
+    table.whole = all(
+        threads.each(packing.pack_values, [(*before, a, b, table.counts) for a, b in ranges])
+    )
+    table.number_runs()
+    return table

@@ -1,0 +1,279 @@
+"""The table of runs, and room for the coordinates of a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.np.arrayobj import populate_array
+
+from equilabel.devices import threads
+from equilabel.devices.cpu.bits import ONE, popcount, twin
+from equilabel.devices.jit import inlined, inlined_part
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import Array, HostArray
+    from equilabel.domains.grid import Grid
+
+
+# ---- The runs of an image, and where the rows of a block of them lie
+# Rows are the lines along the last axis, `columns` pixels long, `words` words of 64 bits each. Rows
+# stand in blocks of one, two or four that touch each other along every edge and corner (see
+# `equilabel.domains.neighborhood.blocks`); the table knows the rows of a block by their union. All
+# leading axes together are five, padded with ones.
+#
+# Runs are numbered 1, 2, ... block by block; run 0 stands for "none". ``first[block, word]`` is the
+# number of the first run that begins in a word, so the run that covers a bit is found by counting
+# the starts up to it.
+
+AXES = 5
+SLACK = 64  # runs are read up to 64 at a time
+
+
+class Runs(NamedTuple):
+    """Runs as kernels take them: a tuple of arrays costs a kernel no more than the arrays do.
+
+    Attributes
+    ----------
+    bits : (R + 1, words) array of uint64
+        Foreground; the last row is empty.
+    starts : (B, words) array of uint64
+        Where runs begin in the union of the rows of each block.
+    first : (B, words) array of int
+        Number of the first run that begins in each word.
+    parents : (runs + 1,) array of int
+        Forest of runs, later the label of each.
+    shape : (5,) array of int64
+        Leading axes of the image: its rows.
+    grid : (5,) array of int64
+        The same in blocks of `deep` x `tall` rows.
+    deep, tall : int
+        Rows of a block along the last two leading axes.
+    """
+
+    bits: Array
+    starts: Array
+    first: Array
+    parents: Array
+    shape: Array
+    grid: Array
+    deep: int
+    tall: int
+
+
+@dataclass
+class RunTable:
+    """The runs of an image, and the bits to find them by.
+
+    Attributes
+    ----------
+    runs : Runs
+    counts : (blocks + 1,) array of int64
+        Number of the first run of each block.
+    columns : int
+        Pixels in a row.
+    edges : (E, 10) array of int64
+        From `equilabel.domains.neighborhood.block_edges`.
+    pixels : array or None
+        Values, where runs have to be told apart by them.
+    whole : bool
+        Whether all foreground values are whole numbers, where they tell runs apart.
+    first_label : int
+        Label of the first component, 0 or 1.
+    domain : Grid, or None
+        The image, if it has periodic axes.
+    one : bool
+        Whether all runs are known to be of one component.
+    """
+
+    runs: Runs
+    counts: NDArray[np.int64]
+    columns: int
+    edges: NDArray[np.int64]
+    pixels: HostArray | None = None
+    whole: bool = True
+    first_label: int = 1
+    domain: Grid | None = None
+    one: bool = False
+
+    @classmethod
+    def of_blocks(
+        cls,
+        shape: NDArray[np.int64],
+        block: tuple[int, int],
+        columns: int,
+        edges: NDArray[np.int64],
+    ) -> RunTable:
+        """Make a table whose runs are still to be found, for rows in blocks of some size."""
+        deep, tall = block
+        grid = shape.copy()
+        grid[3:] = -(-shape[3] // deep), -(-shape[4] // tall)
+        rows, blocks, words = prod(shape.tolist()), prod(grid.tolist()), -(-columns // 64)
+        # In one piece: freed one by one, they would go back to the system, and come as new pages.
+        room = np.empty((rows + 1 + blocks + -(-blocks // 2), words), np.uint64)
+        bits, starts = room[: rows + 1], room[rows + 1 : rows + 1 + blocks]
+        bits[rows] = 0
+        rest = room[rows + 1 + blocks :].reshape(-1).view("i4")
+        first = rest[: blocks * words].reshape(blocks, words)
+        counts = np.empty(blocks + 1, np.int64)
+        none = np.empty(0, np.int32)
+        runs = Runs(bits, starts, first, none, shape, grid, deep, tall)
+        return cls(runs, counts, columns, edges)
+
+    @classmethod
+    def of_grid(cls, grid: Grid, block: tuple[int, int]) -> RunTable:
+        """Make a table whose runs are still to be found, for an image in blocks of some size."""
+        shape = grid.shape
+        leading = np.array((1,) * (AXES + 1 - len(shape)) + shape[:-1], np.int64)
+        return cls.of_blocks(leading, block, shape[-1], grid.edges(block))
+
+    @property
+    def parents(self) -> HostArray:
+        """Forest of runs, later the label of each."""
+        parents: HostArray = self.runs.parents
+        return parents
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.runs.starts)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.runs.bits) - 1
+
+    @property
+    def many(self) -> bool:
+        """Whether runs have to be told apart by their values."""
+        return self.pixels is not None
+
+    def first_row(self, block: Any) -> Any:
+        """Return the first row of a block that begins a slab, or of each of an array of them."""
+        runs = self.runs
+        line, along = divmod(block, int(runs.grid[4]))
+        outer, z = divmod(line, int(runs.grid[3]))
+        row = (outer * int(runs.shape[3]) + z * runs.deep) * int(runs.shape[4])
+        return row + along * runs.tall
+
+    @property
+    def slab(self) -> int:
+        """Number of blocks that share the raster range of their rows: one, or a line of them."""
+        return int(self.runs.grid[4]) if self.runs.deep > 1 else 1
+
+    @property
+    def farthest(self) -> int:
+        """Count the blocks back that edges lead at most."""
+        strides = np.append(np.cumprod(self.runs.grid[:0:-1])[::-1], 1)
+        return int(-(self.edges[:, :AXES] @ strides).min(initial=0))
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """Cut the blocks into ranges for threads, between slabs."""
+        return threads.ranges(self.blocks, self.rows * self.columns, self.slab)
+
+    def number_runs(self) -> None:
+        """Make room for the runs, which are counted by now."""
+        counts = self.counts
+        counts[0] = 1
+        np.cumsum(counts, out=counts)
+        index = np.int32 if counts[-1] <= np.iinfo(np.int32).max else np.int64
+        parents = np.empty(int(counts[-1]) + SLACK, index)
+        parents[0] = 0
+        first = self.runs.first
+        if first.size != self.runs.starts.size or first.dtype != index:
+            first = np.empty(self.runs.starts.shape, index)
+        self.runs = self.runs._replace(first=first, parents=parents)
+
+
+# -------------------------------------------------------------------- for kernels
+
+
+@inlined_part
+def locate(index, shape, position):
+    """Write the coordinates of a flat index into `position`."""
+    for axis in range(AXES - 1, -1, -1):
+        position[axis] = index % shape[axis]
+        index //= shape[axis]
+
+
+@inlined_part
+def advance(shape, position):
+    """Move `position` to the next element in raster order."""
+    for axis in range(AXES - 1, -1, -1):
+        position[axis] += 1
+        if position[axis] < shape[axis]:
+            return
+        position[axis] = 0
+
+
+@inlined_part
+def row_of(runs, position, z, y):
+    """Return a row of a block, or the empty last row if it is outside the image.
+
+    Parameters
+    ----------
+    runs : Runs
+    position : (5,) array of int64
+        Coordinates of the block.
+    z, y : int
+        Steps from its first row along the last two leading axes.
+    """
+    shape = runs.shape
+    z += position[3] * runs.deep
+    y += position[4] * runs.tall
+    if z >= shape[3] or y >= shape[4]:
+        return runs.bits.shape[0] - 1
+    row = (position[0] * shape[1] + position[1]) * shape[2] + position[2]
+    return (row * shape[3] + z) * shape[4] + y
+
+
+@inlined
+def block_of(runs, row):
+    """Find the block of a row."""
+    shape = runs.shape
+    y = row % shape[4] // runs.tall
+    z = row // shape[4] % shape[3] // runs.deep
+    return (row // (shape[4] * shape[3]) * runs.grid[3] + z) * runs.grid[4] + y
+
+
+@inlined
+def label_at(runs, block, x):
+    """Look up the label of a foreground pixel of a block, in a table whose runs have theirs."""
+    bit = ONE << np.uint64(x & 63)
+    before = popcount(runs.starts[block, x >> 6] & (bit | (bit - ONE)))
+    return runs.parents[runs.first[block, x >> 6] + before - 1]
+
+
+# ---- Coordinates of a row, in memory that a kernel need not ask for
+# An array of `numpy.empty` would bring numba's allocator, and counting references, into each
+# kernel.
+
+
+def new_position():
+    """Make room for the coordinates of a row or a block, for as long as the kernel runs."""
+    return np.empty(AXES, np.int64)
+
+
+# -------------------------------------------------------------- compiled twin
+
+
+@twin(new_position, lambda: types.Array(types.int64, 1, "C")())
+def _new_position(context, builder, signature, arguments):
+    i64 = ir.IntType(64)
+    array = context.make_array(signature.return_type)(context, builder)
+    populate_array(
+        array,
+        data=cgutils.alloca_once(builder, i64, AXES),
+        shape=[context.get_constant(types.intp, AXES)],
+        strides=[context.get_constant(types.intp, 8)],
+        itemsize=context.get_constant(types.intp, 8),
+        meminfo=None,
+    )
+    return array._getvalue()

@@ -1,0 +1,513 @@
+"""Small images labeled by one thread in a single call: row by row, pixel by pixel, or by runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from equilabel.devices.cpu.bits import LAST, NONE, ONE, popcount, smaller
+from equilabel.devices.cpu.union_find import find
+from equilabel.devices.jit import Kernel, inlined, is_kept, njit
+
+from .numbering import index, is_one, number, number_range, relabel, reorder
+from .packing import NOTHING, SEVERAL, begin, is_whole, pack, pack_values
+from .painting import BYTE, paint, paint_few, paint_many, paint_one, paint_rows, spread
+from .painting import FEW as FEW_PAINTED
+from .run_table import AXES, SLACK, Runs, advance
+from .unions import (
+    first_contacts,
+    link,
+    link_first_edge,
+    link_rows_above,
+    link_values,
+    unite_straight,
+)
+
+# ---- Labels that begin at a multiple of 32 bytes, where their vectors lie: NumPy's begin at
+# one of 16
+# Eight labels are written at once. Where that crosses from one line of the cache to the next, it
+# takes about twice as long: half of all vectors, in half of all arrays.
+
+VECTOR = 32  # bytes of eight labels
+ROOM = 8  # labels more than pixels, so that one of the first lies at a multiple of these bytes
+SKIP = 2**22  # more than components of what one thread labels: times the labels left out, added
+
+
+@njit(inline="always")
+def left_out(labels, size):
+    """Return how many labels to leave out, so that `size` others begin at a multiple of 32 bytes.
+
+    It is 0 if there is no room for that.
+    """
+    skip = (-np.int64(labels.ctypes.data) % VECTOR) // labels.itemsize
+    return skip if skip <= labels.size - size else 0
+
+
+# ---- The method `runs` in a single call, row by row: fastest for small images of one or two axes
+# Each row is united with the one before it, without a table of runs. Rows are not joined in blocks:
+# so runs come in raster order, and the components need not be put into it.
+
+VALUES = -2  # returned in place of a number of components
+FEW_RUNS = 3  # runs in a word up to which uniting one after the other is quicker
+EIGHT = 8  # runs or pixels that are written at once
+
+
+@njit(nogil=True, cache=True)
+def label_rows(pixels, plan, labels):
+    """Label an image.
+
+    Parameters
+    ----------
+    pixels : (R * columns,) array of unsigned integers
+    plan : (6,) array of int64
+        Rows; columns; the background; whether there is one; whether values tell components apart;
+        and whether pixels that share a corner are neighbors.
+    labels : (>= R * columns,) array of int32
+        Overwritten, from a multiple of 32 bytes on if there is room for that.
+
+    Returns
+    -------
+    int
+        Number of components, and `SKIP` times the labels before them; `VALUES` if there are several
+        values that tell them apart.
+    """
+    rows, columns = plan[0], plan[1]
+    skip = left_out(labels, rows * columns)
+    labels = labels[skip : skip + rows * columns]
+    bits = np.empty((rows + 2, (columns + 63) >> 6), np.uint64)
+    bits[:2] = NONE  # rows before the first
+    background = pixels.dtype.type(plan[2])
+    found, _ = pack(pixels, columns, background, plan[3] != 0, plan[4] == 0, bits[2:])
+    if found == SEVERAL:
+        return VALUES
+    if found == NOTHING:
+        labels[:] = 0
+        return skip * SKIP
+    parents = np.empty(rows * ((columns + 1) >> 1) + 1 + 64, np.int32)
+    runs = link_rows(bits, plan[5] != 0, parents)
+    if is_one(parents, 2, runs + 1):
+        paint_one(bits[2:], columns, 0, rows, False, False, labels)
+        return skip * SKIP + 1
+    parents[0] = 0
+    components = number_range(parents, 1, runs + 1, np.int32(0))
+    paint_rows_in_turn(bits, columns, parents, labels)
+    return skip * SKIP + components
+
+
+@inlined
+def link_rows(bits, full, parents):
+    """Unite the runs that touch, and return their number.
+
+    Two runs that touch have one column in which the later of the two begins, with the other below
+    it or, if corners touch, just before it. So each contact is one bit.
+
+    Parameters
+    ----------
+    bits : (R + 2, words) array of uint64
+        Foreground, after two empty rows.
+    full : bool
+        Whether corners touch.
+    parents : (runs + 65,) array of int32
+        Overwritten from 1 on.
+    """
+    corner = ONE if full else NONE  # by how many columns contacts reach
+    first = last = 0
+    for row in range(2, bits.shape[0]):
+        above, first = first, last
+        carry = NONE
+        carry_above = NONE
+        for word in range(bits.shape[1]):
+            v = bits[row, word]
+            u = bits[row - 1, word]
+            begins = v & ~((v << ONE) | carry)
+            begins_above = u & ~((u << ONE) | carry_above)
+            count = popcount(begins)
+            for k in range(0, count, EIGHT):
+                for j in range(EIGHT):
+                    parents[np.uint64(last + k + j + 1)] = last + k + j + 1
+            # Contacts of runs that begin here: their first ones, so no roots are looked for.
+            firsts = begins & (u | (u << corner) | (carry_above & corner))
+            events = begins_above & (v | (v << corner) | (carry & corner)) & ~begins
+            if full:  # not where the row before the last joins this run to the one before it
+                events &= ~((bits[row - 2, word] << ONE) & (u << (ONE + ONE)) & (v << ONE))
+            if count > FEW_RUNS:
+                if firsts == NONE:  # those that begin here touch none before it begins
+                    firsts = first_contacts(events, begins) & ~(begins ^ (begins - ONE))
+                    events &= ~firsts
+                if in_order(firsts, begins, begins_above):
+                    upto = firsts ^ (firsts - ONE)
+                    run = last + popcount(begins & upto)
+                    other = above + popcount(begins_above & upto) - 1
+                    for k in range(0, popcount(firsts), EIGHT):
+                        spread(parents, run + k, BYTE, BYTE, other + k, parents)
+                    firsts = NONE
+            while firsts != NONE:
+                upto = firsts ^ (firsts - ONE)
+                run = np.uint64(last + popcount(begins & upto))
+                other = np.uint64(above + popcount(begins_above & upto))
+                parents[run] = parents[other]
+                firsts &= firsts - ONE
+            unite_straight(parents, events, (begins, last + 1), (begins_above, above + 1))
+            last += count
+            above += popcount(begins_above)
+            carry = v >> LAST
+            carry_above = u >> LAST
+    return last
+
+
+@inlined
+def in_order(firsts, begins, begins_above):
+    """Return whether the last runs of a word touch just as many in order: a copy unites them.
+
+    Parameters
+    ----------
+    firsts : uint64
+        Where runs that begin in this word touch one of the row above, each for the first time.
+    begins, begins_above : uint64
+        Where runs begin.
+    """
+    if firsts == NONE:
+        return False
+    later = ~(firsts ^ (firsts - ONE))  # columns after the lowest
+    if popcount(begins & later) + 1 != popcount(firsts):
+        return False
+    between = begins_above & later
+    if first_contacts(between, firsts << ONE) != between:
+        return False
+    beyond = 1 if between & ~firsts > firsts else 0  # the last one begins after the last contact
+    return popcount(between) + 1 == popcount(firsts) + beyond
+
+
+@inlined
+def paint_rows_in_turn(bits, columns, parents, labels):
+    """Write the label of every pixel, from the first row to the last: one may write into the next.
+
+    Parameters
+    ----------
+    bits : (R + 2, words) array of uint64
+    parents : (runs + 65,) array of int32
+        Label of each run.
+    labels : (R * columns,) array of int32
+        Overwritten.
+    """
+    run = 0
+    for row in range(2, bits.shape[0]):
+        carry = NONE
+        for word in range(bits.shape[1]):
+            begin = (row - 2) * columns + 64 * word
+            width = smaller(64, columns - 64 * word)
+            pixels = bits[row, word]
+            begins = pixels & ~((pixels << ONE) | carry)
+            carry = pixels >> LAST
+            count = popcount(begins)
+            if width <= 32 or begin + 64 > labels.size:
+                paint_bytes(labels, begin, width, pixels, begins, run, parents)
+            elif pixels == NONE:
+                paint(labels, begin, NONE, np.int32(0))
+            elif count <= FEW_PAINTED:
+                paint_few(labels, begin, pixels, begins, run, parents)
+            else:
+                paint_many(labels, begin, pixels, begins, run, parents)
+            run += count
+
+
+@inlined
+def paint_bytes(labels, begin, width, pixels, begins, run, table):
+    """Paint a part of a word, eight pixels at a time as long as there are any in the image."""
+    k = 0
+    while k < width and begin + k + EIGHT <= labels.size:
+        shift = np.uint64(k)
+        some = (begins >> shift) & BYTE
+        spread(labels, begin + k, (pixels >> shift) & BYTE, some, run, table)
+        run += popcount(some)
+        k += EIGHT
+    while k < width:
+        shift = np.uint64(k)
+        run += np.int64((begins >> shift) & ONE)
+        labels[begin + k] = table[run] if (pixels >> shift) & ONE != NONE else np.int32(0)
+        k += 1
+
+
+# ---- Labeling in a single call, pixel by pixel: fastest for images of short rows or few pixels
+# Two scans over the image and a union-find of provisional labels (Rosenfeld and Pfaltz, J. ACM 13
+# (1966) 471-494); runs of 64 pixels at a time do not pay where rows are shorter than that.
+
+
+@njit(nogil=True, cache=True)
+def label_pixels(pixels, level, plan, steps, labels):
+    """Label an image.
+
+    Parameters
+    ----------
+    pixels : (R * columns,) array
+        Not of bool.
+    level : (1,) array of the type of `pixels`
+        The background, if `bounded`; otherwise all pixels are foreground.
+    plan : (9,) array of int64
+        Leading axes, padded with ones in front; columns; whether there is background (`bounded`);
+        whether values tell components apart; and whether pixels that share a corner are neighbors
+        (`full`). Then all earlier neighbors of a pixel are neighbors of the one before it along the
+        first axis, too: if that is of the same component, the others need not be looked at.
+    steps : (K, 6) array of int64
+        To earlier neighbors along the leading axes and the last one, the nearest first; but for
+        the one to the left, which is looked at in any case.
+    labels : (R * columns,) array of int32
+        Overwritten.
+
+    Returns
+    -------
+    int
+        Number of components; -1 if values tell them apart and are not all whole numbers.
+    """
+    shape, columns, background = plan[:AXES], plan[5], level[0]
+    bounded, values, full = plan[6] != 0, plan[7] != 0, plan[8] != 0
+    position = np.zeros(AXES, np.int64)
+    offsets = np.empty(steps.shape[0], np.int64)
+    aside = np.empty(steps.shape[0], np.int64)
+    parents = np.empty(labels.size + 1, np.int32)
+    provisional = np.int32(0)
+    for start in range(0, labels.size, columns):
+        near, direct = select_steps(steps, position, shape, columns, offsets, aside)
+        direct = direct and full
+        advance(shape, position)
+        left = np.int32(0)
+        for x in range(columns):
+            here = start + x
+            value = pixels[here]
+            if bounded and value == background:
+                labels[here] = 0
+                left = np.int32(0)
+                continue
+            if values and not is_whole(value):
+                return -1
+            label = left
+            if values and x > 0 and pixels[here - 1] != value:
+                label = np.int32(0)
+            for k in range(near):
+                if aside[k] != 0 and (x + aside[k] < 0 or x + aside[k] >= columns):
+                    continue
+                there = here + offsets[k]
+                other = labels[there]
+                same = pixels[there] == value if values else other != 0
+                if not same or other == label:
+                    continue
+                if label != 0:
+                    if parents[label] == parents[other]:
+                        continue
+                    label = np.int32(find(parents, label))
+                    other = np.int32(find(parents, other))
+                    if label < other:
+                        parents[other] = label
+                        continue
+                    parents[label] = other
+                label = other
+                if k == 0 and direct:
+                    break
+            if label == 0:
+                provisional += np.int32(1)
+                label = provisional
+                parents[label] = label
+            labels[here] = label
+            left = label
+    components = np.int32(0)
+    for label in range(1, provisional + 1):
+        root = parents[label] == label
+        components += np.int32(root)
+        parents[label] = components if root else parents[parents[label]]
+    parents[0] = 0
+    for here in range(labels.size):
+        labels[here] = parents[labels[here]]
+    return components
+
+
+@njit(nogil=True, cache=True)
+def select_steps(steps, position, shape, columns, offsets, aside):
+    """Find the steps from a row that stay inside along the leading axes, and count them.
+
+    Parameters
+    ----------
+    position : (5,) array of int64
+        Coordinates of the row.
+    offsets, aside : (K,) arrays of int64
+        Overwritten: distances of flat indices, and steps along the last axis.
+
+    Returns
+    -------
+    near : int
+        Number of such steps.
+    direct : bool
+        Whether the first of all steps is among them.
+    """
+    near = 0
+    direct = False
+    for k in range(steps.shape[0]):
+        offset = 0
+        inside = True
+        for axis in range(AXES):
+            there = position[axis] + steps[k, axis]
+            inside = inside and 0 <= there < shape[axis]
+            offset = offset * shape[axis] + steps[k, axis]
+        if inside:
+            offsets[near] = offset * columns + steps[k, AXES]
+            aside[near] = steps[k, AXES]
+            near += 1
+            direct = direct or k == 0
+    return near, direct
+
+
+# ---- The method `runs` in a single call, for images that one thread labels
+
+FRACTIONS, RUN_VALUES = -1, -2  # returned in place of a number of components
+PATIENCE = 100  # calls after which it is worth compiling
+_left: dict[Any, int] = {}
+
+
+def is_worth_compiling(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
+    """Return whether to call a kernel of this module: it is compiled, or would have been often.
+
+    What is labeled first waits for numba, and the passes one by one are what larger images need
+    anyway. A single call saves about 0.1 ms, and takes more than a second to compile.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    arguments : tuple
+        Those of the call, pixels first: types of the others follow from theirs.
+    """
+    key = kernel, arguments[0].dtype
+    left = _left.get(key)
+    if left == 0:
+        return True
+    if left is None:
+        left = 0 if is_kept(kernel, arguments) else PATIENCE
+    _left[key] = max(0, left - 1)
+    return left == 0
+
+
+@njit(nogil=True, cache=True)
+def label_runs(pixels, level, plan, edges, row_edges, labels):
+    """Label an image: what `runs` does pass by pass in threads, without returning in between.
+
+    Every argument of a call from Python costs time, so that numbers come in one array.
+
+    Parameters
+    ----------
+    pixels : (R * columns,) array
+        Not of bool.
+    level : (1,) array of the type of `pixels`
+        The background, if `bounded`; otherwise all pixels are foreground.
+    plan : (10,) array of int64
+        Leading axes, padded with ones in front; columns; whether there is background (`bounded`);
+        whether values tell components apart; rows of a block along two axes (`edges` are those of
+        such blocks, `row_edges` those of single rows).
+    labels : (>= R * columns,) array of int32
+        Overwritten, from a multiple of 32 bytes on if there is room for that.
+
+    Returns
+    -------
+    int
+        Number of components, and `SKIP` times the labels before them; `FRACTIONS` if values tell
+        them apart and are not all whole numbers; `VALUES` if there are several of them:
+        `label_values` has to be called then.
+    """
+    columns, bounded, values = plan[5], plan[6] != 0, plan[7] != 0
+    skip = left_out(labels, pixels.size)
+    labels = labels[skip : skip + pixels.size]
+    bits = new_bits(labels, columns)
+    found, value = pack(pixels, columns, level[0], bounded, not values, bits[:-1])
+    if found == SEVERAL:
+        return RUN_VALUES
+    if found == NOTHING:
+        labels[:] = 0
+        return skip * SKIP
+    if values and not is_whole(value):
+        return FRACTIONS
+    unknown, counts = new_table(bits, plan[:AXES], plan[8], plan[9])
+    blocks = counts.size - 1
+    begin(unknown, 0, blocks, counts)
+    runs = index_runs(unknown, counts)
+    if counts[blocks] > 1:
+        if edges.shape[0] > 0:
+            if runs.tall == 1:
+                link_rows_above(runs, (0, blocks, 0, blocks))
+            else:
+                link_first_edge(runs, edges, (0, blocks, 0, blocks))
+        link(runs, edges, 1, (0, blocks, 0, blocks))
+    return skip * SKIP + number_runs(runs, counts, columns, labels)
+
+
+@njit(nogil=True, cache=True)
+def label_values(pixels, level, plan, edges, row_edges, labels):
+    """Label an image of several values. See `label_runs`."""
+    columns, bounded = plan[5], plan[6] != 0
+    skip = left_out(labels, pixels.size)
+    labels = labels[skip : skip + pixels.size]
+    bits = new_bits(labels, columns)
+    unknown, counts = new_table(bits, plan[:AXES], 1, 1)
+    rows = counts.size - 1
+    if not pack_values(pixels, columns, level[0], bounded, unknown, 0, rows, counts):
+        return FRACTIONS
+    runs = index_runs(unknown, counts)
+    if counts[rows] > 1:
+        link_values(pixels, columns, runs, row_edges, (0, rows, 0, rows))
+    return skip * SKIP + number_runs(runs, counts, columns, labels)
+
+
+@njit(inline="always")
+def new_bits(labels, columns):
+    """Make room for a bit of each pixel, and a last row without foreground."""
+    rows = labels.size // columns
+    bits = np.empty((rows + 1, -(-columns // 64)), np.uint64)
+    bits[rows] = 0
+    return bits
+
+
+@njit(inline="always")
+def new_table(bits, shape, deep, tall):
+    """Make a table of runs that are still to be found, and room for their number in each block."""
+    grid = shape.copy()
+    grid[3] = -(-shape[3] // deep)
+    grid[4] = -(-shape[4] // tall)
+    blocks = grid.prod()
+    starts = np.empty((blocks, bits.shape[1]), np.uint64)
+    first = np.empty(starts.shape, np.int32)
+    unknown = first.reshape(-1)  # stands for parents, while runs are still to be counted
+    table = Runs(bits, starts, first, unknown, shape, grid, deep, tall)
+    return table, np.empty(blocks + 1, np.int64)
+
+
+@njit(inline="always")
+def index_runs(unknown, counts):
+    """Return the table with an entry for each run, once the runs of each block are counted."""
+    blocks = counts.size - 1
+    counts[0] = 1
+    for k in range(blocks):
+        counts[k + 1] += counts[k]
+    parents = np.empty(counts[blocks] + SLACK, np.int32)
+    parents[0] = 0
+    bits, starts, first, _, shape, grid, deep, tall = unknown
+    runs = Runs(bits, starts, first, parents, shape, grid, deep, tall)
+    index(runs, counts, 0, blocks)
+    return runs
+
+
+@njit(inline="always")
+def number_runs(runs, counts, columns, labels):
+    """Give numbers to the components of all runs, and paint them."""
+    blocks = counts.size - 1
+    if counts[blocks] == 1:
+        labels[:] = 0
+        return 0
+    if is_one(runs.parents, 2, counts[blocks]):
+        paint_one(runs.bits, columns, 0, labels.size // columns, False, False, labels)
+        return 1
+    slab = runs.grid[4] if runs.deep > 1 else 1
+    ends = np.empty(blocks // slab + 1, np.int64)
+    components = number(counts[::slab].copy(), runs.parents, ends)
+    if runs.deep * runs.tall > 1 and components > 1:
+        order = np.zeros(components + 1, np.int32)
+        reorder(runs, 0, blocks // slab, ends, order)
+        relabel(runs.parents, 1, counts[blocks], order)
+    paint_rows(runs, columns, 0, labels.size // columns, False, labels)
+    return components

@@ -1,0 +1,320 @@
+"""Threads that share the work on a large image inside compiled code."""
+
+from __future__ import annotations
+
+import platform
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from equilabel.devices import threads
+from equilabel.devices.cpu.atomics import add, read, write
+from equilabel.devices.cpu.bits import twin
+from equilabel.devices.jit import inlined
+
+from .run_table import SLACK, Runs, RunTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import Array
+
+
+# ---- Threads that take work from each other's hands inside compiled code, without Python in
+# between Work comes in *phases*, each a number of pieces. A thread claims a piece by adding to a
+# counter, so that nobody does one twice; who finishes the last one closes the phase and opens the
+# next. Nobody waits for a thread that has not begun: it takes part as soon as it comes, or finds
+# nothing to do. In Python each phase would wait for every thread to take the interpreter's lock and
+# hand it on: with 16 threads, that takes longer than most phases.
+#
+# What they share is a *board*, an array of int64, each entry of which has a line of the cache to
+# itself: written by one thread, a line is taken from all others.
+
+MOST = 200  # looks, of at least 50 us, for the thread that gave the work to leave
+LINE = 16  # int64 from one entry to the next: two lines of the cache, which are fetched in pairs
+OPEN, STOP, LEFT, PHASES = 0, LINE, 2 * LINE, 3 * LINE
+
+
+def new_board(phases: int) -> NDArray[np.int64]:
+    """Make a board for so many phases; the first is open."""
+    return np.zeros(PHASES + 2 * LINE * phases, np.int64)
+
+
+# -------------------------------------------------------------------- for kernels
+
+
+@inlined
+def claim(board, phase, pieces):
+    """Return the number of a piece that nobody else does, or -1 if none is left."""
+    place = PHASES + 2 * LINE * phase
+    if read(board, place) >= pieces:  # as most of those who wait will find
+        return -1
+    piece = add(board, place, 1)
+    return piece if piece < pieces else -1
+
+
+@inlined
+def finish(board, phase, pieces):
+    """Note that a piece is done; return whether it was the last one.
+
+    If so, all that other threads wrote in this phase can be read, and only the calling thread
+    works until it calls `open_next`.
+    """
+    return add(board, PHASES + 2 * LINE * phase + LINE, 1) == pieces - 1
+
+
+@inlined
+def open_next(board, phase):
+    """Let all threads go on with the phase after this one."""
+    write(board, OPEN, phase + 1)
+
+
+@inlined
+def stop(board):
+    """Let all threads leave before their next pieces."""
+    write(board, STOP, 1)
+
+
+@inlined
+def stopped(board):
+    """Return whether threads are to leave."""
+    return read(board, STOP) != 0
+
+
+@inlined
+def wait(board, place, value, spins):
+    """Wait for an entry of the board to exceed a value, or for the end of all work.
+
+    Who waits for `LEFT` does so out of courtesy, and not for long: Ctrl-C may have kept it from
+    being written.
+
+    Parameters
+    ----------
+    spins : int
+        How often to look without letting other threads have the core: waking takes longer than
+        most waits, but where threads are more than cores, one of those may be waited for.
+    """
+    looks = 0
+    while read(board, place) <= value and (
+        looks < MOST if place == LEFT else read(board, STOP) == 0
+    ):
+        if looks < spins:
+            pause()
+        else:
+            sleep(50)
+        looks += 1
+
+
+# ------------------------------------------ plain Python, and compiled twins
+
+
+def pause():
+    """Let a moment pass."""
+    time.sleep(0)
+
+
+def sleep(microseconds):
+    """Let other threads have the core."""
+    time.sleep(microseconds * 1e-6)
+
+
+@twin(pause, lambda: types.none())
+def _pause(context, builder, signature, arguments):
+    i32, machine = ir.IntType(32), platform.machine().lower()
+    if machine in ("x86_64", "amd64"):
+        name, given = "llvm.x86.sse2.pause", []
+    elif machine in ("aarch64", "arm64"):
+        name, given = "llvm.aarch64.hint", [ir.Constant(i32, 1)]  # yield
+    else:
+        return context.get_dummy_value()
+    kind = ir.FunctionType(ir.VoidType(), [each.type for each in given])
+    builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given)
+    return context.get_dummy_value()
+
+
+@twin(sleep, lambda microseconds: types.none(types.uint32))
+def _sleep(context, builder, signature, arguments):
+    i32 = ir.IntType(32)
+    kind = ir.FunctionType(i32, [i32])
+    usleep = cgutils.get_or_insert_function(builder.module, kind, "usleep")
+    builder.call(usleep, arguments)
+    return context.get_dummy_value()
+
+
+# ---- What a team has to do to label an image: phases, pieces, and the arrays that it shares
+
+# Kinds of phases, in order; there are as many of `JOIN` as it takes to join all parts in pairs.
+FIND, UNITE, JOIN, COUNT, NUMBER, RESOLVE, REORDER, RELABEL, PAINT = range(9)
+# Kernels, by their places in `Job.kernels`; 0 stands there for one that is not needed.
+PACK, BEGIN, INDEX, LINK_ROWS, LINK_FIRST, LINK = range(6)
+ROOTS, NUMBERS, FOLLOW, ORDER, RENAME, ROWS, STREAMED, ONE_LABEL = range(6, 14)
+KERNELS = 14
+# What numbers come in `Job.given`, and what is found, in `Job.found`.
+COLUMNS, BOUNDED, BINARY, BLANK, STREAMABLE, SLAB, REACH, LOOKS = range(8)
+COMPONENTS, SEVERAL, RUNS = range(3)
+
+PIECES, PARTS = 4, 2  # of each thread: some begin later than others, some are held up
+LEAST = 2**18  # pixels of a piece
+SPINS = 20_000  # looks at the board, some 1 ms, before a thread gives up its core
+
+
+class Job(NamedTuple):
+    """All that a team shares; see `RunTable` and `Runs` for what is not told here.
+
+    Attributes
+    ----------
+    kernels : (14,) array of uint64
+        Addresses.
+    board : array of int64
+        From `team.new_board`.
+    phases : (P, 3) array of int64
+        Kind, pieces, and for `JOIN` how many parts are in each of the two that are joined.
+    given, found : arrays of int64
+    pixels : (R * columns,) array of uint8
+    level : (1,) array of uint8
+        The background.
+    runs : Runs
+        If `parents` has not enough room, the job ends after `FIND`.
+    order : (K,) array of int32
+        As for `numbering.reorder`.
+    counts : (B + 1,) array of int64
+    edges : (E, 10) array of int64
+    pieces : (F + 1, 2) array of int64
+        The first block and the first row of each piece of `FIND`, and the ends.
+    parts : (U + 1,) array of int64
+        The first piece of each part, which is what threads unite, number and relabel.
+    lines : (P + 1,) array of int64
+        The first row of each piece of `PAINT`.
+    totals : (F + 1,) array of int64
+        Runs of each piece; later the first run of each.
+    values : (F,) array of int64
+        Foreground value of each piece, or -1.
+    roots : (U + 1,) array of int64
+        Components that begin in each part; later those before.
+    ends : (slabs + 1,) array of int64
+        As for `numbering.reorder`.
+    out : (R * columns,) array of int32
+    """
+
+    kernels: Array
+    board: Array
+    phases: Array
+    given: Array
+    found: Array
+    pixels: Array
+    level: Array
+    runs: Runs
+    order: Array
+    counts: Array
+    edges: Array
+    pieces: Array
+    parts: Array
+    lines: Array
+    totals: Array
+    values: Array
+    roots: Array
+    ends: Array
+    out: Array
+
+
+def make_job(table: RunTable, helpers: int) -> Job:
+    """Write down what a team has to do, but for what an image and its labels decide."""
+    found, size = table.runs, table.rows * table.columns
+    pieces = _cut(table.blocks, _most(PIECES, helpers, size), table.slab)
+    rows = table.first_row(pieces)
+    rows[-1] = table.rows
+    parts = _cut(len(pieces) - 1, PARTS * (helpers + 1))
+    lines = _cut(table.rows, _most(PIECES, helpers, size))
+    several_rows = found.deep * found.tall > 1
+    crowded = threads.available() > threads.cores()
+    given = np.zeros(8, np.int64)
+    given[COLUMNS] = table.columns
+    given[SLAB] = table.slab
+    given[REACH] = table.farthest
+    given[LOOKS] = 0 if crowded else SPINS
+    phases = _phases(
+        len(pieces) - 1, len(parts) - 1, len(lines) - 1, several_rows, len(table.edges)
+    )
+    return Job(
+        kernels=None,
+        board=new_board(len(phases)),
+        phases=phases,
+        given=given,
+        found=np.zeros(3, np.int64),
+        pixels=None,
+        level=None,
+        # As many runs as words are few enough for labels to be written past the caches.
+        **_memory(found, found.starts.size),
+        counts=table.counts,
+        edges=table.edges,
+        pieces=np.stack([pieces, rows], axis=1),
+        parts=parts,
+        lines=lines,
+        totals=np.zeros(len(pieces), np.int64),
+        values=np.zeros(len(pieces) - 1, np.int64),
+        roots=np.zeros(len(parts), np.int64),
+        ends=np.empty(table.blocks // table.slab + 1, np.int64),
+        out=None,
+    )
+
+
+def resumed(job: Job) -> Job:
+    """Return what is left of a job that has found more runs than it had room for."""
+    phases = job.phases[1:]
+    memory = _memory(job.runs, int(job.found[RUNS]))
+    return job._replace(board=new_board(len(phases)), phases=phases, **memory)
+
+
+def _memory(found: Runs, most: int) -> dict[str, Any]:
+    """Make room for so many runs, and for the order of as many components."""
+    parents = np.empty(most + SLACK, np.int32)
+    parents[0] = 0
+    several_rows = found.deep * found.tall > 1
+    return {
+        "runs": found._replace(parents=parents),
+        "order": np.empty(most + 1 if several_rows else 0, np.int32),
+    }
+
+
+def _most(each: int, helpers: int, size: int) -> int:
+    """Return how many pieces are enough for a phase."""
+    return min(each * (helpers + 1), size // min(LEAST, threads.WEIGHT))
+
+
+def _cut(size: int, pieces: int, grain: int = 1) -> NDArray[np.int64]:
+    """Return where pieces of ``range(size)`` begin, at multiples of a grain, and the end."""
+    pieces = max(1, min(pieces, size // grain))
+    ends = np.arange(pieces + 1) * (size // grain) // pieces * grain
+    ends[-1] = size
+    return ends
+
+
+def _phases(
+    pieces: int, parts: int, lines: int, several_rows: bool, edges: int
+) -> NDArray[np.int64]:
+    """List the phases of a job: of each its kind, how many pieces it has, and a width."""
+    phases = [(FIND, pieces, 0), (UNITE, parts, 0)]
+    width = 1
+    while width < parts and edges:
+        phases.append((JOIN, (parts + width - 1) // (2 * width), width))
+        width *= 2
+    kinds = [COUNT, NUMBER, RESOLVE]
+    kinds += [REORDER, RELABEL] if several_rows else []
+    phases += [(kind, parts, 0) for kind in kinds]
+    return np.array([*phases, (PAINT, lines, 0)], np.int64)
+
+
+def sample_job() -> Job:
+    """Make a job of no pixel: its types are those of all."""
+    labels, table = np.empty(0, np.int32), np.empty((0, 0), np.int32)
+    numbers, pairs = np.empty(0, np.int64), np.empty((0, 0), np.int64)
+    bits = np.empty((0, 0), np.uint64)
+    found = Runs(bits, bits, table, labels, numbers, numbers, 1, 1)
+    pixels, kernels = np.zeros(1, np.uint8), np.empty(0, np.uintp)
+    given = kernels, numbers, pairs, numbers, numbers, pixels, pixels
+    table_of = found, labels, numbers, pairs
+    return Job(*given, *table_of, pairs, *(numbers,) * 6, labels)

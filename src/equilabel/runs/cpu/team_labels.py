@@ -1,0 +1,406 @@
+"""Large images are labeled by a team of threads: each phase, and when that is quicker."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import types
+from numba.core import config
+
+from equilabel.devices import threads
+from equilabel.devices.cpu.addresses import address, caller
+from equilabel.devices.cpu.atomics import read
+from equilabel.devices.cpu.bits import smaller
+from equilabel.devices.jit import BORROWING, called, is_kept, njit
+
+from . import numbering, packing, painting, passes, team, unions
+from .run_table import SLACK, RunTable
+from .team import (
+    BEGIN,
+    BINARY,
+    BLANK,
+    BOUNDED,
+    COLUMNS,
+    COMPONENTS,
+    COUNT,
+    FIND,
+    FOLLOW,
+    INDEX,
+    JOIN,
+    LEFT,
+    LINK,
+    LINK_FIRST,
+    LINK_ROWS,
+    LOOKS,
+    NUMBER,
+    NUMBERS,
+    ONE_LABEL,
+    OPEN,
+    ORDER,
+    PACK,
+    PAINT,
+    REACH,
+    RELABEL,
+    RENAME,
+    REORDER,
+    RESOLVE,
+    ROOTS,
+    ROWS,
+    RUNS,
+    SEVERAL,
+    SLAB,
+    STREAMABLE,
+    STREAMED,
+    UNITE,
+    Job,
+    claim,
+    finish,
+    make_job,
+    open_next,
+    resumed,
+    sample_job,
+    stop,
+    stopped,
+    wait,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from equilabel.array_types import HostArray
+    from equilabel.domains.grid import Grid
+
+
+# ---- Labeling by runs as phases of a team: what each piece of a phase does, and what is done
+# between The passes are those of `runs`, which calls them for one phase after the other from
+# Python. They are called by their addresses: what is compiled here is no more than the calls.
+
+call = caller(types.none)
+count = caller(types.int64)
+look = caller(types.Tuple([types.int64, types.uint8]))
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def work(job, most):
+    """Take part in a job until so many pieces are done, or all is; return whether all is done.
+
+    Parameters
+    ----------
+    job : Job
+    most : int
+        1 for the thread that gave the job: it looks for signals in between. -1 for helpers: these
+        stay until the other has left, who would have to wait for Python's lock behind them.
+    """
+    board, phases = job.board, job.phases
+    last = phases.shape[0]
+    while True:
+        phase = read(board, OPEN)
+        if phase >= last or stopped(board):
+            if most < 0:
+                wait(board, LEFT, 0, 0)
+            return True
+        pieces = phases[phase, 1]
+        piece = claim(board, phase, pieces)
+        if piece < 0:
+            wait(board, OPEN, phase, job.given[LOOKS])
+            continue
+        do(job, phases[phase, 0], phases[phase, 2], piece)
+        if finish(board, phase, pieces):
+            close(job, phases[phase, 0])
+            open_next(board, phase)
+        most -= 1
+        if most == 0:
+            return False
+
+
+@called
+def do(job, kind, width, piece):
+    """Do one piece of a phase; of `JOIN`, with so many parts on both sides."""
+    if kind == FIND:
+        find(job, piece)
+    elif kind == UNITE:
+        unite_part(job, piece)
+    elif kind == JOIN:
+        join(job, width, piece)
+    elif kind == PAINT:
+        paint_piece(job, piece)
+    elif kind == COUNT:
+        a, b = first_run(job, piece), first_run(job, piece + 1)
+        job.roots[piece + 1] = count(job.kernels[ROOTS], (job.runs.parents, a, b))
+    elif job.found[COMPONENTS] > 1:
+        rename(job, kind, piece)
+
+
+@called
+def close(job, kind):
+    """Do what comes after the last piece of a phase, while all others wait."""
+    found = job.found
+    if kind == FIND:
+        value = -1
+        for piece in range(job.values.size):
+            one = job.values[piece]
+            if one >= 0 and value >= 0 and one != value and job.given[BINARY] == 0:
+                found[SEVERAL] = 1
+                stop(job.board)
+            if one >= 0:
+                value = one
+        number_pieces(job)
+        if found[RUNS] + SLACK > job.runs.parents.size:
+            stop(job.board)
+    elif kind == COUNT:
+        roots = 0
+        for part in range(job.roots.size):
+            roots += job.roots[part]
+            job.roots[part] = roots
+        found[COMPONENTS] = roots
+
+
+@called
+def number_pieces(job):
+    """Find the number of the first run of each piece."""
+    run = 1
+    job.counts[0] = run
+    for piece in range(job.totals.size - 1):
+        total = job.totals[piece]
+        job.totals[piece] = run
+        run += total
+        job.counts[job.pieces[piece + 1, 0]] = run
+    job.found[RUNS] = run
+
+
+@called
+def find(job, piece):
+    """Find the runs of a piece, and count them."""
+    given, runs, kernels = job.given, job.runs, job.kernels
+    begin, first = job.pieces[piece, 0], job.pieces[piece, 1]
+    end, last = job.pieces[piece + 1, 0], job.pieces[piece + 1, 1]
+    columns = given[COLUMNS]
+    pixels = job.pixels[first * columns : last * columns]
+    bounded, binary = given[BOUNDED] != 0, given[BINARY] != 0
+    asked = (pixels, columns, job.level[0], bounded, binary, runs.bits[first:last])
+    met, value = look(kernels[PACK], asked)
+    job.values[piece] = -1 if met == 0 else value
+    job.totals[piece] = 0
+    if met == 2:
+        job.found[SEVERAL] = 1
+        stop(job.board)
+    elif met == 0:
+        for block in range(begin, end):
+            job.counts[block + 1] = 0
+            for word in range(runs.starts.shape[1]):
+                runs.starts[block, word] = 0
+    else:
+        call(kernels[BEGIN], (runs, begin, end, job.counts))
+        total = 0
+        for block in range(begin, end):
+            total += job.counts[block + 1]
+        job.totals[piece] = total
+
+
+@called
+def unite_part(job, part):
+    """Give the runs of a part their numbers, and unite those that touch within it."""
+    runs, edges, kernels, counts = job.runs, job.edges, job.kernels, job.counts
+    for piece in range(job.parts[part], job.parts[part + 1]):
+        run = job.totals[piece]
+        for block in range(job.pieces[piece, 0] + 1, job.pieces[piece + 1, 0]):
+            run += counts[block]
+            counts[block] = run
+    begin, end = first_block(job, part), first_block(job, part + 1)
+    call(kernels[INDEX], (runs, counts, begin, end))
+    within = (begin, end, begin, end)
+    if edges.shape[0] > 0:
+        if runs.tall == 1:
+            call(kernels[LINK_ROWS], (runs, within))
+        else:
+            call(kernels[LINK_FIRST], (runs, edges, within))
+    if edges.shape[0] > 1:
+        call(kernels[LINK], (runs, edges, 1, within))
+
+
+@called
+def join(job, width, pair):
+    """Unite the runs that touch between so many parts and as many after them."""
+    parts = job.parts.size - 1
+    begin = first_block(job, 2 * pair * width)
+    middle = first_block(job, (2 * pair + 1) * width)
+    end = first_block(job, smaller((2 * pair + 2) * width, parts))
+    end = smaller(end, middle + job.given[REACH])
+    call(job.kernels[LINK], (job.runs, job.edges, 0, (middle, end, begin, middle)))
+
+
+@called
+def rename(job, kind, part):
+    """Do a part of one of the phases from runs to their labels, of which there are several."""
+    kernels, runs, order = job.kernels, job.runs, job.order
+    labels = runs.parents
+    a, b, slab = first_block(job, part), first_block(job, part + 1), job.given[SLAB]
+    first, last = job.counts[a], job.counts[b]
+    if kind == NUMBER:
+        before = job.roots[part]
+        if order.size > 0:
+            for label in range(before, job.roots[part + 1]):
+                order[label + 1] = 0
+        call(kernels[NUMBERS], (job.counts, labels, a, b, slab, before, job.ends))
+    elif kind == RESOLVE:
+        call(kernels[FOLLOW], (labels, first, last))
+    elif kind == REORDER:
+        call(kernels[ORDER], (runs, a // slab, b // slab, job.ends, order))
+    elif kind == RELABEL:
+        call(kernels[RENAME], (labels, first, last, order))
+
+
+@called
+def paint_piece(job, piece):
+    """Write the labels of some rows."""
+    given, runs, found, kernels, out = job.given, job.runs, job.found, job.kernels, job.out
+    begin, end, columns = job.lines[piece], job.lines[piece + 1], given[COLUMNS]
+    blank, streamable = given[BLANK] != 0, given[STREAMABLE] != 0
+    if found[COMPONENTS] == 1:
+        asked = (runs.bits, columns, begin, end, blank, streamable, out)
+        call(kernels[ONE_LABEL], asked)
+    elif streamable and found[RUNS] <= runs.bits.size:
+        call(kernels[STREAMED], (runs, columns, begin, end, out))
+    elif found[RUNS] > 1 or not blank:
+        call(kernels[ROWS], (runs, columns, begin, end, blank, out))
+
+
+@called
+def first_block(job, part):
+    """Return the first block of a part."""
+    return job.pieces[job.parts[part], 0]
+
+
+@called
+def first_run(job, part):
+    """Return the first run of a part."""
+    return job.counts[first_block(job, part)]
+
+
+# ---- Labels of a large image by a team of threads, see `team_phases`, where that is quicker
+
+FEWEST = 4  # threads from which on a team is quicker, and worth compiling what it takes
+PATIENCE = 20  # calls after which it is worth compiling
+_left = PATIENCE
+
+
+def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int | None:
+    """Label an image, and return the number of components.
+
+    Parameters
+    ----------
+    grid : Grid
+        Not empty.
+    room : callable
+        Returns a flat array of int32 for the labels, and whether it holds zeros.
+
+    Returns
+    -------
+    int, or None
+        None of images that a team is not made for, or not quicker on: of few threads, of several
+        values, or not of bytes.
+    """
+    image, (compare, level, values) = grid.pixels, grid.foreground
+    if not hasattr(os, "fork"):  # no POSIX: `team.sleep` would not be there
+        return None
+    helpers = min(threads.available(), image.size // threads.WEIGHT) - 1
+    if helpers + 1 < FEWEST or compare in passes.COMPARES or grid.periodic:
+        return None
+    if image.itemsize > 1 or not image.flags.c_contiguous or image.size > np.iinfo("i4").max:
+        return None
+    table = RunTable.of_grid(grid, grid.block)
+    if table.blocks // table.slab < FEWEST or not _is_ready():
+        return None
+    job = make_job(table, helpers)
+    background = np.zeros(1, np.uint8)
+    if compare != "all":
+        background[0] = np.asarray(level).view(np.uint8)
+    out, blank = room()
+    streamed = not blank and painting.is_streamed(table.columns, out)
+    given = job.given
+    given[team.BOUNDED], given[team.BINARY] = compare != "all", not values
+    given[team.BLANK], given[team.STREAMABLE] = blank, streamed
+    job = job._replace(
+        kernels=_kernels(table.runs.tall, table.runs.deep, len(table.edges), streamed),
+        pixels=image.reshape(-1).view(np.uint8),
+        level=background,
+        out=out,
+    )
+    _run(job, helpers)
+    if job.found[team.SEVERAL]:
+        return None
+    if job.found[team.RUNS] + SLACK > job.runs.parents.size:
+        job = resumed(job)
+        _run(job, helpers)
+    return int(job.found[team.COMPONENTS])
+
+
+@cache
+def _kernels(tall: int, deep: int, edges: int, streamed: bool) -> Any:
+    """Compile or load the kernels that a job calls, and return their addresses."""
+    sample = sample_job()
+    table, counts, ends, out = sample.runs, sample.counts, sample.ends, sample.out
+    bits, parents, lines, span = table.bits, table.parents, sample.edges, (0, 0, 0, 0)
+    asked: dict[int, tuple[Any, ...]] = {
+        team.PACK: (packing.pack, sample.pixels, 0, sample.level[0], True, True, bits),
+        team.BEGIN: (packing.begin, table, 0, 0, counts),
+        team.INDEX: (numbering.index, table, counts, 0, 0),
+        team.ROOTS: (numbering.count_roots, parents, 0, 0),
+        team.NUMBERS: (numbering.number_part, counts, parents, 0, 0, 0, 0, ends),
+        team.FOLLOW: (numbering.follow, parents, 0, 0),
+        team.ROWS: (painting.paint_rows, table, 0, 0, 0, True, out),
+        team.ONE_LABEL: (painting.paint_one, bits, 0, 0, 0, True, True, out),
+    }
+    if edges:
+        asked[team.LINK] = (unions.link, table, lines, 0, span)
+        if tall == 1:
+            asked[team.LINK_ROWS] = (unions.link_rows_above, table, span)
+        else:
+            asked[team.LINK_FIRST] = (unions.link_first_edge, table, lines, span)
+    if tall * deep > 1:
+        asked[team.ORDER] = (numbering.reorder, table, 0, 0, ends, parents)
+        asked[team.RENAME] = (numbering.relabel, parents, 0, 0, parents)
+    if streamed:
+        asked[team.STREAMED] = (painting.stream_rows, table, 0, 0, 0, out)
+    kernels: list[Any] = [0] * team.KERNELS
+    for place, (kernel, *arguments) in asked.items():
+        kernels[place] = address(kernel, tuple(arguments))
+    return kernels if config.DISABLE_JIT else np.array(kernels, np.uintp)
+
+
+def _is_ready() -> bool:
+    """Return whether calling a team compiles nothing, or would have been quicker often before."""
+    global _left
+    if _left > 0 and _left == PATIENCE and is_kept(work, (sample_job(), -1)):
+        _left = 0
+    _left = max(0, _left - 1)
+    return _left == 0
+
+
+def _run(job: Job, helpers: int) -> None:
+    """Do a job with helpers: what the calling thread hears in between, or they meet, ends it."""
+    board = job.board
+    errors: list[BaseException] = []
+
+    def direct() -> bool:
+        threads.check()
+        while not work(job, 1):
+            threads.check()
+        if errors:
+            raise errors[0]
+        return not job.found[team.SEVERAL]  # some may still look at pixels
+
+    def help_() -> None:
+        try:
+            work(job, -1)
+        except BaseException as error:
+            errors.append(error)
+            board[team.STOP] = 1
+
+    def leave() -> None:
+        board[team.STOP] = board[team.LEFT] = 1
+
+    threads.together(direct, help_, leave, helpers)

@@ -1,0 +1,593 @@
+"""Unions of runs that touch, in images of one value and of many."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from equilabel.devices.cpu.bits import LAST, NONE, ONE, larger, popcount, smaller
+from equilabel.devices.cpu.union_find import unite
+from equilabel.devices.jit import BORROWING, inlined, inlined_part, njit
+
+from .packing import agrees_within
+from .run_table import AXES, advance, locate, new_position
+
+# ---- Runs of two rows that touch in a word of 64 columns, united pair by pair
+# Where a row begins in a word is told by two numbers: the bits where runs begin, and the number of
+# the first of these runs.
+
+
+@inlined
+def unite_straight(parents, events, mine, theirs):
+    """Unite the runs above each other at every bit of `events`; see `unite_contacts`."""
+    starts, run = mine
+    other_starts, other_run = theirs
+    while events != NONE:
+        bit = events & (~events + ONE)
+        upto = bit ^ (bit - ONE)
+        unite(
+            parents,
+            run + popcount(starts & upto) - 1,
+            other_run + popcount(other_starts & upto) - 1,
+        )
+        events ^= bit
+
+
+@inlined
+def unite_left(parents, events, mine, theirs):
+    """Unite the run at every bit of `events` with that of the other row one pixel before."""
+    starts, run = mine
+    other_starts, other_run = theirs
+    while events != NONE:
+        bit = events & (~events + ONE)
+        below = bit - ONE
+        unite(
+            parents,
+            run + popcount(starts & (bit | below)) - 1,
+            other_run + popcount(other_starts & below) - 1,
+        )
+        events ^= bit
+
+
+@inlined
+def unite_right(parents, events, mine, theirs, beyond):
+    """Unite the run at every bit of `events` with that of the other row one pixel after."""
+    starts, run = mine
+    other_starts, other_run = theirs
+    next_starts, next_run = beyond
+    while events != NONE:
+        bit = events & (~events + ONE)
+        upto = bit ^ (bit - ONE)
+        if bit >> LAST:
+            other = next_run + popcount(next_starts & ONE) - 1
+        else:
+            after = (bit << ONE) | upto
+            other = other_run + popcount(other_starts & after) - 1
+        unite(parents, run + popcount(starts & upto) - 1, other)
+        events ^= bit
+
+
+@inlined
+def first_contacts(contacts, begins):
+    """Keep the first contact between two bits of `begins`: the others are of the same two runs.
+
+    Between two of them, the last bit is set if it is not, so that one can be subtracted from all
+    stretches at once; that leaves every bit but the lowest.
+    """
+    ends = (begins >> ONE) | (ONE << LAST)
+    return contacts & ~((contacts | ends) - (begins | ONE))
+
+
+@inlined
+def unite_contacts(runs, straight, left, right, block, other, word):
+    """Unite the runs of two blocks that touch in a word: straight, to the left, to the right.
+
+    Parameters
+    ----------
+    runs : Runs
+    straight, left, right : uint64
+        A bit for each pixel of `block` where a contact begins with the pixel of `other` in the
+        same column, in the one before, and in the one after.
+    """
+    parents = runs.parents
+    starts, other_starts = runs.starts[block, word], runs.starts[other, word]
+    mine = starts, runs.first[block, word]
+    theirs = other_starts, runs.first[other, word]
+    if runs.tall > 1:  # runs of several rows may touch many times
+        straight = first_contacts(straight, starts | other_starts)
+    unite_straight(parents, straight, mine, theirs)
+    if left != NONE:
+        if runs.tall > 1:
+            left = first_contacts(left, starts | (other_starts << ONE))
+        unite_left(parents, left, mine, theirs)
+    if right != NONE:
+        if runs.tall > 1:
+            right = first_contacts(right, starts | (other_starts >> ONE) | (ONE << LAST))
+        after = smaller(word + 1, runs.starts.shape[1] - 1)
+        beyond = runs.starts[other, after], runs.first[other, after]
+        unite_right(parents, right, mine, theirs, beyond)
+
+
+# ---- The rows that are compared along an edge between blocks, and those that may connect them
+# See `equilabel.domains.neighborhood.block_edges`.
+
+
+class Rows(NamedTuple):
+    """Indices of rows that are compared: one or two of a block, and of another."""
+
+    v0: int
+    v1: int
+    u0: int
+    u1: int
+
+
+class Lines(NamedTuple):
+    """Lines of rows along the last leading axis, -1 outside, and how far down rows begin on them.
+
+    `v0` to `u1` are those of `Rows`; `w0`, on the line `v0`, and `w1`, on the line `back`, those
+    of `Detour`.
+    """
+
+    v0: int
+    v1: int
+    u0: int
+    u1: int
+    back: int
+    v0_down: int
+    v1_down: int
+    u0_down: int
+    u1_down: int
+    way: int
+    w0_down: int
+    w1_down: int
+
+
+class Detour(NamedTuple):
+    """Rows that may connect two others: see `link_unknown`."""
+
+    way: int
+    w0: int
+    w1: int
+
+
+@inlined_part
+def line_beside(grid, position, edge):
+    """Return the line of blocks that an edge leads to, or -1 outside the image."""
+    line = np.int64(0)
+    for axis in range(AXES - 1):
+        there = position[axis] + edge[axis]
+        if there < 0 or there >= grid[axis]:
+            return np.int64(-1)
+        line = line * grid[axis] + there
+    return line
+
+
+@inlined_part
+def lines_of(runs, edge, position):
+    """Return the lines of rows that an edge compares, and those of their detours.
+
+    Parameters
+    ----------
+    edge : (10,) array of int64
+    position : (5,) array of int64
+        Coordinates of the first block of the line of blocks.
+    """
+    tall = runs.tall
+    away = edge[3] * runs.deep
+    aside = edge[4] * tall
+    z0, y0 = edge[6] // tall, edge[6] % tall
+    z1, y1 = edge[7] // tall, edge[7] % tall
+    z2, y2 = away + edge[8] // tall, aside + edge[8] % tall
+    z3, y3 = away + edge[9] // tall, aside + edge[9] % tall
+    way = 0
+    if edge[3] == -1 and edge[0] == edge[1] == edge[2] == 0:
+        way = 1 if y0 == y2 else 2
+    return Lines(
+        line_of_rows(runs, position, edge, 0, z0),
+        line_of_rows(runs, position, edge, 0, z1),
+        line_of_rows(runs, position, edge, 1, z2),
+        line_of_rows(runs, position, edge, 1, z3),
+        line_of_rows(runs, position, edge, 0, z0 - 1),
+        y0,
+        y1,
+        y2,
+        y3,
+        way,
+        y0 - 1 if way == 1 else y2,
+        y0 - 1 if way == 1 else y0,
+    )
+
+
+@inlined_part
+def rows_along(runs, lines, along):
+    """Return the rows that an edge compares for a block of a line."""
+    size, empty = runs.shape[4], runs.bits.shape[0] - 1
+    y = along * runs.tall
+    v = row_at(lines.v0, y + lines.v0_down, size, empty)
+    u = row_at(lines.u0, y + lines.u0_down, size, empty)
+    if runs.tall == 1:  # of single rows
+        return Rows(v, v, u, u)
+    return Rows(
+        v,
+        row_at(lines.v1, y + lines.v1_down, size, empty),
+        u,
+        row_at(lines.u1, y + lines.u1_down, size, empty),
+    )
+
+
+@inlined_part
+def detour_along(runs, lines, along):
+    """Return the rows that may connect them."""
+    size, empty = runs.shape[4], runs.bits.shape[0] - 1
+    y = along * runs.tall
+    w0 = row_at(lines.v0, y + lines.w0_down, size, empty)
+    w1 = row_at(lines.back, y + lines.w1_down, size, empty)
+    return Detour(lines.way, w0, w1)
+
+
+@inlined_part
+def line_of_rows(runs, position, edge, steps, down):
+    """Return the first row of a line of rows along the second axis from the end, or -1 outside.
+
+    Parameters
+    ----------
+    position : (5,) array of int64
+        Coordinates of a block on the line.
+    steps : int
+        How often to step along the first three axes of the edge, 0 or 1.
+    down : int
+        Rows to step along the fourth.
+    """
+    shape = runs.shape
+    z = position[3] * runs.deep + down
+    if z < 0 or z >= shape[3]:
+        return np.int64(-1)
+    line = (position[0] + steps * edge[0]) * shape[1] + position[1] + steps * edge[1]
+    line = line * shape[2] + position[2] + steps * edge[2]
+    return (line * shape[3] + z) * shape[4]
+
+
+@inlined_part
+def row_at(line, y, size, empty):
+    """Return a row of a line of rows, or the empty row outside."""
+    if line < 0 or y < 0 or y >= size:
+        return empty
+    return line + y
+
+
+# ---- The pass that unites touching runs in images of many values
+
+
+@njit(nogil=True, cache=True)
+def link_values(pixels, columns, runs, edges, span):
+    """Unite every run with the runs of equal value that it touches in earlier rows.
+
+    As `link`, for images of many values: blocks are single rows, and values are compared.
+    """
+    shape = runs.shape
+    first_row, last_row, low, high = span
+    position = np.empty(AXES, np.int64)
+    locate(first_row, shape, position)
+    for row in range(first_row, last_row):
+        for edge in range(edges.shape[0]):
+            other = 0
+            for axis in range(AXES):
+                there = position[axis] + edges[edge, axis]
+                if there < 0 or there >= shape[axis]:
+                    other = -1
+                    break
+                other = other * shape[axis] + there
+            if other < low or other >= high:
+                continue
+            link_row(pixels, columns, runs, row, other, edges[edge, AXES] != 0)
+        advance(shape, position)
+
+
+@inlined
+def link_row(pixels, columns, runs, row, other, diagonal):
+    """Unite the runs of a row with the runs of equal value that they touch in another row.
+
+    Parameters
+    ----------
+    diagonal : bool
+        Whether corners touch.
+    """
+    bits, starts = runs.bits, runs.starts
+    words = bits.shape[1]
+    carry = NONE
+    for word in range(words):
+        foreground = bits[row, word]
+        if foreground == NONE:
+            carry = NONE
+            continue
+        start = row * columns + 64 * word
+        there = other * columns + 64 * word
+        width = min(64, columns - 64 * word)
+        here = starts[row, word]
+        same = foreground & agrees_within(pixels, start, there, width)
+        events = same & (here | ~((same << ONE) | carry))
+        carry = same >> LAST
+        left = NONE
+        right = NONE
+        if diagonal:
+            alone = foreground & ~same
+            left = alone & here & agrees_within(pixels, start, there - 1, width)
+            if word == 0:
+                left &= ~ONE
+            right = alone & ~((foreground & ~here) >> ONE)
+            right &= agrees_within(pixels, start, there + 1, width)
+            if word + 1 == words:
+                right &= ~(ONE << np.uint64(width - 1))
+        unite_contacts(runs, events, left, right, row, other, word)
+
+
+# ---- The pass that unites touching runs of one value, by bits alone
+# Blocks of rows meet along *edges*, see `equilabel.domains.neighborhood.block_edges`. What touches
+# in a word follows from four shifts and a few ands; only where something new begins a pair of runs
+# is united.
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def link_first_edge(runs, edges, span):
+    """Unite the runs of some blocks, all of them their own roots, along the first of all edges.
+
+    Images of one or two axes in one thread need no more; `link` is compiled only for others. So its
+    loop, but for the edges and the detours, is here once more: a change of one belongs in both.
+
+    Parameters
+    ----------
+    runs, edges, span
+        As for `link`.
+    """
+    first_block, last_block, low, high = span
+    grid, edge = runs.grid, edges[0]
+    position = new_position()
+    block = first_block
+    while block < last_block:
+        locate(block, grid, position)
+        end = smaller(position[4] + last_block - block, grid[4])
+        line = line_beside(grid, position, edge)
+        if line >= 0:
+            lines = lines_of(runs, edge, position)
+            begin = position[4]
+            for along in range(larger(begin, -edge[4]), smaller(end, grid[4] - edge[4])):
+                other = line * grid[4] + edge[4] + along
+                if low <= other < high:
+                    rows = rows_along(runs, lines, along)
+                    link_first(runs, rows, edge[5] != 0, block + along - begin, other)
+        block += end - position[4]
+
+
+@njit(nogil=True, cache=True, **BORROWING)
+def link_rows_above(runs, span):
+    """Do as `link_first_edge` for blocks of single rows, whose first edge is the row before.
+
+    Parameters
+    ----------
+    runs, span
+        As for `link`.
+    """
+    row, last_row, low, high = span
+    tall = runs.grid[4]
+    y = row % tall
+    while row < last_row:
+        if y > 0 and low < row <= high:
+            link_row_above(runs, row)
+        y = y + 1 if y + 1 < tall else 0
+        row += 1
+
+
+@inlined
+def link_row_above(runs, row):
+    """Unite the runs of a row, all of them their own roots so far, with those of the row before.
+
+    Two runs that touch have one column in which the later of the two begins, over a pixel of the
+    other: so each contact is one bit, and a word in which none begins has none.
+    """
+    bits, starts, parents = runs.bits, runs.starts, runs.parents
+    other = row - 1
+    for word in range(starts.shape[1]):
+        here = starts[row, word]
+        there = starts[other, word]
+        if here | there == NONE:
+            continue
+        events = (here & bits[other, word]) | (there & bits[row, word])
+        if events == NONE:
+            continue
+        run = np.uint64(runs.first[row, word])  # unsigned: no index counts from the end
+        other_run = np.uint64(runs.first[other, word])
+        if events & (events - ONE) == NONE:  # as mostly: no loop to begin
+            upto = events ^ (events - ONE)
+            one = run + np.uint64(popcount(here & upto)) - ONE
+            unite(parents, one, other_run + np.uint64(popcount(there & upto)) - ONE)
+            continue
+        if events == here and here == there:  # a copy
+            for k in range(NONE, np.uint64(popcount(here))):
+                parents[run + k] = parents[other_run + k]
+            continue
+        first = NONE
+        if here != NONE:
+            first = first_contacts(events, here) & ~((here & (~here + ONE)) - ONE)
+        events ^= first
+        while first != NONE:  # of runs that begin here: their own roots, no need to look
+            upto = first ^ (first - ONE)
+            one = run + np.uint64(popcount(here & upto)) - ONE
+            parents[one] = parents[other_run + np.uint64(popcount(there & upto)) - ONE]
+            first &= first - ONE
+        mine, theirs = runs.first[row, word], runs.first[other, word]
+        unite_straight(parents, events, (here, mine), (there, theirs))
+
+
+@njit(nogil=True, cache=True)
+def link(runs, edges, first_edge, span):
+    """Unite every run of some blocks with the runs of earlier blocks that it touches.
+
+    Parameters
+    ----------
+    runs : Runs
+        `parents` are updated.
+    edges : (E, 10) array of int64
+        See `equilabel.domains.neighborhood.block_edges`.
+    first_edge : int
+        The first of the edges that are followed.
+    span : (int, int, int, int)
+        The first of the blocks whose edges are followed and the one after the last; and the same
+        of the blocks that edges lead to. Threads work on the inside of their own range first, and
+        on the borders between ranges one by one.
+    """
+    first_block, last_block, low, high = span
+    grid = runs.grid
+    position = np.empty(AXES, np.int64)
+    for number in range(first_edge, edges.shape[0]):
+        edge = edges[number]
+        block = first_block
+        while block < last_block:
+            locate(block, grid, position)
+            end = smaller(position[4] + last_block - block, grid[4])
+            line = line_beside(grid, position, edge)
+            if line >= 0:
+                lines = lines_of(runs, edge, position)
+                begin = position[4]
+                for along in range(larger(begin, -edge[4]), smaller(end, grid[4] - edge[4])):
+                    other = line * grid[4] + edge[4] + along
+                    if low <= other < high:
+                        rows = rows_along(runs, lines, along)
+                        detour = detour_along(runs, lines, along)
+                        here = block + along - begin
+                        link_unknown(runs, rows, detour, edge[5] != 0, here, other)
+            block += end - position[4]
+
+
+@inlined
+def link_first(runs, rows, diagonal, block, other):
+    """Unite the runs of a block, all of them their own roots so far, with those of another.
+
+    A word in which every run meets one run, in order, is a copy of parents.
+
+    Parameters
+    ----------
+    rows : Rows
+    diagonal : bool
+        Whether corners touch.
+    """
+    bits, starts, parents = runs.bits, runs.starts, runs.parents
+    v0, v1, u0, u1 = rows
+    words = starts.shape[1]
+    v_before = NONE
+    u_before = NONE
+    carry = NONE
+    v_next = bits[v0, 0] | bits[v1, 0]
+    u_next = bits[u0, 0] | bits[u1, 0]
+    for word in range(words):
+        v = v_next
+        u = u_next
+        v_next = NONE
+        u_next = NONE
+        if word + 1 < words:
+            v_next = bits[v0, word + 1] | bits[v1, word + 1]
+            u_next = bits[u0, word + 1] | bits[u1, word + 1]
+        both = v & u
+        events = both & ~((both << ONE) | carry)
+        carry = both >> LAST
+        left = NONE
+        right = NONE
+        if diagonal:
+            corners = v & ~u
+            left = corners & ((u << ONE) | u_before) & ~((v << ONE) | v_before)
+            right = corners & ((u >> ONE) | (u_next << LAST)) & ~((v >> ONE) | (v_next << LAST))
+            v_before = v >> LAST
+            u_before = u >> LAST
+        if events | left | right == NONE:
+            continue
+        here = starts[block, word]
+        there = starts[other, word]
+        run = np.uint64(runs.first[block, word])  # unsigned: no index counts from the end
+        other_run = np.uint64(runs.first[other, word])
+        if events == here and events == there and left | right == NONE:
+            parents[run] = parents[other_run]  # mostly the only one: no loop to begin
+            for k in range(np.uint64(1), np.uint64(popcount(here))):
+                parents[run + k] = parents[other_run + k]
+            continue
+        if runs.tall > 1:
+            events = first_contacts(events, here | there)
+        # The first contact of a run that begins in this word: it is its own root, no need to look.
+        first = NONE
+        if here != NONE:
+            first = first_contacts(events, here) & ~((here & (~here + ONE)) - ONE)
+        events ^= first
+        while first != NONE:
+            bit = first & (~first + ONE)
+            upto = bit ^ (bit - ONE)
+            one = run + np.uint64(popcount(here & upto)) - ONE
+            parents[one] = parents[other_run + np.uint64(popcount(there & upto)) - ONE]
+            first ^= bit
+        if events | left | right != NONE:
+            unite_contacts(runs, events, left, right, block, other, word)
+
+
+@inlined
+def link_unknown(runs, rows, detour, diagonal, block, other):
+    """Unite runs of two blocks that touch, but for stretches that are connected another way.
+
+    Let the rows (z, y) and (z - 1, x) be compared. If x = y, their runs are connected in columns
+    where (z, y - 1) and (z - 1, y - 1) are foreground too: of a square, the fourth side need not
+    be followed. If x = y +- 1, they are where (z, x) or (z - 1, y) is. Sides along y are always
+    followed, and each rule leans on smaller y or on fewer steps: the argument is not circular.
+
+    Parameters
+    ----------
+    rows : Rows
+    detour : Detour
+        Way 0: no other way is known. 1: where the rows `w0` and `w1` are set like those compared.
+        2: where one of them is.
+    diagonal : bool
+        Whether corners touch.
+    """
+    bits = runs.bits
+    v0, v1, u0, u1 = rows
+    way, w0, w1 = detour
+    words = runs.starts.shape[1]
+    v_before = NONE
+    u_before = NONE
+    v_next = bits[v0, 0] | bits[v1, 0]
+    u_next = bits[u0, 0] | bits[u1, 0]
+    known_next = connected(way, bits[v0, 0], bits[u0, 0], bits[w0, 0], bits[w1, 0])
+    for word in range(words):
+        v = v_next
+        u = u_next
+        known = known_next
+        v_next = NONE
+        u_next = NONE
+        if word + 1 < words:
+            k = word + 1
+            v_next = bits[v0, k] | bits[v1, k]
+            u_next = bits[u0, k] | bits[u1, k]
+            known_next = connected(way, bits[v0, k], bits[u0, k], bits[w0, k], bits[w1, k])
+        both = v & u
+        # A sum carries from a known column to the pixel after its stretch; without the last bit
+        # it cannot overflow, and stretches that reach that bit are merely followed for nothing.
+        body = both & ~(ONE << LAST)
+        carried = (body + (body & known)) & ~both
+        events = both & ~((both >> ONE) | ((v_next & u_next) << LAST)) & ~(carried >> ONE)
+        left = NONE
+        right = NONE
+        if diagonal:
+            v &= ~known
+            u &= ~known
+            corners = v & ~u
+            left = corners & ((u << ONE) | u_before) & ~((v << ONE) | v_before)
+            right = corners & ((u >> ONE) | ((u_next & ~known_next) << LAST))
+            right &= ~((v >> ONE) | ((v_next & ~known_next) << LAST))
+            v_before = v >> LAST
+            u_before = u >> LAST
+        if events | left | right != NONE:
+            unite_contacts(runs, events, left, right, block, other, word)
+
+
+@inlined
+def connected(way, v, u, one, other):
+    """Mark the columns of a word in which two rows are known to be connected."""
+    if way == 1:
+        return v & u & one & other
+    if way == 2:
+        return one | other
+    return NONE

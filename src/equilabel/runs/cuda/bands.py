@@ -1,0 +1,156 @@
+"""Images of two or three axes in one launch, by bands of rows: what their kernel is told."""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from itertools import accumulate
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import cupy
+
+from equilabel.devices.cuda.kernels import handle, kernel
+
+from .jobs import COMPARES, level_bits, pixel_type
+from .labeler import Launch
+
+if TYPE_CHECKING:
+    from equilabel.domains.grid import Foreground
+
+CHUNK, ENTRIES = 8, 4  # pixels and entries of a chunk, see band_nodes.cuh
+PAIRS, DEEP_PAIRS = 4, 12  # its places in the queue, see band_nodes.cuh
+SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
+STATIC = 1024  # bytes of shared memory that the kernel has besides
+CLUSTER = 8  # blocks of a cluster, see grid_barrier.cuh
+CLUSTERS = 90  # compute capability that knows clusters
+# Threads of a block, chunks of a thread, and most bands: the first that fits is taken.
+CUTS = (
+    (512, 1, 1),
+    (256, 1, 132),
+    (512, 1, 132),
+    (1024, 1, 132),
+    (1024, 2, 132),
+    (1024, 4, 132),
+)
+ADDRESSES = struct.Struct("6Q")  # of `Bands`, see band_nodes.cuh
+REST = struct.Struct("Q12i")  # of `Bands`, after its addresses
+
+
+class Cut(NamedTuple):
+    """How an image is cut into bands.
+
+    Attributes
+    ----------
+    threads, slots : int
+        Of a block, which takes a band; chunks that a thread has there.
+    across, lines, rows, bands : int
+        Chunks of a row, rows of a plane and of a band, bands.
+    """
+
+    threads: int
+    slots: int
+    across: int
+    lines: int
+    rows: int
+    bands: int
+
+    @property
+    def most(self) -> int:
+        """Room for the border components of a band."""
+        return 2 * ENTRIES * self.across * self.lines if self.bands > 1 else 0
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory, as `Memory` of band_nodes.cuh lays it out."""
+        words, plane = self.most // 32 + 1, self.across * self.lines
+        chunks = self.slots * self.threads
+        tables = ENTRIES * chunks + chunks // CHUNK + 2 * words + self.most + self.bands
+        queue = 1 + (DEEP_PAIRS if self.lines > 1 else PAIRS) * chunks
+        return 4 * (tables + queue) + plane + chunks
+
+    def begins(self) -> tuple[int, ...]:
+        """Where all but image and labels begin in the memory for tables, and its bytes."""
+        tables = 2 * ENTRIES * self.bands * self.across * self.lines
+        sizes = tables, 4 * self.bands * self.most, 4 * self.bands, 8
+        return tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
+
+
+def cut(shape: tuple[int, ...], multiprocessors: int, shared: int) -> Cut | None:
+    """Cut an image into bands, a block each; None if these do not fit the device."""
+    planes, lines, width = (shape[0], 1, shape[1]) if len(shape) == 2 else shape
+    across = -(-width // CHUNK)
+    for threads, slots, most in CUTS:
+        deep = slots * (threads // across) // lines
+        if deep == 0 or (slots > 1 and len(shape) == 3):  # smooth volumes take less by tiles
+            continue
+        found = Cut(threads, slots, across, lines, deep * lines, -(-planes // deep))
+        if found.bands <= min(most, multiprocessors, threads) and found.shared <= shared:
+            return found
+    return None
+
+
+def prepare_bands(
+    shape: tuple[int, ...],
+    dtype: Any,
+    foreground: Foreground,
+    connectivity: int,
+    alignment: int,
+    device: int,
+    most: int,
+    clusters: bool,
+) -> Launch | None:
+    """Prepare for an image of one value; None if it takes more than `most` bands.
+
+    The device may know `clusters`; the other parameters are those of `at_once.prepare_launch`.
+    """
+    width, deep = shape[-1], len(shape) == 3
+    shared = cupy.cuda.runtime.deviceGetAttribute(SHARED, device) - STATIC
+    found = cut(shape, most, shared)
+    if found is None:
+        return None
+    rest = REST.pack(
+        0 if foreground.level is None else level_bits(foreground.level, dtype),
+        COMPARES.index(foreground.compare),
+        width,
+        prod(shape[:-1]),
+        found.across,
+        found.lines,
+        found.rows,
+        found.bands,
+        found.threads // found.across,
+        found.threads // found.across * found.across,
+        connectivity,
+        dtype.itemsize == 1 and width % CHUNK == 0 and alignment % CHUNK == 0,
+        (width % 4 == 0) + (width % (2 * CHUNK) == 0),
+    )
+    *begins, number, room = found.begins()
+    cluster = 1 < found.bands <= CLUSTER and clusters and found.slots == 1
+    return Launch(
+        _compiled(pixel_type(dtype, foreground), deep, found.slots, cluster, shared, device),
+        CLUSTER if cluster else found.bands,
+        found.threads,
+        found.shared,
+        found.bands > 1 and not cluster,
+        device,
+        alignment,
+        bytes(ADDRESSES.size) + rest,
+        ADDRESSES,
+        0,
+        (0, 0, *begins, number),
+        1,
+        number,
+        room,
+    )
+
+
+@lru_cache(64)
+def _compiled(pixel: str, deep: bool, slots: int, cluster: bool, shared: int, device: int) -> int:
+    """Return the handle of the kernel for such pixels, which may have so many bytes to share."""
+    kind = f"{pixel}, {str(deep).lower()}"
+    if cluster:
+        function = kernel("runs/cuda/bands", f"label_bands_in_cluster<{kind}>")
+    else:
+        function = kernel("runs/cuda/bands", f"label_bands<{kind}, {slots}>")
+    function.max_dynamic_shared_size_bytes = shared
+    return handle(function)

@@ -1,0 +1,462 @@
+// The components of a tile that has few runs, where a thread takes a run and not a word.
+#pragma once
+
+#include "devices/cuda/union_find.cuh"
+#include "runs/cuda/pixels.cuh"
+#include "runs/cuda/tile_unions.cuh"
+
+constexpr int FEW = 1024;  // runs of a tile at most
+
+// What threads know of the runs of a tile, counted through all of its rows; in the memory for parents.
+template <int Rows>
+struct FewRuns {
+    unsigned parents[FEW];
+    u2 begins[FEW], ends[FEW];  // first pixels, and the row above them in 6 bits; last pixels
+    unsigned roots[FEW / 32];   // which runs are roots
+    unsigned before[Rows];      // runs before a row
+};
+
+// Runs that begin up to a pixel of a row.
+template <int Words>
+__device__ inline unsigned begun_by(const unsigned* words, const u2* firsts, unsigned pixel, bool& set)
+{
+    const unsigned word = pixel / 32, bit = pixel % 32, own = words[word];
+    const unsigned carry = word ? words[word - 1] >> 31 : 0;
+    set = own >> bit & 1;
+    return firsts[word] + __popc(own & ~(own << 1 | carry) & ((2u << bit) - 1));
+}
+
+// Write what `find_tile` says; `totals` are the runs of each row. Returns false, and does nothing, if there are
+// many. All threads of the block call this, and have waited since what is in shared memory was written.
+template <typename Id, typename Tile>
+__device__ __forceinline__ bool
+find_few(const Job& job, const Corner& where, const unsigned (&set)[2], const unsigned (&start)[2],
+         const unsigned (&run)[2], const u2* totals, const unsigned* words, const u2* firsts,
+         unsigned* memory)
+{
+    constexpr int Words = Tile::Words, Tall = Tile::Tall, Pairs = Tile::Rows / 2;
+    constexpr unsigned Width = 32 * Words;
+    static_assert(!Tile::Many && Tile::Each == 2 && Pairs <= 32 && Width <= 1024, "ten bits and six");
+    static_assert(sizeof(FewRuns<Tile::Rows>) <= sizeof(unsigned) * Tile::Rows * Tile::Pitch, "fits");
+    FewRuns<Tile::Rows>& few = *reinterpret_cast<FewRuns<Tile::Rows>*>(memory);
+    const Plan& plan = job.plan;
+    Id* const nodes = static_cast<Id*>(job.nodes);
+    const int lane = threadIdx.x % 32, word = threadIdx.x % Words, row = threadIdx.x / Words * 2;
+
+    // Runs before each row.
+    unsigned sum = lane < Pairs ? totals[2 * lane] + totals[2 * lane + 1] : 0;
+#pragma unroll
+    for (int step = 1; step < Pairs; step *= 2) {
+        const unsigned other = __shfl_up_sync(ALL, sum, step);
+        if (lane >= step) sum += other;
+    }
+    const unsigned runs = __shfl_sync(ALL, sum, Pairs - 1);
+    if (runs > FEW) return false;
+    unsigned base[3];  // runs before the rows of this thread, and after
+    base[2] = __shfl_sync(ALL, sum, row / 2);
+    base[1] = base[2] - totals[row + 1];
+    base[0] = base[1] - totals[row];
+
+    // Where runs begin and end.
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+        if (word == 0) few.before[row + k] = base[k];
+        unsigned at = base[k] + run[k];
+        for (unsigned rest = start[k]; rest; rest &= rest - 1, ++at) {
+            if (!plan.inner) few.parents[at] = at;
+            few.begins[at] = static_cast<u2>((row + k) << 10 | (32 * word + __ffs(rest) - 1));
+        }
+        at = base[k] + run[k] - (set[k] & ~start[k] & 1);
+        for (unsigned rest = set[k] & ~from_right<Words>(set[k]); rest; rest &= rest - 1)
+            few.ends[at++] = static_cast<u2>(32 * word + __ffs(rest) - 1);
+    }
+    __syncthreads();
+    // The runs that one touches along an edge: returns the first, and how many.
+    const auto touched = [&](unsigned own, int edge, unsigned& count) {
+        const unsigned begin = few.begins[own] & 1023, end = few.ends[own];
+        const int line = few.begins[own] >> 10, z = line / Tall, y = line % Tall;
+        const int dz = plan.dz[edge], dy = plan.dy[edge];
+        count = 0;
+        if (z + dz < 0 || y + dy < 0 || y + dy >= Tall) return 0u;
+        const int there = line + dz * Tall + dy;
+        const unsigned wider = plan.diagonal[edge];
+        const unsigned* const other = words + there * Words;
+        bool held, any;
+        const unsigned left = begin ? begin - wider : 0;
+        const unsigned at = begun_by<Words>(other, firsts + there * Words, left, held) - held;
+        count = begun_by<Words>(other, firsts + there * Words, min(end + wider, Width - 1), any) - at;
+        return few.before[there] + at;
+    };
+    // The first of those above is the parent, which takes no atomic operation.
+    unsigned more = 0;
+    if (plan.inner)
+        for (unsigned own = threadIdx.x, turn = 1; own < runs; own += THREADS, turn *= 2) {
+            unsigned count;
+            const unsigned first = touched(own, 0, count);
+            few.parents[own] = count ? first : own;
+            if (count > 1) more |= turn;
+        }
+    __syncthreads();
+    // Runs below one another are chains, as long as tiles are tall: halve them.
+    for (int tall = 2; tall < Tall; tall *= 2)
+        for (unsigned own = threadIdx.x; own < runs; own += THREADS) {
+            const unsigned parent = parent_of(few.parents, own), above = parent_of(few.parents, parent);
+            if (above != parent) atomicMin(few.parents + own, above);
+        }
+    __syncthreads();
+    for (unsigned own = threadIdx.x, turn = 1; own < runs; own += THREADS, turn *= 2)
+        for (int edge = more & turn ? 0 : 1; edge < plan.inner; ++edge) {
+            unsigned count, there = touched(own, edge, count);
+            for (; count; --count) unite_shared(few.parents, own, there++);
+        }
+    __syncthreads();
+    // Which are roots, and how many come before.
+    for (unsigned from = threadIdx.x - lane; from < runs; from += THREADS) {
+        const unsigned own = from + lane;
+        const unsigned roots = __ballot_sync(ALL, own < runs && few.parents[own] == own);
+        if (lane == 0) few.roots[from / 32] = roots;
+    }
+    __syncthreads();
+    const unsigned own_roots = 32 * lane < runs ? __popc(few.roots[lane]) : 0;
+    unsigned rooted = own_roots;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const unsigned other = __shfl_up_sync(ALL, rooted, step);
+        if (lane >= step) rooted += other;
+    }
+    rooted -= own_roots;
+    const auto roots_before = [&](unsigned at) {
+        const unsigned bits = at < runs ? few.roots[at / 32] & ((1u << at % 32) - 1) : 0;
+        const unsigned before = __shfl_sync(ALL, rooted, at / 32);
+        return at < runs ? before + __popc(bits) : ~0u;
+    };
+    const unsigned all_roots = __shfl_sync(ALL, rooted + own_roots, 31);
+    unsigned rank[3];
+    const Corner corner = where;
+    const Lines<Tile> lines(plan, corner);
+#pragma unroll
+    for (int k = 0; k < 3; ++k) rank[k] = min(roots_before(base[k]), all_roots);
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+        const unsigned given = rank[k + 1] - rank[k];
+        if (word == 0 && lines.inside(k))
+            job.counts[lines[k] * plan.segments + corner.segment] = totals[row + k] << 16 | given;
+        const Id node = first_pixel(plan, lines[k], corner.segment);
+        for (unsigned j = word; j < given; j += Words) nodes[node + j] = node + j;
+    }
+    for (unsigned from = threadIdx.x - lane; from < runs; from += THREADS) {
+        const unsigned own = from + lane, line = own < runs ? few.begins[own] >> 10 : 0;
+        const unsigned mine = roots_before(own), first = roots_before(few.before[line]);
+        if (own < runs && few.roots[from / 32] >> lane & 1)
+            few.parents[own] = NODE | (line * Tile::Capacity + mine - first);
+    }
+    __syncthreads();
+    u2* const entries = few.ends;
+    for (unsigned own = threadIdx.x; own < runs; own += THREADS) {
+        unsigned parent = few.parents[own];
+        while (!(parent & NODE)) parent = few.parents[parent];
+        entries[own] = static_cast<u2>(parent);
+    }
+    __syncthreads();
+    // A few threads for each row, each with two entries at once.
+    constexpr unsigned Beside = NEAR / 2;
+    for (unsigned at = threadIdx.x; at < Tile::Rows * Beside; at += THREADS) {
+        const unsigned line = at / Beside, count = totals[line], before = few.before[line];
+        const unsigned whole = (count + NEAR - 1) / NEAR * NEAR;
+        const Index there = corner.row + line / Tall * static_cast<Index>(plan.shape[4]) + line % Tall;
+        unsigned* const table = reinterpret_cast<unsigned*>(
+            run_table<false>(plan, nodes, job.tables, there, corner.segment, count));
+        for (unsigned j = at % Beside * 2; j < whole; j += 2 * Beside) {
+            const unsigned one = j < count ? entries[before + j] : 0;
+            const unsigned two = j + 1 < count ? entries[before + j + 1] : 0;
+            table[j / 2] = two << 16 | one;
+        }
+    }
+    return true;
+}
+
+// ------------------------------------------------------------------------------------------
+// A tile: its pixels to bits, and its components by runs, in shared memory.
+
+// What is set in the words of a thread, and where runs begin in them.
+template <typename Tile, typename Pixel>
+__device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bool every, bool aligned,
+                                 bool fours, const Plan& plan, const Corner& corner,
+                                 const Lines<Tile>& lines, unsigned (&set)[Tile::Each],
+                                 unsigned (&start)[Tile::Each])
+{
+    constexpr int Words = Tile::Words, Each = Tile::Each;
+    const int word = threadIdx.x % Words;
+    const bool whole = sizeof(Pixel) == 1 && !Tile::Many && aligned && !every &&
+                       corner.y + Tile::Tall <= plan.shape[4] &&
+                       corner.z + Tile::Deep <= plan.shape[3] &&
+                       word_size(plan, corner.segment, Words - 1) == 32;
+    if constexpr (sizeof(Pixel) == 1)
+        if (whole)
+            read_whole<Words>(image + first_pixel(plan, lines[0], corner.segment), plan.columns, test,
+                              set);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        if (whole) {
+            start[k] = set[k] & ~from_left<Words>(set[k]);
+            continue;
+        }
+        const Index begin = first_pixel(plan, lines[k], corner.segment) + 32 * word;
+        const int count = lines.inside(k) ? word_size(plan, corner.segment, word) : 0;
+        unsigned joined = 0;
+        if constexpr (Tile::Many) {
+            if constexpr (sizeof(Pixel) == 1) {
+                read_byte_values<Words>(image, plan.rows * plan.columns, begin, count, test, set[k], joined);
+            } else if (fours) {
+                read_quads<Words>(image, begin, count, test.value, set[k], joined);
+            } else {
+                set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
+                joined = joined_words(image, begin, count, word == 0);
+            }
+        } else {
+            set[k] = read_words(image, plan.rows * plan.columns, begin, count, test);
+        }
+        if (every) set[k] = count ? ALL >> (32 - count) : 0;
+        if (!Tile::Many) joined = from_left<Words>(set[k]);
+        start[k] = set[k] & ~joined;
+    }
+}
+
+// What the threads of a block tell each other about their tile. `corner`, `totals` and what `read_back`
+// returns are here so that no thread has to hold them: a thread has 40 registers, or 48, and what does not
+// fit is written to local memory, which takes cache from the passes that follow.
+template <typename Tile>
+struct TileMemory {
+    unsigned parents[Tile::Rows * Tile::Pitch];
+    unsigned words[THREADS * Tile::Each], starts[Tile::Many ? THREADS * Tile::Each : 1];
+    u2 firsts[THREADS * Tile::Each];  // runs of the row before a word
+    u2 totals[Tile::Rows];            // runs of a row
+    Corner corner;
+};
+
+// What a thread knows of its words: what is set, where runs begin, and the runs of the row before them.
+template <typename Tile>
+struct Rows {
+    unsigned set[Tile::Each], start[Tile::Each], run[Tile::Each];
+};
+
+// Read from shared memory what `read_rows` put there, in place of holding it in registers; for foreground of
+// one value. All threads of a warp call this.
+template <typename Tile>
+__device__ inline void read_back(const TileMemory<Tile>& memory, Rows<Tile>& rows)
+{
+    constexpr int Words = Tile::Words;
+    const int here = threadIdx.x / Words * Tile::Each * Words + threadIdx.x % Words;
+#pragma unroll
+    for (int k = 0; k < Tile::Each; ++k) {
+        rows.set[k] = memory.words[here + k * Words];
+        rows.start[k] = rows.set[k] & ~from_left<Words>(rows.set[k]);
+        rows.run[k] = memory.firsts[here + k * Words];
+    }
+}
+
+// The components of a tile whose words all threads know, and wait for. Writes what `find_tile` says.
+// `Shorten` is for tiles that nobody may wait for: most take a little longer, so that no union climbs far.
+template <typename Pixel, typename Id, typename Tile, bool Shorten = false>
+__device__ __forceinline__ void
+find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, const Rows<Tile>& rows,
+             TileMemory<Tile>& memory)
+{
+    const Plan& plan = job.plan;
+    const Pixel* const __restrict__ image = static_cast<const Pixel*>(job.image);
+    constexpr int Words = Tile::Words, Each = Tile::Each, Pitch = Tile::Pitch;
+    constexpr bool Many = Tile::Many;
+    unsigned(&parents)[Tile::Rows * Pitch] = memory.parents;
+    unsigned(&words)[THREADS * Each] = memory.words;
+    unsigned(&starts)[Many ? THREADS * Each : 1] = memory.starts;
+    u2(&firsts)[THREADS * Each] = memory.firsts;
+    const unsigned(&set)[Each] = rows.set, (&start)[Each] = rows.start;
+    const unsigned(&run)[Each] = rows.run;
+    const int thread = threadIdx.x, row = thread / Words * Each, word = thread % Words;
+    const int here = row * Words + word;
+
+    const auto touching_at = [&](int k, int edge, bool exists, unsigned other, unsigned& other_start,
+                                 unsigned known) {
+        const int there = here + (plan.dz[edge] * Tile::Tall + plan.dy[edge] + k) * Words;
+        if constexpr (Many) {
+            other_start = exists ? starts[there] : 0;
+            return touching<Words>(image, first_pixel(plan, lines[k], corner.segment) + 32 * word,
+                                   -plan.back[edge] * plan.columns, set[k], start[k], other, other_start,
+                                   plan.diagonal[edge]);
+        }
+        other_start = other & ~from_left<Words>(other);
+        if (edge == 0) return touching<Words>(set[k], start[k], other, other_start, plan.diagonal[0]);
+        return touching<Words>(set[k], other, plan.diagonal[edge], known);
+    };
+    // The row above first: it gives most runs their parents without a race. Where the thread's warp has
+    // the row above, the parent is the one found there.
+    Touch above[Each];
+    unsigned above_start;
+    // Where layers are joined across faces alone, a run that touches none there takes its parent from the
+    // layer above. What is left to unite with that layer is in `over`.
+    const bool faces = Tile::Deep > 1 && !Many && !plan.diagonal[1];
+    unsigned over[Each];
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const bool exists = (row + k) % Tile::Tall > 0 && plan.inner > 0;
+        const int there = here + (k - 1) * Words;
+        unsigned start_there = 0;
+        above[k] = touching_at(k, 0, exists, exists ? words[there] : 0, start_there, 0);
+        if (k == 0) above_start = start_there;
+        if (k > 0) __syncwarp();
+        const unsigned alone = adopt(above[k], start[k], (row + k) * Pitch, run[k], start_there,
+                                     (row + k - 1) * Pitch, exists ? firsts[there] : 0, k > 0, parents);
+        if (!faces) continue;
+        const int mine = here + k * Words, layer = mine - Tile::Tall * Words;
+        const unsigned other = row / Tile::Tall ? words[layer] : 0;
+        const unsigned known = other && exists ? set[k] & words[there] & words[layer - Words] : 0;
+        over[k] = adopt_alone(touching<Words>(set[k], other, false, known & other).straight, alone, start[k],
+                              (row + k) * Pitch, run[k], other & ~from_left<Words>(other),
+                              (row + k - Tile::Tall) * Pitch, other ? firsts[layer] : 0, parents);
+    }
+    __syncthreads();
+    if constexpr (Shorten) {
+        shorten<Tile>(start, row * Pitch, run, parents);
+        __syncthreads();
+    }
+    if constexpr (!Many && Each == 2) {
+        unite_straight<Words, Pitch>(above[0].straight, above[1].straight, start, run, row, above_start,
+                                     start[0], firsts + (here - Words), row - 1, parents);
+        above[0].straight = above[1].straight = 0;
+    }
+#pragma unroll
+    for (int k = 0; k < Each; ++k)
+        if (above[k].straight | above[k].left | above[k].right)
+            unite_touching(above[k], start[k], (row + k) * Pitch, run[k],
+                                 k ? start[k - 1] : above_start, (row + k - 1) * Pitch,
+                                 firsts[here + (k - 1) * Words], parents);
+    // Of tiles that span two axes, the rows of the layer above.
+    for (int edge = 1; Tile::Deep > 1 && edge < plan.inner; ++edge) {
+        const int dz = plan.dz[edge], dy = plan.dy[edge];
+        Touch touch[Each];
+        unsigned other_start[Each];
+#pragma unroll
+        for (int k = 0; k < Each; ++k) {
+            const int z = row / Tile::Tall, y = row % Tile::Tall + k;
+            const bool exists = z + dz >= 0 && y + dy >= 0 && y + dy < Tile::Tall;
+            const int mine = here + k * Words, there = mine + (dz * Tile::Tall + dy) * Words;
+            const unsigned other = exists ? words[there] : 0;
+            // Rows (z, y) and (z - 1, x): with x = y, a square's fourth side need not be followed where
+            // (z, y - 1) and (z - 1, y - 1) are set too. With x = y +- 1, nothing need be where (z, x)
+            // or (z - 1, y) is. Each rule leans on smaller y or fewer steps: no circle.
+            unsigned known = 0;
+            if (!Many && exists && dy == 0 && y)
+                known = set[k] & other & words[mine - Words] & words[there - Words];
+            if (!Many && exists && dy) known = words[mine + dy * Words] | words[mine - Tile::Tall * Words];
+            if (faces) {
+                other_start[k] = other & ~from_left<Words>(other);
+                touch[k] = {over[k], 0, 0};
+                continue;
+            }
+            touch[k] = touching_at(k, edge, exists, other, other_start[k], known);
+        }
+        const int away = dz * Tile::Tall + dy;
+        if constexpr (!Many && Each == 2) {
+            unite_straight<Words, Pitch>(touch[0].straight, touch[1].straight, start, run, row,
+                                         other_start[0], other_start[1], firsts + (here + away * Words),
+                                         row + away, parents);
+            touch[0].straight = touch[1].straight = 0;
+        }
+#pragma unroll
+        for (int k = 0; k < Each; ++k)
+            if (touch[k].straight | touch[k].left | touch[k].right)
+                unite_touching(touch[k], start[k], (row + k) * Pitch, run[k], other_start[k],
+                               (row + k + away) * Pitch, firsts[here + (k + away) * Words], parents);
+    }
+    __syncthreads();
+
+    const Corner again = memory.corner;
+    unsigned total[Each];
+#pragma unroll
+    for (int k = 0; k < Each; ++k) total[k] = memory.totals[row + k];
+    write_nodes<Id, Tile>(job, again, Lines<Tile>(plan, again), parents, row, word, start, run, total);
+}
+
+// Read a tile, and write its `bits` (and `begins` of many-valued images). Clears `states` for the pass that
+// numbers. All threads of the block call this, and wait before they look at what others read.
+template <typename Pixel, typename Tile>
+__device__ __forceinline__ void
+read_rows(const Job& job, const unsigned tile, const Corner& corner, const Lines<Tile>& lines,
+          Rows<Tile>& rows, TileMemory<Tile>& memory)
+{
+    const Plan& plan = job.plan;
+    const Test<Pixel> test(job.background, job.compare);
+    constexpr int Words = Tile::Words, Each = Tile::Each;
+    constexpr bool Many = Tile::Many;
+    const int thread = threadIdx.x, row = thread / Words * Each, word = thread % Words;
+    const int here = row * Words + word;
+    if (thread == 0) memory.corner = corner;
+    const Index state = static_cast<Index>(tile) * THREADS + thread;
+    if (state <= job.blocks) job.states[state] = 0;
+    read_tile<Tile>(static_cast<const Pixel*>(job.image), test, job.compare == EVERY, job.aligned,
+                    job.fours, plan, corner, lines, rows.set, rows.start);
+    unsigned total[Each];
+    runs_before<Words>(rows.start, rows.run, total);
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+        const Index place = (lines[k] * plan.segments + corner.segment) * Words + word;
+        if (lines.inside(k)) {
+            job.bits[place] = rows.set[k];
+            if (Many) job.begins[place] = rows.start[k];
+        }
+        memory.words[here + k * Words] = rows.set[k];
+        if (Many) memory.starts[here + k * Words] = rows.start[k];
+        memory.firsts[here + k * Words] = rows.run[k];
+        if (word == 0) memory.totals[row + k] = total[k];
+    }
+}
+
+// Wait for all threads; where nothing is set in the tile, write that it has no runs, and return true.
+template <typename Tile>
+__device__ inline bool is_empty(const Job& job, const Corner& corner, const Lines<Tile>& lines,
+                                const Rows<Tile>& rows)
+{
+    unsigned some = 0;
+#pragma unroll
+    for (int k = 0; k < Tile::Each; ++k) some |= rows.set[k];
+    if (__syncthreads_or(some)) return false;
+#pragma unroll
+    for (int k = 0; k < Tile::Each; ++k)
+        if (lines.inside(k) && threadIdx.x % Tile::Words == 0)
+            job.counts[lines[k] * job.plan.segments + corner.segment] = 0;
+    return true;
+}
+
+// Whether runs of a tile can be told by 16 bits, a column and a row.
+template <typename Tile>
+constexpr bool Tellable = !Tile::Many && Tile::Rows <= 64;
+
+// As `is_empty`; where the tile has few runs, find its components too.
+template <typename Id, typename Tile>
+__device__ __forceinline__ bool
+is_empty_or_few(const Job& job, const Corner& corner, const Lines<Tile>& lines, const Rows<Tile>& rows,
+                TileMemory<Tile>& memory)
+{
+    return is_empty(job, corner, lines, rows) ||
+           find_few<Id, Tile>(job, memory.corner, rows.set, rows.start, rows.run, memory.totals,
+                              memory.words, memory.firsts, memory.parents);
+}
+
+// One block per tile. Writes `bits` (and `begins` of many-valued images), how many runs and nodes each
+// segment has (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
+// Clears `states` for the pass that numbers.
+template <typename Pixel, typename Id, typename Tile, bool Shorten = false>
+__device__ __forceinline__ void
+find_tile(const Job& job, const unsigned tile, TileMemory<Tile>& memory)
+{
+    const Corner corner = corner_of<Tile>(job.plan, tile);
+    const Lines<Tile> lines(job.plan, corner);
+    Rows<Tile> rows;
+    read_rows<Pixel>(job, tile, corner, lines, rows, memory);
+    if constexpr (Tellable<Tile> && !Shorten) {
+        if (is_empty_or_few<Id>(job, corner, lines, rows, memory)) return;
+    } else {
+        if (is_empty(job, corner, lines, rows)) return;
+    }
+    find_by_rows<Pixel, Id, Tile, Shorten>(job, corner, lines, rows, memory);
+}

@@ -1,0 +1,253 @@
+"""What the passes of `runs` need for images of one kind, prepared once; a call adds addresses."""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from equilabel.devices.cuda.kernels import (
+    THREADS,
+    Start,
+    can_follow,
+    handle,
+    kernel,
+    start_after,
+    start_following,
+)
+
+from .tiling import Tiling, arrange
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
+    from equilabel.domains.grid import Foreground
+
+NUMBER_THREADS = 1024
+COMPARES = ("all", "!=", ">", "<=", "<")  # as pixels.cuh counts them
+SECTOR = 32  # bytes of memory that are moved at once
+NEAR = 16  # entries of a run table that lie beside those of other segments, as in tiling.cuh
+LARGE = 2**23  # pixels of images whose passes follow one another
+JOB = 16  # where the job begins, after the addresses of a pass's arguments
+ARGUMENTS = struct.Struct("2Q")
+ADDRESSES = struct.Struct("9Q")  # of a Job, after its plan
+REST = struct.Struct("5Q5i4x")  # of a Job, after its addresses
+
+
+class Work(NamedTuple):
+    """What the images of one shape, type, foreground and neighborhood have in common.
+
+    Attributes
+    ----------
+    tiling : Tiling
+    kernels : tuple of int
+        Handles of the passes, compiled for these types.
+    blocks : int
+        Of the pass that numbers.
+    node_bytes : int
+        Of a node.
+    begins : tuple of int
+        Where foreground, starts of runs, first nodes, sums, run tables and the number of
+        components begin in the memory for tables, and how many bytes that takes.
+    job : bytes
+        A Job of tiling.cuh whose addresses are 0.
+    starts : tuple of callables
+        How each pass is started.
+    launches : tuple of (callable, int, int, int)
+        The same, handle, blocks and threads of each pass that has any blocks, in their order.
+    """
+
+    tiling: Tiling
+    kernels: tuple[int, ...]
+    blocks: int
+    node_bytes: int
+    begins: tuple[int, ...]
+    job: bytes
+    starts: tuple[Start, ...]
+    launches: tuple[tuple[Start, int, int, int], ...]
+
+    def tell(
+        self, pixels: int, labels: int, tables: int, nodes: int | None = None
+    ) -> tuple[int, Array]:
+        """Write the arguments of all passes: all take the same ones.
+
+        Parameters
+        ----------
+        pixels, labels, tables, nodes : int
+            Addresses. Nodes are where labels will be, unless told otherwise.
+
+        Returns
+        -------
+        address : int
+            Of the addresses of both arguments.
+        memory : array of uint8
+            Holds them, and the job from `JOB` on, until the last pass is started.
+        """
+        begins = self.begins
+        memory: Array = np.empty(JOB + len(self.job), np.uint8)
+        address = memory.ctypes.data
+        ARGUMENTS.pack_into(memory, 0, address + JOB, self.tiling.address)
+        memory.data[JOB:] = self.job
+        ADDRESSES.pack_into(
+            memory,
+            JOB + len(self.tiling.plan),
+            pixels,
+            tables,
+            tables + begins[1],
+            tables + begins[2],
+            labels if nodes is None else nodes,
+            tables + begins[4],
+            labels,
+            tables + begins[3],
+            tables + begins[5],
+        )
+        return address, memory
+
+
+@lru_cache(256)
+def prepare(
+    shape: tuple[int, ...],
+    dtype: Any,
+    foreground: Foreground,
+    connectivity: int,
+    stacked: bool,
+    label_bytes: int,
+    alignment: tuple[int, int],
+    device: int,
+) -> Work:
+    """Prepare all that does not depend on where an image and its labels are.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+        Of the pixels.
+    foreground, connectivity, stacked
+        As `Grid` has them.
+    label_bytes : int
+        Of a label.
+    alignment : (int, int)
+        What is left of the addresses of pixels and labels, divided by 16.
+    device : int
+        The current device: kernels are compiled for it.
+    """
+    compare, _, many = foreground
+    size = int(np.prod(shape, dtype=np.int64))
+    node_bytes = 8 if size > 2**31 else label_bytes
+    tiling = arrange(shape, connectivity, stacked, many)
+    blocks, begins = lay_out(tiling, size // tiling.columns, many=many)
+    gray = f"Gray<{dtype.str[1:]}>" if compare in (">", "<=", "<") else ""
+    types = gray, dtype.itemsize, node_bytes, label_bytes
+    kernels = _compiled(*types, many, tiling.tile, tiling.paired, tiling.most, device)
+    rest = pack_rest(tiling, foreground, dtype, blocks, alignment)
+    counts = (
+        (tiling.tiles, THREADS),
+        (tiling.seam_blocks + tiling.row_blocks, tiling.joiners),
+        (blocks, NUMBER_THREADS),
+        (tiling.tiles, tiling.words),
+    )
+    starts, launches = plan_launches(kernels, counts, size, device)
+    job = tiling.plan + bytes(ADDRESSES.size) + rest
+    return Work(tiling, kernels, blocks, node_bytes, begins, job, starts, launches)
+
+
+def plan_launches(
+    kernels: tuple[int, ...], counts: tuple[tuple[int, int], ...], size: int, device: int
+) -> tuple[tuple[Start, ...], tuple[tuple[Start, int, int, int], ...]]:
+    """Return what `Work` has of passes with these handles, blocks and threads.
+
+    The last two, which number and paint, begin while the pass before them ends. Where no pass
+    unites, the one that numbers is started once tiles are found: it reads what that pass writes,
+    see launch_order.cuh. To ask for an early start takes the host longer, so images are left out
+    that take the device no longer than the host.
+    """
+    follows = size >= LARGE and can_follow(device)
+    following = start_following if follows else start_after
+    starts = (start_after, start_after, following if counts[1][0] else start_after, following)
+    return starts, tuple(
+        (start, function, *count)
+        for start, function, count in zip(starts, kernels, counts, strict=True)
+        if count[0]
+    )
+
+
+def lay_out(
+    tiling: Tiling, rows: int, *, many: bool, blocks: int = 0
+) -> tuple[int, tuple[int, ...]]:
+    """Lay out the tables of an image of so many rows; `many` values tell its runs apart.
+
+    `blocks` are as many as it takes, unless told otherwise.
+
+    Returns
+    -------
+    blocks : int
+        CUDA blocks that number the nodes.
+    begins : tuple of int
+        As `Work` has them.
+    """
+    segments, words = tiling.segments, tiling.tile[0]
+    blocks = blocks or -(-segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
+    plane = segments * words * 4
+    even = tiling.columns + tiling.columns % 2
+    entries = 2 * rows * even if many else 2 * NEAR * segments
+    sizes = plane, plane if many else 0, 4 * segments, 8 * (blocks + 1), entries, 8
+    return blocks, tuple(accumulate((-(-size // SECTOR) * SECTOR for size in sizes), initial=0))
+
+
+def pack_rest(
+    tiling: Tiling, foreground: Foreground, dtype: Any, blocks: int, alignment: tuple[int, int]
+) -> bytes:
+    """Write what a Job has after its addresses; `blocks` number nodes, the others as `prepare`."""
+    columns = tiling.columns
+    return REST.pack(
+        blocks,
+        tiling.seam_blocks,
+        tiling.seams,
+        tiling.groups,
+        0 if foreground.level is None else level_bits(foreground.level, dtype),
+        COMPARES.index(foreground.compare),
+        columns % 16 == 0 and alignment[0] == 0,
+        columns % 4 == 0 and alignment[1] == 0,
+        columns % 4 == 0 and alignment[0] % min(16, 4 * dtype.itemsize) == 0,
+        1,
+    )
+
+
+@lru_cache(64)
+def _compiled(
+    gray: str,
+    pixel: int,
+    node: int,
+    label: int,
+    many: bool,
+    tile: tuple[int, int, int],
+    paired: bool,
+    most: int,
+    device: int,
+) -> tuple[int, ...]:
+    """Return the handles of the passes for types of so many bytes, on the current device."""
+    values = "true" if many else "false"
+    shape = f"Tile<{values}, {', '.join(map(str, tile))}>"
+    found = f"{gray or f'u{pixel}'}, u{node}, {shape}"
+    functions = (
+        kernel("runs/cuda/tiles", f"find_tile_pairs<{found}>")
+        if paired
+        else kernel("runs/cuda/tiles", f"find_tiles<{found}>"),
+        kernel("runs/cuda/tile_borders", f"join_tiles<u{pixel}, u{node}, {shape}, Edges<{most}>>"),
+        kernel("runs/cuda/numbering", f"number_nodes<u{node}, {tile[0]}>"),
+        kernel("runs/cuda/painting", f"paint<u{node}, u{label}, {shape}>"),
+    )
+    return tuple(map(handle, functions))
+
+
+def pixel_type(dtype: Any, foreground: Foreground) -> str:
+    """Name the type of pixels as kernels do: by size, or of what is compared with a level."""
+    name: str = dtype.str[1:]
+    return f"Gray<{name}>" if foreground.compare in (">", "<=", "<") else f"u{name[1:]}"
+
+
+def level_bits(value: Array, dtype: Any) -> int:
+    """Return the unsigned integer of the same bits."""
+    return int(np.array(value, dtype).view(f"u{dtype.itemsize}")[()])

@@ -1,0 +1,155 @@
+// Third pass of `runs`: nodes get labels in raster order of the first pixels, from 1 to N, or from 0 where
+// there is no background.
+
+#include "devices/cuda/index.cuh"
+#include "devices/cuda/launch_order.cuh"
+#include "runs/cuda/node_labels.cuh"
+
+constexpr unsigned long long PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
+
+// Sum of what all blocks before this one have, by looking back at their states, a thousand at once.
+// Each is waited for: it is that of a block that drew a smaller number, so that it runs or has run, and
+// it tells its part before it waits for anything.
+__device__ inline unsigned long long sum_before(const volatile unsigned long long* states, Index block)
+{
+    __shared__ Index from;
+    __shared__ unsigned long long sums[WARPS];
+    unsigned long long sum = 0;
+    for (Index last = block - 1; last >= 0; last -= MANY_THREADS) {
+        if (threadIdx.x == 0) from = 0;
+        __syncthreads();
+        const Index other = last - threadIdx.x;
+        unsigned long long state = other >= 0 ? 0 : PART;
+        while (state < PART) state = states[other];
+        // Of all that are whole, the last counts, and none before.
+        if (state >= WHOLE) atomicMax(&from, other);
+        __syncthreads();
+        const Index first = from;
+        const unsigned long long part = sum_of_warp(other >= first ? state & VALUE : 0);
+        if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = part;
+        __syncthreads();
+        sum += sum_of_warp(sums[threadIdx.x % 32]);
+        if (first) break;
+    }
+    return sum;
+}
+
+// Let all nodes of a stretch that are no roots climb: those that a warp has listed, if there was room for them.
+// Then most lanes climb; shown one after the other, a quarter of the nodes of noise would.
+template <typename Id, bool Waiting, typename Items>
+__device__ inline void climb_all(Id* nodes, const Items& items, unsigned begin, unsigned end,
+                                 const unsigned* roots_of, const Id* others, unsigned listed, unsigned room)
+{
+    const int lane = threadIdx.x % 32;
+    if (listed <= room) {
+        climb_listed<Id, Waiting>(nodes, others, listed);
+        return;
+    }
+    visit_nodes(items, begin, end, [&](const Id (&node)[2], bool first, bool second, unsigned place) {
+        const bool climbs[2] = {first && !(roots_of[place] >> lane & 1),
+                                second && !(roots_of[place + 1] >> lane & 1)};
+        climb<Id, Waiting>(nodes, node, climbs);
+    });
+}
+
+// Label the roots of a forest, then all nodes. `states` holds zeros: one for each block, one to draw
+// numbers. A block takes 8192 words, in up to 1024 segments; its warps share the nodes of these.
+//
+// Why the races are safe: a thread stores to its own entries only: to roots a label, to others one of
+// their ancestors, then a label. Who comes by finds a parent or a label that is final. A thread that waits for
+// the label of a root waits for a smaller index: for its own block, whose roots are all labeled by then,
+// or for one that drew a smaller number, which runs and waits for none but smaller ones.
+template <typename Id, int WORDS>
+__global__ void __launch_bounds__(MANY_THREADS)
+    number_nodes(const __grid_constant__ Job job)
+{
+    constexpr int Segments = WARPS * (WORDS < 8 ? 32 : 256 / WORDS);
+    __shared__ Index drawn;
+    __shared__ unsigned sums[WARPS];
+    __shared__ Items<Id, Segments> items;
+    constexpr unsigned Room = Segments * WORDS + 768;
+    __shared__ __align__(8) unsigned roots_of[Room];  // which nodes are roots, and room for lists
+    const Plan& plan = job.plan;
+    Id* const nodes = static_cast<Id*>(job.nodes);
+    let_next_begin();
+    if (threadIdx.x == 0) drawn = atomicAdd(job.states + job.blocks, 1ull);
+    __syncthreads();
+    const Index block = drawn;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const Index mine = block * Segments + threadIdx.x;
+    const bool real = threadIdx.x < Segments && mine < plan.rows * plan.segments;
+    int segment;
+    const Index line = line_of(plan, mine, segment);
+    items.count(real ? job.counts[mine] & 0xffff : 0, first_pixel(plan, line, segment), sums);
+    wait_for_last();
+
+    // Each warp has a stretch of them. Those that are no roots, it lists behind the bits that say which are.
+    const unsigned share = (items.total + 2 * MANY_THREADS - 1) / (2 * MANY_THREADS) * 64;
+    const unsigned begin = min(warp * share, items.total), end = min(begin + share, items.total);
+    const unsigned used = (items.total + 63) / 64 * 2;
+    const unsigned room = (Room - used) / WARPS * sizeof(unsigned) / sizeof(Id);
+    Id* const others = reinterpret_cast<Id*>(roots_of + used) + warp * room;
+    unsigned roots = 0, listed = 0;
+    visit_nodes(items, begin, end, [&](const Id (&node)[2], bool first, bool second, unsigned place) {
+        const Id one = first ? parent_of(nodes, node[0]) : ~node[0];
+        const Id two = second ? parent_of(nodes, node[1]) : ~node[1];
+        const unsigned mask[2] = {__ballot_sync(ALL, one == node[0]), __ballot_sync(ALL, two == node[1])};
+        if (lane < 2) roots_of[place + lane] = lane ? mask[1] : mask[0];
+        roots += __popc(mask[0]) + __popc(mask[1]);
+        const bool other[2] = {first && one != node[0], second && two != node[1]};
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            const unsigned all = __ballot_sync(ALL, other[k]), at = listed + __popc(all & ((1u << lane) - 1));
+            if (other[k] && at < room) others[at] = node[k];
+            listed += __popc(all);
+        }
+    });
+    if (lane == 0) sums[warp] = roots;
+    __syncthreads();
+    const unsigned part = sums[lane];
+    const unsigned total = sum_of_warp(part), here = sum_of_warp(lane < warp ? part : 0);
+    if (threadIdx.x == 0) __stcg(job.states + block, PART | total);
+    climb_all<Id, false>(nodes, items, begin, end, roots_of, others, listed, room);
+    const unsigned long long before = sum_before(job.states, block);
+    if (threadIdx.x == 0) {
+        __stcg(job.states + block, WHOLE | (before + total));
+        if (block == job.blocks - 1) *job.found = before + total;
+    }
+
+    if (roots) {
+        Id label = before + here + job.first_label - 1;
+        visit_nodes(items, begin, end, [&](const Id (&node)[2], bool, bool, unsigned place) {
+#pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                const unsigned mask = roots_of[place + k];
+                const Id own = label + __popc(mask & ((2u << lane) - 1));
+                if (mask >> lane & 1) __stcg(nodes + node[k], LABEL<Id> | own);
+                label += __popc(mask);
+            }
+        });
+    }
+    __syncthreads();
+    climb_all<Id, true>(nodes, items, begin, end, roots_of, others, listed, room);
+}
+
+// ------------------------------------------------------------------------------------------
+// From roots to numbers in raster order. A root is the first element of its component.
+
+// Write 1 for roots and 0 for others: an inclusive sum of these is the number at each root.
+template <typename Root, typename Sum>
+__global__ void flag(const Root* __restrict__ roots, Index size, Sum* __restrict__ sums)
+{
+    const Index i = thread_index();
+    if (i < size) sums[i] = roots[i] == i;
+}
+
+// `labels` may be `roots` itself: a thread reads its own root alone, before it writes.
+template <typename Root, typename Sum, typename Number>
+__global__ void gather(const Root* roots, Index size, const Sum* __restrict__ sums,
+                       Number* labels)
+{
+    const Index i = thread_index();
+    if (i >= size) return;
+    const Root root = roots[i];
+    labels[i] = root < 0 ? 0 : static_cast<Number>(sums[root]);
+}

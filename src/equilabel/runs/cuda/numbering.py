@@ -1,0 +1,24 @@
+"""Launchers for numbering.cu, named and shaped like `equilabel.runs.cpu.numbering`."""
+
+import cupy
+
+from equilabel.array_types import Array
+from equilabel.devices.cuda.kernels import kernel, launch
+
+
+def number_roots(roots: Array, labels: Array) -> Array:
+    """Give components the numbers from 1, in raster order of their first elements.
+
+    Returns
+    -------
+    () array of int
+        Number of components, on the device: to look at it is to wait.
+    """
+    size = roots.size
+    numbers = cupy.empty(size, cupy.int32 if size < 2**31 else cupy.int64)
+    types = f"{roots.dtype.str[1:]}, {numbers.dtype.str[1:]}"
+    launch(kernel("runs/cuda/numbering", f"flag<{types}>"), size, roots, size, numbers)
+    cupy.cumsum(numbers, out=numbers)
+    function = kernel("runs/cuda/numbering", f"gather<{types}, u{labels.itemsize}>")
+    launch(function, size, roots, size, numbers, labels)
+    return numbers[-1]

@@ -1,0 +1,232 @@
+"""Passes of the method `runs` on the GPU: tiles to nodes, nodes to labels; nothing waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import cupy
+import numpy as np
+
+from equilabel.devices.cuda.kernels import THREADS
+
+from . import boundaries
+from .at_once import labeler_for
+from .bonds import prepare_bonds
+from .jobs import JOB, NUMBER_THREADS, Work, prepare
+from .labeler import FAILURES, Count, can_receive
+
+if TYPE_CHECKING:
+    from equilabel.array_types import Array
+    from equilabel.domains.bonds import Bonds
+    from equilabel.domains.grid import Foreground, Grid
+
+    from .tiling import Tiling
+
+TAKES_ROOM = True  # `pack` needs the memory of the labels
+
+
+@dataclass
+class RunTable:
+    """The tables of one image, on the device; they live as long as this does.
+
+    Attributes
+    ----------
+    work : Work
+        What was prepared for such images.
+    job : () array of bytes
+        What every pass is told, see tiling.cuh.
+    arguments : int
+        Address of the arguments of all passes.
+    stream : int
+        Where passes are started.
+    count : Count
+        Components, once they are numbered.
+    many : bool
+        Whether runs have to be told apart by their values.
+    memory : tuple
+        What addresses in the job point to.
+    domain : Grid, or None
+        The image, if it has periodic axes.
+    """
+
+    work: Work
+    job: Array
+    arguments: int
+    stream: int
+    count: Count
+    many: bool
+    memory: tuple[object, ...]
+    domain: Grid | None = None
+
+    whole = True  # values are whole numbers: floats do not come here
+
+    @property
+    def tiling(self) -> Tiling:
+        """How the image is cut into tiles."""
+        return self.work.tiling
+
+    @property
+    def node(self) -> str:
+        """Type of nodes, as kernels name it."""
+        return f"u{self.work.node_bytes}"
+
+    @property
+    def tile(self) -> str:
+        """Type of tiles, as kernels name it."""
+        many = "true" if self.many else "false"
+        return f"Tile<{many}, {', '.join(map(str, self.tiling.tile))}>"
+
+    def start(self, number: int, blocks: int, threads: int = THREADS) -> None:
+        """Start a pass by its number, if it has any blocks."""
+        if blocks:
+            function = self.work.kernels[number]
+            begin = self.work.starts[number]
+            begin(function, blocks, threads, self.stream, self.arguments)
+
+
+def label_at_once(
+    image: Array,
+    foreground: Foreground,
+    connectivity: int,
+    stacked: bool,
+    out: cupy.ndarray = None,
+) -> tuple[cupy.ndarray, Count] | None:
+    """Label an image in one go, without a table of runs that others could use.
+
+    Parameters
+    ----------
+    image : cupy array of bool, int or float, 1 to 6 axes
+        Not empty.
+    foreground, connectivity, stacked
+        As `Grid` has them.
+    out : cupy array of int, optional
+        Receives the labels; of as many pixels.
+
+    Returns
+    -------
+    labels : cupy array of int32, of the shape of the image, or `out`
+    count : Count
+
+    Nothing is returned of an image that takes more care, or if anything fails: the passes, taken
+    one after the other, say what is wrong.
+    """
+    labeler = labeler_for(image, foreground, connectivity, stacked, image.shape)
+    if labeler is not None:
+        found = labeler(image, out)
+        if found is not None:
+            return found
+    device, dtype = cupy.cuda.runtime.getDevice(), image.dtype
+    if (
+        image.size >= 2**31
+        or image.data.device_id != device
+        or not image.flags.c_contiguous
+        or (dtype.kind == "f" and foreground.values)
+        or (out is not None and not can_receive(out, image))
+    ):
+        return None
+    try:
+        labels = cupy.empty(image.shape, np.int32) if out is None else out
+        pixels, room = image.data.ptr, labels.data.ptr
+        work = prepare(
+            image.shape,
+            dtype,
+            foreground,
+            connectivity,
+            stacked,
+            4,
+            (pixels % 16, room % 16),
+            device,
+        )
+        tables = cupy.cuda.alloc(work.begins[-1])
+        arguments, _memory = work.tell(pixels, room, tables.ptr)
+        stream = cupy.cuda.get_current_stream().ptr
+        for start, function, blocks, threads in work.launches:
+            start(function, blocks, threads, stream, arguments)
+    except FAILURES:
+        return None
+    return labels, Count(tables + work.begins[5])
+
+
+def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
+    """Turn pixels, or bonds, into bits, and the runs of every tile into nodes.
+
+    Parameters
+    ----------
+    domain : Grid or Bonds
+        Not empty; of C-contiguous pixels, or sites, that share no memory with `room`, on the
+        current device.
+    room : (size,) array of int32 or int64
+        Will receive the labels; holds nodes until then.
+    """
+    device = cupy.cuda.runtime.getDevice()
+    if domain.kind == "bonds":
+        image, many = cupy.ascontiguousarray(domain.open), True
+        work = prepare_bonds(
+            image.shape,
+            image.dtype,
+            tuple(map(tuple, domain.steps.tolist())),
+            domain.periodic,
+            room.itemsize,
+            (image.data.ptr % 16, room.data.ptr % 16),
+            device,
+        )
+    else:
+        image, many = domain.pixels, domain.foreground.values
+        work = prepare(
+            image.shape,
+            image.dtype,
+            domain.foreground,
+            domain.connectivity,
+            domain.stacked,
+            room.itemsize,
+            (image.data.ptr % 16, room.data.ptr % 16),
+            device,
+        )
+    nodes = room
+    if work.node_bytes != room.itemsize:
+        nodes = cupy.empty(room.size, np.uint64)
+    tables = cupy.cuda.alloc(work.begins[-1])
+    arguments, memory = work.tell(image.data.ptr, room.data.ptr, tables.ptr, nodes.data.ptr)
+    table = RunTable(
+        work,
+        memory[JOB:].view(f"V{len(work.job)}").reshape(()),
+        arguments,
+        cupy.cuda.get_current_stream().ptr,
+        Count(tables + work.begins[5]),
+        many,
+        (image, room, nodes, tables, memory),
+        domain if domain.kind == "grid" and domain.periodic else None,
+    )
+    table.start(0, table.tiling.tiles)
+    return table
+
+
+def unite(table: RunTable) -> None:
+    """Unite nodes where tiles meet, and then across periodic boundaries."""
+    tiling = table.tiling
+    table.start(1, tiling.seam_blocks + tiling.row_blocks, tiling.joiners)
+    if table.domain is not None:
+        boundaries.join_runs(table, table.domain)
+
+
+def number(table: RunTable) -> Count:
+    """Give labels in raster order to all nodes, and return how many: N, to look at it is to wait.
+
+    Labels are 1 to N; those of a lattice of bonds, which has no background, 0 to N - 1.
+    """
+    table.start(2, table.work.blocks, NUMBER_THREADS)
+    return table.count
+
+
+def paint(table: RunTable, out: cupy.ndarray, blank: bool) -> None:
+    """Write the label of every pixel.
+
+    Parameters
+    ----------
+    out : (size,) array of int
+        The `room` that `pack` was given.
+    blank : bool
+        Whether it holds zeros; all of it is written in any case.
+    """
+    table.start(3, table.tiling.tiles, table.tiling.words)

@@ -1,0 +1,234 @@
+"""The whole way from an image to labels and a table: smooth, binarize, label, clean up, measure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from equilabel.arguments import check_callable, check_flag, check_flags, check_names
+from equilabel.devices import place, resolve, take, using
+from equilabel.labeling import problem_of, solve
+from equilabel.measuring import check_spacing, make_request
+from equilabel.papers import find_method
+
+from .checks import check_sizes, in_pixels, refuse_colors, take_channel
+from .result import Segmentation
+from .selection import filter_objects
+from .smoothing import as_pixels
+from .steps import (
+    check_track,
+    counted_for,
+    default_properties,
+    depth_of,
+    drop,
+    find_foreground,
+    make_table,
+    radii_in_pixels,
+    split_objects,
+    with_tracks,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from equilabel.devices import Device
+    from equilabel.quantities import Length, Lengths, Size
+
+    from .background import BackgroundMethod
+    from .binarization import Threshold
+
+__all__ = ["Segmentation", "default_properties", "filter_objects", "segment"]
+
+
+def segment(
+    image: ArrayLike,
+    *,
+    threshold: Threshold = "otsu",
+    background: Lengths | None = None,
+    background_method: BackgroundMethod = "top_hat",
+    sigma: Lengths = 0.0,
+    dark: bool = False,
+    block_size: Lengths | None = None,
+    offset: float = 0.0,
+    closing: Lengths = 0.0,
+    opening: Lengths = 0.0,
+    fill_holes: bool = False,
+    connectivity: int | None = None,
+    split: bool | Length = False,
+    min_size: Size = 0,
+    max_size: Size | None = None,
+    exclude_border: bool = False,
+    properties: Iterable[str] | None = None,
+    spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
+    stacked: bool = False,
+    track: bool = False,
+    channel_axis: int | None = None,
+    channel: int | None = None,
+    method: str = "auto",
+    device: Device = "auto",
+    progress: Callable[[str], None] | None = None,
+) -> Segmentation:
+    """Find the objects of an image, label and measure them.
+
+    Parameters
+    ----------
+    image : (M, N[, ...]) array of bool, int or float
+        Image to segment, of 1 to 6 axes; of NumPy, or on a GPU as for `label`.
+    threshold : str, float or (float, float)
+        Method, number, or low and high for hysteresis: "otsu", "li", "triangle", "yen", "isodata",
+        "mean", "minimum" or "local". See `binarize`.
+    background : float, str, or a sequence of them, optional
+        Subtract an uneven background before all else: what is wider than a box that reaches this
+        far to either side, wider than any object (the white top-hat; black for `dark`). As
+        `sigma`, a number of pixels or a length with a unit. Intensities are measured in the
+        image as it was; `threshold` is compared with what is left.
+    background_method : {"top_hat", "rolling_ball"}
+        The rolling ball takes `background` as its radius, keeps slopes that a ball can follow out
+        of the objects, and takes much longer. On a GPU it is computed on the host. A gray value is
+        as high as a pixel is wide, if the image spans 255 of them, as those of 8 bits do.
+    sigma : float, str, or a sequence of them
+        Standard deviation of Gaussian smoothing before the threshold, for all axes or for each: a
+        number of pixels, or a length with its unit, "0.3um".
+    dark : bool
+        Whether objects are darker than the background.
+    block_size : int or str, optional
+        Width of the neighborhood of a local threshold: an odd number of pixels, or a length with
+        its unit.
+    offset : float
+        Subtracted from a local threshold.
+    closing, opening : float, str, or a sequence of them
+        Radius of a ball that closes gaps of the foreground into which it does not fit, and of one
+        that opens it: specks and bridges into which it does not fit are removed. As `sigma`.
+    fill_holes : bool
+        Whether to fill the holes of objects: background that does not reach the border of the
+        image.
+    connectivity, method, device
+        As for `label`. On a GPU only the table comes back to the host. A mask is computed only to
+        fill holes, and for a local threshold or hysteresis.
+    split : bool, float or str
+        Whether objects that touch are parted, as by `split_touching`; or its tolerance: the depth
+        of a neck in pixels, or a length with its unit. True stands for 0.8 pixels, False and 0 for
+        no splitting.
+    min_size, max_size : int or str
+        Least and greatest size of an object; others are dropped. A number of pixels, or an area
+        (in 3D a volume) with its unit: "5um2", "1um3".
+    exclude_border : bool
+        Whether objects that touch the border of the image are dropped. Axes of length 1 have no
+        border.
+    properties : iterable of str, optional
+        Columns of the table, see `regionprops_table`. Default: label, frame (of a stack), area,
+        bbox, centroid, equivalent_diameter_area, the perimeter in 2D (perimeter_crofton if
+        `spacing` differs), surface_area_crofton in 3D, and intensity_mean, _min, _max and _std.
+    spacing : float or sequence of float, optional
+        Distance of pixels along each spatial axis, in any unit. Default 1. The table is in this
+        unit; lengths and sizes given with a unit are converted with it.
+    unit : str, optional
+        Unit of `spacing`, such as "um", for lengths and sizes that are given with a unit.
+    stacked : bool
+        Whether the first axis counts independent images, such as time points. They share one
+        threshold, and are smoothed, filled and labeled one by one. Labels differ between images.
+    track : bool
+        Whether objects of a stack are followed from frame to frame: adds the columns track,
+        parent and event of `track_overlaps` to the table.
+    channel_axis : int, optional
+        Axis of the channels. Intensities are measured in each: "intensity_mean-0", ...
+    channel : int, optional
+        Channel to binarize; needed if there are several.
+    progress : callable, optional
+        Called with the name of each step before it begins: "background", "binarize", "close and
+        open", "fill", "label", "split", "drop" and "measure"; steps that are not needed are left
+        out. What it raises ends the work.
+
+    Returns
+    -------
+    Segmentation
+        Labels, table, threshold and how they were found.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is out of range, the image is not of a real type, or it is shaped like an
+        RGB image and `channel_axis` is not given.
+    DeviceUnavailableError
+        If `device` was asked for by name and cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.zeros((5, 9))
+    >>> image[1:4, 1:4] = 100
+    >>> image[1:4, 6:8] = 60
+    >>> found = segment(image, threshold=50, properties=("label", "area", "intensity_mean"))
+    >>> found.num
+    2
+    >>> print(found.table.to_string(index=False))
+     label  area  intensity_mean
+         1   9.0           100.0
+         2   6.0            60.0
+    """
+    source, stacked = take(image), check_flag("stacked", stacked)
+    check_flags(dark=dark, fill_holes=fill_holes, exclude_border=exclude_border, track=track)
+    refuse_colors(source, channel_axis, stacked=stacked)
+    pixels, channels = take_channel(source, channel_axis, channel)
+    rank = as_pixels(pixels, stacked=stacked).ndim - stacked
+    steps = check_spacing(spacing, rank)
+    check_track(track, stacked)
+    scale: dict[str, Any] = {"spacing": None if spacing is None else steps, "unit": unit}
+    depth = depth_of(split, **scale)
+    sizes = check_sizes(min_size, max_size, rank, **scale)
+    radii = radii_in_pixels(pixels.ndim, background, closing, opening, stacked=stacked, **scale)
+    wanted = default_properties(rank, steps, stacked) if properties is None else properties
+    names = list(check_names("properties", wanted))
+    report = check_callable("progress", progress) or _ignore
+    where, home = resolve(device, source), resolve("auto", source)
+    with using(home if where == "cpu" else where):
+        pixels, channels = place(pixels, where), place(channels, where)
+        foreground, found = find_foreground(
+            pixels,
+            threshold,
+            radii,
+            report,
+            background_method=background_method,
+            sigma=sigma,
+            dark=dark,
+            block_size=block_size,
+            offset=offset,
+            fill_holes=fill_holes,
+            stacked=stacked,
+            **scale,
+        )
+        report("label")
+        problem = problem_of(
+            *foreground, connectivity, stacked=stacked, method=method, device=where
+        )
+        wanted = counted_for(names, rank, depth, exclude_border=exclude_border)
+        shape, hops = problem.image.shape, connectivity or rank
+        request = make_request(wanted, channels, shape, spacing, stacked=problem.stacked)
+        labels, count, _, counts, *_ = solve(problem, request, counted=True)
+        labels, count, counts = split_objects(labels, counts, request, depth, hops, report)
+        count, counts = drop(
+            labels, count, counts, report, limits=sizes, exclude_border=exclude_border
+        )
+        report("measure")
+        table: Any = make_table(request.columns(counts, labels), names)
+        if track:
+            table = with_tracks(table, names, labels)
+        labels = place(labels, home)
+    return Segmentation(
+        labels=labels,
+        table=table,
+        threshold=found,
+        num=count,
+        connectivity=hops,
+        spacing=steps,
+        method=find_method(method).name,
+        device=where,
+        in_pixels=in_pixels(pixels.ndim, sigma, block_size, depth, *sizes, stacked=stacked, **scale)
+        | radii.in_pixels(stacked),
+    )
+
+
+def _ignore(_: str) -> None:
+    """Report no progress."""

@@ -1,0 +1,240 @@
+"""`subtract_background`: a median, a Gaussian or a rolling ball."""
+
+from __future__ import annotations
+
+import inspect
+from math import ceil
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from equilabel.arguments import check_choice, check_flag, shown
+from equilabel.devices import fetch, filters, is_on_cuda, library, threads
+
+from .smoothing import as_pixels, widths_in_pixels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from equilabel.array_types import HostArray
+    from equilabel.quantities import Lengths
+
+
+# ---- The background of an image below which a ball rolls, by scikit-image
+
+GRAY_VALUES = 255  # that the image is taken to span: those of 8 bits
+
+
+def find_level(pixels: HostArray, radii: Sequence[float], *, dark: bool = False) -> HostArray:
+    """Return the background of an image by the rolling ball, see `subtract_background`.
+
+    Parameters
+    ----------
+    pixels : (M, N[, ...]) array of integer or float
+        Pixels that are not finite do not hold the ball up.
+    radii : sequence of float
+        Of the ball along each axis, in pixels.
+    dark : bool
+        Whether the ball rolls above the image.
+
+    Returns
+    -------
+    array
+        Nowhere above `pixels` (dark: below). Of integers, whole numbers: those further from the
+        pixels.
+
+    Examples
+    --------
+    >>> image = np.array([[0, 9, 9, 255, 9, 9]], dtype=np.uint8)
+    >>> find_level(image, (0, 2))
+    array([[0, 0, 2, 9, 9, 9]], dtype=uint8)
+    """
+    from skimage.restoration import rolling_ball
+
+    upright = pixels.astype(np.float64)
+    if dark:
+        np.negative(upright, out=upright)
+    finite = np.isfinite(upright)
+    if not finite.any():
+        return pixels
+    within = upright[finite]
+    kernel = _ball(radii, float(within.max() - within.min()) / GRAY_VALUES)
+    upright[~finite] = np.inf  # as beyond the border
+    known = inspect.signature(rolling_ball).parameters
+    most = "workers" if "workers" in known else "num_threads"  # the name before 0.26
+    options: dict[str, Any] = {most: threads.available()}
+    level: NDArray[np.float64] = rolling_ball(upright, kernel=kernel, **options)
+    if pixels.dtype.kind != "f":
+        np.floor(level, out=level)
+    level = np.where(finite, level, 0)
+    found: HostArray = (-level if dark else level).astype(pixels.dtype)
+    return found
+
+
+def _ball(radii: Sequence[float], scale: float) -> NDArray[np.float64]:
+    """Return how high the upper half of an ellipsoid is above its equator; inf outside of it.
+
+    Parameters
+    ----------
+    radii : sequence of float
+    scale : float
+        Gray values to a pixel: the ball is as high as its largest radius, times this.
+
+    Examples
+    --------
+    >>> _ball((0, 5), 2.0)[0, 5:].round(1)
+    array([10. ,  9.8,  9.2,  8. ,  6. ,  0. ])
+    """
+    largest = max(radii)
+    square = np.zeros((1,) * len(radii))
+    for axis, radius in enumerate(radii):
+        reach = ceil(radius)
+        steps = np.arange(-reach, reach + 1) * (largest / radius if radius else 0.0)
+        square = square + (steps**2).reshape([-1 if a == axis else 1 for a in range(len(radii))])
+    return np.where(
+        square <= largest**2, scale * np.sqrt(np.maximum(largest**2 - square, 0)), np.inf
+    )
+
+
+# ---- Subtraction of an uneven background, by a top-hat or by a rolling ball
+
+BackgroundMethod = Literal["top_hat", "rolling_ball"]
+METHODS = ("top_hat", "rolling_ball")
+
+
+def check_background_method(method: object, background: object) -> None:
+    """Raise ValueError if there is no such way to find a background, or none is to be found."""
+    check_choice("background_method", method, METHODS, remedy="Pass 'top_hat' if unsure.")
+    if method != "top_hat" and background is None:
+        message = (
+            "background must be given with background_method='rolling_ball': it is the radius of "
+            "the ball; got None. Pass one wider than objects, such as '50px'."
+        )
+        raise ValueError(message)
+
+
+def subtract_background(
+    image: ArrayLike,
+    radius: Lengths,
+    *,
+    dark: bool = False,
+    method: BackgroundMethod = "top_hat",
+    spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
+    stacked: bool = False,
+) -> HostArray:
+    """Subtract the background of an image: all that is wider than a box, or than a ball.
+
+    By the top-hat, the background is the opening of the image: its minimum in a box around each
+    pixel, then the maximum of the minima. For objects darker than the background it is the closing.
+
+    By the rolling ball, gray values are heights, and a ball rolls below them (dark: above them);
+    the background is where its top gets to. As in ImageJ, a gray value of an image of 8 bits is as
+    high as a pixel is wide; so that images of other types have the same background, the image is
+    taken to span 255 gray values from its least to its greatest value.
+
+    Parameters
+    ----------
+    image : (M, N[, ...]) array of bool, integer or float
+    radius : float, str, or a sequence of them
+        Half the width of the box, or the radius of the ball, for all axes or for each: a number of
+        pixels, or a length with its unit. The box reaches as many whole pixels to either side.
+        Choose it wider than any object.
+    dark : bool
+        Whether objects are darker than the background.
+    method : {"top_hat", "rolling_ball"}
+        The rolling ball is computed on the host, also for images on a GPU, and takes time that
+        grows with the square (in 3D the cube) of its radius.
+    spacing, unit, stacked
+        As for `smooth`.
+
+    Returns
+    -------
+    array
+        0 in the background, above it in objects (dark: below). Of the type of `image`; dark
+        objects in unsigned images get a signed type that holds them (uint64: float64). Pixels that
+        are not finite stay as they are, and do not contribute to the background.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `smooth`; and if the radius is less than a pixel along all axes.
+
+    Notes
+    -----
+    Beyond its border the image is not considered: boxes end there, and the ball sinks.
+
+    Examples
+    --------
+    >>> image = np.array([[5, 6, 30, 8, 9, 9]], dtype=np.uint8)
+    >>> subtract_background(image, (0, 1))
+    array([[ 0,  0, 22,  0,  0,  0]], dtype=uint8)
+    """
+    dark, stacked = check_flag("dark", dark), check_flag("stacked", stacked)
+    check_choice("method", method, METHODS, remedy="Pass 'top_hat' if unsure.")
+    pixels = as_pixels(image, stacked=stacked)
+    scale: Any = {"spacing": spacing, "unit": unit, "stacked": stacked}
+    radii = widths_in_pixels(radius, pixels.ndim, name="radius", **scale)
+    sides = [2 * int(each) + 1 for each in radii]
+    if max(sides, default=3) == 1:
+        message = (
+            f"radius must be 1 pixel or more, and wider than objects; got {shown(radius)}. "
+            "Pass a larger one, such as '50px'."
+        )
+        raise ValueError(message)
+    if pixels.size == 0 or pixels.dtype == np.bool_:
+        return pixels
+    least, most = ("maximum", "minimum") if dark else ("minimum", "maximum")
+    if dark and pixels.dtype.kind == "u":
+        signed = {1: np.int16, 2: np.int32, 4: np.int64, 8: np.float64}
+        pixels = pixels.astype(signed[pixels.dtype.itemsize])
+    if method == "rolling_ball":
+        level: HostArray = library(pixels).asarray(_level_of_ball(pixels, radii, dark=dark))
+        return pixels - level
+    if pixels.dtype.kind != "f":
+        return pixels - _extreme(most, _extreme(least, pixels, sides), sides)
+    finite = np.isfinite(pixels)
+    far = pixels.dtype.type(-np.inf if dark else np.inf)
+    inner = _extreme(least, np.where(finite, pixels, far), sides)
+    level = _extreme(most, np.where(np.isfinite(inner), inner, -far), sides)
+    return np.where(finite, pixels - np.where(finite, level, 0), pixels)
+
+
+def _level_of_ball(pixels: HostArray, radii: Sequence[float], *, dark: bool) -> HostArray:
+    """Return the background on the host; along a first axis without extent, image by image."""
+    host: HostArray = fetch(pixels)
+    if radii[0] or host.ndim == 1:
+        return find_level(host, radii, dark=dark)
+    return np.stack([_level_of_ball(image, radii[1:], dark=dark) for image in host])
+
+
+def _extreme(name: str, values: HostArray, sides: Sequence[int]) -> HostArray:
+    """Return the minimum or the maximum in a box around each pixel, one axis after the other."""
+    if values.dtype == np.float16:  # SciPy's filters do not take it
+        return _extreme(name, values.astype(np.float32), sides).astype(np.float16)
+    work: Any = getattr(filters(values), f"{name}_filter1d")
+    for axis, side in enumerate(sides):
+        if side > 1 and values.shape[axis] > 1:
+            reach = min(side, 2 * values.shape[axis] - 1)  # what lies beyond is not considered
+            values = _filter_axis(work, values, axis, reach)
+    return values
+
+
+def _filter_axis(work: Any, values: HostArray, axis: int, side: int) -> HostArray:
+    """Filter along one axis, in threads that divide the longest other one."""
+    others = [a for a in range(values.ndim) if a != axis]
+    if not others or is_on_cuda(values):
+        filtered: HostArray = work(values, side, axis, mode="nearest")
+        return filtered
+    longest = max(others, key=lambda a: values.shape[a])
+    out = np.empty_like(values)
+    lines, results = np.moveaxis(values, longest, 0), np.moveaxis(out, longest, 0)
+
+    def filter_piece(start: int, stop: int) -> None:
+        piece, place = (np.moveaxis(each[start:stop], 0, longest) for each in (lines, results))
+        work(piece, side, axis, output=place, mode="nearest")
+
+    threads.each(filter_piece, threads.ranges(len(lines), values.size, fine=True))
+    return out

@@ -1,0 +1,1 @@
+"""Histograms and outlines on the CPU."""

@@ -1,0 +1,60 @@
+"""Launchers for histogram.cu: passes from pixels to histograms."""
+
+import cupy
+
+from equilabel.array_types import Array, HostArray
+from equilabel.devices.cuda.kernels import THREADS, kernel
+
+BINS = 12_000  # counters that fit the shared memory of every card
+BLOCKS = 2048
+
+
+def count_values(pixels: Array, bins: int) -> Array:
+    """Count how often each value occurs.
+
+    Parameters
+    ----------
+    pixels : (P,) array of uint8 or uint16
+    bins : int
+        More than every pixel; not checked.
+
+    Returns
+    -------
+    (bins,) array of int64
+    """
+    counts = cupy.zeros(bins, cupy.int64)
+    first, last = 0, bins
+    if bins > BINS:  # few images span all that their type can hold
+        first, last = int(pixels.min()), int(pixels.max()) + 1
+    function = kernel("segmentation/cuda/histogram", f"count_values<{pixels.dtype.str[1:]}>")
+    for begin in range(first, last, BINS):
+        part = min(BINS, last - begin)
+        arguments = (pixels, pixels.size, begin, part, counts[begin:])
+        function((_blocks(pixels),), (THREADS,), arguments, shared_mem=4 * part)
+    return counts
+
+
+def count_bins(pixels: Array, edges: HostArray) -> Array:
+    """Count the pixels in each of many bins of equal width.
+
+    Parameters
+    ----------
+    pixels : (P,) array of float32 or float64
+        NaN and pixels outside of the edges are left out.
+    edges : (B + 1,) numpy array of the type of `pixels`
+        Ascending, finite, evenly spaced but for rounding. Not checked.
+
+    Returns
+    -------
+    (B,) array of int64
+    """
+    bins = edges.size - 1
+    counts = cupy.zeros(bins, cupy.int64)
+    function = kernel("segmentation/cuda/histogram", f"count_bins<{pixels.dtype.str[1:]}>")
+    arguments = (pixels, pixels.size, cupy.asarray(edges), bins, counts)
+    function((_blocks(pixels),), (THREADS,), arguments, shared_mem=4 * bins)
+    return counts
+
+
+def _blocks(pixels: Array) -> int:
+    return int(min(-(-pixels.size // THREADS), BLOCKS))

@@ -1,0 +1,221 @@
+"""Opening, closing and filling holes of a mask."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.devices import fetch, filters, is_on_cuda, library, resolve, threads
+from equilabel.labeling import label
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import Array
+
+    Work = Callable[[Array, Sequence[float]], Array]
+
+
+# ---- Opening and closing of a mask with a ball, by SciPy's distances, or CuPy's twin of them
+
+BLOCK = 2**20  # pixels of a block: a quarter of a second, after which cancelling is noticed
+ROUNDING = 1 + 1e-9  # of distances that equal the radius
+
+
+def close_mask(mask: Array, radii: Sequence[float]) -> Array:
+    """Close a mask: its gaps, cracks and bays become foreground if no ball fits into them.
+
+    Parameters
+    ----------
+    mask : (M, N[, ...]) array of bool
+    radii : sequence of float
+        Of the ball along each axis, in pixels: an ellipsoid where they differ. 0 along axes that
+        do not belong together, such as time.
+
+    Returns
+    -------
+    array of bool
+        Holds all of `mask`. A pixel of the background stays if a ball that contains its center
+        holds no center of the foreground. Beyond the border all is background.
+
+    Examples
+    --------
+    >>> close_mask(np.array([[1, 1, 0, 1, 1, 0, 0, 0]], dtype=bool), (0, 1)).astype(int)
+    array([[1, 1, 1, 1, 1, 0, 0, 0]])
+    """
+    if max(radii, default=0) < 1 or not mask.any():  # a ball that reaches no neighbor
+        return mask
+    margins = [math.ceil(radius) + 1 if radius >= 1 else 0 for radius in radii]
+    padded = np.pad(mask, [(margin, margin) for margin in margins])
+    closed = _apply(_close, padded, radii)
+    return closed[tuple(slice(m, m + side) for m, side in zip(margins, mask.shape, strict=True))]
+
+
+def open_mask(mask: Array, radii: Sequence[float]) -> Array:
+    """Open a mask: specks, spurs and bridges become background if no ball fits into them.
+
+    Parameters
+    ----------
+    mask, radii
+        As for `close_mask`.
+
+    Returns
+    -------
+    array of bool
+        Lies within `mask`. A pixel of the foreground stays if a ball around a pixel of the image
+        contains its center, and none of the background. Balls may reach beyond the border:
+        objects that it cuts are not eaten away from there.
+
+    Examples
+    --------
+    >>> open_mask(np.array([[0, 1, 0, 0, 1, 1, 1, 0]], dtype=bool), (0, 1)).astype(int)
+    array([[0, 0, 0, 0, 1, 1, 1, 0]])
+    """
+    if max(radii, default=0) < 1 or mask.all():
+        return mask
+    return _apply(_open, mask, radii)
+
+
+def _apply(work: Work, mask: Array, radii: Sequence[float]) -> Array:
+    """Work image by image along axes without extent, else in threads by blocks."""
+    flat = next((axis for axis, radius in enumerate(radii) if radius < 1), None)
+    if flat is not None:
+        inner = [radius for axis, radius in enumerate(radii) if axis != flat]
+        images = np.moveaxis(mask, flat, 0)
+        out = library(mask).empty_like(images)
+
+        def apply_to(number: int) -> None:
+            out[number] = _apply(work, images[number], inner) if inner else images[number]
+
+        numbers = [(number,) for number in range(len(images))]
+        if is_on_cuda(mask) or mask.ndim < 3:
+            for number in numbers:
+                apply_to(*number)
+        else:
+            threads.each(apply_to, numbers)
+        return np.moveaxis(out, 0, flat)
+    return _by_blocks(work, mask, radii)
+
+
+def _by_blocks(work: Work, mask: Array, radii: Sequence[float]) -> Array:
+    """Work block by block, each with a halo, in threads: a run can be cancelled between them."""
+    if is_on_cuda(mask):
+        return work(mask, radii)
+    halo = [2 * math.ceil(radius) for radius in radii]  # a pixel depends on those within two radii
+    out = np.empty_like(mask)
+
+    def fill_block(*block: tuple[int, int]) -> None:
+        ends = list(zip(block, halo, strict=True))
+        outer = tuple(slice(max(0, start - far), stop + far) for (start, stop), far in ends)
+        inner = tuple(
+            slice(start - wide.start, stop - wide.start)
+            for (start, stop), wide in zip(block, outer, strict=True)
+        )
+        out[tuple(slice(*end) for end in block)] = work(mask[outer], radii)[inner]
+
+    threads.each(fill_block, list(product(*cut(mask.shape, halo))))
+    return out
+
+
+def cut(shape: Sequence[int], halo: Sequence[int]) -> list[list[tuple[int, int]]]:
+    """Cut each axis of an image into pieces, so that a block with its halo has `BLOCK` pixels.
+
+    Blocks are larger where their sides would be shorter than four times the halo.
+
+    Examples
+    --------
+    >>> cut((40, 3000), (4, 4))
+    [[(0, 40)], [(0, 3000)]]
+    >>> [len(pieces) for pieces in cut((512, 512, 512), (4, 4, 4))]
+    [6, 6, 5]
+    """
+    counts = [1] * len(shape)
+
+    def sides() -> list[int]:
+        return [-(-length // count) for length, count in zip(shape, counts, strict=True)]
+
+    while math.prod(a + 2 * b for a, b in zip(sides(), halo, strict=True)) > BLOCK:
+        wide = [a / b if a >= 8 * b else 0.0 for a, b in zip(sides(), halo, strict=True)]
+        axis = int(np.argmax(wide))
+        if not wide[axis]:
+            break
+        counts[axis] += 1
+    ends = [
+        [length * part // count for part in range(count + 1)]
+        for length, count in zip(shape, counts, strict=True)
+    ]
+    return [list(pairwise(each)) for each in ends]
+
+
+def _close(mask: Array, radii: Sequence[float]) -> Array:
+    """Dilate, then erode by the same ellipsoid; beyond the border nothing is eroded."""
+    if not mask.any():
+        return mask
+    dilated = _near(mask, radii)
+    threads.check()
+    return dilated if dilated.all() else ~_near(~dilated, radii)
+
+
+def _open(mask: Array, radii: Sequence[float]) -> Array:
+    """Erode, beyond the border nothing, then dilate by the same ellipsoid."""
+    if mask.all():
+        return mask
+    eroded = ~_near(~mask, radii)
+    threads.check()
+    return _near(eroded, radii) if eroded.any() else eroded
+
+
+def _near(mask: Array, radii: Sequence[float]) -> Array:
+    """Mark the pixels that have a pixel of the mask within the ellipsoid around them."""
+    scale = max(radii)
+    sampling = [scale / radius for radius in radii]
+    if is_on_cuda(mask) and mask.ndim in (2, 3):  # all that CuPy has
+        distances = filters(mask).distance_transform_edt(
+            ~mask, sampling=sampling, float64_distances=True
+        )
+        return distances <= scale * ROUNDING
+    from scipy.ndimage import distance_transform_edt
+
+    host: NDArray[np.bool_] = fetch(mask)
+    near: Any = distance_transform_edt(~host, sampling=sampling) <= scale * ROUNDING
+    return library(mask).asarray(near)
+
+
+# ---- Holes of a mask, which are filled
+
+
+def fill_holes(mask: NDArray[np.bool_], *, stacked: bool = False) -> NDArray[np.bool_]:
+    """Fill the holes of a mask: background that does not reach the border across faces.
+
+    Parameters
+    ----------
+    mask : (M, N[, ...]) array of bool
+    stacked : bool
+        Whether the first axis counts independent images.
+
+    Returns
+    -------
+    array of bool
+        As `scipy.ndimage.binary_fill_holes` returns it for each image.
+
+    Examples
+    --------
+    >>> ring = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]], dtype=bool)
+    >>> bool(fill_holes(ring).all())
+    True
+    """
+    where = resolve("auto", mask)  # the mask stays where it is
+    gaps, count = label(~mask, return_num=True, connectivity=1, stacked=stacked, device=where)
+    is_hole = library(gaps).ones(count + 1, dtype=bool)
+    is_hole[0] = False
+    for axis in range(int(stacked), mask.ndim):
+        for end in (0, -1):
+            is_hole[np.take(gaps, end, axis=axis) if mask.shape[axis] else 0] = False
+    threads.check()
+    filled: NDArray[np.bool_] = mask | is_hole[gaps]
+    return filled

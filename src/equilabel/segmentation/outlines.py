@@ -1,0 +1,143 @@
+"""Outlines and places of labeled objects on a plane, which a viewer shows while a person waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.devices.threads import check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import Array, HostArray
+
+EDGE = 2  # in an outline; 0 is outside, 1 inside
+LARGEST = 2**25  # pixels of a volume that is drawn while a person looks on
+
+
+def outline(labels: HostArray, width: int = 1) -> NDArray[np.uint8]:
+    """Tell for each pixel whether it is outside of objects, inside, or at the edge of one.
+
+    Parameters
+    ----------
+    labels : (M, N) array of bool or int
+        0 is background.
+    width : int
+        Width of the edge in pixels: more than 1 if the image is drawn smaller than it is.
+
+    Returns
+    -------
+    (M, N) array of uint8
+        0 outside, 1 inside and `EDGE`. The border of the image is no edge.
+
+    Examples
+    --------
+    >>> outline(np.pad(np.ones((3, 3), bool), 1))
+    array([[0, 0, 0, 0, 0],
+           [0, 2, 2, 2, 0],
+           [0, 2, 1, 2, 0],
+           [0, 2, 2, 2, 0],
+           [0, 0, 0, 0, 0]], dtype=uint8)
+    """
+    from equilabel.segmentation.cpu.outlines import draw_outlines
+
+    kind = np.int32 if labels.dtype.itemsize <= 4 else np.int64  # differ where labels do
+    code = np.empty(labels.shape, np.uint8)
+    draw_outlines(np.ascontiguousarray(labels, kind), width, code)
+    return code
+
+
+class Outlines:
+    """An image with the outlines of chosen objects, of which a viewer reads the part that it draws.
+
+    Parameters
+    ----------
+    labels : array of int
+        Of NumPy or Dask; indexing reads it.
+    chosen : array of int
+        Labels of the objects. Others are left out, and so are all of a large volume.
+    width : callable
+        Returns the width of an outline in pixels.
+
+    Examples
+    --------
+    >>> Outlines(np.pad(np.full((3, 3), 4), 1), np.array([4]), lambda: 1)[1:4, 1:4]
+    array([[2, 2, 2],
+           [2, 1, 2],
+           [2, 2, 2]], dtype=uint8)
+    """
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, labels: Array, chosen: Array, width: Callable[[], int]) -> None:
+        self._labels, self._chosen, self._width = labels, np.asarray(chosen), width
+        self.shape, self.ndim, self.size = tuple(labels.shape), labels.ndim, int(labels.size)
+
+    def __getitem__(self, index: Any) -> HostArray:
+        """Draw a part."""
+        part = np.asarray(self._labels[index])
+        if part.size > LARGEST and part.ndim > 2:
+            return np.zeros(part.shape, np.uint8)
+        hit = np.isin(part, self._chosen)
+        if part.ndim != 2:
+            return hit.astype(np.uint8) * np.uint8(EDGE)
+        padded = np.pad(np.where(hit, part, 0), 1)  # the border of the image is an edge, too
+        return outline(padded, self._width())[1:-1, 1:-1]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> HostArray:
+        """Draw all of it."""
+        return np.asarray(self[(slice(None),) * self.ndim], dtype)
+
+
+def find_box(
+    labels: Array, number: int, point: Sequence[int], displayed: Sequence[int]
+) -> tuple[HostArray, HostArray] | None:
+    """Find an object in the plane at a point or, where that does not show it, that shows most.
+
+    Parameters
+    ----------
+    labels : array of int
+        Of NumPy or Dask; planes are read one by one.
+    number : int
+        Label of the object.
+    point : sequence of int
+        Where the plane is along the axes that are not displayed; it may be outside.
+    displayed : sequence of int
+        The axes of the plane.
+
+    Returns
+    -------
+    first, last : arrays of int, or None
+        First and last pixel of the object in the plane, along each axis. None if there is none.
+
+    Examples
+    --------
+    >>> labels = np.array([[[0, 0, 0]], [[0, 7, 7]]])
+    >>> find_box(labels, 7, (0, 0, 0), (1, 2))
+    (array([1, 0, 1]), array([1, 0, 2]))
+    """
+    hidden = [axis for axis in range(labels.ndim) if axis not in displayed]
+    lengths = [labels.shape[axis] for axis in hidden]
+    start = tuple(int(np.clip(point[axis], 0, labels.shape[axis] - 1)) for axis in hidden)
+
+    def find(place: Sequence[int]) -> HostArray:
+        check()
+        index: list[Any] = [slice(None)] * labels.ndim
+        for axis, at in zip(hidden, place, strict=True):
+            index[axis] = at
+        return np.argwhere(np.asarray(labels[tuple(index)]) == number)
+
+    best, found = start, find(start)
+    if not len(found):
+        best = max(np.ndindex(*lengths), key=lambda place: len(find(place)), default=start)
+        found = find(best)
+    if not len(found):
+        return None
+    low, high = np.zeros((2, labels.ndim), np.int64)
+    low[hidden] = high[hidden] = best
+    low[sorted(displayed)], high[sorted(displayed)] = found.min(axis=0), found.max(axis=0)
+    return low, high

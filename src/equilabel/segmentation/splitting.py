@@ -1,0 +1,234 @@
+"""Objects that touch: components are split at their necks, and numbered again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equilabel.arguments import check_flag
+from equilabel.devices import fetch, place, resolve, take, using
+from equilabel.devices.threads import check, each
+from equilabel.labeling import solve
+from equilabel.labeling.checks import make_problem
+from equilabel.measuring import check_spacing, make_request
+from equilabel.quantities import length_in_pixels, parse
+
+from .montage import Box, arrange, may_touch, shape_properties, split_montage, split_sprawling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from equilabel.array_types import Array, HostArray
+    from equilabel.measuring import Counts
+    from equilabel.quantities import Length
+
+TOLERANCE = 0.8  # pixels: less cuts rings; docs/guide.md has the figures
+CROPS = 2  # pixels of all bounding boxes, per pixel of the image, beyond which they are not cropped
+FLATTEST = 1e9  # times as far apart as along another axis, pixels touch no others
+OVERHEAD = 500  # pixels that take as long as the calls for one box
+
+
+def split_touching(
+    labels_or_mask: ArrayLike,
+    *,
+    tolerance: Length = TOLERANCE,
+    spacing: float | Sequence[float] | None = None,
+    unit: str | None = None,
+    connectivity: int | None = None,
+    stacked: bool = False,
+) -> HostArray:
+    """Split objects that touch, and label the parts.
+
+    Two objects are parted if the neck between them is deep enough: if the radius of the largest
+    disk (ball) that fits into the smaller one exceeds the radius of the largest that fits through
+    the neck by more than a tolerance. Convex objects have no neck, and stay whole; so do rods and
+    rings. Thin spirals may be cut by the steps of their outline; a tolerance of 1 keeps them whole.
+
+    Parameters
+    ----------
+    labels_or_mask : (M, N[, ...]) array of bool or int
+        Mask, whose components are split; or labels, of which each is split by itself, and pixels
+        of different labels stay apart. Pixels of one label that do not touch are different objects
+        in any case. An array that a GPU holds is answered there.
+    tolerance : float or str
+        Depth of a neck, in pixels or with a unit: 1.5, "1.5px", "0.4um". The smaller it is, the
+        more objects are parted.
+    spacing : float or sequence of float, optional
+        Distance of pixels along each spatial axis, in any unit. Default 1. Where these differ, a
+        pixel of `tolerance` is the smallest.
+    unit : str, optional
+        Unit of `spacing`: "µm", "nm", ... Needed if `tolerance` has one.
+    connectivity : int, optional
+        Most orthogonal hops between neighbors, as for `label`.
+    stacked : bool
+        Whether the first axis counts independent images, such as the frames of a movie.
+
+    Returns
+    -------
+    array of int32 or int64
+        Objects numbered 1 to N in raster order of their first pixel, as `label` does; of NumPy or,
+        if a GPU holds the input, of CuPy.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is out of range, or the image is of floats that are not whole numbers.
+
+    Notes
+    -----
+    Components are labeled and measured where the array lies. Those that may be several objects are
+    split on the CPU, in threads, by SciPy's distance transform and scikit-image's reconstruction
+    and watershed: CuPy offers the first of these alone.
+
+    Examples
+    --------
+    >>> y, x = np.mgrid[:15, :27]
+    >>> mask = (y - 7) ** 2 + (x - 7) ** 2 <= 45
+    >>> mask |= (y - 7) ** 2 + (x - 19) ** 2 <= 45
+    >>> int(split_touching(mask).max())
+    2
+    >>> int(split_touching(mask, tolerance=6).max())
+    1
+    """
+    source, stacked = take(labels_or_mask, "labels_or_mask"), check_flag("stacked", stacked)
+    if source.ndim < 1 + stacked:
+        message = f"labels_or_mask must have an axis of pixels; got shape {source.shape}."
+        raise ValueError(message)
+    problem = make_problem(source, None, connectivity, stacked)
+    shape, rank = source.shape, source.ndim - stacked
+    given = None if spacing is None else check_spacing(spacing, rank)
+    depth = tolerance_in_pixels("tolerance", tolerance, given, unit)
+    request = make_request(shape_properties(rank), None, shape, spacing, stacked=stacked)
+    labels, _, _, counts, *_ = solve(problem, request, counted=True)
+    found = split_components(labels, counts, depth, given or (1.0,) * rank, connectivity or rank)
+    if found is None and problem.numbered_by_columns:
+        found = _in_raster_order(labels, fetch(labels), len(counts.labels))
+    answer: HostArray = labels if found is None else found[0]
+    return answer
+
+
+def tolerance_in_pixels(
+    name: str, tolerance: Length, spacing: Sequence[float] | None, unit: str | None
+) -> float:
+    """Return a tolerance as a number of pixels along the axis that has the smallest.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter, for errors.
+    tolerance, spacing, unit
+        As for `split_touching`.
+    """
+    parse(name, tolerance)  # one length, not one for each axis
+    finest = None if spacing is None else (min(spacing),)
+    return length_in_pixels(name, tolerance, 1, spacing=finest, unit=unit)[0]
+
+
+def split_components(
+    labels: Array,
+    counts: Counts,
+    tolerance: float,
+    spacing: Sequence[float],
+    connectivity: int,
+) -> tuple[Array, int] | None:
+    """Split those components of an image that are several objects.
+
+    Parameters
+    ----------
+    labels : array of int
+        Labels 1 to N in raster order, of NumPy or CuPy. May be overwritten.
+    counts : Counts
+        Of these labels, and of what `shape_properties` lists.
+    tolerance : float
+        In pixels along the axis that has the smallest.
+    spacing : sequence of float
+        Distance of pixels along each spatial axis.
+    connectivity : int
+
+    Returns
+    -------
+    labels : array of int
+        Numbered again, where `labels` is; the same array, if its type allows it.
+    count : int
+        Number of objects. None in place of both if nothing was split.
+    """
+    steps = tuple(min(step / min(spacing), FLATTEST) for step in spacing)
+    if len(steps) < 2:
+        return None
+    chosen = np.flatnonzero(may_touch(counts, tolerance, steps))
+    if not len(chosen):
+        return None
+    host = np.ascontiguousarray(fetch(labels))
+    count = len(counts.labels)
+    for pieces in _parts_of(host, counts, chosen, tolerance, steps, connectivity):
+        for target, parts in pieces:  # a component without a seed keeps its label
+            np.add(parts, count, out=target, where=parts > 0)
+        count += max((int(parts.max()) for _, parts in pieces), default=0)
+    if count == len(counts.labels):
+        return None
+    check()
+    return _in_raster_order(labels, host, count)
+
+
+def _parts_of(
+    labels: HostArray,
+    counts: Counts,
+    chosen: NDArray[np.intp],
+    tolerance: float,
+    steps: tuple[float, ...],
+    connectivity: int,
+) -> Iterator[list[tuple[HostArray, NDArray[np.int32]]]]:
+    """Yield views of the image that hold components of several parts, with these parts.
+
+    The parts of one list have different numbers.
+    """
+    stacked = int(counts.layout.stacked)
+    first, last = counts.begins[chosen], counts.ends[chosen]
+    first[:, stacked:] = np.maximum(first[:, stacked:] - 1, 0)
+    last[:, stacked:] += 1  # beyond the image there is nothing to cut
+    numbers = counts.labels[chosen]
+    work = np.prod(last - first, axis=1, dtype=np.float64) + OVERHEAD
+    if work.sum() > CROPS * labels.size + OVERHEAD:
+        for image in labels if stacked else [labels]:
+            inside = numbers[np.isin(numbers, image)]
+            for parts in split_sprawling(image, inside, tolerance, steps, connectivity):
+                yield [(image, parts)]
+        return
+    at_end = ((counts.begins == 0) | (counts.ends == labels.shape))[chosen, stacked:].any(axis=1)
+    spans = zip(first.tolist(), last.tolist(), strict=True)
+    views = [labels[tuple(map(slice, *span))] for span in spans]
+    views = [view[0] for view in views] if stacked else views
+    groups = arrange(map(Box, views, numbers.tolist(), at_end.tolist()))
+    tasks = [(group, tolerance, steps, connectivity) for group in groups]
+    for group, found in zip(groups, each(split_montage, tasks), strict=True):
+        pieces = zip(group, found, strict=True)
+        yield [(box.view, parts) for box, parts in pieces if parts is not None]
+
+
+def _in_raster_order(labels: Array, host: HostArray, count: int) -> tuple[Array, int]:
+    """Renumber labels on the host; return them where `labels` is, with their number."""
+    found, where = _numbered(host, count), resolve("auto", labels)
+    if where == "cpu":
+        return found
+    with using(where):
+        return place(found[0], where), found[1]
+
+
+def _numbered(labels: HostArray, count: int) -> tuple[HostArray, int]:
+    """Renumber labels up to `count`, in place, in raster order of their first pixels."""
+    from equilabel.devices.cpu.renumbering import renumber
+
+    flat = labels.reshape(-1)
+    starts = np.flatnonzero(flat[1:] != flat[:-1])[::-1] + 1  # of runs, last to first
+    first = np.full(count + 1, flat.size, np.int64)
+    first[flat[starts]] = starts  # the last assignment holds
+    first[flat[0]] = 0
+    first[0] = -1
+    order = np.argsort(first, kind="stable")
+    numbers = np.empty(count + 1, labels.dtype)
+    numbers[order] = np.arange(count + 1)
+    renumber(flat, np.zeros(1, np.int64), flat.size, numbers)
+    return labels, int(np.count_nonzero(first < flat.size)) - 1

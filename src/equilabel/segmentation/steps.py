@@ -1,0 +1,244 @@
+"""The steps of `segment`: to the foreground, splitting, tracks; columns it measures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from equilabel.arguments import check_flag, check_whole, shown
+from equilabel.measuring import check_spacing, count_labels
+
+from .background import check_background_method, subtract_background
+from .binarization import ThresholdedImage, apply_threshold, from_mask
+from .montage import shape_properties
+from .morphology import close_mask, open_mask
+from .morphology import fill_holes as close_holes
+from .selection import drop_components, select_components
+from .smoothing import widths_in_pixels
+from .splitting import TOLERANCE, split_components, tolerance_in_pixels
+from .tracking import track_overlaps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from equilabel.array_types import Array, HostArray
+    from equilabel.measuring import Columns, Counts, Request
+    from equilabel.quantities import Length, Lengths
+
+    from .background import BackgroundMethod
+
+
+# ---- Objects of `segment` that touch: the tolerance asked for, and counts of the parts
+
+
+def depth_of(split: bool | Length, **scale: Any) -> float | None:
+    """Return the tolerance of `split_touching` in pixels, or None if nothing is to be split.
+
+    Examples
+    --------
+    >>> depth_of(True), depth_of(False), depth_of(0)
+    (0.8, None, None)
+    >>> depth_of("0.5um", spacing=(1.0, 0.25, 0.25), unit="um")
+    2.0
+    """
+    if split is False or split is None:
+        return None
+    known: Any = {"spacing": None, "unit": None, **scale}
+    wanted = TOLERANCE if split is True else split
+    return tolerance_in_pixels("split", wanted, **known) or None
+
+
+def counted_for(
+    names: list[str], rank: int, depth: float | None, *, exclude_border: bool
+) -> list[str]:
+    """List what has to be counted: columns, and what splitting and dropping need.
+
+    A method may count sizes alone, so boxes have to be asked for.
+    """
+    shapes = () if depth is None else shape_properties(rank)
+    return [*names, *(("bbox",) if exclude_border else ()), *shapes]
+
+
+def split_objects(
+    labels: Array,
+    counts: Counts,
+    request: Request,
+    depth: float | None,
+    connectivity: int,
+    report: Callable[[str], None],
+) -> tuple[Array, int, Counts]:
+    """Split objects that touch; return labels, their number, and counts of what a request asks."""
+    if depth is None:
+        return labels, len(counts.labels), counts
+    report("split")
+    found = split_components(labels, counts, depth, request.spacing, connectivity)
+    if found is None:
+        return labels, len(counts.labels), counts
+    return *found, count_labels(found[0], request.values, request.plan)
+
+
+# ---- Columns of the table: those measured by default, and their order
+
+
+def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> tuple[str, ...]:
+    """List the properties that `segment` measures by default.
+
+    Parameters
+    ----------
+    rank : int
+        Number of spatial axes.
+    spacing : tuple of float
+        Distance of pixels along each.
+    stacked : bool
+        Whether the first axis counts images, so that the table gets a column "frame".
+
+    Returns
+    -------
+    tuple of str
+        Names for `regionprops_table`.
+
+    Examples
+    --------
+    >>> default_properties(3, (2, 1, 1), stacked=False)[-5]
+    'surface_area_crofton'
+    """
+    rank, stacked = check_whole("rank", rank, 1, 64), check_flag("stacked", stacked)
+    spacing = check_spacing(spacing, rank)
+    outline = {2: ("perimeter",), 3: ("surface_area_crofton",)}.get(rank, ())
+    if rank == 2 and len(set(spacing)) > 1:
+        outline = ("perimeter_crofton",)
+    return (
+        "label",
+        *(("frame",) if stacked else ()),
+        *("area", "bbox", "centroid", "equivalent_diameter_area"),
+        *outline,
+        *("intensity_mean", "intensity_min", "intensity_max", "intensity_std"),
+    )
+
+
+def make_table(columns: Columns, names: Iterable[str]) -> dict[str, HostArray]:
+    """Return the columns of some properties, in the order of their names."""
+    return {key: column for name in names for key, column in columns[name].items()}
+
+
+# ---- Steps of `segment` before and after labeling: the foreground, and tracks
+
+TRACKS = ("track", "parent", "event")
+
+
+class Radii(NamedTuple):
+    """Radii of filters along each axis of an image, in pixels; empty where there is no filter.
+
+    Attributes
+    ----------
+    background, closing, opening : tuple of float
+    """
+
+    background: tuple[float, ...]
+    closing: tuple[float, ...]
+    opening: tuple[float, ...]
+
+    def in_pixels(self, stacked: bool) -> dict[str, Any]:
+        """Return those that are used, along the spatial axes, by their names."""
+        return {name: radii[stacked:] for name, radii in self._asdict().items() if radii}
+
+
+def radii_in_pixels(
+    ndim: int, background: Lengths | None, closing: Lengths, opening: Lengths, **scale: Any
+) -> Radii:
+    """Return the radii of filters in pixels, or raise TypeError or ValueError.
+
+    Examples
+    --------
+    >>> radii_in_pixels(3, "1um", 0, 2, spacing=(0.2, 0.1), unit="um", stacked=True)
+    Radii(background=(0.0, 5.0, 10.0), closing=(), opening=(0.0, 2.0, 2.0))
+    """
+    given = {"background": background, "closing": closing, "opening": opening}
+    found: dict[str, tuple[float, ...]] = {}
+    for name, value in given.items():
+        found[name] = ()
+        if value is not None and not (isinstance(value, (int, float)) and value == 0):
+            radii = tuple(widths_in_pixels(value, ndim, name=name, **scale))
+            found[name] = radii if any(radii) else ()
+    if background is not None and max(found["background"], default=0.0) < 1:
+        pixels = max(found["background"], default=0.0)
+        message = (
+            f"background must be 1 pixel or more, and wider than objects; got {shown(background)}, "
+            f"{pixels:g} pixels. Pass a larger one, such as '50px', or leave it out."
+        )
+        raise ValueError(message)
+    return Radii(**found)
+
+
+def find_foreground(
+    image: Array,
+    threshold: Any,
+    radii: Radii,
+    report: Callable[[str], None],
+    *,
+    background_method: BackgroundMethod,
+    dark: bool,
+    fill_holes: bool,
+    stacked: bool,
+    **options: Any,
+) -> tuple[ThresholdedImage, float | tuple[float, float] | None]:
+    """Return the foreground of an image, and its threshold, after the steps that are wanted.
+
+    Arguments are those of `segment`, and `options` the others of `apply_threshold`.
+    """
+    check_background_method(background_method, radii.background or None)
+    if radii.background:
+        report("background")
+        how: Any = {"dark": dark, "method": background_method, "stacked": stacked}
+        image = subtract_background(image, radii.background, **how)
+    report("binarize")
+    foreground, found = apply_threshold(image, threshold, dark=dark, stacked=stacked, **options)
+    if radii.closing or radii.opening:
+        report("close and open")
+        mask = foreground.mask()
+        mask = close_mask(mask, radii.closing) if radii.closing else mask
+        foreground = from_mask(open_mask(mask, radii.opening) if radii.opening else mask)
+    if fill_holes:
+        report("fill")
+        foreground = from_mask(close_holes(foreground.mask(), stacked=stacked))
+    return foreground, found
+
+
+def drop(
+    labels: Array,
+    count: int,
+    counts: Counts,
+    report: Callable[[str], None],
+    *,
+    limits: tuple[int, int | None],
+    exclude_border: bool,
+) -> tuple[int, Counts]:
+    """Drop objects from labels, in place, by size and border; return how many are left."""
+    smallest, largest = limits
+    if smallest <= 1 and largest is None and not exclude_border:
+        return count, counts
+    report("drop")
+    kept = select_components(
+        counts, min_size=smallest, max_size=largest, exclude_border=exclude_border
+    )
+    return drop_components(labels, kept), counts.select(kept)
+
+
+def check_track(track: bool, stacked: bool) -> None:
+    """Raise ValueError if tracks are wanted of a single image."""
+    if track and not stacked:
+        message = (
+            "track needs stacked=True, where the first axis counts frames; got stacked=False. "
+            "Pass stacked=True."
+        )
+        raise ValueError(message)
+
+
+def with_tracks(
+    table: dict[str, HostArray], names: Iterable[str], labels: Array
+) -> dict[str, HostArray]:
+    """Return a table with the columns of tracks after its label and its frame."""
+    tracks = track_overlaps(labels)  # in the order of labels, which are unique
+    place = sum(name in ("label", "frame") for name in list(names)[:2])
+    columns = list(table.items())
+    columns[place:place] = [(name, tracks[name].to_numpy()) for name in TRACKS]
+    return dict(columns)

@@ -1,0 +1,518 @@
+"""Thresholds from histograms."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equilabel.devices import fetch, is_on_cuda, library, passes
+
+from .smoothing import extremes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import Array, HostArray
+
+    Counts = NDArray[np.int64]
+    Criterion = Callable[[Counts, HostArray], float]
+    from numpy.typing import NDArray
+
+    from equilabel.array_types import HostArray
+
+
+# ---- Histograms of gray values: exact for integers, in 256 bins for floats
+
+WIDEST = 2**24  # gray values that a table may hold
+COARSE = 2**16  # steps into which more gray values than that are gathered
+BINS = 256
+PIECE = 2**20  # pixels that are copied at once
+
+
+def count_integers(
+    pixels: HostArray, span: tuple[int, int] | None = None
+) -> tuple[NDArray[np.int64], int, int]:
+    """Count the gray values of an image of integers.
+
+    Parameters
+    ----------
+    pixels : array of integer
+        Any shape and layout; not empty.
+    span : (int, int), optional
+        Smallest and greatest gray value of the image that these are a part of: histograms of
+        parts add up.
+
+    Returns
+    -------
+    counts : (V,) array of int64
+        The first and the last are not 0, in the whole image.
+    first : int
+        The gray value counted first.
+    step : int
+        Gray values counted together: 1, or more where the image spans more than 2^24.
+
+    Examples
+    --------
+    >>> count_integers(np.array([[7, 5], [7, 8]]))
+    (array([1, 0, 2, 1]), 5, 1)
+    """
+    if pixels.dtype.itemsize <= 2:
+        counts, first = _count_narrow(pixels)
+        if span is not None:
+            behind = span[1] - first - len(counts) + 1
+            return np.pad(counts, (first - span[0], behind)), span[0], 1
+        return counts, first, 1
+    first, last = span or (int(pixels.min()), int(pixels.max()))
+    step = 1 if last - first < WIDEST else -(-(last - first + 1) // COARSE)
+    xp = library(pixels)
+    counts = xp.zeros((last - first) // step + 1, dtype=np.int64)
+    for piece in _pieces(pixels):
+        # The difference is right modulo 2^64, and it is less than that.
+        offset = piece.astype(np.uint64) - np.uint64(first % 2**64)
+        if step > 1:
+            offset //= np.uint64(step)
+        counts += xp.bincount(offset.astype(np.intp), minlength=counts.size)
+    return fetch(counts), first, step
+
+
+def count_floats(
+    pixels: HostArray, lowest: float, highest: float
+) -> tuple[NDArray[np.int64], HostArray]:
+    """Count the pixels of a float image in 256 bins of equal width, as `numpy.histogram` does.
+
+    Parameters
+    ----------
+    pixels : array of float32 or float64
+        Any shape and layout; NaN and infinities are left out.
+    lowest, highest : float
+        Of the finite pixels; they differ.
+
+    Returns
+    -------
+    counts : (256,) array of int64
+    centers : (256,) array of the type of `pixels`
+        Middle of each bin.
+
+    Raises
+    ------
+    FloatingPointError
+        If the type cannot tell 257 edges apart between the two.
+
+    Examples
+    --------
+    >>> counts, centers = count_floats(np.linspace(0, 256, 1024), 0, 256)
+    >>> counts[0], centers[:3]
+    (np.int64(4), array([0.5, 1.5, 2.5]))
+    """
+    ends = np.array([lowest, highest], dtype=pixels.dtype)
+    try:
+        edges = np.histogram_bin_edges(ends, BINS)
+    except ValueError as error:
+        raise FloatingPointError(*error.args) from None
+    if not (edges[1:] > edges[:-1]).all():
+        raise FloatingPointError
+    flat, centers = _flat(pixels), (edges[:-1] + edges[1:]) / 2
+    return fetch(_passes(flat).count_bins(flat, edges)), centers
+
+
+def _count_narrow(pixels: HostArray) -> tuple[NDArray[np.int64], int]:
+    bits = 8 * pixels.dtype.itemsize
+    flat = _flat(pixels).view(f"u{pixels.dtype.itemsize}")
+    counts = fetch(_passes(flat).count_values(flat, 2**bits))
+    lowest = 0
+    if pixels.dtype.kind == "i":  # seen as unsigned, the negative ones come last
+        counts, lowest = np.roll(counts, 2 ** (bits - 1)), -(2 ** (bits - 1))
+    found = np.flatnonzero(counts)
+    return counts[found[0] : found[-1] + 1], lowest + int(found[0])
+
+
+def _passes(pixels: HostArray) -> ModuleType:
+    """Load the passes for the device that holds an image."""
+    return passes("segmentation.histogram", "cuda" if is_on_cuda(pixels) else "cpu")
+
+
+def _flat(pixels: HostArray) -> HostArray:
+    """Return pixels as one axis, in their order in memory; copied only if they have gaps."""
+    return pixels.ravel(order="K")
+
+
+def _pieces(pixels: HostArray) -> Iterator[HostArray]:
+    flat = _flat(pixels)
+    for start in range(0, flat.size, PIECE):
+        yield flat[start : start + PIECE]
+
+
+# ---- Criteria for thresholds of a histogram, equal to those of scikit-image to the last bit
+# Each takes counts per gray value and the gray values, ascending, at least two, the first and the
+# last with a count. Sums run in float32 where scikit-image's do.
+
+ROUNDS = 10_000  # of smoothing, before the search for two peaks is given up
+
+
+class NoThresholdError(ValueError, RuntimeError):
+    """A criterion finds no threshold in an image."""
+
+
+def otsu(counts: Counts, values: HostArray) -> float:
+    """Find Otsu's threshold, which maximizes the variance between the two classes.
+
+    Parameters
+    ----------
+    counts : (V,) array of int64
+    values : (V,) array
+
+    Returns
+    -------
+    float
+        The largest value of the lower class.
+
+    Notes
+    -----
+    N. Otsu, IEEE Trans. Sys., Man., Cyber. 9 (1979) 62-66.
+
+    Examples
+    --------
+    >>> otsu(np.array([5, 1, 0, 1, 4]), np.arange(5))
+    1
+    """
+    weights = counts.astype(np.float32)
+    below, above = np.cumsum(weights), np.cumsum(weights[::-1])[::-1]
+    mean_below = np.cumsum(weights * values) / below
+    mean_above = (np.cumsum((weights * values)[::-1]) / above[::-1])[::-1]
+    apart = below[:-1] * above[1:] * (mean_below[:-1] - mean_above[1:]) ** 2
+    return _item(values[np.argmax(apart)])
+
+
+def yen(counts: Counts, values: HostArray) -> float:
+    """Find Yen's threshold, which maximizes a correlation criterion.
+
+    Parameters
+    ----------
+    counts : (V,) array of int64
+    values : (V,) array
+
+    Returns
+    -------
+    float
+        The largest value of the lower class.
+
+    Notes
+    -----
+    J.-C. Yen, F.-J. Chang and S. Chang, IEEE Trans. Image Process. 4 (1995) 370-378.
+    """
+    weights = counts.astype(np.float32)
+    share = weights / weights.sum()
+    below = np.cumsum(share)
+    squares_below, squares_above = np.cumsum(share**2), np.cumsum(share[::-1] ** 2)[::-1]
+    criterion = np.log(
+        ((squares_below[:-1] * squares_above[1:]) ** -1) * (below[:-1] * (1.0 - below[:-1])) ** 2
+    )
+    return _item(values[criterion.argmax()])
+
+
+def isodata(counts: Counts, values: HostArray) -> float:
+    """Find the lowest threshold halfway between the means of the two classes.
+
+    Parameters
+    ----------
+    counts : (V,) array of int64
+    values : (V,) array
+
+    Returns
+    -------
+    float
+        The largest value of the lower class.
+
+    Notes
+    -----
+    T. W. Ridler and S. Calvard, IEEE Trans. Sys., Man., Cyber. 8 (1978) 630-632. Where float32
+    is too coarse for the counts, so that scikit-image finds none, sums run in float64.
+    """
+    for precision in (np.float32, np.float64):
+        weights = counts.astype(precision)
+        below = np.cumsum(weights)
+        above = below[-1] - below
+        total = np.cumsum(weights * values)
+        lower = total[:-1] / below[:-1]
+        higher = (total[-1] - total[:-1]) / above[:-1]
+        distance = (lower + higher) / 2.0 - values[:-1]
+        found = np.flatnonzero((distance >= 0) & (distance < values[1] - values[0]))
+        if len(found):
+            return _item(values[found[0]])
+    return _item(values[np.abs(distance).argmin()])
+
+
+def triangle(counts: Counts, values: HostArray) -> float:
+    """Find the value farthest below the line from the peak to the end of the longer tail.
+
+    Parameters
+    ----------
+    counts : (V,) array of int64
+    values : (V,) array
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    G. W. Zack, W. E. Rogers and S. A. Latt, J. Histochem. Cytochem. 25 (1977) 741-753.
+    """
+    peak = int(np.argmax(counts))
+    flipped = peak < len(counts) - 1 - peak  # the longer tail is on the right
+    if flipped:
+        counts, values = counts[::-1], values[::-1]
+        peak = len(counts) - 1 - peak
+    height, width = counts[peak], peak
+    norm = np.sqrt(height**2 + width**2)
+    distance = height / norm * np.arange(width) - width / norm * counts[:width]
+    return _item(values[np.argmax(distance)])
+
+
+def minimum(counts: Counts, values: HostArray) -> float:
+    """Find the minimum between the two peaks of a histogram, which is smoothed until it has two.
+
+    Parameters
+    ----------
+    counts : (V,) array of int64
+    values : (V,) array
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    NoThresholdError
+        If the histogram never has two peaks. scikit-image raises RuntimeError.
+
+    Notes
+    -----
+    J. M. S. Prewitt and M. L. Mendelsohn, Ann. N. Y. Acad. Sci. 128 (1966) 1035-1053.
+    """
+    from scipy.ndimage import uniform_filter1d
+
+    smooth = counts.astype(np.float32)
+    for _ in range(ROUNDS - 1):
+        smooth = uniform_filter1d(smooth, 3)
+        peaks = _peaks(smooth)
+        if len(peaks) < 3:
+            break
+    if len(peaks) != 2:
+        message = (
+            "threshold='minimum' needs an image whose histogram has two peaks; "
+            f"got one with {len(peaks)}. Pass another method, such as 'otsu', or a number."
+        )
+        raise NoThresholdError(message)
+    first, last = peaks
+    return _item(values[first + np.argmin(smooth[first : last + 1])])
+
+
+def li(counts: Counts, values: HostArray) -> float:
+    """Find Li's threshold, which minimizes the cross entropy of an image and its class means.
+
+    Parameters
+    ----------
+    counts : (V,) array of int64
+    values : (V,) array of integer
+        Evenly spaced by 1.
+
+    Returns
+    -------
+    float
+        Seldom a whole number.
+
+    Notes
+    -----
+    C. H. Li and P. K. S. Tam, Pattern Recognit. Lett. 19 (1998) 771-776.
+    """
+    offsets = values - values[0]
+    weights = counts.astype(np.float32)
+
+    def means(threshold: float) -> tuple[float, float]:
+        above = offsets > threshold
+        return (
+            np.average(offsets[~above], weights=weights[~above]),
+            np.average(offsets[above], weights=weights[above]),
+        )
+
+    start = int(np.dot(counts, offsets)) / int(counts.sum())
+    return _item(descend(start, 0.5, means) + values[0])
+
+
+def li_of_floats(pixels: HostArray) -> float:
+    """Find Li's threshold in an image of floats, without a histogram.
+
+    Parameters
+    ----------
+    pixels : (P,) array of float32 or float64
+        Finite, at least two different ones, in the raster order of the image. Overwritten.
+
+    Returns
+    -------
+    float
+    """
+    lowest = _number(pixels.min())
+    pixels -= lowest
+    gaps = np.diff(np.sort(pixels))
+    tolerance = _number(gaps[gaps > 0].min()) / 2
+    del gaps
+
+    def means(threshold: float) -> tuple[float, float]:
+        above = pixels > threshold
+        if not above.any():  # the threshold was rounded up to the brightest pixel
+            return _number(np.mean(pixels)), pixels.dtype.type(0)
+        return _number(np.mean(pixels[~above])), _number(np.mean(pixels[above]))
+
+    return _item(descend(_number(np.mean(pixels)), tolerance, means) + lowest)
+
+
+def descend(start: float, tolerance: float, means: Callable[[float], tuple[float, float]]) -> float:
+    """Iterate Li's threshold until it converges, or repeats.
+
+    Parameters
+    ----------
+    start : float
+        First threshold, positive.
+    tolerance : float
+        A step that is not longer is the last.
+    means : callable
+        Takes a threshold and returns the mean of the pixels up to it and of those above.
+
+    Returns
+    -------
+    float
+    """
+    current, following, seen = -2 * tolerance, start, set()
+    while abs(following - current) > tolerance and following not in seen:
+        seen.add(following)
+        current = following
+        dark, bright = means(current)
+        if dark == 0 or bright == 0:
+            break
+        following = (dark - bright) / (np.log(dark) - np.log(bright))
+    return following
+
+
+CRITERIA: dict[str, Criterion] = {
+    "otsu": otsu,
+    "li": li,
+    "triangle": triangle,
+    "yen": yen,
+    "isodata": isodata,
+    "minimum": minimum,
+}
+
+
+def _peaks(heights: NDArray[np.float32]) -> NDArray[np.intp]:
+    """List the peaks of a histogram; the peak of a plateau is at its end."""
+    steps = np.diff(heights)
+    moves = np.flatnonzero(steps)
+    falls = steps[moves] < 0
+    return moves[falls & np.concatenate([[True], ~falls[:-1]])] if len(moves) else moves
+
+
+def _number(array: Array) -> Any:
+    """Bring a number to the host, in its type."""
+    return fetch(array)[()]
+
+
+def _item(number: Any) -> float:
+    """Turn a number of NumPy into one of Python, which compares as the image's type does."""
+    item: float = number.item() if hasattr(number, "item") else number
+    return item
+
+
+# ---- The threshold that a method finds in an image, whatever the type of its pixels
+
+THRESHOLDS: tuple[str, ...] = ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum")
+EXACT = 2**53  # beyond, not every integer is a float
+
+
+def find_level(pixels: HostArray, method: str) -> tuple[float, bool]:
+    """Find the threshold of an image by a method.
+
+    Parameters
+    ----------
+    pixels : array of bool, integer, float32 or float64
+        Any shape and layout.
+    method : str
+        One of `THRESHOLDS`.
+
+    Returns
+    -------
+    level : int or float
+        Foreground exceeds it. NaN where no pixel is finite; 0.5 for bool.
+    constant : bool
+        Whether all finite pixels are equal to it.
+
+    Examples
+    --------
+    >>> find_level(np.array([1, 2, 2, 9]), "otsu")
+    (2, False)
+    """
+    if pixels.dtype == np.bool_:
+        return 0.5, False
+    if pixels.size == 0:
+        return math.nan, False
+    with np.errstate(all="ignore"):
+        if pixels.dtype.kind == "f":
+            return _find_in_floats(pixels, method)
+        return _find_in_integers(pixels, method)
+
+
+def _find_in_integers(pixels: HostArray, method: str) -> tuple[float, bool]:
+    counts, first, step = count_integers(pixels)
+    if len(counts) == 1 and step == 1:
+        return first, True
+    if method == "mean":
+        if pixels.dtype.itemsize > 2:
+            return float(np.mean(pixels)), False
+        total = int(np.dot(counts, np.arange(len(counts)))) + first * pixels.size
+        return total / pixels.size, False
+    return level_of_integers(counts, first, step, method), False
+
+
+def level_of_integers(counts: NDArray[np.int64], first: int, step: int, method: str) -> float:
+    """Find the threshold of integers from their histogram, as `count_integers` returns it."""
+    criterion = CRITERIA[method]
+    last = first + (len(counts) - 1) * step
+    if step == 1 and first >= -EXACT and last <= EXACT:
+        return criterion(counts, np.arange(first, last + 1))
+    level = math.floor(criterion(counts, np.arange(len(counts))))
+    return first + (level + 1) * step - 1
+
+
+def _find_in_floats(pixels: HostArray, method: str) -> tuple[float, bool]:
+    lowest, highest, finite = extremes(pixels)
+    if lowest > highest:
+        return math.nan, False
+    if lowest == highest:
+        return float(lowest), True
+    try:
+        with np.errstate(over="raise"):
+            return _apply(pixels, method, lowest, highest, finite=finite), False
+    except FloatingPointError:
+        pass
+    # The numbers are too large, or too close together, for their type: scale them to 0 to 1.
+    lowest, highest = np.float64(lowest), np.float64(highest)
+    half = 0.5 if np.isinf(highest - lowest) else 1.0
+    low, high = half * lowest, half * highest
+    scaled = (pixels.astype(np.float64) * half - low) / (high - low)
+    share = _apply(scaled, method, np.float64(0), np.float64(1), finite=finite)
+    level = (low * (1 - share) + high * share) / half
+    below = np.nextafter(pixels.dtype.type(highest), pixels.dtype.type(-np.inf))
+    return float(np.clip(level, lowest, below)), False
+
+
+def _apply(pixels: HostArray, method: str, lowest: Any, highest: Any, *, finite: bool) -> float:
+    if method == "mean":
+        return float(np.mean(pixels if finite else pixels[np.isfinite(pixels)]))
+    if method == "li":
+        return li_of_floats(pixels.flatten() if finite else pixels[np.isfinite(pixels)])
+    return CRITERIA[method](*count_floats(pixels, lowest, highest))

@@ -1,0 +1,278 @@
+"""Objects of a movie, linked from frame to frame by the pixels that they share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from equilabel.arguments import check_number
+from equilabel.booleans import normalize_bools
+from equilabel.devices import fetch, library, take, using
+from equilabel.devices import resolve as device_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from equilabel.array_types import Array
+
+    Integers = NDArray[np.int64]
+
+LARGEST = 2**63 - 1
+
+
+class Objects(NamedTuple):
+    """All objects of a movie, by frame and label, and the pairs that share pixels.
+
+    Attributes
+    ----------
+    frames, labels, sizes : (N,) arrays of int64
+        Frame, label and number of pixels of each object.
+    before, after, pixels : (P,) arrays of int64
+        Index of an object, of one in the next frame, and how many pixels they share.
+    """
+
+    frames: Integers
+    labels: Integers
+    sizes: Integers
+    before: Integers
+    after: Integers
+    pixels: Integers
+
+
+def link_frames(labels: ArrayLike) -> pd.DataFrame:
+    """Count the pixels that objects share with those of the next frame.
+
+    Parameters
+    ----------
+    labels : (T, M, N[, P]) array of int
+        Labels of each frame, 0 for background, of NumPy or CuPy. Numbers may be used again in
+        other frames.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each pair that shares pixels, with the columns "frame" and "label" of the first
+        object, "next_label" of the second, which is in the next frame, and "pixels".
+
+    Raises
+    ------
+    TypeError
+        If labels are not integers.
+    ValueError
+        If there are fewer than two axes, or a label is negative.
+
+    Examples
+    --------
+    >>> labels = np.array([[[1, 1, 1, 0, 2]], [[3, 3, 0, 4, 4]]])
+    >>> print(link_frames(labels).to_string(index=False))
+     frame  label  next_label  pixels
+         0      1           3       2
+         0      2           4       1
+    """
+    import pandas as pd
+
+    found = _find(labels)
+    return pd.DataFrame(
+        {
+            "frame": found.frames[found.before],
+            "label": found.labels[found.before],
+            "next_label": found.labels[found.after],
+            "pixels": found.pixels,
+        }
+    )
+
+
+def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0) -> pd.DataFrame:
+    """Follow the objects of a movie through its frames by the pixels that they share.
+
+    Parameters
+    ----------
+    labels : (T, M, N[, P]) array of int
+        Labels of each frame, as for `link_frames`.
+    min_overlap : float
+        Smallest share, of the smaller of two objects, that both have in common for a link: 0, any
+        pixel, to 1, all of it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each object, by frame and label, with the columns
+
+        - "frame" and "label",
+        - "track": number of the track, from 1, in the order of their first objects,
+        - "parent": the track that split into this one and others; 0 if it did not begin so,
+        - "event": "split" if the object is the last before a split; "merge" if it has grown from
+          several; "merge split" if both; else empty.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `link_frames`, and if `min_overlap` is not 0 to 1.
+
+    Notes
+    -----
+    Each object is linked to the object of the frame before that it shares most pixels with, the
+    smaller label of two that are equal. Objects that are linked to one and the same object are
+    its daughters. A single daughter continues the track. Two or more begin tracks of their own,
+    whose parent it is. In the same way each object has an object of the next frame that it shares
+    most pixels with: where several have the same, it is a merge. It continues the track of the
+    one it is linked to, and the tracks of the others end, unless they have daughters.
+
+    This follows objects that move by less than their own width between frames. Objects that move
+    further begin a new track, as do those that were missing in a frame. Labels of CuPy are counted
+    on their GPU, and only the counts come to the host.
+
+    Examples
+    --------
+    >>> labels = np.array([[[1, 1, 1, 0, 2]], [[3, 0, 4, 0, 5]], [[6, 6, 6, 0, 7]]])
+    >>> print(track_overlaps(labels).to_string(index=False))
+     frame  label  track  parent  event
+         0      1      1       0  split
+         0      2      2       0
+         1      3      3       1
+         1      4      4       1
+         1      5      2       0
+         2      6      3       1  merge
+         2      7      2       0
+    """
+    import pandas as pd
+
+    remedy = "Pass 0 to link objects that share any pixel."
+    min_overlap = check_number("min_overlap", min_overlap, 0, 1, remedy=remedy)
+    found = _find(labels)
+    least = min_overlap * np.minimum(found.sizes[found.before], found.sizes[found.after])
+    kept = found.pixels >= least
+    before, after, pixels = found.before[kept], found.after[kept], found.pixels[kept]
+    size = len(found.labels)
+    mother = _partner(after, before, pixels, size)
+    daughters = np.bincount(mother[mother >= 0], minlength=size)
+    heir = _partner(before, after, pixels, size)
+    origins = np.bincount(heir[heir >= 0], minlength=size)
+
+    continues = (mother >= 0) & (daughters[mother] == 1)
+    first = _first(np.where(continues, mother, np.arange(size)))
+    track = np.cumsum(~continues)[first]
+    parent = np.where((mother >= 0) & ~continues, track[mother], 0)[first]
+    events = np.array(["", "split", "merge", "merge split"])
+    event = events[(daughters > 1) + 2 * (origins > 1)]
+    return pd.DataFrame(
+        {
+            "frame": found.frames,
+            "label": found.labels,
+            "track": track,
+            "parent": parent,
+            "event": event.astype(object),
+        }
+    )
+
+
+def _partner(of: Integers, to: Integers, pixels: Integers, size: int) -> Integers:
+    """Return for each object the one it shares most pixels with, the first of equals; else -1."""
+    order = np.lexsort((to, -pixels, of))
+    begins = np.flatnonzero(np.diff(of[order], prepend=-1))
+    partner = np.full(size, -1)
+    partner[of[order][begins]] = to[order][begins]
+    return partner
+
+
+def _first(links: Integers) -> Integers:
+    """Follow links, from an object to that before, to the first of each track."""
+    while True:
+        further = links[links]
+        if np.array_equal(further, links):
+            return links
+        links = further
+
+
+def _find(labels: ArrayLike) -> Objects:
+    """Find the objects of all frames, and the pairs that share pixels."""
+    images = _checked(normalize_bools(take(labels, "labels")))
+    objects, pairs = [], []
+    with using(device_of("auto", images)):
+        below = None
+        for image in images:
+            pixels = image.reshape(-1)
+            objects.append(_count(pixels))
+            if below is not None:
+                pairs.append(_count_pairs(below, pixels))
+            below = pixels
+    counts = [len(values) for values, _ in objects]
+    starts = np.cumsum([0, *counts])
+    none = np.empty(0, dtype=np.int64)
+    shared = [(none, none, none)]
+    for frame, (one, other, pixels) in enumerate(pairs):
+        before = starts[frame] + np.searchsorted(objects[frame][0], one)
+        after = starts[frame + 1] + np.searchsorted(objects[frame + 1][0], other)
+        shared.append((before, after, pixels))
+    before, after, pixels = map(np.concatenate, zip(*shared, strict=True))
+    return Objects(
+        np.repeat(np.arange(len(objects)), counts),
+        np.concatenate([none, *(values for values, _ in objects)]),
+        np.concatenate([none, *(sizes for _, sizes in objects)]),
+        before,
+        after,
+        pixels,
+    )
+
+
+def _checked(labels: Array) -> Array:
+    if labels.dtype.kind not in "bui":
+        message = (
+            f"labels must be of an integer type; got {labels.dtype}. Label the frames first, as "
+            "in `label(movie > threshold, stacked=True)`."
+        )
+        raise TypeError(message)
+    if labels.ndim < 2:
+        message = (
+            f"labels must have an axis of frames and one of pixels; got {labels.ndim} axes. "
+            "Stack the labels of the frames with np.stack."
+        )
+        raise ValueError(message)
+    if labels.size:
+        least, most = int(labels.min()), int(labels.max())
+        if least < 0 or most > LARGEST:
+            message = f"labels must be 0 to {LARGEST}; got {least} to {most}."
+            raise ValueError(message)
+    return labels
+
+
+def _count(labels: Array) -> tuple[Integers, Integers]:
+    """Return the labels of a frame but 0, in order, and how many pixels each has."""
+    starts, lengths = _runs(labels)
+    found, counts = _add_up(labels[starts], lengths)
+    return found[found > 0], counts[found > 0]
+
+
+def _count_pairs(one: Array, other: Array) -> tuple[Integers, Integers, Integers]:
+    """Return the pairs of labels but 0 at the same pixels, in order, and how many pixels."""
+    xp = library(one)
+    starts, lengths = _runs(one, other)
+    both = (one[starts] != 0) & (other[starts] != 0)
+    starts, lengths = starts[both], lengths[both]
+    firsts, of = xp.unique(one[starts], return_inverse=True)
+    seconds, to = xp.unique(other[starts], return_inverse=True)
+    width = max(1, len(seconds))
+    keys, counts = _add_up(of.reshape(-1) * width + to.reshape(-1), lengths)
+    firsts, seconds = fetch(firsts).astype(np.int64), fetch(seconds).astype(np.int64)
+    return firsts[keys // width], seconds[keys % width], counts
+
+
+def _runs(*images: Array) -> tuple[Array, Array]:
+    """Return the starts and the lengths of runs of pixels in which no image changes."""
+    xp, size = library(images[0]), images[0].size
+    changes = xp.zeros(size, dtype=bool)
+    changes[:1] = True
+    for image in images:
+        changes[1:] |= image[1:] != image[:-1]
+    starts = xp.flatnonzero(changes)
+    return starts, xp.diff(starts, append=xp.full(1, size, starts.dtype))
+
+
+def _add_up(values: Array, lengths: Array) -> tuple[Integers, Integers]:
+    """Add up the lengths of runs of the same value; on the host, in the order of values."""
+    xp = library(values)
+    found, which = xp.unique(values, return_inverse=True)
+    totals = xp.bincount(which.reshape(-1), weights=lengths, minlength=len(found))
+    return fetch(found).astype(np.int64), fetch(totals).astype(np.int64)
