@@ -236,6 +236,18 @@ def test_the_facade_lists_all_its_names():
     assert {name for name in names if name[0] != "_"} == set(equilabel.__all__)
 
 
+def test_public_names_stay_what_they_are_whatever_is_imported_first():
+    """Importing a room sets its name in the package: that of `devices` is a function's."""
+    code = "import equilabel.devices.threads, equilabel.labeling, equilabel, types; "
+    code += "from equilabel import devices; print(devices()[0].name, "
+    code += (
+        "*sorted(n for n in equilabel.__all__ if type(getattr(equilabel, n)) is types.ModuleType))"
+    )
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["cpu", "lattices", "simulation"]
+
+
 def test_importing_loads_no_heavy_library():
     heavy = ["cupy", "numba", "dask", "zarr", "napari", "pandas", "skimage", "tifffile", "scipy"]
     code = "import sys, equilabel; [getattr(equilabel, name) for name in equilabel.__all__]; "

@@ -8,7 +8,28 @@ and `PottsSimulation` simulate spins on lattices by their clusters. All of it is
 first needed.
 """
 
+import sys
+from types import ModuleType
+
 import lazy_loader as _lazy
 
 __getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
 __version__ = "0.1.0"
+
+
+class _Facade(ModuleType):
+    """`devices` is the function, although the room that holds it has its name."""
+
+    @property
+    def devices(self):
+        from .devices import devices
+
+        return self.__dict__.get("devices", devices)
+
+    @devices.setter
+    def devices(self, value):
+        if not isinstance(value, ModuleType):  # as the import of the room sets it
+            self.__dict__["devices"] = value
+
+
+sys.modules[__name__].__class__ = _Facade
