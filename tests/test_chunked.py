@@ -160,7 +160,7 @@ def test_other_processes_find_the_same(scheduler, stored, tmp_path):
     else:
         from distributed import LocalCluster
 
-        with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster:
+        with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=":0") as cluster:
             address = cluster.scheduler_address
             label_chunked(stored, out=tmp_path / "out.zarr", chunks=16, scheduler=address)
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr")[...], label(NOISE))

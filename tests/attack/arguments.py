@@ -245,7 +245,7 @@ ARRAYS = (
     np.ones(3, "M8[s]"), record(), np.ones((4, 5), ">i4"), np.ones((4, 5), ">f8"),
     np.full((4, 5), 0.5, "f2"), np.ones((4, 5), "longdouble"), np.full((4, 5), np.nan),
     np.full((9, 12), np.inf), np.array([[np.nan, 1, 2.5, -np.inf]]), np.ma.masked_less(GRAY, 90),
-    np.asmatrix(GRAY), MASK, GRAY, LABELS, MOVIE, LABELS - 3, LABELS.astype("u8") << 60,
+    GRAY.view(np.matrix), MASK, GRAY, LABELS, MOVIE, LABELS - 3, LABELS.astype("u8") << 60,
     LABELS.astype("i8") * 2**60, GRAY[::-1, ::-2], np.broadcast_to(np.uint8(1), (9, 12)),
     GRAY.view(Pixels), np.ones((1,) * 8, int), np.ones((2,) * 7, int), np.ones((1, 1, 1), bool),
     np.zeros((2, 3, 4, 5, 3)), np.array([2**63, 2**64 - 1], "u8"), EDGES, EDGES.astype(float),
