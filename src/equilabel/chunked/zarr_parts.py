@@ -75,7 +75,7 @@ def _key_of_plain_chunk(array: Any, part: Slices) -> str | None:
 
 def _stored_type(array: Any) -> np.dtype[Any]:
     """Return the type of stored elements, in their order of bytes."""
-    endian = array.metadata.codecs[0].endian  # an enumeration in zarr before 3.2; None for bytes
+    endian = array.metadata.codecs[0].endian  # an enumeration or text, or None
     dtype: np.dtype[Any] = array.dtype.newbyteorder(getattr(endian, "value", endian) or "little")
     return dtype
 
