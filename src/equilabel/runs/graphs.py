@@ -1,4 +1,4 @@
-"""Union-find on graphs: all edges of few, or two of every vertex and then what they did not join.
+"""Recipe for components of graphs by union-find, the same for all devices.
 
 After J. Jaiganesh, M. Burtscher, A high-performance connected components implementation for GPUs,
 HPDC '18 (2018) 92-104, doi:10.1145/3208040.3208041 (ECL-CC), and M. Sutton, T. Ben-Nun, A. Barak,
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
 
 
-FEW = 4  # neighbors of a vertex on average, up to which all edges are looked at
+FEW = 4  # average number of neighbors up to which all edges are united
 
 
 class Passes(Protocol):
-    """The passes of a device; `parents` is an array of that device."""
+    """The passes of one device; `parents` is an array on that device."""
 
     def initialize(self, domain: Domain) -> Array:
         """Point every vertex at a smaller neighbor among its first ones, or at itself."""
@@ -39,11 +39,14 @@ class Passes(Protocol):
         ...
 
     def find_largest(self, parents: Array) -> Any:
-        """Return the root that half of a sample of vertices have; -1 in its type if none."""
+        """Return the root that half of a sample of vertices have, of their type; -1 if none."""
         ...
 
     def unite_rest(self, domain: Domain, parents: Array, largest: Any) -> None:
-        """Unite vertices of other roots with other neighbors; all with smaller ones for -1."""
+        """Unite the vertices outside the component of `largest` with all but their first neighbors.
+
+        If `largest` is -1, unite all vertices with their smaller neighbors.
+        """
         ...
 
     def finish(self, parents: Array) -> Array:
@@ -52,23 +55,11 @@ class Passes(Protocol):
 
 
 def recipe(passes: Passes, domain: Any) -> Roots:
-    """Find the root of every vertex.
+    """Find the root of every vertex of a graph.
 
-    Where vertices have few neighbors, each is united with the smaller ones among them, as in
-    ECL-CC. Else two neighbors of each come first, as in Afforest: where most vertices belong to one
-    component, these have mostly joined it, and the other edges of its vertices need not be looked
-    at. An edge that leads out of it is also one of a vertex outside.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.union_find`.
-    domain : Domain
-        A graph.
-
-    Returns
-    -------
-    Roots
+    Where vertices have few neighbors, all edges are united, as in ECL-CC. Otherwise two edges of
+    each vertex come first, as in Afforest: if most vertices then belong to one component, the other
+    edges of its vertices are skipped, because an edge that leaves it is also seen from outside.
     """
     parents = passes.initialize(domain)
     passes.compress(parents)

@@ -1,4 +1,4 @@
-"""Runs (this project): unite maximal runs of equal pixels; labels are written once, at the end."""
+"""Recipe of the method `runs`: find and unite runs; labels are written once, at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Passes(Protocol):
-    """The passes of a device; `table` holds the runs of an image, or of a lattice, there."""
+    """The passes of one device; `table` holds the runs of an image or a lattice on it."""
 
     def pack(self, domain: Domain, room: Array) -> Any:
         """Find the runs of an image or of a lattice of bonds."""
@@ -24,20 +24,9 @@ class Passes(Protocol):
 def recipe(passes: Passes, domain: Domain, *, room: Array = None) -> Any:
     """Find the runs of an image, or of a lattice of bonds, and unite those that touch.
 
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.runs`.
-    domain : Domain
-        A grid of pixels, or bonds; of bonds, a run is a stretch of open ones along the last axis.
-    room : array, optional
-        Memory that will receive the labels and may be used meanwhile.
-
-    Returns
-    -------
-    RunTable
-        Of the device. Its `number` gives components numbers in raster order of their first
-        element, from 1, or from 0 where there is no background: on bonds. `paint` writes them.
+    `room` is memory that will receive the labels, which `pack` may use until then. The table
+    numbers components in raster order, from 1, or on bonds (no background) from 0; its pass `paint`
+    writes them.
     """
     table = passes.pack(domain, room)
     passes.unite(table)

@@ -1,4 +1,4 @@
-"""Runs on lattices of bonds: 64 sites at a time."""
+"""Runs on lattices of bonds, 64 sites at a time."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from equilabel.domains.bonds import Bonds
 
 
-# ---- One bit of each of 64 sites at a time, as a word of 64 bits: which of their bonds are open
+# ---- Bonds of 64 sites as a word of 64 bits
 
 
 def holds(sites, start, mask):
-    """Set bits for those of 64 sites that have a bit of `mask`, a number of their type."""
+    """Return a word whose bits are set where one of 64 sites has a bit of `mask`, of their type."""
     word = 0
     for k in range(64):
         if sites[start + k] & mask:
@@ -38,7 +38,7 @@ def holds(sites, start, mask):
 
 @njit(nogil=True, cache=True)
 def holds_within(sites, start, mask, width):
-    """Do so for `width` sites, 64 at once where these exist; later bits are 0."""
+    """Return the same for `width` sites, of which fewer than 64 may exist; later bits are 0."""
     if start + 64 <= sites.size:
         return holds(sites, start, mask) & (ALL >> np.uint64(64 - width))
     word = NONE
@@ -57,23 +57,18 @@ def _holds(context, builder, signature, arguments):
     return word_of(builder, builder.icmp_unsigned("!=", found, none))
 
 
-# ---- Runs on a lattice of bonds: stretches of open bonds along the last axis, united along others
-# Every site belongs to a run, and runs are numbered without gaps. So the run of the next site of a
-# row is the same or the next one, across the ends of words too.
+# ---- Runs on a lattice of bonds: sites joined by open bonds along the last axis
+# Every site belongs to a run, and runs are numbered without gaps: the next site of a row belongs to
+# the same run or to the next one, also where the next word begins.
 
 
 class Planes(NamedTuple):
-    """Bonds between rows, a bit for each site, and what they lead to.
+    """Bonds between rows, one bit for each site, and the steps along which they lead.
 
-    Attributes
-    ----------
-    bits : (K, R, words) array of uint64
-        Whether bonds of each site along each step are open.
-    steps : (K, 6) array of int64
-        Along five leading axes and the last one. None leads along the last axis alone.
-    periodic : (6,) array of bool
-    rings : (R,) array of bool
-        Whether the last site of a row is joined with the first by a bond along it.
+    `bits` is (K, R, words) of uint64: whether the bond of each site along each step is open.
+    `steps` is (K, 6) of int64, along five leading axes and the last one; none is along the last
+    axis alone. `periodic` is (6,) of bool. `rings` is (R,) of bool: whether the last site of a row
+    is joined to the first one along the row.
     """
 
     bits: Array
@@ -84,21 +79,14 @@ class Planes(NamedTuple):
 
 @dataclass
 class BondTable(RunTable):
-    """The runs of a lattice of bonds.
-
-    Attributes
-    ----------
-    planes : Planes
-    reach : int
-        Rows back that steps lead at most, but for those around periodic axes.
-    """
+    """The runs of a lattice of bonds."""
 
     planes: Planes = field(kw_only=True)
-    reach: int = field(kw_only=True)
+    reach: int = field(kw_only=True)  # rows back that steps lead at most, except around axes
 
 
 def pack(bonds: Bonds) -> BondTable:
-    """Find the runs of a lattice, and turn all other bonds into planes of bits."""
+    """Find the runs of a lattice, and write all other bonds as planes of bits."""
     sites = np.ascontiguousarray(bonds.open).reshape(-1)
     missing = AXES + 1 - bonds.rank
     shape = np.array((1,) * missing + bonds.shape, np.int64)
@@ -130,7 +118,7 @@ def pack(bonds: Bonds) -> BondTable:
 
 
 def unite(table: BondTable) -> None:
-    """Unite the runs that bonds join, within ranges of rows first, then between them."""
+    """Unite the runs that bonds join: within ranges of rows in threads, then between the ranges."""
     runs, planes, pieces = table.runs, table.planes, table.pieces()
     threads.each(numbering.index, [(runs, table.counts, a, b) for a, b in pieces])
     threads.each(link_bonds, [(runs, planes, table.columns, (a, b, a, b)) for a, b in pieces])
@@ -145,22 +133,11 @@ def unite(table: BondTable) -> None:
 
 @njit(nogil=True, cache=True)
 def pack_rows(sites, columns, masks, along, runs, planes, counts, first_row, last_row):
-    """Set bits where runs begin and where bonds between rows are open.
+    """Set bits where runs begin and where bonds between rows are open, in a range of rows.
 
-    Parameters
-    ----------
-    sites : (R * columns,) array of unsigned integers
-        Their bonds.
-    masks : (K,) array of the same type
-        The bit of each step that leads to other rows; before these, that of the step along rows.
-    along : bool
-        Whether there is a step along rows. If not, each site is a run.
-    runs : Runs
-        `bits` and `starts` are overwritten from `first_row` to before `last_row`.
-    planes : Planes
-        `bits` and `rings` likewise.
-    counts : (R + 1,) array of int64
-        ``counts[row + 1]`` is set to the runs of a row.
+    `sites` is (R * columns,) of unsigned integers. `masks` holds the bit of the step along rows, if
+    there is one (`along`; if not, each site is a run), then those of the steps to other rows.
+    ``counts[row + 1]`` is set to the number of runs of a row.
     """
     words = runs.starts.shape[1]
     around = along and planes.periodic[AXES]
@@ -187,18 +164,11 @@ def pack_rows(sites, columns, masks, along, runs, planes, counts, first_row, las
 
 @njit(nogil=True, cache=True)
 def link_bonds(runs, planes, columns, span):
-    """Unite the runs of some rows with those from which bonds lead to them.
+    """Unite the runs of some rows with those of other rows from which bonds lead to them.
 
-    Parameters
-    ----------
-    runs : Runs
-        `parents` are updated.
-    planes : Planes
-    span : (int, int, int, int)
-        The first of the rows and the one after the last; and the same of the rows from which bonds
-        lead there. If these end before they begin, all rows count that are not in between.
-        Threads work on the inside of their own range first, and on what leads there from other
-        ranges one by one.
+    `span` is (first row, row after the last, low, high): bonds come from rows `low` to `high`; if
+    ``high < low``, from all rows outside of this range. Threads first unite runs within their own
+    ranges; bonds between ranges follow, range by range.
     """
     first_row, last_row, low, high = span
     shape = runs.shape
@@ -225,7 +195,7 @@ def link_bonds(runs, planes, columns, span):
 
 @inlined
 def row_before(shape, periodic, position, step):
-    """Return the row from which a step leads to that at `position`, or -1 if it is outside."""
+    """Return the row from which a step leads to the row at `position`, or -1 if it is outside."""
     row = np.int64(0)
     for axis in range(AXES):
         there = position[axis] - step[axis]
@@ -247,17 +217,10 @@ def last_run(runs, row):
 
 @inlined
 def link_straight(runs, plane, source, row):
-    """Unite runs along bonds that do not lead along rows.
+    """Unite runs of two rows along bonds to the same column; `plane` is (R, words) of uint64.
 
-    A bond joins nothing new if the one beside it is open, and both sites at either end are in one
-    run: the four make a square of which three sides are open.
-
-    Parameters
-    ----------
-    plane : (R, words) array of uint64
-        Bonds along one step.
-    source, row : int
-        Rows from which, and to which, it leads.
+    A bond joins nothing new if the bond beside it is open and both sites at each of its ends are in
+    one run: the four sites form a square of which three sides are open.
     """
     starts, first = runs.starts, runs.first
     carry = NONE
@@ -274,13 +237,7 @@ def link_straight(runs, plane, source, row):
 
 @inlined
 def link_across(runs, plane, source, row, across, columns):
-    """Do the same along bonds that lead to the site before or after, within rows.
-
-    Parameters
-    ----------
-    across : int
-        -1 or 1, the step along rows.
-    """
+    """Unite runs of two rows along bonds to the column before (`across` -1) or after (1)."""
     starts, first = runs.starts, runs.first
     words = starts.shape[1]
     carry = NONE
@@ -292,7 +249,7 @@ def link_across(runs, plane, source, row, across, columns):
         if across < 0:
             if word == 0:
                 bonds &= ~ONE
-            there = (theirs << ONE) | before  # where the site a bond leads to begins a run
+            there = (theirs << ONE) | before  # where a bond leads to the start of a run
         else:
             if word == words - 1:
                 bonds &= ~(ONE << np.uint64((columns - 1) & 63))
@@ -316,7 +273,7 @@ def link_across(runs, plane, source, row, across, columns):
 
 @inlined
 def link_ends(runs, plane, source, row, across, columns):
-    """Do the same for the bond that leads from one end of a row to the other end of another."""
+    """Unite runs along the bond from one end of a row to the other end of another row."""
     if across < 0:
         if plane[source, 0] & ONE != NONE:
             unite_runs(runs.parents, last_run(runs, row), runs.first[source, 0])

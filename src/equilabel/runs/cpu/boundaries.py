@@ -1,9 +1,7 @@
-"""Passes that join what touches across periodic boundaries, after all other neighbors are joined.
+"""Passes that unite components across periodic boundaries, after all other neighbors are united.
 
-Whatever method labels an image with open boundaries, what is left are the pairs of neighbors of
-which one lies last along a periodic axis and the other first. Every such pair is met at the axis
-that it goes around, from the element that lies last: at an edge of several periodic axes it is met
-more than once, which does no harm.
+They visit each pair of neighbors of which one lies last along a periodic axis and the other first,
+starting from the one that lies last; at an edge of several periodic axes more than once.
 """
 
 from __future__ import annotations
@@ -32,12 +30,7 @@ NO_PIXELS = np.empty(0, np.uint8)
 def join_roots(grid: Grid, roots: HostArray) -> None:
     """Give components that touch across periodic boundaries one root, the smaller of theirs.
 
-    Parameters
-    ----------
-    grid : Grid
-        With at least one periodic axis.
-    roots : (N,) array of int64
-        Roots of the components within open boundaries, -1 for background. Updated.
+    `roots` is (N,) of int64, -1 for background: those of the image with open boundaries. Updated.
     """
     many = grid.foreground.values
     values = grid.values[0] if many else roots
@@ -51,15 +44,7 @@ def join_roots(grid: Grid, roots: HostArray) -> None:
 
 
 def join_runs(table: RunTable, grid: Grid) -> None:
-    """Unite the runs that touch across periodic boundaries.
-
-    Parameters
-    ----------
-    table : RunTable
-        After `equilabel.runs.cpu.passes.unite` has united all others.
-    grid : Grid
-        With at least one periodic axis.
-    """
+    """Unite the runs that touch across periodic boundaries, after `passes.unite` united others."""
     rank = len(grid.shape)
     missing = AXES + 1 - rank
     periodic = np.array((False,) * missing + grid.periodic)
@@ -81,24 +66,10 @@ def join_runs(table: RunTable, grid: Grid) -> None:
 
 @njit(nogil=True, cache=True)
 def join_faces(values, many, shape, periodic, axis, steps, roots):
-    """Unite the elements that lie last along an axis with their neighbors that lie first.
+    """Unite elements that lie last along an axis with their neighbors that lie first.
 
-    Parameters
-    ----------
-    values : (N,) array
-        Equal where elements are connected; looked at only if there are `many` values.
-    shape : (n,) array of int64
-    periodic : (n,) array of bool
-    axis : int
-    steps : (K, n) array of int64
-        From `equilabel.domains.neighborhood.steps_around`.
-    roots : (N,) array of int64
-        A forest, -1 for background. Updated.
-
-    Returns
-    -------
-    bool
-        Whether any were joined.
+    Return whether any were united. `values` is (N,), compared only if `many`; `steps` is (K, n),
+    from `neighborhood.steps_around`; `roots` is a forest, (N,) of int64, -1 for background.
     """
     joined = False
     position = np.empty(shape.size, np.int64)
@@ -120,7 +91,7 @@ def join_faces(values, many, shape, periodic, axis, steps, roots):
 
 @njit(nogil=True, cache=True)
 def settle(roots):
-    """Point every element at the end of its chain: chains only go down, so the ends come first."""
+    """Point every element at its root; parents are smaller, so earlier elements are final."""
     for i in range(roots.size):
         root = roots[i]
         if root >= 0:
@@ -129,17 +100,9 @@ def settle(roots):
 
 @njit(nogil=True, cache=True)
 def link_rows(runs, periodic, axis, steps):
-    """Unite the runs of the last rows along a leading axis with those of the first.
+    """Unite the runs of the last rows along a leading axis with those of the first rows.
 
-    Parameters
-    ----------
-    runs : Runs
-        `parents` are updated.
-    periodic : (6,) array of bool
-    axis : int
-        Of the five leading axes.
-    steps : (K, 6) array of int64
-        Along the leading axes; the last entry says whether rows overlap diagonally.
+    `steps` is (K, 6): along the five leading axes, then whether rows touch diagonally.
     """
     shape = runs.shape
     empty = runs.bits.shape[0] - 1
@@ -159,7 +122,7 @@ def link_rows(runs, periodic, axis, steps):
 
 @njit(nogil=True, cache=True)
 def link_rows_of_values(pixels, columns, runs, periodic, axis, steps):
-    """Unite as `link_rows` does, runs of equal value only; blocks are single rows."""
+    """Unite runs as `link_rows` does, but only those of equal value; blocks are single rows."""
     shape = runs.shape
     position = np.empty(AXES, np.int64)
     nowhere = np.zeros(AXES, np.int64)
@@ -174,14 +137,10 @@ def link_rows_of_values(pixels, columns, runs, periodic, axis, steps):
 
 @njit(nogil=True, cache=True)
 def link_ends(pixels, columns, runs, periodic, steps):
-    """Unite the run at the end of each row with those at the beginnings of rows beside it.
+    """Unite the run at the end of each row with the runs at the beginnings of neighboring rows.
 
-    Parameters
-    ----------
-    pixels : (R * columns,) array
-        Values; empty if all foreground is one value.
-    steps : (K, 6) array of int64
-        From `neighborhood.steps_around`, along the last axis; the straight one first.
+    `pixels` holds values, or is empty if all foreground is one value. `steps` is (K, 6), from
+    `neighborhood.steps_around` along the last axis; the straight step comes first.
     """
     bits, shape = runs.bits, runs.shape
     final = columns - 1
@@ -190,8 +149,8 @@ def link_ends(pixels, columns, runs, periodic, steps):
     locate(0, shape, position)
     for row in range(bits.shape[0] - 1):
         if bits[row, final >> 6] & end:
-            # Of one value, what two pixels that touch straight across the boundary touch beside
-            # them is connected with one of them by other steps.
+            # If two pixels of one value touch straight across the boundary, other steps already
+            # connect one of them with its neighbors beside the other.
             straight = pixels.size == 0 and bits[row, 0] & ONE
             for k in range(1 if straight else steps.shape[0]):
                 other = beyond(position, steps[k], shape, periodic)
@@ -208,7 +167,7 @@ def link_ends(pixels, columns, runs, periodic, steps):
 
 @inlined
 def run_at(runs, row, x):
-    """Find the run of a foreground pixel."""
+    """Return the run of a foreground pixel."""
     block = block_of(runs, row)
     bit = ONE << np.uint64(x & 63)
     begun = popcount(runs.starts[block, x >> 6] & (bit | (bit - ONE)))
@@ -217,7 +176,7 @@ def run_at(runs, row, x):
 
 @inlined
 def locate_last(number, shape, axis, position):
-    """Write the coordinates of an element into `position`, counted among the last along an axis."""
+    """Write the coordinates of element `number`, among those that lie last along an axis."""
     for k in range(position.size - 1, -1, -1):
         if k == axis:
             position[k] = shape[k] - 1
@@ -228,7 +187,7 @@ def locate_last(number, shape, axis, position):
 
 @inlined
 def beyond(position, step, shape, periodic):
-    """Return the flat index of a neighbor, around periodic boundaries; -1 outside of others."""
+    """Return the flat index of a neighbor, around periodic axes; -1 if it is outside the image."""
     index = np.int64(0)
     for axis in range(position.size):
         there = position[axis] + step[axis]

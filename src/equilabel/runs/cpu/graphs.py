@@ -1,9 +1,9 @@
 """Unions of vertices of a graph, by any number of threads at once.
 
-``parents[i] <= i``, and roots are their own parents. Why threads are not in each other's way: a
-root is made a child by compare-and-swap alone, which fails if it is no root any more. What is no
-root may be pointed at an ancestor by a plain store: an old value that comes late is an ancestor
-still. So chains end, in the root of the set, whoever wins; and the root is the smallest vertex.
+``parents[i] <= i``, and a root is its own parent. Threads do not disturb each other: a root becomes
+a child only by compare-and-swap, which fails if it is no longer a root. A vertex that is not a root
+may be pointed at an ancestor by a plain store, because an old value is still an ancestor. The root
+of a component is its smallest vertex.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
     from equilabel.domains.graph import Graph
 
-SAMPLE = 1024  # vertices among which the largest component is looked for
+SAMPLE = 1024  # vertices in which the largest component is searched
 
 FIRST = 2  # neighbors of each vertex that are united before all others
-FEW = 16  # ... among which the first parent is looked for
+FEW = 16  # neighbors of each vertex in which its first parent is searched
 
 
 @inlined
 def halve(parents, index):
-    """Return the root of a vertex, and let the vertices on the way skip one."""
+    """Return the root of a vertex; every vertex on the way is pointed at its grandparent."""
     parent = parents[index]
     while parent != index:
         above = parents[parent]
@@ -43,7 +43,7 @@ def halve(parents, index):
 
 @inlined
 def unite_shared(parents, one, other):
-    """Give two vertices one root, the smaller of theirs."""
+    """Give two vertices one root, the smaller of theirs, while other threads do the same."""
     if parents[one] == parents[other]:
         return
     one = halve(parents, one)
@@ -60,16 +60,10 @@ def unite_shared(parents, one, other):
 
 @njit(nogil=True, cache=True)
 def point_at_smaller(offsets, neighbors, parents, begin, end):
-    """Point vertices at the first smaller one of their first neighbors, or at themselves.
+    """Point vertices `begin` to `end` at the first smaller of their first neighbors, or themselves.
 
-    Parameters
-    ----------
-    offsets, neighbors : arrays of int32 or int64
-        The graph. Not checked.
-    parents : (N,) array of int32 or int64
-        Overwritten from `begin` to `end`.
-    begin, end : int
-        Range of vertices.
+    `offsets` and `neighbors` are the graph (int32 or int64, not checked), `parents` is (N,) of
+    either type.
     """
     for i in range(begin, end):
         parent = i
@@ -82,7 +76,7 @@ def point_at_smaller(offsets, neighbors, parents, begin, end):
 
 @njit(nogil=True, cache=True)
 def compress_range(parents, begin, end):
-    """Point vertices at their roots; nothing is united meanwhile. See `point_at_smaller`."""
+    """Point vertices at their roots, while nothing is united."""
     for i in range(begin, end):
         parent = parents[i]
         above = parents[parent]
@@ -94,7 +88,7 @@ def compress_range(parents, begin, end):
 
 @njit(nogil=True, cache=True)
 def unite_first_arcs(offsets, neighbors, parents, begin, end):
-    """Unite vertices with their first neighbors. See `point_at_smaller`."""
+    """Unite vertices with their first neighbors."""
     for i in range(begin, end):
         for k in range(offsets[i], min(offsets[i] + FIRST, offsets[i + 1])):
             unite_shared(parents, parents.dtype.type(i), parents.dtype.type(neighbors[k]))
@@ -102,7 +96,7 @@ def unite_first_arcs(offsets, neighbors, parents, begin, end):
 
 @njit(nogil=True, cache=True)
 def unite_smaller_arcs(offsets, neighbors, parents, begin, end):
-    """Unite vertices with their smaller neighbors. See `point_at_smaller`."""
+    """Unite vertices with their smaller neighbors."""
     for i in range(begin, end):
         for k in range(offsets[i], offsets[i + 1]):
             if neighbors[k] < i:
@@ -111,13 +105,10 @@ def unite_smaller_arcs(offsets, neighbors, parents, begin, end):
 
 @njit(nogil=True, cache=True)
 def unite_other_arcs(offsets, neighbors, parents, largest, begin, end):
-    """Unite vertices with all but their first neighbors, unless `largest` is their parent.
+    """Unite vertices whose parent is not `largest` with all but their first neighbors.
 
-    Parameters
-    ----------
-    largest : int
-        A root before this pass. An edge between a vertex below it and another is seen from there.
-        If it is -1, vertices are united with their smaller neighbors.
+    An edge between a vertex of `largest`, a root before this pass, and another is seen from the
+    other one. If it is -1, vertices are united with their smaller neighbors only.
     """
     for i in range(begin, end):
         if parents[i] == largest:
@@ -157,7 +148,7 @@ def unite_first(domain: Graph, parents: HostArray) -> None:
 
 
 def find_largest(parents: HostArray) -> int:
-    """Return the root that half of a sample of vertices have or more; -1 if there is none."""
+    """Return the root that at least half of a sample of vertices have; -1 if there is none."""
     spread = np.arange(SAMPLE, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     sample = parents[spread % np.uint64(parents.size)]
     roots, counts = np.unique(sample, return_counts=True)
@@ -165,7 +156,7 @@ def find_largest(parents: HostArray) -> int:
 
 
 def unite_rest(domain: Graph, parents: HostArray, largest: int) -> None:
-    """Unite vertices that have another root with their other neighbors; for -1, the smaller."""
+    """Unite vertices outside the component of `largest` with others; if -1, with smaller ones."""
     graph = domain.offsets, domain.neighbors, parents, largest
     threads.each(unite_other_arcs, [(*graph, *each) for each in _ranges(parents)])
 

@@ -1,4 +1,4 @@
-"""Labels 1 to N in raster order, from runs and from roots."""
+"""Numbers components 1 to N in raster order, from runs or from roots."""
 
 import numpy as np
 
@@ -9,21 +9,17 @@ from equilabel.devices.jit import BORROWING, inlined, njit
 from .packing import exceeds
 from .run_table import advance, locate, new_position, row_of
 
-# ---- Passes that number runs, and components in raster order of their first pixel
+# ---- Passes that number runs, and components in raster order of their first pixels
 
-CHUNK = 4096  # runs that are looked at together
+CHUNK = 4096  # runs after which `is_one` may stop
 
 
 @njit(nogil=True, cache=True, **BORROWING)
 def index(runs, counts, first_block, last_block):
-    """Count up the runs that begin in each word, and make each run its own root.
+    """Write the number of the first run of each word, and make each run its own root.
 
-    Parameters
-    ----------
-    runs : Runs
-        `first` is overwritten in the range of blocks, and `parents` for their runs.
-    counts : (B + 1,) array of int64
-        Number of the first run of each block.
+    `counts` is (B + 1,) of int64: the number of the first run of each block. `first` and `parents`
+    of `runs` are overwritten for the blocks of the range.
     """
     for block in range(first_block, last_block):
         run = counts[block]
@@ -36,21 +32,10 @@ def index(runs, counts, first_block, last_block):
 
 @njit(nogil=True, cache=True, **BORROWING)
 def number(counts, parents, ends):
-    """Replace each run's parent by the number of its component, in order of first runs.
+    """Replace the parent of each run by its label, in order of first runs; return the number N.
 
-    Parameters
-    ----------
-    counts : (slabs + 1,) array of int64
-        Number of the first run of each slab.
-    parents : (runs + 1,) array of int
-        Overwritten: 1 to N, and 0 for run 0.
-    ends : (slabs + 1,) array of int64
-        ``ends[slab + 1]`` is set to the components that begin before the end of a slab.
-
-    Returns
-    -------
-    int
-        N.
+    `counts` is (slabs + 1,) of int64: the first run of each slab. ``ends[slab + 1]`` is set to the
+    number of components that begin before the end of a slab. Run 0 gets label 0.
     """
     components = parents.dtype.type(0)
     ends[0] = 0
@@ -63,11 +48,11 @@ def number(counts, parents, ends):
 
 @inlined
 def number_range(parents, begin, end, components):
-    """Do as `number` for a range of runs, after so many components, and return their number."""
+    """Give numbers to a range of runs, as `number`, after `components` others; return the total."""
     for run in range(np.uint64(begin), np.uint64(end)):
         parent = np.uint64(parents[run])  # unsigned: no index counts from the end
         components += parents.dtype.type(parent == run)
-        # A root reads what was just written: there is no branch to predict.
+        # A root reads back what was just written: this needs no branch.
         parents[run] = components
         parents[run] = parents[parent]
     return components
@@ -75,11 +60,11 @@ def number_range(parents, begin, end, components):
 
 @njit(nogil=True, cache=True, **BORROWING)
 def is_one(parents, begin, end):
-    """Return whether no run of a range is a root, and the last one is of run 1.
+    """Return whether no run of a range is a root and the last one belongs to run 1.
 
-    If so of all runs but run 1, they are one component.
+    If this holds for all runs after run 1, the image has one component.
     """
-    if find(parents, end - 1) != ONE:  # so it mostly ends
+    if find(parents, end - 1) != ONE:  # the usual case
         return False
     for first in range(begin, end, CHUNK):
         roots = 0
@@ -101,23 +86,13 @@ def count_roots(parents, begin, end):
 
 @njit(nogil=True, cache=True, **BORROWING)
 def number_part(counts, parents, first_block, last_block, slab, components, ends):
-    """Do as `number` for some blocks, whatever becomes of those before meanwhile.
+    """Give numbers to the runs of some blocks, while other threads do so for those before them.
 
-    Where the parent of a run, or its parent's, is in a block before them, the run gets ``~other``,
-    where run `other` has the same label: `follow` looks it up.
-
-    Parameters
-    ----------
-    counts : (B + 1,) array of int64
-        Number of the first run of each block.
-    parents : (runs + 1,) array of int
-        Overwritten for the runs of these blocks.
-    slab : int
-        Blocks of a slab.
-    components : int
-        Those that begin before these blocks.
-    ends : (slabs + 1,) array of int64
-        Overwritten for these blocks.
+    As `number`, but where the parent of a run, or its parent's parent, is in an earlier block, the
+    run gets ``~other``, where run `other` has the same label; `follow` looks it up. `counts` is (B
+    + 1,): the first run of each block. `slab` is the number of blocks of a slab; `components` is
+    the number of components that begin before these blocks. `ends`, (slabs + 1,), is written for
+    these blocks.
     """
     label = parents.dtype.type(components)
     begin = np.uint64(counts[first_block])
@@ -136,9 +111,9 @@ def number_part(counts, parents, first_block, last_block, slab, components, ends
 
 @njit(nogil=True, cache=True, **BORROWING)
 def follow(labels, begin, end):
-    """Give the runs of a range that `number_part` has left without a label theirs.
+    """Give labels to the runs of a range that `number_part` left with a reference.
 
-    Other threads do so meanwhile: what is read is a way to a label, or that label.
+    Other threads do the same: what is read is a label or a reference that leads to one.
     """
     for run in range(begin, end):
         label = labels[run]
@@ -149,19 +124,11 @@ def follow(labels, begin, end):
 
 @njit(nogil=True, cache=True, **BORROWING)
 def reorder(runs, first_slab, last_slab, ends, order):
-    """Order the components that begin in each slab by their first pixel instead of first run.
+    """Put the components that begin in each slab into the order of first pixels, not of first runs.
 
-    Where blocks have several rows, runs come block by block but pixels row by row. A slab is
-    the blocks that share their rows' raster range: one block, or one line of them.
-
-    Parameters
-    ----------
-    runs : Runs
-        After `number`.
-    ends : (slabs + 1,) array of int64
-        From `number`.
-    order : (N + 1,) array of int
-        Zeros; ``order[label]`` is set to the label in raster order; entry 0 is undefined.
+    Where blocks have several rows, runs are numbered block by block, but pixels row by row.
+    ``order[label]``, (N + 1,) and zeros at first, is set to the label in raster order; entry 0 is
+    undefined. `runs` and `ends` are those that `number` wrote.
     """
     bits, labels = runs.bits, runs.parents
     line = runs.grid[4] if runs.deep > 1 else 1
@@ -188,14 +155,14 @@ def reorder(runs, first_slab, last_slab, ends, order):
                         carry = pixels >> LAST
                         here = runs.starts[block, word]
                         run = runs.first[block, word]
-                        if few:  # look for new labels among all that are met in this word
+                        if few:  # skip the word if no label of its runs is new
                             met = exceeds(labels, run - 1, limit)
                             if met & ((ONE << np.uint64(popcount(here) + 1)) - ONE) == NONE:
                                 continue
                         while begins != NONE:
                             bit = begins & (~begins + ONE)
                             label = labels[run + popcount(here & (bit ^ (bit - ONE))) - 1]
-                            # Nothing to predict here either: what is known goes to entry 0.
+                            # No branch here: labels that are not new write to entry 0.
                             slot = label if label > before else 0
                             new = label > before and order[slot] == 0
                             given += new
@@ -206,33 +173,21 @@ def reorder(runs, first_slab, last_slab, ends, order):
 
 @njit(nogil=True, cache=True, **BORROWING)
 def relabel(labels, begin, end, order):
-    """Replace each label by that of another order."""
+    """Replace each label of a range of runs by its label in another order."""
     for run in range(begin, end):
         labels[run] = order[labels[run]]
 
 
-# ---- What follows from roots, whichever method found them
+# ---- Labels from roots, whichever method found them
 
 
 @njit(nogil=True, cache=True)
 def number_roots(roots, labels):
-    """Give components the numbers from 1, in raster order of their first elements.
+    """Give components the labels 1 to N in raster order of their first elements; return N.
 
-    The label of each root is looked up, so any forest with ``roots[i] <= i`` is resolved on the
-    way. This costs nothing. The CUDA twin does not resolve: no method may rely on it.
-
-    Parameters
-    ----------
-    roots : (N,) array of int64
-        Smallest index of each element's component; -1 for background. Not checked.
-    labels : (N,) array of integers
-        Overwritten; 0 for background. May be `roots` itself. Holds the number of components, or
-        it wraps. Not checked.
-
-    Returns
-    -------
-    int
-        Number of components.
+    `roots` is (N,) of int64, -1 for background; any forest with ``roots[i] <= i`` works here, but
+    the CUDA twin does not resolve it: no method may rely on this. `labels` may be `roots` itself;
+    its type must hold the number of components.
     """
     count = 0
     for i in range(roots.size):

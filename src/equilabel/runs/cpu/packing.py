@@ -1,4 +1,4 @@
-"""Pixels to bits: 64 pixels are compared at a time."""
+"""Packs pixels into bits: 64 pixels are compared at a time."""
 
 import numpy as np
 from llvmlite import ir
@@ -22,17 +22,17 @@ from equilabel.devices.jit import BORROWING, inlined, njit
 
 from .run_table import locate, new_position, row_of
 
-# ---- Comparisons of 64 pixels at a time, which give a word of 64 bits
-# Bit ``k`` of a word stands for pixel ``start + k``. Each function is plain Python, for reading and
-# for runs without a compiler, with a twin of a few machine instructions that numba puts in its
-# place. Nothing is checked: arrays are flat and C-contiguous, and 64 pixels from every start must
-# exist, but for functions named `..._within`.
+# ---- Comparisons of 64 pixels, which give a word of 64 bits
+# Bit ``k`` of a word stands for pixel ``start + k``. Each function is plain Python, for readers and
+# for use without a compiler; its twin of a few machine instructions is what numba compiles. Nothing
+# is checked: arrays are flat and C-contiguous, and 64 pixels from every start must exist, except
+# for functions named `..._within`.
 
 ABOVE, UP_TO, BELOW = range(3)
 
 
 def differs(pixels, start, value):
-    """Compare 64 pixels with a value of their own type; bits are set where they differ."""
+    """Return a word whose bits are set where 64 pixels differ from a value of their type."""
     word = 0
     for k in range(64):
         if pixels[start + k] != value:
@@ -41,7 +41,7 @@ def differs(pixels, start, value):
 
 
 def exceeds(pixels, start, level):
-    """Compare 64 pixels with a level of their own type; bits are set where they are greater."""
+    """Return a word whose bits are set where 64 pixels are greater than a level of their type."""
     word = 0
     for k in range(64):
         if pixels[start + k] > level:
@@ -50,7 +50,7 @@ def exceeds(pixels, start, level):
 
 
 def precedes(pixels, start, level):
-    """Compare 64 pixels with a level of their own type; bits are set where they are less."""
+    """Return a word whose bits are set where 64 pixels are less than a level of their type."""
     word = 0
     for k in range(64):
         if pixels[start + k] < level:
@@ -59,7 +59,7 @@ def precedes(pixels, start, level):
 
 
 def fractional(pixels, start):
-    """Set bits where one of 64 floats is no whole number: it has a fraction, is infinite or NaN."""
+    """Return a word whose bits are set where 64 floats have a fraction, are infinite or NaN."""
     word = 0
     for k in range(64):
         if not is_whole(pixels[start + k]):
@@ -73,7 +73,7 @@ def is_whole(value):
 
 
 def agrees(pixels, start, other):
-    """Compare 64 pixels with 64 others of the same array; bits are set where they agree."""
+    """Return a word whose bits are set where 64 pixels equal 64 others of the same array."""
     word = 0
     for k in range(64):
         if pixels[start + k] == pixels[other + k]:
@@ -83,7 +83,7 @@ def agrees(pixels, start, other):
 
 @njit(nogil=True, cache=True)
 def agrees_within(pixels, start, other, width):
-    """Compare `width` pixels with others, 64 at once where these exist; none outside the array.
+    """Return the same for `width` pixels; pixels outside the array never agree.
 
     Bits from `width` on are undefined.
     """
@@ -98,7 +98,7 @@ def agrees_within(pixels, start, other, width):
 
 @njit(nogil=True, cache=True)
 def differs_within(pixels, start, value, width):
-    """Compare `width` pixels with a value, 64 at once where these exist; later bits are 0."""
+    """Return a word whose bits are set where `width` pixels differ from a value, and 0 after."""
     if start + 64 <= pixels.size:
         return differs(pixels, start, value) & (ALL >> np.uint64(64 - width))
     word = NONE
@@ -110,13 +110,10 @@ def differs_within(pixels, start, value, width):
 
 @njit(nogil=True, cache=True)
 def compares_within(pixels, start, level, compare, width):
-    """Compare `width` pixels with a level, 64 at once where these exist; later bits are 0.
+    """Return a word whose bits are set where `width` pixels compare with a level; later bits are 0.
 
-    Parameters
-    ----------
-    compare : int
-        `ABOVE`, `UP_TO` or `BELOW`: whether pixels are greater than the level, not greater, or
-        less. NaN never compares.
+    `compare` is `ABOVE`, `UP_TO` or `BELOW`: pixels are greater, not greater, or less. NaN never
+    compares.
     """
     if start + 64 <= pixels.size:
         if compare == ABOVE:
@@ -137,7 +134,7 @@ def compares_within(pixels, start, level, compare, width):
 
 @njit(nogil=True, cache=True)
 def fractional_within(pixels, start, width):
-    """Set bits where one of `width` numbers is not whole; later bits are 0."""
+    """Return a word whose bits are set where `width` numbers are not whole; later bits are 0."""
     if start + 64 <= pixels.size:
         return fractional(pixels, start) & (ALL >> np.uint64(64 - width))
     word = NONE
@@ -162,7 +159,7 @@ def _compare(builder, dtype, sign, left, right):
 
 
 def _comparing(function, sign):
-    """Make the twin that compares 64 pixels with a value."""
+    """Make the twin of a function that compares 64 pixels with a value."""
 
     @twin(function, lambda pixels, start, value: types.uint64(pixels, types.intp, pixels.dtype))
     def code(context, builder, signature, arguments):
@@ -202,16 +199,16 @@ def _fractional(context, builder, signature, arguments):
 
 
 def _whole(builder, value, kind):
-    """Compare a float, or each of a vector, with itself without its fraction."""
+    """Compare a float, or each of a vector, with its integral part."""
     truncate = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(value.type, [value.type]), f"llvm.trunc.{kind}"
     )
     whole = builder.fcmp_ordered("==", builder.call(truncate, [value]), value)
-    difference = builder.fsub(value, value)  # NaN for what is infinite
+    difference = builder.fsub(value, value)  # NaN if infinite
     return builder.and_(whole, builder.fcmp_ordered("ord", difference, difference))
 
 
-# ---- Passes from pixels to bits: which pixels are foreground, and where runs begin
+# ---- Passes that set bits where pixels are foreground and where runs begin
 
 NOTHING, ONE_VALUE, SEVERAL = range(3)  # what `pack` found
 
@@ -220,23 +217,10 @@ NOTHING, ONE_VALUE, SEVERAL = range(3)  # what `pack` found
 def pack(pixels, columns, background, bounded, binary, bits):
     """Set a bit for every pixel that is not background, as long as these share one value.
 
-    Parameters
-    ----------
-    pixels : (R * columns,) array
-        Rows of pixels.
-    background : scalar of the type of `pixels`
-        Compared only if `bounded`; otherwise every pixel is foreground.
-    binary : bool
-        Whether all values but background count as one.
-    bits : (R, words) array of uint64
-        Overwritten.
-
-    Returns
-    -------
-    found : int
-        `NOTHING`, `ONE_VALUE`, or `SEVERAL` values of foreground: then `bits` is unfinished.
-    value : scalar
-        The foreground value, if there is one.
+    `pixels` is (R * columns,); `bits` is (R, words) of uint64. `background` is compared only if
+    `bounded`; otherwise every pixel is foreground. If `binary`, all foreground counts as one value.
+    Returns `NOTHING`, `ONE_VALUE` or `SEVERAL` (then `bits` is unfinished), and the foreground
+    value.
     """
     found = NOTHING
     value = background
@@ -270,14 +254,9 @@ def pack(pixels, columns, background, bounded, binary, bits):
 
 @njit(nogil=True, cache=True, **BORROWING)
 def pack_compared(pixels, columns, level, compare, bits):
-    """Set a bit for every pixel that compares with a level, see `bits.compares_within`.
+    """Set a bit for every pixel that compares with a level, see `compares_within`.
 
-    Parameters
-    ----------
-    pixels : (R * columns,) array
-        Rows of pixels.
-    bits : (R, words) array of uint64
-        Overwritten.
+    `pixels` is (R * columns,); `bits` is (R, words) of uint64.
     """
     for row in range(bits.shape[0]):
         for word in range(bits.shape[1]):
@@ -288,21 +267,10 @@ def pack_compared(pixels, columns, level, compare, bits):
 
 @njit(nogil=True, cache=True, **BORROWING)
 def pack_values(pixels, columns, background, bounded, runs, first_row, last_row, counts):
-    """Set bits where pixels are foreground and where a run of equal value begins.
+    """Set bits where pixels are foreground and where runs of equal value begin, in a range of rows.
 
-    Parameters
-    ----------
-    pixels : (R * columns,) array
-        All rows; those from `first_row` to before `last_row` are read.
-    runs : Runs
-        Of blocks of single rows; `bits` and `starts` of these are overwritten.
-    counts : (R + 1,) array of int64
-        ``counts[row + 1]`` is set to the runs of a row.
-
-    Returns
-    -------
-    bool
-        Whether all foreground values are whole numbers.
+    Return whether all foreground values are whole numbers. `pixels` is (R * columns,), of all rows;
+    blocks are single rows; ``counts[row + 1]`` is set to the number of runs of a row.
     """
     fractions = NONE
     for row in range(first_row, last_row):
@@ -326,14 +294,9 @@ def pack_values(pixels, columns, background, bounded, runs, first_row, last_row,
 
 @njit(nogil=True, cache=True, **BORROWING)
 def begin(runs, first_block, last_block, counts):
-    """Set a bit where a run begins in the union of the rows of each block.
+    """Set a bit where a run begins in the union of the rows of each block of a range.
 
-    Parameters
-    ----------
-    runs : Runs
-        `starts` of blocks from `first_block` to before `last_block` are overwritten.
-    counts : (B + 1,) array of int64
-        ``counts[block + 1]`` is set to the runs of a block.
+    ``counts[block + 1]`` is set to the number of runs of a block.
     """
     grid, tall, empty = runs.grid, runs.tall, runs.bits.shape[0] - 1
     position = new_position()
@@ -358,12 +321,9 @@ def begin(runs, first_block, last_block, counts):
 
 @inlined
 def begin_block(runs, block, rows):
-    """Set the bits of `starts` for one block, and count them.
+    """Set the bits of `starts` for one block, and return how many are set.
 
-    Parameters
-    ----------
-    rows : tuple of 4 int
-        Those of the block; where it has fewer, the empty last row.
+    `rows` are the four rows of the block; if it has fewer, the empty last row takes their place.
     """
     bits, starts = runs.bits, runs.starts
     row0, row1, row2, row3 = rows

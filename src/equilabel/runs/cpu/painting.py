@@ -1,4 +1,4 @@
-"""Labels are written under the bits of a word, 64 pixels at a time."""
+"""Writes labels where the bits of a word are set, 64 pixels at a time."""
 
 import numpy as np
 from llvmlite import ir
@@ -23,35 +23,29 @@ from equilabel.devices.jit import BORROWING, called, inlined, njit
 
 from .run_table import AXES, block_of, locate, new_position
 
-# ---- Labels written under the bits of a word: 64 pixels at a time, or eight with different labels
-# Each function is plain Python, with a twin of a few machine instructions that numba puts in its
-# place. Nothing is checked: arrays are flat and C-contiguous, and all pixels of a word must exist.
+# ---- Labels of 64 pixels at a time, or of eight with different labels
+# Each function is plain Python, with a twin of a few machine instructions that numba compiles.
+# Nothing is checked: arrays are flat and C-contiguous, and all pixels of a word must exist.
 
 
 def paint(labels, start, word, label):
-    """Write `label` where a bit is set, 0 where none is, to 64 pixels."""
+    """Write `label` to those of 64 pixels whose bit is set, and 0 to the others."""
     for k in range(64):
         labels[start + k] = label if (int(word) >> k) & 1 else 0
 
 
 def blend(labels, start, word, label):
-    """Write `label` where a bit is set; leave the other pixels of 64 as they are."""
+    """Write `label` to those of 64 pixels whose bit is set, and leave the others as they are."""
     for k in range(64):
         if (int(word) >> k) & 1:
             labels[start + k] = label
 
 
 def spread(labels, start, word, begins, run, table):
-    """Write eight pixels: that of the latest run begun where a bit is set, 0 where none is.
+    """Write eight pixels: the label of the latest run where a bit of `word` is set, 0 elsewhere.
 
-    Parameters
-    ----------
-    word, begins : int
-        Eight bits each: foreground, and where runs begin.
-    run : int
-        The run that comes in from the left.
-    table : (>= run + 9,) array
-        Label of each run.
+    `word` and `begins` hold eight bits each: foreground, and where runs begin. `run` is the run
+    that continues from the left; `table`, of at least run + 9 entries, holds the label of each run.
     """
     for k in range(8):
         run += (int(begins) >> k) & 1
@@ -64,20 +58,20 @@ def stream(line, labels, start):
 
 
 def stream_one(labels, start, word, label):
-    """Do as `paint`, past the caches; `start` lies at a multiple of 16 bytes."""
+    """Write as `paint` does, but past the caches; `start` lies at a multiple of 16 bytes."""
     paint(labels, start, word, label)
 
 
 def fence():
-    """Let other threads see what was streamed."""
+    """Make streamed labels visible to other threads."""
 
 
 # -------------------------------------------------------------- compiled twins
 
 
-PERMUTES = bool(get_host_cpu_features().get("avx2"))  # picks eight 32-bit numbers at once
-# Which of the runs that begin among eight pixels each of these is of, for every byte of begins;
-# counted from the first one if that begins at bit 0, and from the one that comes in otherwise.
+PERMUTES = bool(get_host_cpu_features().get("avx2"))  # it can gather eight 32-bit numbers at once
+# For every byte of begins, the run of each of eight pixels, relative to the first run: the one that
+# begins at bit 0, or else the one that continues from the left.
 RANKS = bytearray(
     (byte & ((2 << k) - 1)).bit_count() - (byte & 1) for byte in range(256) for k in range(8)
 )
@@ -88,7 +82,7 @@ def _typed(labels, start, word, label):
 
 
 def _filled(builder, array_type, bits, scalar):
-    """Return a vector of a label where bits are set, and of zeros."""
+    """Return a vector with a label where bits are set and zeros elsewhere."""
     vector = vector_of(array_type)
     none = ir.Constant(vector, None)
     return builder.select(lanes_of(builder, bits), splat(builder, scalar, vector), none)
@@ -128,7 +122,7 @@ def _stream_one(context, builder, signature, arguments):
 
 
 def _store_past_caches(context, builder, array_type, array, start, value):
-    """Store a vector from an element on that lies at a multiple of 16 bytes."""
+    """Store a vector past the caches, to elements that begin at a multiple of 16 bytes."""
     address = address_of(context, builder, array_type, array, start)
     stored = builder.store(value, builder.bitcast(address, value.type.as_pointer()), align=16)
     stored.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
@@ -164,7 +158,7 @@ def _spread(context, builder, signature, arguments):
 
 
 def _permute(context, builder, table_type, table, begins, run):
-    """Look up the labels of eight pixels of 32 bits each, with one load."""
+    """Look up the 32-bit labels of eight pixels with one load."""
     i32, i8 = ir.VectorType(ir.IntType(32), 8), ir.VectorType(ir.IntType(8), 8)
 
     def load_8(address, vector, align):
@@ -197,24 +191,18 @@ def _pick(context, builder, table_type, table, begins, run):
     return values
 
 
-# ---- The pass from runs back to pixels: every label is written once
+# ---- The pass from runs to pixels: every label is written once
 
-FEW = 4  # runs in a word up to which painting one after the other is quicker
+FEW = 4  # runs in a word up to which painting them one by one is faster
 BYTE = np.uint64(255)
 
 
 @njit(nogil=True, cache=True, **BORROWING)
 def paint_rows(runs, columns, first_row, last_row, blank, out):
-    """Write the label of its run to every pixel of some rows.
+    """Write the label of its run to every pixel of some rows of `out`, (R * columns,) of int.
 
-    Parameters
-    ----------
-    runs : Runs
-        Whose `parents` are labels by now.
-    blank : bool
-        Whether `out` holds zeros, so that background need not be written.
-    out : (R * columns,) array of int
-        Overwritten from `first_row` to before `last_row`.
+    The `parents` of `runs` are labels by now. If `blank`, `out` holds zeros, and background is
+    skipped.
     """
     shape, grid = runs.shape, runs.grid
     limit = last_row * columns
@@ -235,18 +223,9 @@ def paint_rows(runs, columns, first_row, last_row, blank, out):
 
 @njit(nogil=True, cache=True, **BORROWING)
 def paint_one(bits, columns, first_row, last_row, blank, past, out):
-    """Write the labels of some rows of an image of a single component: 1.
+    """Write the labels of some rows of an image with a single component: 1.
 
-    Parameters
-    ----------
-    bits : (R + 1, words) array of uint64
-        Foreground.
-    blank : bool
-        As for `paint_rows`.
-    past : bool
-        Whether to write past the caches, as `stream_rows` does.
-    out : (R * columns,) array of int
-        Overwritten from `first_row` to before `last_row`.
+    `bits` is (R + 1, words); if `past`, labels are written past the caches; see `paint_rows`.
     """
     label = out.dtype.type(1)
     for row in range(first_row, last_row):
@@ -268,18 +247,10 @@ def paint_one(bits, columns, first_row, last_row, blank, past, out):
 
 @njit(nogil=True, cache=True)
 def paint_lines(runs, columns, rows, starts, blank, out):
-    """Write the labels of chosen rows, each to a place of its own.
+    """Write the labels of chosen rows, each to its own place in `out`.
 
-    Parameters
-    ----------
-    runs : Runs
-        Whose `parents` are labels by now; there is one, at least.
-    rows, starts : (L,) arrays of int64
-        Rows of the image, and where their first pixels are in `out`.
-    blank : bool
-        As for `paint_rows`.
-    out : (P,) array of int
-        Overwritten, `columns` pixels from each start.
+    `rows` and `starts` are (L,) of int64: rows of the image, and where their first pixels are in
+    `out`. There is at least one run; see `paint_rows`.
     """
     whole, rest = columns >> 6, columns & 63
     word = np.empty(64, out.dtype)
@@ -296,13 +267,7 @@ def paint_lines(runs, columns, rows, starts, blank, out):
 
 @inlined
 def paint_row(runs, columns, row, block, limit, blank, out):
-    """Write the labels of one row.
-
-    Parameters
-    ----------
-    limit : int
-        Where to end: up to there words may be written as a whole.
-    """
+    """Write the labels of one row; words may be written as a whole if they end before `limit`."""
     for word in range(runs.bits.shape[1]):
         begin = row * columns + 64 * word
         if begin + 64 <= limit:
@@ -316,13 +281,7 @@ def paint_row(runs, columns, row, block, limit, blank, out):
 
 @inlined
 def paint_word(runs, row, block, word, begin, blank, out):
-    """Write the labels of the 64 pixels of a word.
-
-    Parameters
-    ----------
-    begin : int
-        Where its first pixel is in `out`.
-    """
+    """Write the labels of the 64 pixels of a word, the first of them at `begin` in `out`."""
     pixels = runs.bits[row, word]
     if pixels == NONE:
         if not blank:
@@ -338,10 +297,10 @@ def paint_word(runs, row, block, word, begin, blank, out):
 
 @called
 def paint_few(out, begin, pixels, begins, run, labels):
-    """Paint a word of few runs, one after the other."""
+    """Paint a word of few runs, run by run."""
     covered = pixels
     if begins != NONE:
-        covered &= (begins & (~begins + ONE)) - ONE  # what lies before the first start
+        covered &= (begins & (~begins + ONE)) - ONE  # pixels before the first start
     painted = covered != NONE
     if painted:
         paint(out, begin, covered, out.dtype.type(labels[run]))
@@ -373,25 +332,24 @@ def paint_many(out, begin, pixels, begins, run, labels):
 
 @called
 def paint_part(out, begin, width, pixels, begins, run, labels):
-    """Paint a part of a word pixel by pixel."""
+    """Paint a part of a word, pixel by pixel."""
     for k in range(width):
         shift = np.uint64(k)
         run += np.int64((begins >> shift) & ONE)
         out[begin + k] = labels[run] * np.int64((pixels >> shift) & ONE)
 
 
-# ---- The pass from runs back to pixels for arrays that no cache holds: labels are written past
-# these A store of a part of a line of the cache has to read it first; here whole lines are written.
-# Memory that comes fresh from the system is in the caches when it was cleared: there this is
-# slower.
+# ---- The pass from runs to pixels for labels that do not fit into the caches
+# A store to a part of a cache line has to read the line first; writing whole lines past the caches
+# avoids this. It is slower for fresh memory, which is in the caches since the system cleared it.
 
-LARGE = 2**25  # bytes of labels that no cache holds
+LARGE = 2**25  # bytes of labels that do not fit into the caches
 
 
 def is_streamed(columns, out):
     """Return whether labels can be written past the caches.
 
-    They have to be more than these hold, in rows that begin at multiples of 16 bytes.
+    They must be larger than the caches, in rows that begin at multiples of 16 bytes.
     """
     aligned = out.ctypes.data % 16 == 0 and columns * out.itemsize % 16 == 0
     return aligned and out.nbytes >= LARGE
@@ -399,13 +357,9 @@ def is_streamed(columns, out):
 
 @njit(nogil=True, cache=True)
 def stream_rows(runs, columns, first_row, last_row, out):
-    """Write the label of its run to every pixel of some rows, as `paint_rows` does.
+    """Write the labels of some rows as `paint_rows` does, but past the caches.
 
-    Parameters
-    ----------
-    out : (R * columns,) array of int
-        Overwritten from `first_row` to before `last_row`. Each row begins at a multiple of 16
-        bytes.
+    Each row of `out`, (R * columns,) of int, begins at a multiple of 16 bytes.
     """
     shape, grid = runs.shape, runs.grid
     limit = last_row * columns
@@ -426,20 +380,14 @@ def stream_rows(runs, columns, first_row, last_row, out):
 
 @inlined
 def line_of_blocks(position, grid, deep):
-    """Return the first block of the line of blocks that a row is in."""
+    """Return the first block of the line of blocks that contains a row."""
     line = (position[0] * grid[1] + position[1]) * grid[2] + position[2]
     return (line * grid[3] + position[3] // deep) * grid[4]
 
 
 @inlined
 def stream_row(runs, columns, row, block, limit, line, out):
-    """Write the labels of one row past the caches; see `painting.paint_row`.
-
-    Parameters
-    ----------
-    line : (64,) array of the type of `out`
-        Overwritten.
-    """
+    """Write the labels of one row past the caches, by way of `line`, (64,) of the type of `out`."""
     for word in range(runs.bits.shape[1]):
         pixels = runs.bits[row, word]
         begin = row * columns + 64 * word
@@ -466,17 +414,9 @@ def stream_row(runs, columns, row, block, limit, line, out):
 
 @njit(nogil=True, cache=True)
 def copy_rows(rows, starts, aligned, out):
-    """Copy labels to rows that lie apart, past the caches.
+    """Copy labels, (R, W) of int, to rows that begin at `starts` in `out`, past the caches.
 
-    Parameters
-    ----------
-    rows : (R, W) array of int
-    starts : (R,) array of int64
-        Where each row begins in `out`.
-    aligned : bool
-        Whether all of these are at multiples of 16 bytes.
-    out : (P,) array of the same type
-        Overwritten, as many elements from each start as a row has.
+    `aligned` says whether all starts are at multiples of 16 bytes.
     """
     width = rows.shape[1]
     whole = width & ~63 if aligned else 0

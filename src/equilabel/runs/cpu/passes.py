@@ -1,4 +1,4 @@
-"""Passes of the method `runs` on the CPU: pixels to bits, bits to runs, runs to labels."""
+"""Passes of the method `runs` on the CPU."""
 
 from __future__ import annotations
 
@@ -23,20 +23,12 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Foreground, Grid
 
 TAKES_ROOM = False  # `pack` does not need the memory of the labels
-MANY = 2**17  # runs from which on it is looked for a single component
+MANY = 2**17  # runs from which it is worth testing whether there is a single component
 COMPARES = {">": ABOVE, "<=": UP_TO, "<": BELOW}
 
 
 def pack(domain: Grid | Bonds, room: Array = None) -> RunTable:
-    """Find the runs of an image, or of a lattice of bonds.
-
-    Parameters
-    ----------
-    domain : Grid or Bonds
-        Not empty; of pixels, or sites, with any strides.
-    room : array, optional
-        Memory for the labels; not needed on this device.
-    """
+    """Find the runs of an image, or of a lattice of bonds, of any strides and not empty."""
     if domain.kind == "bonds":
         return bonds.pack(domain)
     grid = domain
@@ -69,23 +61,11 @@ def label_at_once(
 ) -> tuple[NDArray[np.int32], int] | None:
     """Label a small image in a single compiled call, without a table of runs.
 
-    Parameters
-    ----------
-    image : array of bool, int or float, 1 to 6 axes
-        Not empty.
-    foreground, connectivity, stacked
-        As `Grid` has them.
-    out : C-contiguous array of int32, optional
-        Receives the labels; shares no memory with the image. Not checked.
-
-    Returns
-    -------
-    labels : array of int32, of the shape of the image, or `out`
-    count : int
-        Number of components; -1 if values that tell them apart are not all whole numbers.
-
-    Nothing is returned of an image that is worth several threads, or compared with a level; or
-    where the call would have to be compiled, see `is_worth_compiling`.
+    `image` is not empty; `out` is C-contiguous and shares no memory with it (not checked). Returns
+    int32 labels and their number, which is -1 if values that tell components apart are not all
+    whole. Returns None if the image is large enough for several threads or compared with a level,
+    or if the call would have to be compiled first (see `is_worth_compiling`): the caller takes the
+    other passes.
     """
     if image.size >= 2 * threads.WEIGHT or foreground.compare in COMPARES:
         return None
@@ -94,7 +74,7 @@ def label_at_once(
 
 
 def unite(table: RunTable) -> None:
-    """Unite the runs that touch, within ranges of blocks first, then between them."""
+    """Unite the runs that touch: within ranges of blocks in threads, then between the ranges."""
     if isinstance(table, bonds.BondTable):
         bonds.unite(table)
         return
@@ -130,9 +110,9 @@ def _unite_inside(table: RunTable, span: tuple[int, int]) -> None:
 
 
 def number(table: RunTable) -> int:
-    """Turn the forest into labels in raster order, and return how many: N.
+    """Turn the forest into labels in raster order, and return their number, N.
 
-    Labels are 1 to N; those of a lattice of bonds, which has no background, 0 to N - 1.
+    Labels are 1 to N, or 0 to N - 1 on a lattice of bonds, which has no background.
     """
     if table.counts[-1] == 1:
         return 0
@@ -160,7 +140,7 @@ def number(table: RunTable) -> int:
 
 
 def _is_one(table: RunTable) -> bool:
-    """Find out whether many runs are one component, and if so give them label 1."""
+    """Return whether many runs are one component; if so, all of them get label 1."""
     end, parents = int(table.counts[-1]), table.parents
     if end < MANY or table.first_label == 0:
         return False
@@ -177,14 +157,9 @@ def _fill(parents: HostArray, begin: int, end: int) -> None:
 
 
 def paint(table: RunTable, out: HostArray, blank: bool) -> None:
-    """Write the label of every pixel.
+    """Write the label of every pixel to `out`, (rows * columns,) of int.
 
-    Parameters
-    ----------
-    out : (rows * columns,) array of int
-        C-contiguous; overwritten.
-    blank : bool
-        Whether it holds zeros.
+    `blank` says whether `out` holds zeros.
     """
     spans = threads.ranges(table.rows, out.size)
     if table.one:
@@ -196,7 +171,7 @@ def paint(table: RunTable, out: HostArray, blank: bool) -> None:
         streamed = [(table.runs, table.columns, a, b, out) for a, b in spans]
         threads.each(painting.stream_rows, streamed)
         return
-    if table.counts[-1] == 1:  # no runs: nothing but `bits` was filled in
+    if table.counts[-1] == 1:  # no runs: `bits` alone was written
         if not blank:
             out[:] = 0
         return
@@ -205,7 +180,7 @@ def paint(table: RunTable, out: HostArray, blank: bool) -> None:
 
 
 def _unsigned(pixels: HostArray, level: Any) -> tuple[HostArray, Any]:
-    """View integers as unsigned: only equality counts, and fewer types are compiled."""
+    """View integers as unsigned: they are only tested for equality, so fewer types are compiled."""
     kind = UNSIGNED.get(pixels.dtype)
     if kind is None:
         return pixels, level
@@ -213,9 +188,9 @@ def _unsigned(pixels: HostArray, level: Any) -> tuple[HostArray, Any]:
 
 
 def _pays_streaming(table: RunTable, out: HostArray) -> bool:
-    """Return whether labels are written faster past the caches.
+    """Return whether it is faster to write labels past the caches.
 
-    They have to be of one run in 64 pixels or fewer, besides what `painting.is_streamed` asks.
+    It is if 64 pixels have at most one run on average and `painting.is_streamed` holds.
     """
     few = int(table.counts[-1]) <= table.runs.bits.size
     return bool(few and painting.is_streamed(table.columns, out))

@@ -1,4 +1,4 @@
-"""The table of runs, and room for the coordinates of a row."""
+"""The table of runs, and access to its rows, blocks and labels from kernels."""
 
 from __future__ import annotations
 
@@ -23,85 +23,45 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Grid
 
 
-# ---- The runs of an image, and where the rows of a block of them lie
-# Rows are the lines along the last axis, `columns` pixels long, `words` words of 64 bits each. Rows
-# stand in blocks of one, two or four that touch each other along every edge and corner (see
-# `equilabel.domains.neighborhood.blocks`); the table knows the rows of a block by their union. All
-# leading axes together are five, padded with ones.
+# ---- The runs of an image, and the blocks of rows that they are found in
+# Rows are the lines along the last axis: `columns` pixels, or `words` words of 64 bits. Blocks are
+# one, two or four rows that all touch each other (see `equilabel.domains.neighborhood.blocks`), and
+# a run of a block is a run of the union of its rows. There are five leading axes, padded with ones.
 #
 # Runs are numbered 1, 2, ... block by block; run 0 stands for "none". ``first[block, word]`` is the
-# number of the first run that begins in a word, so the run that covers a bit is found by counting
-# the starts up to it.
+# number of the first run that begins in a word, so the run of a pixel is found by counting the
+# starts up to it.
 
 AXES = 5
 SLACK = 64  # runs are read up to 64 at a time
 
 
 class Runs(NamedTuple):
-    """Runs as kernels take them: a tuple of arrays costs a kernel no more than the arrays do.
+    """Runs as kernels take them: a tuple of arrays is as cheap for a kernel as the arrays."""
 
-    Attributes
-    ----------
-    bits : (R + 1, words) array of uint64
-        Foreground; the last row is empty.
-    starts : (B, words) array of uint64
-        Where runs begin in the union of the rows of each block.
-    first : (B, words) array of int
-        Number of the first run that begins in each word.
-    parents : (runs + 1,) array of int
-        Forest of runs, later the label of each.
-    shape : (5,) array of int64
-        Leading axes of the image: its rows.
-    grid : (5,) array of int64
-        The same in blocks of `deep` x `tall` rows.
-    deep, tall : int
-        Rows of a block along the last two leading axes.
-    """
-
-    bits: Array
-    starts: Array
-    first: Array
-    parents: Array
-    shape: Array
-    grid: Array
-    deep: int
-    tall: int
+    bits: Array  # (R + 1, words) of uint64: foreground; the last row is empty
+    starts: Array  # (B, words) of uint64: where runs begin in the union of the rows of a block
+    first: Array  # (B, words) of int: number of the first run that begins in each word
+    parents: Array  # (runs + 1,) of int: forest of runs, later the label of each
+    shape: Array  # (5,) of int64: leading axes of the image
+    grid: Array  # (5,) of int64: the same in blocks of deep x tall rows
+    deep: int  # rows of a block along the last but one leading axis
+    tall: int  # rows of a block along the last leading axis
 
 
 @dataclass
 class RunTable:
-    """The runs of an image, and the bits to find them by.
-
-    Attributes
-    ----------
-    runs : Runs
-    counts : (blocks + 1,) array of int64
-        Number of the first run of each block.
-    columns : int
-        Pixels in a row.
-    edges : (E, 10) array of int64
-        From `equilabel.domains.neighborhood.block_edges`.
-    pixels : array or None
-        Values, where runs have to be told apart by them.
-    whole : bool
-        Whether all foreground values are whole numbers, where they tell runs apart.
-    first_label : int
-        Label of the first component, 0 or 1.
-    domain : Grid, or None
-        The image, if it has periodic axes.
-    one : bool
-        Whether all runs are known to be of one component.
-    """
+    """The runs of an image, and what is needed to number and paint them."""
 
     runs: Runs
-    counts: NDArray[np.int64]
-    columns: int
-    edges: NDArray[np.int64]
-    pixels: HostArray | None = None
-    whole: bool = True
-    first_label: int = 1
-    domain: Grid | None = None
-    one: bool = False
+    counts: NDArray[np.int64]  # (blocks + 1,): number of the first run of each block
+    columns: int  # pixels of a row
+    edges: NDArray[np.int64]  # (E, 10), from `domains.neighborhood.block_edges`
+    pixels: HostArray | None = None  # values, if they tell runs apart
+    whole: bool = True  # all values that tell runs apart are whole numbers
+    first_label: int = 1  # 0 or 1
+    domain: Grid | None = None  # the image, if it has periodic axes
+    one: bool = False  # all runs are known to be one component
 
     @classmethod
     def of_blocks(
@@ -111,12 +71,12 @@ class RunTable:
         columns: int,
         edges: NDArray[np.int64],
     ) -> RunTable:
-        """Make a table whose runs are still to be found, for rows in blocks of some size."""
+        """Make a table for rows in blocks of a given size; its runs are not found yet."""
         deep, tall = block
         grid = shape.copy()
         grid[3:] = -(-shape[3] // deep), -(-shape[4] // tall)
         rows, blocks, words = prod(shape.tolist()), prod(grid.tolist()), -(-columns // 64)
-        # In one piece: freed one by one, they would go back to the system, and come as new pages.
+        # One allocation: smaller ones go back to the system when freed, and return as new pages.
         room = np.empty((rows + 1 + blocks + -(-blocks // 2), words), np.uint64)
         bits, starts = room[: rows + 1], room[rows + 1 : rows + 1 + blocks]
         bits[rows] = 0
@@ -129,7 +89,7 @@ class RunTable:
 
     @classmethod
     def of_grid(cls, grid: Grid, block: tuple[int, int]) -> RunTable:
-        """Make a table whose runs are still to be found, for an image in blocks of some size."""
+        """Make a table for an image in blocks of a given size; its runs are not found yet."""
         shape = grid.shape
         leading = np.array((1,) * (AXES + 1 - len(shape)) + shape[:-1], np.int64)
         return cls.of_blocks(leading, block, shape[-1], grid.edges(block))
@@ -156,7 +116,7 @@ class RunTable:
         return self.pixels is not None
 
     def first_row(self, block: Any) -> Any:
-        """Return the first row of a block that begins a slab, or of each of an array of them."""
+        """Return the first row of a block, or of an array of blocks, that begin slabs."""
         runs = self.runs
         line, along = divmod(block, int(runs.grid[4]))
         outer, z = divmod(line, int(runs.grid[3]))
@@ -165,21 +125,21 @@ class RunTable:
 
     @property
     def slab(self) -> int:
-        """Number of blocks that share the raster range of their rows: one, or a line of them."""
+        """Number of blocks that share a range of rows in raster order: one, or a line of blocks."""
         return int(self.runs.grid[4]) if self.runs.deep > 1 else 1
 
     @property
     def farthest(self) -> int:
-        """Count the blocks back that edges lead at most."""
+        """Greatest number of blocks that an edge leads back."""
         strides = np.append(np.cumprod(self.runs.grid[:0:-1])[::-1], 1)
         return int(-(self.edges[:, :AXES] @ strides).min(initial=0))
 
     def pieces(self) -> list[tuple[int, int]]:
-        """Cut the blocks into ranges for threads, between slabs."""
+        """Cut the blocks into ranges of whole slabs, for threads."""
         return threads.ranges(self.blocks, self.rows * self.columns, self.slab)
 
     def number_runs(self) -> None:
-        """Make room for the runs, which are counted by now."""
+        """Give numbers to the runs, which are counted for each block, and allocate the forest."""
         counts = self.counts
         counts[0] = 1
         np.cumsum(counts, out=counts)
@@ -217,13 +177,8 @@ def advance(shape, position):
 def row_of(runs, position, z, y):
     """Return a row of a block, or the empty last row if it is outside the image.
 
-    Parameters
-    ----------
-    runs : Runs
-    position : (5,) array of int64
-        Coordinates of the block.
-    z, y : int
-        Steps from its first row along the last two leading axes.
+    `position` is (5,): coordinates of the block. `z` and `y` count from its first row, along the
+    last two leading axes.
     """
     shape = runs.shape
     z += position[3] * runs.deep
@@ -236,7 +191,7 @@ def row_of(runs, position, z, y):
 
 @inlined
 def block_of(runs, row):
-    """Find the block of a row."""
+    """Return the block of a row."""
     shape = runs.shape
     y = row % shape[4] // runs.tall
     z = row // shape[4] % shape[3] // runs.deep
@@ -245,19 +200,18 @@ def block_of(runs, row):
 
 @inlined
 def label_at(runs, block, x):
-    """Look up the label of a foreground pixel of a block, in a table whose runs have theirs."""
+    """Return the label of a foreground pixel of a block, once `parents` are labels."""
     bit = ONE << np.uint64(x & 63)
     before = popcount(runs.starts[block, x >> 6] & (bit | (bit - ONE)))
     return runs.parents[runs.first[block, x >> 6] + before - 1]
 
 
-# ---- Coordinates of a row, in memory that a kernel need not ask for
-# An array of `numpy.empty` would bring numba's allocator, and counting references, into each
-# kernel.
+# ---- Coordinates of a row, on the stack
+# `numpy.empty` would bring numba's allocator and reference counting into each kernel.
 
 
 def new_position():
-    """Make room for the coordinates of a row or a block, for as long as the kernel runs."""
+    """Return an uninitialized (5,) array of int64 on the stack of the kernel."""
     return np.empty(AXES, np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Where blocks meet: labels at their ends, pairs that touch, and unions of these."""
+"""Labels at the faces of blocks, pairs of labels that touch there, and their unions."""
 
 import numpy as np
 
@@ -8,19 +8,14 @@ from equilabel.devices.jit import njit
 
 from .run_table import block_of, label_at
 
-# ---- Union-find over edges that come a few at a time: no edge is held, and no list of neighbors
+# ---- Union-find over edges that come a few at a time and are not kept
 
 
 @njit(nogil=True, cache=True)
 def unite_edges(parents, edges):
-    """Unite the two ends of every edge.
+    """Unite the two ends of every edge, (E, 2) of int64, all less than the size P of the forest.
 
-    Parameters
-    ----------
-    parents : (P,) array of int32 or int64
-        A forest, see `union_find`; `arange(P)` at first. Overwritten.
-    edges : (E, 2) array of int64
-        Less than P. Not checked.
+    `parents` is (P,) of int32 or int64, ``arange(P)`` at first. Nothing is checked.
     """
     for i in range(edges.shape[0]):
         unite(parents, edges[i, 0], edges[i, 1])
@@ -28,19 +23,10 @@ def unite_edges(parents, edges):
 
 @njit(nogil=True, cache=True)
 def lower_firsts(parents, firsts):
-    """Point every element at its root, and collect the least value of each component there.
+    """Point every element at its root, set ``firsts[root]`` to the least of its component.
 
-    Parameters
-    ----------
-    parents : (P,) array of int32 or int64
-        A forest. Overwritten.
-    firsts : (P,) array of int64
-        Overwritten: that of a root becomes the least of its component.
-
-    Returns
-    -------
-    int
-        Number of roots.
+    Return the number of roots. `parents` is (P,) of int32 or int64, a forest; `firsts` is (P,) of
+    int64.
     """
     count = 0
     for i in range(parents.size):
@@ -54,15 +40,9 @@ def lower_firsts(parents, firsts):
 
 @njit(nogil=True, cache=True)
 def list_roots(parents, firsts, keys):
-    """Write down the values of all roots, in the order of the roots.
+    """Write the values of all roots to `keys`, (N,) of int64, in the order of the roots.
 
-    Parameters
-    ----------
-    parents : (P,) array of int32 or int64
-        Roots of all elements.
-    firsts : (P,) array of int64
-    keys : (N,) array of int64
-        Overwritten; as many as there are roots. Not checked.
+    `parents` is (P,), roots of all elements; `firsts` is (P,) of int64.
     """
     found = 0
     for i in range(parents.size):
@@ -71,28 +51,16 @@ def list_roots(parents, firsts, keys):
             found += 1
 
 
-MANY = 64  # keys of one stretch, which are sorted by insertion
+MANY = 64  # most keys in a bucket, which is sorted by insertion
 
 
 @njit(nogil=True, cache=True)
 def rank_keys(keys, ends, order):
-    """Replace every key by its place among all of them, from 1, where they are spread out.
+    """Replace every key by its rank, from 1; return False if they are not spread evenly enough.
 
-    They are sorted by stretches of equal length first, and then in each of these.
-
-    Parameters
-    ----------
-    keys : (N,) array of int64
-        From 0; no two are equal. Overwritten.
-    ends : (S + 1,) array of int64
-        Overwritten, for S stretches.
-    order : (N,) array of int64
-        Overwritten.
-
-    Returns
-    -------
-    bool
-        Whether it was done; not if there are more than `MANY` keys in a stretch.
+    A bucket sort: `keys` is (N,) of int64, not negative and all different; `ends`, (S + 1,) of
+    int64 for S buckets, and `order`, (N,) of int64, are overwritten. Fails if a bucket gets more
+    than `MANY` keys; then `keys` are unchanged.
     """
     largest = np.int64(0)
     for i in range(keys.size):
@@ -127,14 +95,9 @@ def rank_keys(keys, ends, order):
 
 @njit(nogil=True, cache=True)
 def number_elements(parents, numbers):
-    """Replace the root of every element by the number of the root.
+    """Replace the root of every element, (P,), by the number of the root.
 
-    Parameters
-    ----------
-    parents : (P,) array of int32 or int64
-        Roots of all elements. Overwritten.
-    numbers : (N,) array of int64
-        Of the roots, in their order.
+    `numbers` is (N,) of int64, for the roots in their order.
     """
     found = 0
     for i in range(parents.size):
@@ -142,34 +105,24 @@ def number_elements(parents, numbers):
         if root == i:
             parents[i] = numbers[found]
             found += 1
-        else:  # an earlier element, which has its number
+        else:  # the root is an earlier element, which has its number
             parents[i] = parents[root]
 
 
-# ---- Labels that touch where two blocks meet, as pairs; one that comes again soon is listed once
+# ---- Pairs of labels that touch where two blocks meet
 
-SEEN = 1024  # pairs that were listed last, by a hash of them
+SEEN = 1024  # slots of a hash table of recent pairs, which are not listed again
 
 
 @njit(nogil=True, cache=True)
 def list_pairs(labels, opposite, rows, columns, corners, values, others, pairs):
-    """Pair the labels of one layer with those opposite, or around these where they do not match.
+    """List pairs of labels that touch between two layers, (R, W) each; return their number.
 
-    Parameters
-    ----------
-    labels, opposite : (R, W) arrays of int
-        Of the one layer and of the other; 0 is background.
-    rows, columns, corners : bool
-        Whether an element touches what is beside the opposite one, along each axis and both.
-    values, others : (N,), (M,) arrays of int64, or (0,)
-        Value of each label of either layer, where only equal ones belong together.
-    pairs : (P, 2) array of int64
-        Overwritten, as far as it goes.
-
-    Returns
-    -------
-    int
-        Number of pairs, which may be more than there is room for.
+    Where an element matches the opposite one, its other neighbors in that layer are skipped.
+    `rows`, `columns` and `corners` say whether an element touches what is beside the opposite one,
+    along each axis and along both. `values` and `others` hold the value of each label of either
+    layer, if only equal ones belong together; otherwise they are empty. `pairs` is (P, 2) of int64;
+    the number returned may be greater than P.
     """
     found = 0
     seen = np.zeros((SEEN, 2), np.int64)
@@ -205,19 +158,14 @@ def list_pairs(labels, opposite, rows, columns, corners, values, others, pairs):
     return found
 
 
-# ---- What blocks of an image have to know of each other, from their runs: no label is written
+# ---- Labels of parts of an image, from its table of runs: the image is not painted
 
 
 @njit(nogil=True, cache=True)
 def list_firsts(runs, columns, firsts):
-    """Find the first pixel of each label.
+    """Write the flat index of the first pixel of each label to `firsts`, (N,) of int64.
 
-    Parameters
-    ----------
-    runs : Runs
-        Whose `parents` are labels 1 to N by now, in the order of their first pixels. Not checked.
-    firsts : (N,) array of int64
-        Overwritten: flat indices.
+    The `parents` of `runs` are labels 1 to N in the order of their first pixels. Not checked.
     """
     found = 0
     single = runs.deep * runs.tall == 1
@@ -230,7 +178,7 @@ def list_firsts(runs, columns, firsts):
             pixels = runs.bits[row, word]
             begins = pixels & ~((pixels << ONE) | carry)
             carry = pixels >> LAST
-            if single:  # values may tell runs apart
+            if single:  # runs may be told apart by values
                 begins = runs.starts[block, word]
             while begins != NONE:
                 x = 64 * word + lowest(begins)
@@ -242,16 +190,9 @@ def list_firsts(runs, columns, firsts):
 
 @njit(nogil=True, cache=True)
 def paint_columns(runs, first, last, out):
-    """Write the labels of some columns of all rows.
+    """Write the labels of columns `first` to `last` of all rows to `out`, (R, last - first) of int.
 
-    Parameters
-    ----------
-    runs : Runs
-        Whose `parents` are labels by now.
-    first, last : int
-        Columns from `first` to before `last`.
-    out : (R, last - first) array of int
-        Overwritten.
+    The `parents` of `runs` are labels by now.
     """
     for row in range(runs.bits.shape[0] - 1):
         block = block_of(runs, row)

@@ -1,4 +1,4 @@
-"""Small images labeled by one thread in a single call: row by row, pixel by pixel, or by runs."""
+"""Kernels that label a small image in one call: by rows, by pixels, or by a table of runs."""
 
 from __future__ import annotations
 
@@ -24,53 +24,42 @@ from .unions import (
     unite_straight,
 )
 
-# ---- Labels that begin at a multiple of 32 bytes, where their vectors lie: NumPy's begin at
-# one of 16
-# Eight labels are written at once. Where that crosses from one line of the cache to the next, it
-# takes about twice as long: half of all vectors, in half of all arrays.
+# ---- Labels that begin at a multiple of 32 bytes; NumPy guarantees 16
+# Eight labels are written at once. A write that crosses cache lines takes about twice as long; at
+# a multiple of 16 bytes, half of them do.
 
 VECTOR = 32  # bytes of eight labels
-ROOM = 8  # labels more than pixels, so that one of the first lies at a multiple of these bytes
-SKIP = 2**22  # more than components of what one thread labels: times the labels left out, added
+ROOM = 8  # additional labels, so that one of the first is at a multiple of 32 bytes
+SKIP = 2**22  # a kernel returns components + SKIP * labels left out; fewer components than this
 
 
 @njit(inline="always")
 def left_out(labels, size):
     """Return how many labels to leave out, so that `size` others begin at a multiple of 32 bytes.
 
-    It is 0 if there is no room for that.
+    Returns 0 if there are not enough labels for that.
     """
     skip = (-np.int64(labels.ctypes.data) % VECTOR) // labels.itemsize
     return skip if skip <= labels.size - size else 0
 
 
 # ---- The method `runs` in a single call, row by row: fastest for small images of one or two axes
-# Each row is united with the one before it, without a table of runs. Rows are not joined in blocks:
-# so runs come in raster order, and the components need not be put into it.
+# Each row is united with the one before it, without a table of runs and without blocks of rows: so
+# runs, and components, come in raster order.
 
-VALUES = -2  # returned in place of a number of components
-FEW_RUNS = 3  # runs in a word up to which uniting one after the other is quicker
+VALUES = -2  # returned instead of a number of components
+FEW_RUNS = 3  # runs in a word up to which uniting them one by one is faster
 EIGHT = 8  # runs or pixels that are written at once
 
 
 @njit(nogil=True, cache=True)
 def label_rows(pixels, plan, labels):
-    """Label an image.
+    """Label an image of one or two axes; return components + `SKIP` * labels left out, or `VALUES`.
 
-    Parameters
-    ----------
-    pixels : (R * columns,) array of unsigned integers
-    plan : (6,) array of int64
-        Rows; columns; the background; whether there is one; whether values tell components apart;
-        and whether pixels that share a corner are neighbors.
-    labels : (>= R * columns,) array of int32
-        Overwritten, from a multiple of 32 bytes on if there is room for that.
-
-    Returns
-    -------
-    int
-        Number of components, and `SKIP` times the labels before them; `VALUES` if there are several
-        values that tell them apart.
+    `pixels` is (R * columns,) of unsigned integers. `plan` is (6,) of int64: rows; columns; the
+    background; whether there is one; whether values tell components apart; whether corners touch.
+    `labels`, of int32 and at least as large, is written from a multiple of 32 bytes on if it can
+    be. `VALUES` means that there are several values which tell components apart.
     """
     rows, columns = plan[0], plan[1]
     skip = left_out(labels, rows * columns)
@@ -97,21 +86,14 @@ def label_rows(pixels, plan, labels):
 
 @inlined
 def link_rows(bits, full, parents):
-    """Unite the runs that touch, and return their number.
+    """Unite the runs that touch, and return the number of runs.
 
-    Two runs that touch have one column in which the later of the two begins, with the other below
-    it or, if corners touch, just before it. So each contact is one bit.
-
-    Parameters
-    ----------
-    bits : (R + 2, words) array of uint64
-        Foreground, after two empty rows.
-    full : bool
-        Whether corners touch.
-    parents : (runs + 65,) array of int32
-        Overwritten from 1 on.
+    Two runs touch in exactly one column where the later of the two begins, with the other below it
+    or, if corners touch, just before it: each contact is one bit. `bits` is (R + 2, words) of
+    uint64, after two empty rows; `full` says whether corners touch; `parents`, (runs + 65,) of
+    int32, is written from 1 on.
     """
-    corner = ONE if full else NONE  # by how many columns contacts reach
+    corner = ONE if full else NONE  # columns that a contact reaches to the side
     first = last = 0
     for row in range(2, bits.shape[0]):
         above, first = first, last
@@ -126,13 +108,13 @@ def link_rows(bits, full, parents):
             for k in range(0, count, EIGHT):
                 for j in range(EIGHT):
                     parents[np.uint64(last + k + j + 1)] = last + k + j + 1
-            # Contacts of runs that begin here: their first ones, so no roots are looked for.
+            # The first contacts of runs that begin here: these are roots, so `find` is not needed.
             firsts = begins & (u | (u << corner) | (carry_above & corner))
             events = begins_above & (v | (v << corner) | (carry & corner)) & ~begins
             if full:  # not where the row before the last joins this run to the one before it
                 events &= ~((bits[row - 2, word] << ONE) & (u << (ONE + ONE)) & (v << ONE))
             if count > FEW_RUNS:
-                if firsts == NONE:  # those that begin here touch none before it begins
+                if firsts == NONE:  # every run that touches these begins later than they do
                     firsts = first_contacts(events, begins) & ~(begins ^ (begins - ONE))
                     events &= ~firsts
                 if in_order(firsts, begins, begins_above):
@@ -158,14 +140,10 @@ def link_rows(bits, full, parents):
 
 @inlined
 def in_order(firsts, begins, begins_above):
-    """Return whether the last runs of a word touch just as many in order: a copy unites them.
+    """Return whether the last runs of a word touch equally many in order: a copy then unites them.
 
-    Parameters
-    ----------
-    firsts : uint64
-        Where runs that begin in this word touch one of the row above, each for the first time.
-    begins, begins_above : uint64
-        Where runs begin.
+    `firsts` marks where runs that begin in this word first touch the row above; `begins` and
+    `begins_above` where runs begin.
     """
     if firsts == NONE:
         return False
@@ -175,21 +153,15 @@ def in_order(firsts, begins, begins_above):
     between = begins_above & later
     if first_contacts(between, firsts << ONE) != between:
         return False
-    beyond = 1 if between & ~firsts > firsts else 0  # the last one begins after the last contact
+    beyond = 1 if between & ~firsts > firsts else 0  # the last run begins after the last contact
     return popcount(between) + 1 == popcount(firsts) + beyond
 
 
 @inlined
 def paint_rows_in_turn(bits, columns, parents, labels):
-    """Write the label of every pixel, from the first row to the last: one may write into the next.
+    """Write the label of every pixel in raster order: a write may reach into the next row.
 
-    Parameters
-    ----------
-    bits : (R + 2, words) array of uint64
-    parents : (runs + 65,) array of int32
-        Label of each run.
-    labels : (R * columns,) array of int32
-        Overwritten.
+    `bits` is (R + 2, words) of uint64, `parents` the label of each run, `labels` (R * columns,).
     """
     run = 0
     for row in range(2, bits.shape[0]):
@@ -214,7 +186,7 @@ def paint_rows_in_turn(bits, columns, parents, labels):
 
 @inlined
 def paint_bytes(labels, begin, width, pixels, begins, run, table):
-    """Paint a part of a word, eight pixels at a time as long as there are any in the image."""
+    """Paint a part of a word, eight pixels at a time while the image has as many left."""
     k = 0
     while k < width and begin + k + EIGHT <= labels.size:
         shift = np.uint64(k)
@@ -231,34 +203,20 @@ def paint_bytes(labels, begin, width, pixels, begins, run, table):
 
 # ---- Labeling in a single call, pixel by pixel: fastest for images of short rows or few pixels
 # Two scans over the image and a union-find of provisional labels (Rosenfeld and Pfaltz, J. ACM 13
-# (1966) 471-494); runs of 64 pixels at a time do not pay where rows are shorter than that.
+# (1966) 471-494): words of 64 pixels do not pay off where rows are shorter.
 
 
 @njit(nogil=True, cache=True)
 def label_pixels(pixels, level, plan, steps, labels):
-    """Label an image.
+    """Label an image; return the number of components, or -1 if values are not all whole numbers.
 
-    Parameters
-    ----------
-    pixels : (R * columns,) array
-        Not of bool.
-    level : (1,) array of the type of `pixels`
-        The background, if `bounded`; otherwise all pixels are foreground.
-    plan : (9,) array of int64
-        Leading axes, padded with ones in front; columns; whether there is background (`bounded`);
-        whether values tell components apart; and whether pixels that share a corner are neighbors
-        (`full`). Then all earlier neighbors of a pixel are neighbors of the one before it along the
-        first axis, too: if that is of the same component, the others need not be looked at.
-    steps : (K, 6) array of int64
-        To earlier neighbors along the leading axes and the last one, the nearest first; but for
-        the one to the left, which is looked at in any case.
-    labels : (R * columns,) array of int32
-        Overwritten.
-
-    Returns
-    -------
-    int
-        Number of components; -1 if values tell them apart and are not all whole numbers.
+    `pixels` is (R * columns,), not of bool; `level`, (1,) of their type, is the background. `plan`
+    is (9,) of int64: five leading axes, padded with ones in front; columns; whether there is
+    background (`bounded`); whether values tell components apart; whether corners touch (`full`). If
+    they do, all earlier neighbors of a pixel are neighbors of the one before it along the first
+    axis: if that one is of the same component, the others are skipped. `steps` is (K, 6) of int64,
+    to all earlier neighbors but the one to the left, nearest first. `labels` is (R * columns,) of
+    int32.
     """
     shape, columns, background = plan[:AXES], plan[5], level[0]
     bounded, values, full = plan[6] != 0, plan[7] != 0, plan[8] != 0
@@ -323,21 +281,11 @@ def label_pixels(pixels, level, plan, steps, labels):
 
 @njit(nogil=True, cache=True)
 def select_steps(steps, position, shape, columns, offsets, aside):
-    """Find the steps from a row that stay inside along the leading axes, and count them.
+    """Select the steps from a row that stay inside along the leading axes.
 
-    Parameters
-    ----------
-    position : (5,) array of int64
-        Coordinates of the row.
-    offsets, aside : (K,) arrays of int64
-        Overwritten: distances of flat indices, and steps along the last axis.
-
-    Returns
-    -------
-    near : int
-        Number of such steps.
-    direct : bool
-        Whether the first of all steps is among them.
+    `position` is (5,): coordinates of the row. `offsets` and `aside`, (K,) of int64, are set to
+    distances of flat indices and to steps along the last axis. Returns the number of steps, and
+    whether the first of all is one of them.
     """
     near = 0
     direct = False
@@ -358,22 +306,17 @@ def select_steps(steps, position, shape, columns, offsets, aside):
 
 # ---- The method `runs` in a single call, for images that one thread labels
 
-FRACTIONS, RUN_VALUES = -1, -2  # returned in place of a number of components
-PATIENCE = 100  # calls after which it is worth compiling
+FRACTIONS, RUN_VALUES = -1, -2  # returned instead of a number of components
+PATIENCE = 100  # calls after which compiling is worth the time
 _left: dict[Any, int] = {}
 
 
 def is_worth_compiling(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
     """Return whether to call a kernel of this module: it is compiled, or would have been often.
 
-    What is labeled first waits for numba, and the passes one by one are what larger images need
-    anyway. A single call saves about 0.1 ms, and takes more than a second to compile.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    arguments : tuple
-        Those of the call, pixels first: types of the others follow from theirs.
+    The passes one by one are compiled anyway, for larger images. A single call saves about 0.1 ms
+    and takes more than a second to compile. `arguments` are those of the call, pixels first; the
+    types of the others follow from the pixels.
     """
     key = kernel, arguments[0].dtype
     left = _left.get(key)
@@ -387,29 +330,16 @@ def is_worth_compiling(kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
 
 @njit(nogil=True, cache=True)
 def label_runs(pixels, level, plan, edges, row_edges, labels):
-    """Label an image: what `runs` does pass by pass in threads, without returning in between.
+    """Label an image by a table of runs; return components + `SKIP` * labels left out, or a code.
 
-    Every argument of a call from Python costs time, so that numbers come in one array.
-
-    Parameters
-    ----------
-    pixels : (R * columns,) array
-        Not of bool.
-    level : (1,) array of the type of `pixels`
-        The background, if `bounded`; otherwise all pixels are foreground.
-    plan : (10,) array of int64
-        Leading axes, padded with ones in front; columns; whether there is background (`bounded`);
-        whether values tell components apart; rows of a block along two axes (`edges` are those of
-        such blocks, `row_edges` those of single rows).
-    labels : (>= R * columns,) array of int32
-        Overwritten, from a multiple of 32 bytes on if there is room for that.
-
-    Returns
-    -------
-    int
-        Number of components, and `SKIP` times the labels before them; `FRACTIONS` if values tell
-        them apart and are not all whole numbers; `VALUES` if there are several of them:
-        `label_values` has to be called then.
+    Passing arguments from Python costs time, so numbers come in one array. `pixels` is (R *
+    columns,), not of bool; `level`, (1,) of their type, is the background. `plan` is (10,) of
+    int64: five leading axes, padded with ones in front; columns; whether there is background
+    (`bounded`); whether values tell components apart; rows of a block along two axes. `edges` are
+    those of such blocks, `row_edges` those of single rows. `labels`, of int32 and at least as
+    large, is written from a multiple of 32 bytes on if it can be. Codes: `FRACTIONS` if values tell
+    components apart and are not all whole; `RUN_VALUES` if there are several of them: the caller
+    then calls `label_values`.
     """
     columns, bounded, values = plan[5], plan[6] != 0, plan[7] != 0
     skip = left_out(labels, pixels.size)
@@ -456,7 +386,7 @@ def label_values(pixels, level, plan, edges, row_edges, labels):
 
 @njit(inline="always")
 def new_bits(labels, columns):
-    """Make room for a bit of each pixel, and a last row without foreground."""
+    """Return room for a bit of each pixel, and an empty last row."""
     rows = labels.size // columns
     bits = np.empty((rows + 1, -(-columns // 64)), np.uint64)
     bits[rows] = 0
@@ -465,7 +395,7 @@ def new_bits(labels, columns):
 
 @njit(inline="always")
 def new_table(bits, shape, deep, tall):
-    """Make a table of runs that are still to be found, and room for their number in each block."""
+    """Return a table whose runs are not found yet, and room for their number in each block."""
     grid = shape.copy()
     grid[3] = -(-shape[3] // deep)
     grid[4] = -(-shape[4] // tall)
@@ -494,7 +424,7 @@ def index_runs(unknown, counts):
 
 @njit(inline="always")
 def number_runs(runs, counts, columns, labels):
-    """Give numbers to the components of all runs, and paint them."""
+    """Give numbers to the components of all runs, paint them, and return how many there are."""
     blocks = counts.size - 1
     if counts[blocks] == 1:
         labels[:] = 0

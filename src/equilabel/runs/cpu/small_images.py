@@ -1,4 +1,4 @@
-"""Small images are labeled in a single call, prepared once for each shape and type."""
+"""Labels small images in a single call, which is prepared once for each shape and type."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Foreground
 
 
-# ---- Small images labeled by a single compiled call, prepared for images of one shape and type
-# What a call from Python costs counts here: labeling 16 x 16 pixels takes less than checking what
-# was asked, so that all that does not depend on the pixels is done once.
+# Labeling 16 x 16 pixels takes less time than checking the arguments, so whatever does not depend
+# on the pixels is done once.
 
-TINY = 640  # pixels up to which looking at one after the other is quicker than runs
-SHORT, FEW = 16, 2**13  # the same for rows of so few columns
-FLAT, FLAT_FULL = 2**18, 2**16  # pixels in 2D up to which rows one by one are, one value given
-ALIGNED = 2**13  # pixels from which on labels begin at a multiple of 32 bytes
+TINY = 640  # pixels up to which `label_pixels` is faster than runs
+SHORT, FEW = 16, 2**13  # the same for rows of at most 16 columns
+FLAT, FLAT_FULL = 2**18, 2**16  # pixels in 2D up to which `label_rows` is faster (faces, corners)
+ALIGNED = 2**13  # pixels from which labels begin at a multiple of 32 bytes
 INT32 = np.dtype(np.int32)
 UNSIGNED = {np.dtype(kind): np.dtype(f"u{np.dtype(kind).itemsize}") for kind in "?bhilq"}
 
@@ -50,23 +49,15 @@ def single_call(
     connectivity: int,
     stacked: bool,
 ) -> SingleCall:
-    """Prepare the call for images of one shape and type, or return the one prepared before."""
+    """Return the call for images of one shape and type, prepared at most once."""
     return SingleCall(shape, dtype, foreground, connectivity, stacked)
 
 
 class SingleCall:
     """Labels images of one shape and type.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Without axes of length 1, but for a stacked one; of at least one pixel.
-    dtype : dtype
-        That of the image: of bool, int or float, in native byte order.
-    foreground : Foreground
-        Compared with "all" or "!=".
-    connectivity, stacked : int, bool
-        As `Grid` has them.
+    `shape` has no axes of length 1, except for a stacked one, and at least one pixel. `dtype` is
+    bool, int or float in native byte order. `foreground` compares with "all" or "!=".
     """
 
     def __init__(
@@ -79,7 +70,7 @@ class SingleCall:
     ) -> None:
         compare, level, values = foreground
         size, columns, rank = int(np.prod(shape)), shape[-1], len(shape)
-        self._label_rows: Any = None  # what to call without looking at types: found later
+        self._label_rows: Any = None  # entry point without a check of types, once it is found
         self._by_rows = dtype.kind in "bui" and not stacked and rank <= 2
         self._wide = dtype.itemsize > 1
         self._by_rows &= size <= (FLAT if connectivity == 1 else FLAT_FULL)
@@ -105,24 +96,11 @@ class SingleCall:
         self._ready: set[Any] = set()
 
     def label(self, image: HostArray, out: Array = None) -> tuple[NDArray[np.int32], int] | None:
-        """Label an image.
+        """Return labels of an image and their number, or None if this had to be compiled first.
 
-        Parameters
-        ----------
-        image : array
-            Of the type and shape that were prepared for, with any strides; it may have axes of
-            length 1. Too small to be worth several threads.
-        out : array of int32, optional
-            Receives the labels: C-contiguous, aligned, and apart from `image`.
-
-        Returns
-        -------
-        labels : array of int32
-            In the shape of `image`, or `out`.
-        count : int
-            Number of components; -1 if values that tell them apart are not all whole numbers.
-
-        Nothing is returned where the call would have to be compiled, see `is_worth_compiling`.
+        `image` has the type prepared for, any strides, and possibly axes of length 1. `out`, of
+        int32, is C-contiguous, aligned and apart from `image`. The number is -1 if values that tell
+        components apart are not all whole. See `is_worth_compiling`.
         """
         pixels, room = image.ravel(), self._room
         if out is not None:
@@ -159,10 +137,10 @@ class SingleCall:
             if self._is_ready(label_rows, few):
                 count = label_rows(*few)
                 if count != RUN_VALUES:
-                    if pixels.flags.aligned:  # as later ones will be
+                    if pixels.flags.aligned:  # later calls make sure of this
                         self._label_rows = entry_point(label_rows, few)
                     return count
-                self._by_rows = False  # as others like it probably have several values, too
+                self._by_rows = False  # similar images probably have several values, too
         if self._view is not None:
             pixels = pixels.view(self._view)
         level, plan = self._level, self._plan
@@ -180,7 +158,7 @@ class SingleCall:
         return count
 
     def _is_ready(self, kernel: Any, asked: tuple[Any, ...]) -> bool:
-        """Return whether to call a kernel: what was answered with yes once is not asked again."""
+        """Return whether to call a kernel; a yes is remembered."""
         if kernel in self._ready:
             return True
         if not is_worth_compiling(kernel, asked):

@@ -24,23 +24,22 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array
 
 
-# ---- Threads that take work from each other's hands inside compiled code, without Python in
-# between Work comes in *phases*, each a number of pieces. A thread claims a piece by adding to a
-# counter, so that nobody does one twice; who finishes the last one closes the phase and opens the
-# next. Nobody waits for a thread that has not begun: it takes part as soon as it comes, or finds
-# nothing to do. In Python each phase would wait for every thread to take the interpreter's lock and
-# hand it on: with 16 threads, that takes longer than most phases.
+# ---- A scheduler in compiled code, without Python in between
+# Work comes in *phases*, each of a number of pieces. A thread claims a piece by adding to a
+# counter; the one that finishes the last piece closes the phase and opens the next. Nobody waits
+# for a thread that has not begun: it takes part when it comes. In Python, each phase would wait for
+# every thread to take the interpreter's lock: with 16 threads, this takes longer than most phases.
 #
-# What they share is a *board*, an array of int64, each entry of which has a line of the cache to
-# itself: written by one thread, a line is taken from all others.
+# Threads share a *board*, an array of int64. Each of its entries has its own cache lines, because a
+# line that one thread writes is taken from the caches of all others.
 
-MOST = 200  # looks, of at least 50 us, for the thread that gave the work to leave
-LINE = 16  # int64 from one entry to the next: two lines of the cache, which are fetched in pairs
+MOST = 200  # polls, of at least 50 us, while waiting for the thread that gave the work to leave
+LINE = 16  # int64 from one entry to the next: two cache lines, which are fetched in pairs
 OPEN, STOP, LEFT, PHASES = 0, LINE, 2 * LINE, 3 * LINE
 
 
 def new_board(phases: int) -> NDArray[np.int64]:
-    """Make a board for so many phases; the first is open."""
+    """Return a board for so many phases; the first is open."""
     return np.zeros(PHASES + 2 * LINE * phases, np.int64)
 
 
@@ -49,9 +48,9 @@ def new_board(phases: int) -> NDArray[np.int64]:
 
 @inlined
 def claim(board, phase, pieces):
-    """Return the number of a piece that nobody else does, or -1 if none is left."""
+    """Return the number of a piece that no other thread has claimed, or -1 if none is left."""
     place = PHASES + 2 * LINE * phase
-    if read(board, place) >= pieces:  # as most of those who wait will find
+    if read(board, place) >= pieces:  # usual for threads that wait
         return -1
     piece = add(board, place, 1)
     return piece if piece < pieces else -1
@@ -59,9 +58,9 @@ def claim(board, phase, pieces):
 
 @inlined
 def finish(board, phase, pieces):
-    """Note that a piece is done; return whether it was the last one.
+    """Mark a piece as done; return whether it was the last one.
 
-    If so, all that other threads wrote in this phase can be read, and only the calling thread
+    If so, everything that other threads wrote in this phase is visible, and only the calling thread
     works until it calls `open_next`.
     """
     return add(board, PHASES + 2 * LINE * phase + LINE, 1) == pieces - 1
@@ -69,34 +68,29 @@ def finish(board, phase, pieces):
 
 @inlined
 def open_next(board, phase):
-    """Let all threads go on with the phase after this one."""
+    """Open the phase after this one to all threads."""
     write(board, OPEN, phase + 1)
 
 
 @inlined
 def stop(board):
-    """Let all threads leave before their next pieces."""
+    """Ask all threads to leave before their next pieces."""
     write(board, STOP, 1)
 
 
 @inlined
 def stopped(board):
-    """Return whether threads are to leave."""
+    """Return whether threads were asked to leave."""
     return read(board, STOP) != 0
 
 
 @inlined
 def wait(board, place, value, spins):
-    """Wait for an entry of the board to exceed a value, or for the end of all work.
+    """Wait until an entry of the board exceeds a value, or until all work ends.
 
-    Who waits for `LEFT` does so out of courtesy, and not for long: Ctrl-C may have kept it from
-    being written.
-
-    Parameters
-    ----------
-    spins : int
-        How often to look without letting other threads have the core: waking takes longer than
-        most waits, but where threads are more than cores, one of those may be waited for.
+    The wait for `LEFT` is limited, because Ctrl-C may prevent it from being written. `spins` is how
+    often to poll before other threads get the core: waking up takes longer than most waits, but
+    with more threads than cores, one of those may be waited for.
     """
     looks = 0
     while read(board, place) <= value and (
@@ -145,84 +139,49 @@ def _sleep(context, builder, signature, arguments):
     return context.get_dummy_value()
 
 
-# ---- What a team has to do to label an image: phases, pieces, and the arrays that it shares
+# ---- Phases and pieces of labeling an image, and the arrays that threads share
 
-# Kinds of phases, in order; there are as many of `JOIN` as it takes to join all parts in pairs.
+# Kinds of phases, in order; there are as many of `JOIN` as needed to join all parts in pairs.
 FIND, UNITE, JOIN, COUNT, NUMBER, RESOLVE, REORDER, RELABEL, PAINT = range(9)
-# Kernels, by their places in `Job.kernels`; 0 stands there for one that is not needed.
+# Kernels, by their places in `Job.kernels`, which is 0 for a kernel that is not needed.
 PACK, BEGIN, INDEX, LINK_ROWS, LINK_FIRST, LINK = range(6)
 ROOTS, NUMBERS, FOLLOW, ORDER, RENAME, ROWS, STREAMED, ONE_LABEL = range(6, 14)
 KERNELS = 14
-# What numbers come in `Job.given`, and what is found, in `Job.found`.
+# Entries of `Job.given` and of `Job.found`.
 COLUMNS, BOUNDED, BINARY, BLANK, STREAMABLE, SLAB, REACH, LOOKS = range(8)
 COMPONENTS, SEVERAL, RUNS = range(3)
 
-PIECES, PARTS = 4, 2  # of each thread: some begin later than others, some are held up
-LEAST = 2**18  # pixels of a piece
-SPINS = 20_000  # looks at the board, some 1 ms, before a thread gives up its core
+PIECES, PARTS = 4, 2  # for each thread: some begin later than others, some are interrupted
+LEAST = 2**18  # least number of pixels of a piece
+SPINS = 20_000  # polls of the board, some 1 ms, before a thread gives up its core
 
 
 class Job(NamedTuple):
-    """All that a team shares; see `RunTable` and `Runs` for what is not told here.
+    """All arrays that a team shares; see `RunTable` and `Runs` for those not explained here."""
 
-    Attributes
-    ----------
-    kernels : (14,) array of uint64
-        Addresses.
-    board : array of int64
-        From `team.new_board`.
-    phases : (P, 3) array of int64
-        Kind, pieces, and for `JOIN` how many parts are in each of the two that are joined.
-    given, found : arrays of int64
-    pixels : (R * columns,) array of uint8
-    level : (1,) array of uint8
-        The background.
-    runs : Runs
-        If `parents` has not enough room, the job ends after `FIND`.
-    order : (K,) array of int32
-        As for `numbering.reorder`.
-    counts : (B + 1,) array of int64
-    edges : (E, 10) array of int64
-    pieces : (F + 1, 2) array of int64
-        The first block and the first row of each piece of `FIND`, and the ends.
-    parts : (U + 1,) array of int64
-        The first piece of each part, which is what threads unite, number and relabel.
-    lines : (P + 1,) array of int64
-        The first row of each piece of `PAINT`.
-    totals : (F + 1,) array of int64
-        Runs of each piece; later the first run of each.
-    values : (F,) array of int64
-        Foreground value of each piece, or -1.
-    roots : (U + 1,) array of int64
-        Components that begin in each part; later those before.
-    ends : (slabs + 1,) array of int64
-        As for `numbering.reorder`.
-    out : (R * columns,) array of int32
-    """
-
-    kernels: Array
-    board: Array
-    phases: Array
-    given: Array
-    found: Array
-    pixels: Array
-    level: Array
-    runs: Runs
-    order: Array
+    kernels: Array  # (14,) of uint64: addresses
+    board: Array  # from `new_board`
+    phases: Array  # (P, 3) of int64: kind, pieces, and for `JOIN` the parts on either side
+    given: Array  # of int64, see `COLUMNS`
+    found: Array  # of int64, see `COMPONENTS`
+    pixels: Array  # (R * columns,) of uint8
+    level: Array  # (1,) of uint8: the background
+    runs: Runs  # if `parents` is too small for the runs, the job ends after `FIND`
+    order: Array  # (K,) of int32, as for `numbering.reorder`
     counts: Array
     edges: Array
-    pieces: Array
-    parts: Array
-    lines: Array
-    totals: Array
-    values: Array
-    roots: Array
-    ends: Array
-    out: Array
+    pieces: Array  # (F + 1, 2) of int64: first block and row of each piece of `FIND`; the ends
+    parts: Array  # (U + 1,) of int64: first piece of each part; threads unite and number parts
+    lines: Array  # (P + 1,) of int64: first row of each piece of `PAINT`
+    totals: Array  # (F + 1,) of int64: runs of each piece; later the first run of each
+    values: Array  # (F,) of int64: foreground value of each piece, or -1
+    roots: Array  # (U + 1,) of int64: components that begin in each part; later those before it
+    ends: Array  # (slabs + 1,) of int64, as for `numbering.reorder`
+    out: Array  # (R * columns,) of int32
 
 
 def make_job(table: RunTable, helpers: int) -> Job:
-    """Write down what a team has to do, but for what an image and its labels decide."""
+    """Prepare a job for a table; the caller adds the arrays of the image and its labels."""
     found, size = table.runs, table.rows * table.columns
     pieces = _cut(table.blocks, _most(PIECES, helpers, size), table.slab)
     rows = table.first_row(pieces)
@@ -247,7 +206,7 @@ def make_job(table: RunTable, helpers: int) -> Job:
         found=np.zeros(3, np.int64),
         pixels=None,
         level=None,
-        # As many runs as words are few enough for labels to be written past the caches.
+        # As many runs as words: with more, labels are not written past the caches.
         **_memory(found, found.starts.size),
         counts=table.counts,
         edges=table.edges,
@@ -263,14 +222,14 @@ def make_job(table: RunTable, helpers: int) -> Job:
 
 
 def resumed(job: Job) -> Job:
-    """Return what is left of a job that has found more runs than it had room for."""
+    """Return the rest of a job that found more runs than it had room for."""
     phases = job.phases[1:]
     memory = _memory(job.runs, int(job.found[RUNS]))
     return job._replace(board=new_board(len(phases)), phases=phases, **memory)
 
 
 def _memory(found: Runs, most: int) -> dict[str, Any]:
-    """Make room for so many runs, and for the order of as many components."""
+    """Allocate the forest of so many runs, and the order of as many components."""
     parents = np.empty(most + SLACK, np.int32)
     parents[0] = 0
     several_rows = found.deep * found.tall > 1
@@ -281,7 +240,7 @@ def _memory(found: Runs, most: int) -> dict[str, Any]:
 
 
 def _most(each: int, helpers: int, size: int) -> int:
-    """Return how many pieces are enough for a phase."""
+    """Return how many pieces a phase needs at most."""
     return min(each * (helpers + 1), size // min(LEAST, threads.WEIGHT))
 
 
@@ -296,7 +255,7 @@ def _cut(size: int, pieces: int, grain: int = 1) -> NDArray[np.int64]:
 def _phases(
     pieces: int, parts: int, lines: int, several_rows: bool, edges: int
 ) -> NDArray[np.int64]:
-    """List the phases of a job: of each its kind, how many pieces it has, and a width."""
+    """List the phases of a job: kind, number of pieces, and for `JOIN` its width in parts."""
     phases = [(FIND, pieces, 0), (UNITE, parts, 0)]
     width = 1
     while width < parts and edges:
@@ -309,7 +268,7 @@ def _phases(
 
 
 def sample_job() -> Job:
-    """Make a job of no pixel: its types are those of all."""
+    """Return an empty job, which has the types of every job."""
     labels, table = np.empty(0, np.int32), np.empty((0, 0), np.int32)
     numbers, pairs = np.empty(0, np.int64), np.empty((0, 0), np.int64)
     bits = np.empty((0, 0), np.uint64)

@@ -1,4 +1,4 @@
-"""Large images are labeled by a team of threads: each phase, and when that is quicker."""
+"""Labels large images by a team of threads, where this is faster."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Grid
 
 
-# ---- Labeling by runs as phases of a team: what each piece of a phase does, and what is done
-# between The passes are those of `runs`, which calls them for one phase after the other from
-# Python. They are called by their addresses: what is compiled here is no more than the calls.
+# ---- Labeling by runs as phases of a team: the work of each piece, and the work between phases
+# The kernels are those of `passes`. They are called by address, so only the calls are compiled
+# here.
 
 call = caller(types.none)
 count = caller(types.int64)
@@ -85,14 +85,11 @@ look = caller(types.Tuple([types.int64, types.uint8]))
 
 @njit(nogil=True, cache=True, **BORROWING)
 def work(job, most):
-    """Take part in a job until so many pieces are done, or all is; return whether all is done.
+    """Work on a job until `most` pieces are done, or all are; return whether all are done.
 
-    Parameters
-    ----------
-    job : Job
-    most : int
-        1 for the thread that gave the job: it looks for signals in between. -1 for helpers: these
-        stay until the other has left, who would have to wait for Python's lock behind them.
+    `most` is 1 for the thread that gave the job, which looks for signals in between, and -1 for
+    helpers. These stay until the first thread has left: it would have to wait for Python's lock
+    after them.
     """
     board, phases = job.board, job.phases
     last = phases.shape[0]
@@ -118,7 +115,7 @@ def work(job, most):
 
 @called
 def do(job, kind, width, piece):
-    """Do one piece of a phase; of `JOIN`, with so many parts on both sides."""
+    """Do one piece of a phase; for `JOIN`, with `width` parts on either side."""
     if kind == FIND:
         find(job, piece)
     elif kind == UNITE:
@@ -136,7 +133,7 @@ def do(job, kind, width, piece):
 
 @called
 def close(job, kind):
-    """Do what comes after the last piece of a phase, while all others wait."""
+    """Finish a phase after its last piece, while all other threads wait."""
     found = job.found
     if kind == FIND:
         value = -1
@@ -160,7 +157,7 @@ def close(job, kind):
 
 @called
 def number_pieces(job):
-    """Find the number of the first run of each piece."""
+    """Compute the number of the first run of each piece."""
     run = 1
     job.counts[0] = run
     for piece in range(job.totals.size - 1):
@@ -202,7 +199,7 @@ def find(job, piece):
 
 @called
 def unite_part(job, part):
-    """Give the runs of a part their numbers, and unite those that touch within it."""
+    """Give numbers to the runs of a part, and unite those that touch within it."""
     runs, edges, kernels, counts = job.runs, job.edges, job.kernels, job.counts
     for piece in range(job.parts[part], job.parts[part + 1]):
         run = job.totals[piece]
@@ -223,7 +220,7 @@ def unite_part(job, part):
 
 @called
 def join(job, width, pair):
-    """Unite the runs that touch between so many parts and as many after them."""
+    """Unite the runs that touch between `width` parts and as many after them."""
     parts = job.parts.size - 1
     begin = first_block(job, 2 * pair * width)
     middle = first_block(job, (2 * pair + 1) * width)
@@ -234,7 +231,7 @@ def join(job, width, pair):
 
 @called
 def rename(job, kind, part):
-    """Do a part of one of the phases from runs to their labels, of which there are several."""
+    """Work on a part in one of the phases that turn runs of several components into labels."""
     kernels, runs, order = job.kernels, job.runs, job.order
     labels = runs.parents
     a, b, slab = first_block(job, part), first_block(job, part + 1), job.given[SLAB]
@@ -280,31 +277,22 @@ def first_run(job, part):
     return job.counts[first_block(job, part)]
 
 
-# ---- Labels of a large image by a team of threads, see `team_phases`, where that is quicker
+# ---- Choosing a team for a large image
 
-FEWEST = 4  # threads from which on a team is quicker, and worth compiling what it takes
-PATIENCE = 20  # calls after which it is worth compiling
+FEWEST = 4  # threads from which a team is faster, and worth compiling
+PATIENCE = 20  # calls after which compiling is worth the time
 _left = PATIENCE
 
 
 def label_in_team(grid: Grid, room: Callable[[], tuple[HostArray, bool]]) -> int | None:
-    """Label an image, and return the number of components.
+    """Label an image that is not empty, and return the number of components.
 
-    Parameters
-    ----------
-    grid : Grid
-        Not empty.
-    room : callable
-        Returns a flat array of int32 for the labels, and whether it holds zeros.
-
-    Returns
-    -------
-    int, or None
-        None of images that a team is not made for, or not quicker on: of few threads, of several
-        values, or not of bytes.
+    `room` returns a flat array of int32 for the labels, and whether it holds zeros. Returns None if
+    a team does not support the image or is not faster: few threads, several values, or not of
+    bytes.
     """
     image, (compare, level, values) = grid.pixels, grid.foreground
-    if not hasattr(os, "fork"):  # no POSIX: `team.sleep` would not be there
+    if not hasattr(os, "fork"):  # not POSIX: no `usleep` for `team.sleep`
         return None
     helpers = min(threads.available(), image.size // threads.WEIGHT) - 1
     if helpers + 1 < FEWEST or compare in passes.COMPARES or grid.periodic:
@@ -372,7 +360,7 @@ def _kernels(tall: int, deep: int, edges: int, streamed: bool) -> Any:
 
 
 def _is_ready() -> bool:
-    """Return whether calling a team compiles nothing, or would have been quicker often before."""
+    """Return whether a team needs no compilation, or would have been faster many times before."""
     global _left
     if _left > 0 and _left == PATIENCE and is_kept(work, (sample_job(), -1)):
         _left = 0
@@ -381,7 +369,7 @@ def _is_ready() -> bool:
 
 
 def _run(job: Job, helpers: int) -> None:
-    """Do a job with helpers: what the calling thread hears in between, or they meet, ends it."""
+    """Run a job with helpers; a signal in the caller or an error in a helper ends it."""
     board = job.board
     errors: list[BaseException] = []
 
@@ -391,7 +379,7 @@ def _run(job: Job, helpers: int) -> None:
             threads.check()
         if errors:
             raise errors[0]
-        return not job.found[team.SEVERAL]  # some may still look at pixels
+        return not job.found[team.SEVERAL]  # if so, helpers may still read pixels
 
     def help_() -> None:
         try:

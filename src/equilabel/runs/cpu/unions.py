@@ -1,4 +1,4 @@
-"""Unions of runs that touch, in images of one value and of many."""
+"""Unions of runs that touch, in images of one value and of several."""
 
 from typing import NamedTuple
 
@@ -12,13 +12,13 @@ from .packing import agrees_within
 from .run_table import AXES, advance, locate, new_position
 
 # ---- Runs of two rows that touch in a word of 64 columns, united pair by pair
-# Where a row begins in a word is told by two numbers: the bits where runs begin, and the number of
+# `mine` and `theirs` describe a word of either row: the bits where runs begin, and the number of
 # the first of these runs.
 
 
 @inlined
 def unite_straight(parents, events, mine, theirs):
-    """Unite the runs above each other at every bit of `events`; see `unite_contacts`."""
+    """Unite the runs of two rows in every column of `events`; see `unite_contacts`."""
     starts, run = mine
     other_starts, other_run = theirs
     while events != NONE:
@@ -34,7 +34,7 @@ def unite_straight(parents, events, mine, theirs):
 
 @inlined
 def unite_left(parents, events, mine, theirs):
-    """Unite the run at every bit of `events` with that of the other row one pixel before."""
+    """Unite the run at every bit of `events` with the run of the other row one pixel before it."""
     starts, run = mine
     other_starts, other_run = theirs
     while events != NONE:
@@ -50,7 +50,7 @@ def unite_left(parents, events, mine, theirs):
 
 @inlined
 def unite_right(parents, events, mine, theirs, beyond):
-    """Unite the run at every bit of `events` with that of the other row one pixel after."""
+    """Unite the run at every bit of `events` with the run of the other row one pixel after it."""
     starts, run = mine
     other_starts, other_run = theirs
     next_starts, next_run = beyond
@@ -70,8 +70,8 @@ def unite_right(parents, events, mine, theirs, beyond):
 def first_contacts(contacts, begins):
     """Keep the first contact between two bits of `begins`: the others are of the same two runs.
 
-    Between two of them, the last bit is set if it is not, so that one can be subtracted from all
-    stretches at once; that leaves every bit but the lowest.
+    Setting the last bit of each stretch makes sure that subtracting the first bits does not borrow
+    from the next stretch; the difference clears the lowest contact of each stretch.
     """
     ends = (begins >> ONE) | (ONE << LAST)
     return contacts & ~((contacts | ends) - (begins | ONE))
@@ -79,14 +79,10 @@ def first_contacts(contacts, begins):
 
 @inlined
 def unite_contacts(runs, straight, left, right, block, other, word):
-    """Unite the runs of two blocks that touch in a word: straight, to the left, to the right.
+    """Unite the runs of two blocks that touch in a word.
 
-    Parameters
-    ----------
-    runs : Runs
-    straight, left, right : uint64
-        A bit for each pixel of `block` where a contact begins with the pixel of `other` in the
-        same column, in the one before, and in the one after.
+    `straight`, `left` and `right` have a bit for each pixel of `block` that touches the pixel of
+    `other` in the same column, in the one before, and in the one after.
     """
     parents = runs.parents
     starts, other_starts = runs.starts[block, word], runs.starts[other, word]
@@ -107,12 +103,12 @@ def unite_contacts(runs, straight, left, right, block, other, word):
         unite_right(parents, right, mine, theirs, beyond)
 
 
-# ---- The rows that are compared along an edge between blocks, and those that may connect them
+# ---- The rows that are compared along an edge between blocks, and rows that may connect them
 # See `equilabel.domains.neighborhood.block_edges`.
 
 
 class Rows(NamedTuple):
-    """Indices of rows that are compared: one or two of a block, and of another."""
+    """Rows that are compared: one or two of a block (v), and of another (u)."""
 
     v0: int
     v1: int
@@ -121,10 +117,9 @@ class Rows(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines of rows along the last leading axis, -1 outside, and how far down rows begin on them.
+    """Lines of rows along the last leading axis, -1 outside, and where on them the rows begin.
 
-    `v0` to `u1` are those of `Rows`; `w0`, on the line `v0`, and `w1`, on the line `back`, those
-    of `Detour`.
+    `v0` to `u1` are those of `Rows`; `w0` of a `Detour` is on line `v0`, and `w1` on line `back`.
     """
 
     v0: int
@@ -165,11 +160,7 @@ def line_beside(grid, position, edge):
 def lines_of(runs, edge, position):
     """Return the lines of rows that an edge compares, and those of their detours.
 
-    Parameters
-    ----------
-    edge : (10,) array of int64
-    position : (5,) array of int64
-        Coordinates of the first block of the line of blocks.
+    `edge` is (10,); `position` is (5,): coordinates of the first block of the line of blocks.
     """
     tall = runs.tall
     away = edge[3] * runs.deep
@@ -199,12 +190,12 @@ def lines_of(runs, edge, position):
 
 @inlined_part
 def rows_along(runs, lines, along):
-    """Return the rows that an edge compares for a block of a line."""
+    """Return the rows that an edge compares for block `along` of a line."""
     size, empty = runs.shape[4], runs.bits.shape[0] - 1
     y = along * runs.tall
     v = row_at(lines.v0, y + lines.v0_down, size, empty)
     u = row_at(lines.u0, y + lines.u0_down, size, empty)
-    if runs.tall == 1:  # of single rows
+    if runs.tall == 1:  # blocks of single rows
         return Rows(v, v, u, u)
     return Rows(
         v,
@@ -216,7 +207,7 @@ def rows_along(runs, lines, along):
 
 @inlined_part
 def detour_along(runs, lines, along):
-    """Return the rows that may connect them."""
+    """Return the rows that may connect those of `rows_along`."""
     size, empty = runs.shape[4], runs.bits.shape[0] - 1
     y = along * runs.tall
     w0 = row_at(lines.v0, y + lines.w0_down, size, empty)
@@ -226,16 +217,10 @@ def detour_along(runs, lines, along):
 
 @inlined_part
 def line_of_rows(runs, position, edge, steps, down):
-    """Return the first row of a line of rows along the second axis from the end, or -1 outside.
+    """Return the first row of a line of rows along the last leading axis, or -1 outside.
 
-    Parameters
-    ----------
-    position : (5,) array of int64
-        Coordinates of a block on the line.
-    steps : int
-        How often to step along the first three axes of the edge, 0 or 1.
-    down : int
-        Rows to step along the fourth.
+    `position` is (5,): coordinates of a block on the line; `steps`, 0 or 1, is how often to step
+    along the first three axes of the edge, and `down` the number of rows along the fourth.
     """
     shape = runs.shape
     z = position[3] * runs.deep + down
@@ -248,20 +233,20 @@ def line_of_rows(runs, position, edge, steps, down):
 
 @inlined_part
 def row_at(line, y, size, empty):
-    """Return a row of a line of rows, or the empty row outside."""
+    """Return row `y` of a line of rows, or the empty row outside."""
     if line < 0 or y < 0 or y >= size:
         return empty
     return line + y
 
 
-# ---- The pass that unites touching runs in images of many values
+# ---- The pass that unites touching runs in images of several values
 
 
 @njit(nogil=True, cache=True)
 def link_values(pixels, columns, runs, edges, span):
     """Unite every run with the runs of equal value that it touches in earlier rows.
 
-    As `link`, for images of many values: blocks are single rows, and values are compared.
+    As `link`, but blocks are single rows, and values are compared.
     """
     shape = runs.shape
     first_row, last_row, low, high = span
@@ -286,10 +271,7 @@ def link_values(pixels, columns, runs, edges, span):
 def link_row(pixels, columns, runs, row, other, diagonal):
     """Unite the runs of a row with the runs of equal value that they touch in another row.
 
-    Parameters
-    ----------
-    diagonal : bool
-        Whether corners touch.
+    `diagonal` says whether corners touch.
     """
     bits, starts = runs.bits, runs.starts
     words = bits.shape[1]
@@ -320,23 +302,17 @@ def link_row(pixels, columns, runs, row, other, diagonal):
         unite_contacts(runs, events, left, right, row, other, word)
 
 
-# ---- The pass that unites touching runs of one value, by bits alone
-# Blocks of rows meet along *edges*, see `equilabel.domains.neighborhood.block_edges`. What touches
-# in a word follows from four shifts and a few ands; only where something new begins a pair of runs
-# is united.
+# ---- The pass that unites touching runs of one value, from bits alone
+# Blocks of rows meet along *edges*, see `equilabel.domains.neighborhood.block_edges`. Contacts in a
+# word follow from a few shifts and ands; a pair of runs is united only where a contact begins.
 
 
 @njit(nogil=True, cache=True, **BORROWING)
 def link_first_edge(runs, edges, span):
-    """Unite the runs of some blocks, all of them their own roots, along the first of all edges.
+    """Unite the runs of some blocks, all of them their own roots, along the first edge.
 
-    Images of one or two axes in one thread need no more; `link` is compiled only for others. So its
-    loop, but for the edges and the detours, is here once more: a change of one belongs in both.
-
-    Parameters
-    ----------
-    runs, edges, span
-        As for `link`.
+    Images of one or two axes in one thread need only this; `link` is compiled for others. Both
+    contain the same loop: a change of one belongs in both. Arguments are those of `link`.
     """
     first_block, last_block, low, high = span
     grid, edge = runs.grid, edges[0]
@@ -359,13 +335,7 @@ def link_first_edge(runs, edges, span):
 
 @njit(nogil=True, cache=True, **BORROWING)
 def link_rows_above(runs, span):
-    """Do as `link_first_edge` for blocks of single rows, whose first edge is the row before.
-
-    Parameters
-    ----------
-    runs, span
-        As for `link`.
-    """
+    """Unite runs as `link_first_edge` does, for single rows whose first edge is the row before."""
     row, last_row, low, high = span
     tall = runs.grid[4]
     y = row % tall
@@ -380,8 +350,8 @@ def link_rows_above(runs, span):
 def link_row_above(runs, row):
     """Unite the runs of a row, all of them their own roots so far, with those of the row before.
 
-    Two runs that touch have one column in which the later of the two begins, over a pixel of the
-    other: so each contact is one bit, and a word in which none begins has none.
+    Two runs touch in exactly one column where the later of the two begins, over a pixel of the
+    other: each contact is one bit, and a word in which no run begins has none.
     """
     bits, starts, parents = runs.bits, runs.starts, runs.parents
     other = row - 1
@@ -395,7 +365,7 @@ def link_row_above(runs, row):
             continue
         run = np.uint64(runs.first[row, word])  # unsigned: no index counts from the end
         other_run = np.uint64(runs.first[other, word])
-        if events & (events - ONE) == NONE:  # as mostly: no loop to begin
+        if events & (events - ONE) == NONE:  # the usual case needs no loop
             upto = events ^ (events - ONE)
             one = run + np.uint64(popcount(here & upto)) - ONE
             unite(parents, one, other_run + np.uint64(popcount(there & upto)) - ONE)
@@ -408,7 +378,7 @@ def link_row_above(runs, row):
         if here != NONE:
             first = first_contacts(events, here) & ~((here & (~here + ONE)) - ONE)
         events ^= first
-        while first != NONE:  # of runs that begin here: their own roots, no need to look
+        while first != NONE:  # runs that begin here are their own roots: `find` is not needed
             upto = first ^ (first - ONE)
             one = run + np.uint64(popcount(here & upto)) - ONE
             parents[one] = parents[other_run + np.uint64(popcount(there & upto)) - ONE]
@@ -421,18 +391,10 @@ def link_row_above(runs, row):
 def link(runs, edges, first_edge, span):
     """Unite every run of some blocks with the runs of earlier blocks that it touches.
 
-    Parameters
-    ----------
-    runs : Runs
-        `parents` are updated.
-    edges : (E, 10) array of int64
-        See `equilabel.domains.neighborhood.block_edges`.
-    first_edge : int
-        The first of the edges that are followed.
-    span : (int, int, int, int)
-        The first of the blocks whose edges are followed and the one after the last; and the same
-        of the blocks that edges lead to. Threads work on the inside of their own range first, and
-        on the borders between ranges one by one.
+    `edges` is (E, 10), from `domains.neighborhood.block_edges`, followed from `first_edge` on.
+    `span` is (first block, block after the last, low, high): edges lead to blocks `low` to before
+    `high`. Threads first unite runs within their own ranges; the borders between ranges follow one
+    by one.
     """
     first_block, last_block, low, high = span
     grid = runs.grid
@@ -461,13 +423,8 @@ def link(runs, edges, first_edge, span):
 def link_first(runs, rows, diagonal, block, other):
     """Unite the runs of a block, all of them their own roots so far, with those of another.
 
-    A word in which every run meets one run, in order, is a copy of parents.
-
-    Parameters
-    ----------
-    rows : Rows
-    diagonal : bool
-        Whether corners touch.
+    A word in which every run meets one run, in order, is a copy of parents. `diagonal` says whether
+    corners touch.
     """
     bits, starts, parents = runs.bits, runs.starts, runs.parents
     v0, v1, u0, u1 = rows
@@ -503,13 +460,13 @@ def link_first(runs, rows, diagonal, block, other):
         run = np.uint64(runs.first[block, word])  # unsigned: no index counts from the end
         other_run = np.uint64(runs.first[other, word])
         if events == here and events == there and left | right == NONE:
-            parents[run] = parents[other_run]  # mostly the only one: no loop to begin
+            parents[run] = parents[other_run]  # usually the only one, which needs no loop
             for k in range(np.uint64(1), np.uint64(popcount(here))):
                 parents[run + k] = parents[other_run + k]
             continue
         if runs.tall > 1:
             events = first_contacts(events, here | there)
-        # The first contact of a run that begins in this word: it is its own root, no need to look.
+        # First contacts of runs that begin here: these are roots, so `find` is not needed.
         first = NONE
         if here != NONE:
             first = first_contacts(events, here) & ~((here & (~here + ONE)) - ONE)
@@ -526,21 +483,14 @@ def link_first(runs, rows, diagonal, block, other):
 
 @inlined
 def link_unknown(runs, rows, detour, diagonal, block, other):
-    """Unite runs of two blocks that touch, but for stretches that are connected another way.
+    """Unite runs of two blocks that touch, except where they are known to be connected another way.
 
     Let the rows (z, y) and (z - 1, x) be compared. If x = y, their runs are connected in columns
-    where (z, y - 1) and (z - 1, y - 1) are foreground too: of a square, the fourth side need not
-    be followed. If x = y +- 1, they are where (z, x) or (z - 1, y) is. Sides along y are always
-    followed, and each rule leans on smaller y or on fewer steps: the argument is not circular.
-
-    Parameters
-    ----------
-    rows : Rows
-    detour : Detour
-        Way 0: no other way is known. 1: where the rows `w0` and `w1` are set like those compared.
-        2: where one of them is.
-    diagonal : bool
-        Whether corners touch.
+    where (z, y - 1) and (z - 1, y - 1) are foreground too: the fourth side of a square is
+    redundant. If x = y +- 1, they are connected where (z, x) or (z - 1, y) is foreground. Sides
+    along y are always united, and each rule relies on smaller y or on fewer steps, so the argument
+    is not circular. `detour.way` 0: no other way is known; 1: connected where both `w0` and `w1`
+    are set; 2: where one of them is. `diagonal` says whether corners touch.
     """
     bits = runs.bits
     v0, v1, u0, u1 = rows
@@ -563,8 +513,8 @@ def link_unknown(runs, rows, detour, diagonal, block, other):
             u_next = bits[u0, k] | bits[u1, k]
             known_next = connected(way, bits[v0, k], bits[u0, k], bits[w0, k], bits[w1, k])
         both = v & u
-        # A sum carries from a known column to the pixel after its stretch; without the last bit
-        # it cannot overflow, and stretches that reach that bit are merely followed for nothing.
+        # The sum carries from a known column to the pixel after its stretch. Without the last bit
+        # it cannot overflow; stretches that reach that bit are united in any case.
         body = both & ~(ONE << LAST)
         carried = (body + (body & known)) & ~both
         events = both & ~((both >> ONE) | ((v_next & u_next) << LAST)) & ~(carried >> ONE)
@@ -585,7 +535,7 @@ def link_unknown(runs, rows, detour, diagonal, block, other):
 
 @inlined
 def connected(way, v, u, one, other):
-    """Mark the columns of a word in which two rows are known to be connected."""
+    """Return the columns of a word in which two rows are known to be connected."""
     if way == 1:
         return v & u & one & other
     if way == 2:

@@ -1,5 +1,5 @@
-// All passes of `runs` in one launch, for images whose tiles fit the card at once. A block takes a tile, its
-// warps take borders, and then a block has the 256 words of its number in raster order.
+// All passes of `runs` in one launch, for images whose tiles all run at the same time. A block finds the runs
+// of a tile, its warps unite borders, and then it labels and paints 256 words, counted in raster order.
 
 #include "devices/cuda/grid_barrier.cuh"
 #include "runs/cuda/find_tile.cuh"
@@ -8,8 +8,8 @@
 #include "runs/cuda/paint_words.cuh"
 
 constexpr int TEAM = THREADS / 32;               // warps of a block
-constexpr int HOPS = 8;                          // on the way up that are not stored
-constexpr unsigned long long TOLD = 1ull << 32;  // marks a number of roots in `states`
+constexpr int HOPS = 8;                          // steps up a chain that are not stored
+constexpr unsigned long long TOLD = 1ull << 32;  // marks a number of roots in `states` as valid
 
 template <typename Tile>
 union Memory {
@@ -18,7 +18,7 @@ union Memory {
     LabelTable<u4, 32 / Tile::Words * Tile::Capacity> label_of_warp[TEAM];
 };
 
-// A thread's word, what it holds, and the runs of its segment; neighboring threads have neighboring words.
+// A thread's word, its contents, and the runs of its segment; neighboring threads have neighboring words.
 template <typename Tile>
 struct Word {
     Index begin;            // first pixel
@@ -64,7 +64,7 @@ struct Word {
     }
 };
 
-// The nodes of a warp's segments, one after the other; a thread knows of the segment of its number.
+// The nodes of a warp's segments, as one sequence; lane k holds the numbers of segment k.
 struct WarpNodes {
     unsigned before, count;  // nodes before the segment; of all
     u4 first;                // the first node, less those before
@@ -85,7 +85,7 @@ struct WarpNodes {
 
     __device__ u4 operator[](unsigned item) const
     {
-        int segment = 0;  // the last one before which there are no more
+        int segment = 0;  // the last one with at most `item` nodes before it
 #pragma unroll
         for (int step = 16; step; step /= 2)
             if (item >= __shfl_sync(ALL, before, segment + step)) segment += step;
@@ -93,7 +93,7 @@ struct WarpNodes {
     }
 };
 
-// The label of a node, once it has one.
+// The label of a node; waits until it has one.
 __device__ inline u4 label_of(const u4* nodes, u4 node)
 {
     u4 entry = parent_of(nodes, node);
@@ -101,12 +101,12 @@ __device__ inline u4 label_of(const u4* nodes, u4 node)
     return entry & ~LABEL<u4>;
 }
 
-// What warps count, in shared memory.
+// Counts of warps, in shared memory.
 struct Sums {
     unsigned of_warp[TEAM], before[TEAM];
 };
 
-// Tell other blocks how many roots this one has; returns how many the warps before this one have.
+// Publish the number of roots of this block; returns the number in the warps before this one.
 __device__ inline unsigned tell_roots(const Job& job, unsigned roots, Sums& sums)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -118,8 +118,8 @@ __device__ inline unsigned tell_roots(const Job& job, unsigned roots, Sums& sums
     return sum_of_warp(lane < warp ? part : 0);
 }
 
-// How many roots the blocks before this one have. All blocks run at the same time, and each tells its
-// part before it waits for others.
+// The number of roots of the blocks before this one. All blocks run at the same time, and each publishes
+// its number before it waits for others.
 __device__ inline unsigned roots_before(const Job& job, Sums& sums)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -136,7 +136,7 @@ __device__ inline unsigned roots_before(const Job& job, Sums& sums)
     return sum_of_warp(lane < TEAM ? sums.before[lane] : 0);
 }
 
-// Climb to the root above a node, or to an ancestor that has a label already; returns whether it is far.
+// Climb to the root of a node, or to an ancestor with a label; returns true if `HOPS` steps did not reach it.
 __device__ inline bool climb_near(const u4* nodes, u4& node)
 {
     for (int hop = 0; hop < HOPS; ++hop) {
@@ -147,8 +147,8 @@ __device__ inline bool climb_near(const u4* nodes, u4& node)
     return true;
 }
 
-// The root above a node, or an ancestor that has a label already, and the same above one of the thread's
-// own nodes: what is on its way is stored there.
+// The root of a node, or an ancestor with a label. The thread also climbs from one of its own nodes, and
+// stores each ancestor there, which shortens the chain.
 __device__ inline u4 climb_both(u4* nodes, u4 node, const u4 own)
 {
     u4 at = own;
@@ -164,9 +164,9 @@ __device__ inline u4 climb_both(u4* nodes, u4 node, const u4 own)
     }
 }
 
-// Why the races are safe: as in numbering.cu, a thread stores labels to its own roots only, and others find
-// a parent or a label that is final. Who waits for the label of a root waits for a block that waits for
-// nothing but the parts of others.
+// Why the races are safe: as in numbering.cu, a thread stores labels to its own roots only, and others read
+// a parent or a final label. The block that labels a root waits only for the counts of other blocks, which
+// these publish before they wait.
 template <typename Pixel, typename Tile, typename Edges, typename Blocks>
 __device__ __forceinline__ void
 label_all(const Job& job, const Edges& edges)
@@ -182,7 +182,7 @@ label_all(const Job& job, const Edges& edges)
     if (corner.row < plan.rows) find_tile<Pixel, u4, Tile, true>(job, blockIdx.x, memory.tile);
     Blocks::wait();
 
-    // Warps of all blocks take rows, then seams.
+    // Warps of all blocks unite rows, then seams.
     const Pixel* const image = static_cast<const Pixel*>(job.image);
     const unsigned across = 32 * gridDim.x, rows = (job.groups * Words + 31) / 32 * 32;
     unsigned* const queue = memory.join.queue + threadIdx.x / Words * (QUEUE * Words);
@@ -194,7 +194,7 @@ label_all(const Job& job, const Edges& edges)
         join_seam<Pixel, u4, Tile>(image, plan, edges, job.bits, job.counts, nodes, job.tables,
                                    static_cast<Index>(item));
     __syncwarp();
-    // No union changes these, so they can be on their way while others unite.
+    // No union changes these, so they are loaded while other blocks unite.
     const Word<Tile> own(job, thread_index());
     const bool has_run = word < own.runs;
     const u4 entry = has_run ? own.node(plan, word) : 0;
@@ -213,8 +213,8 @@ label_all(const Job& job, const Edges& edges)
         roots += __popc(set);
     }
     const unsigned here = tell_roots(job, roots, sums);
-    // While blocks tell each other their parts, runs climb. Where chains are long they get shorter: all
-    // threads at work on one halve it for those behind them.
+    // While counts of blocks arrive, runs climb. Long chains get shorter: each thread on one of them halves it
+    // for the threads behind.
     u4 node = entry;
     if (__any_sync(ALL, has_run && climb_near(nodes, node))) {
         unsigned from = 0;

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COOPERATIVE = 95  # cudaDevAttrCooperativeLaunch
 MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
-MOST_PIXELS = 2**20  # beyond, dense images take less in a launch for each pass
+MOST_PIXELS = 2**20  # beyond this, a launch for each pass is faster for dense images
 
 
 def labeler_for(
@@ -31,14 +31,9 @@ def labeler_for(
     stacked: bool,
     shape: tuple[int, ...],
 ) -> Labeler | None:
-    """Return what labels such images in one launch; None if they take more.
+    """Return a labeler for such images, of labels of this shape; None if one launch is not enough.
 
-    Parameters
-    ----------
-    image, foreground, connectivity, stacked
-        As `runs.label_at_once` takes them.
-    shape : tuple of int
-        Of the labels: that of the image, perhaps with more axes of length 1.
+    `shape` is that of the image, possibly with more axes of length 1.
     """
     device, dtype = cupy.cuda.runtime.getDevice(), image.dtype
     if image.data.device_id != device or (dtype.kind == "f" and foreground.values):
@@ -68,19 +63,9 @@ def prepare_launch(
     alignment: int,
     device: int,
 ) -> Launch | None:
-    """Prepare all that does not depend on where an image is; None if it is too large.
+    """Prepare everything that does not depend on addresses; None if an image is too large.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : numpy.dtype
-        Of the pixels.
-    foreground, connectivity, stacked
-        As `Grid` has them.
-    alignment : int
-        What is left of the addresses of pixels, divided by 16.
-    device : int
-        The current device.
+    `alignment` is the address of the pixels modulo 16; `device` is the current device.
     """
     size = int(np.prod(shape, dtype=np.int64))
     kind = dtype, foreground, connectivity

@@ -1,7 +1,7 @@
-// Eight pixels at a time: which runs of a chunk touch which runs above.
+// Chunks of eight pixels: which runs of a chunk touch which runs of the row above.
 //
-// A chunk has an entry for every pair of its pixels. That of a run is where its first pixel in the chunk is:
-// no other run has one there. What goes on from the chunk before begins anew, and follows the run before.
+// A chunk has an entry for every pair of its pixels. The entry of a run is that of its first pixel in the chunk,
+// which no other run has. A run that continues from the chunk before has a new entry, whose parent is the old one.
 #pragma once
 
 #include "devices/cuda/grid_barrier.cuh"
@@ -10,13 +10,13 @@
 
 constexpr int CHUNK = 8, ENTRIES = 4;  // pixels and entries of a chunk
 
-// The pixels of a chunk and of those around it, a bit each.
+// The pixels of a chunk and of its neighbors, one bit each.
 struct Chunk {
     unsigned own = 0, left = 0, right = 0, up = 0, up_left = 0, up_right = 0;
 
     Chunk() = default;
 
-    // Number `at` of `across` in a row, and in an earlier row, the one above, unless that is null.
+    // Chunk `at` of `across` in a row; `above` is an earlier row, or null.
     __device__ Chunk(const u1* row, const u1* above, int at, int across)
     {
         const bool before = at > 0, after = at + 1 < across;
@@ -34,14 +34,14 @@ __device__ inline unsigned heads_of(unsigned pixels)
     return pixels & ~(pixels << 1);
 }
 
-// The entry of the run at a pixel, from the first of the chunk.
+// The entry of the run at a pixel, relative to the first entry of the chunk.
 __device__ inline int entry_at(unsigned pixels, int place)
 {
     return (31 - __clz(heads_of(pixels) & ((2u << place) - 1))) / 2;
 }
 
-// Where runs touch runs above, a bit for each pair of them: straight, in bits 0 to 7; to the pixel before, in
-// bits 8 to 15; to the one after, in bits 16 to 23.
+// Where runs touch runs above, one bit for each pair of runs: the pixel in the same column in bits 0 to 7, the
+// one before in bits 8 to 15, the one after in bits 16 to 23.
 __device__ inline unsigned touching(const Chunk& chunk, bool corners)
 {
     const unsigned own = chunk.own, up = chunk.up;
@@ -55,7 +55,7 @@ __device__ inline unsigned touching(const Chunk& chunk, bool corners)
     return touch;
 }
 
-// Take one of these; returns the entry above that it leads to, from the first of the chunk above.
+// Remove one of these bits; returns the entry above that it leads to, relative to the chunk above.
 __device__ inline int take(unsigned& touch, const Chunk& chunk, int& place)
 {
     const unsigned rest = (touch | touch >> 8 | touch >> 16) & 255, bit = rest & -rest;
@@ -72,8 +72,8 @@ __device__ inline int take(unsigned& touch, const Chunk& chunk, int& place)
     return (place + 1) / 2;
 }
 
-// Find parents for the runs of a chunk that have none yet, whose heads are `orphans`: the run that goes on in it,
-// `before`, or one above. `store` takes an entry and its parent; what is used of `touch` is taken out.
+// Find parents for the runs of a chunk whose heads are `orphans`: `before`, the run that continues in the chunk, or a
+// run above. `store` gets an entry and its parent; bits of `touch` that were used are removed.
 template <typename Store>
 __device__ inline void adopt(const Chunk& chunk, unsigned before, unsigned above, unsigned& touch,
                              unsigned& orphans, const Store& store)
@@ -96,8 +96,8 @@ __device__ inline void adopt(const Chunk& chunk, unsigned before, unsigned above
     }
 }
 
-// The entry of the run that goes on in a chunk from the one before, where full chunks of the warp are passed
-// by. Neighboring threads have neighboring chunks, this one entries from `first` on.
+// The entry of the run that continues from the chunk before; full chunks of the warp are skipped. Neighboring
+// threads have neighboring chunks; the entries of this one begin at `first`.
 __device__ inline unsigned entry_before(const Chunk& chunk, unsigned first)
 {
     const int lane = threadIdx.x % 32;
@@ -110,9 +110,9 @@ __device__ inline unsigned entry_before(const Chunk& chunk, unsigned first)
 }
 
 // ------------------------------------------------------------------------------------------
-// Chains of entries, each with a smaller one as parent, or itself; and unions that wait in a queue.
+// A forest of entries whose parents are smaller entries, or themselves; and a queue of unions.
 //
-// Roots become children of smaller entries by compare-and-swap alone, and what is no root only ever gets
+// A root becomes a child of a smaller entry only by compare-and-swap, and an entry that is not a root only gets
 // ancestors as parents: no union is lost, and chains end.
 
 __device__ inline unsigned parent_in(const volatile unsigned* parents, unsigned at)
@@ -128,7 +128,7 @@ __device__ inline void parents_of_four(const unsigned* parents, unsigned first, 
                  : "=r"(parent[0]), "=r"(parent[1]), "=r"(parent[2]), "=r"(parent[3]) : "r"(place) : "memory");
 }
 
-// Give two entries one root, the smaller of theirs: climb from both at once, halving the ways.
+// Give two entries one root, the smaller of theirs: climb from both at once, with path halving.
 __device__ inline void unite_entries(unsigned* parents, unsigned one, unsigned two)
 {
     unsigned parent = parent_in(parents, one), other = parent_in(parents, two);
@@ -158,8 +158,8 @@ __device__ inline void unite_entries(unsigned* parents, unsigned one, unsigned t
 
 constexpr unsigned NONE = ~0u;  // instead of an entry
 
-// Climb from `Count` entries at once, where there are some, given their parents, to what are roots by then. Each
-// step is stored, so that chains in which many climb are halved.
+// Climb from `Count` entries at once, given their parents (NONE for no entry), to their roots. Each step is stored,
+// so that a chain in which many threads climb is halved at each step.
 template <int Count>
 __device__ inline void climb_all(unsigned* parents, const unsigned (&own)[Count], unsigned (&parent)[Count])
 {
@@ -180,14 +180,13 @@ __device__ inline void climb_all(unsigned* parents, const unsigned (&own)[Count]
 
 constexpr unsigned UNITED = ~0u;
 
-// Pairs of entries to be united, shared by the threads of a block so that all have equally many: first what tells
-// where they touch, in the same places. Entries are told by 16 bits, counted from `first` or, the second of a pair,
-// from `second`.
+// Pairs of entries to unite, which all threads of a block share equally. Each place first holds an item that says
+// where two runs touch, then their entries, 16 bits each: relative to `first`, and to `second` for the other one.
 struct Queue {
     unsigned *parents, *pairs, *count;
     unsigned first, second, room;
 
-    // Reserve places for some pairs; returns the first. All threads of a warp call this together.
+    // Reserve places for `pairs` pairs; returns the first place. All threads of a warp call this together.
     __device__ unsigned reserve(unsigned pairs) const
     {
         const int lane = threadIdx.x % 32;
@@ -201,7 +200,7 @@ struct Queue {
         return __shfl_sync(ALL, before, 31) + sum - pairs;
     }
 
-    // Unite two if that takes one step; returns whether it did.
+    // Unite two entries if one step is enough; returns whether they are united.
     __device__ bool unite_soon(unsigned one, unsigned two) const
     {
         const unsigned parent = parent_in(parents, first + one), other = parent_in(parents, second + two);
@@ -209,7 +208,7 @@ struct Queue {
         return high == low || atomicCAS(parents + high, high, low) == high;
     }
 
-    // Unite all pairs that wait; threads have waited for each other.
+    // Unite all pairs in the queue, after a barrier of the block.
     __device__ void unite() const
     {
         const unsigned all = min(*count, room);
@@ -220,28 +219,29 @@ struct Queue {
 };
 
 // ------------------------------------------------------------------------------------------
-// Border components of bands, as nodes in global memory: each block unites its own with those of the band
-// before, and labels its own.
+// Border components of bands, as nodes in global memory: each block unites the nodes of its band with those of the
+// band before, and labels them.
 
-constexpr unsigned TOLD = 0x80000000u;  // marks what is no parent: numbers, counts and labels
-constexpr int PAIRS = 4, DEEP_PAIRS = 12;  // places of a chunk in the queue, in two and in three dimensions
+constexpr unsigned TOLD = 0x80000000u;  // marks numbers, counts and labels; parents do not have this bit
+constexpr int PAIRS = 4, DEEP_PAIRS = 12;  // places in the queue for each chunk, in two and in three dimensions
 
-// What the launch is told. A band is some rows, or in three dimensions planes of `lines` rows; in two a plane is
-// a row. A border component is one that has pixels in the first or last plane of its band, where that meets
-// another band; they are counted in raster order of their first pixels.
+// The argument of the kernel. A band is several planes of `lines` rows; in two dimensions a plane is a row. A border
+// component has pixels in the first or last plane of its band, where another band follows; border components are
+// counted in raster order of their first pixels.
 struct Bands {
     const void* image;
     u4* labels;
-    u2* tables;        // of each entry in the last plane of a band: its border component
-    unsigned* nodes;   // of each border component its parent, then its number
-    unsigned* counts;  // components of each band that are part of none before
+    u2* tables;        // border component of each entry in the last plane of a band
+    unsigned* nodes;   // parent of each border component, later its number
+    unsigned* counts;  // components of each band that are not part of components of bands before
     long long* found;
     u8 background;     // bits of a value
     int compare, width, height;
     int across, lines, rows, bands;  // chunks of a row; rows of a plane, and of a band
-    int step, stride;                // rows, and chunks of these, that the threads of a block have at once
+    int step, stride;                // rows that the threads of a block process at once, and their chunks
     int hops;                        // connectivity
-    int wide, quads;  // whether chunks of bytes begin at multiples of 8; rows of labels at multiples of 4: 1, of 16: 2
+    // Whether chunks of bytes begin at multiples of 8; whether rows of labels begin at multiples of 4 (1) or 16 (2).
+    int wide, quads;
 };
 
 // Most border components of a band.
@@ -250,13 +250,13 @@ __device__ inline int room_for_borders(const Bands& job)
     return 2 * ENTRIES * job.across * job.lines;
 }
 
-// Where an edge leads from a row to an earlier one: to the plane before, with or without a step aside, or for
-// edge 1 to the row before.
+// An edge from a row to an earlier one: to the row before (edge 1), or to the plane before, straight (0) or with a
+// step aside (2, 3).
 struct Edge {
     int back;              // rows
     bool exists, corners;  // whether rows overlap diagonally too
 
-    // From row y of a plane; `first` if that has no plane before it.
+    // From row y of a plane; `first` says that there is no plane before it.
     __device__ Edge(const Bands& job, int edge, int y, bool first)
     {
         const int aside = (edge == 3) - (edge == 1 || edge == 2);
@@ -266,15 +266,15 @@ struct Edge {
     }
 };
 
-// What the threads of a block tell each other.
+// Shared memory of a block.
 struct Memory {
     unsigned *parents, *marks;         // of entries; which are border components
     unsigned *merged, *sums, *labels;  // of border components; see `count_merged`
     unsigned* found;                   // labels before a band
     Queue queue;
-    u1* pixels;  // before them those of the plane before the band
+    u1* pixels;  // those of the plane before the band precede them
 
-    // Of `chunks` chunks.
+    // For `chunks` chunks.
     __device__ Memory(void* shared, const Bands& job, int chunks)
     {
         const int most = job.bands > 1 ? room_for_borders(job) : 0, words = most / 32 + 1;
@@ -292,7 +292,7 @@ struct Memory {
         pixels = reinterpret_cast<u1*>(queue.pairs + queue.room) + job.across * job.lines;
     }
 
-    // Border components before one that have become part of others.
+    // Number of border components before `at` that are part of others.
     __device__ unsigned merged_before(unsigned at) const
     {
         return sums[at / 32] + __popc(merged[at / 32] & ((1u << at % 32) - 1));
@@ -310,7 +310,7 @@ __device__ inline unsigned up_to_lane(unsigned sum)
     return sum;
 }
 
-// What the threads before this one have; `of_warp` has room for 32 sums.
+// The sum over the threads before this one; `of_warp` has room for 32 sums.
 __device__ inline unsigned sum_before_thread(unsigned own, unsigned* of_warp, unsigned& total)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -323,8 +323,8 @@ __device__ inline unsigned sum_before_thread(unsigned own, unsigned* of_warp, un
     return (warp ? before : 0) + sum - own;
 }
 
-// The same for two numbers up to 4 in each slot of all threads, where those of an earlier slot come first: `own`
-// holds them in its halves, and then what is before. Returns the sums of all.
+// The same for two numbers of at most 4 in each slot of all threads, in its halves; slots come before threads in the
+// order of summation. `own` becomes the sums before; returns the sums of all.
 template <int Slots>
 __device__ inline unsigned sum_before_slots(unsigned (&own)[Slots])
 {
@@ -366,7 +366,7 @@ __device__ inline unsigned sum_before_slots(unsigned (&own)[Slots])
     return total;
 }
 
-// Count, of the border components of a band, those that are part of others, and note the parents of these.
+// Count the border components of a band that are part of others, and keep their parents.
 __device__ inline unsigned count_merged(const Bands& job, const Memory& memory, unsigned first, unsigned all)
 {
     unsigned total = 0;
@@ -381,7 +381,7 @@ __device__ inline unsigned count_merged(const Bands& job, const Memory& memory, 
     return total;
 }
 
-// Sum up what `count_merged` found, for `merged_before`; the threads of one warp do this.
+// Sum up the counts of `count_merged` for `merged_before`, by one warp.
 __device__ inline void sum_merged(const Memory& memory, unsigned all)
 {
     unsigned before = 0;
@@ -393,7 +393,7 @@ __device__ inline void sum_merged(const Memory& memory, unsigned all)
     }
 }
 
-// What another block tells, once it does.
+// A number that another block publishes; waits for it.
 __device__ inline unsigned told(const unsigned* number)
 {
     unsigned found = 0;
@@ -401,8 +401,8 @@ __device__ inline unsigned told(const unsigned* number)
     return found & ~TOLD;
 }
 
-// Label the border components of a band once those of all bands are united; in the upper half, `count` is how
-// many these are, in the lower, components of the band. Returns the labels of the bands before.
+// Label the border components of a band once those of all bands are united. `count` holds their number in its upper
+// half, and the number of components of the band in its lower. Returns the number of labels of the bands before.
 __device__ inline unsigned label_nodes(const Bands& job, const Memory& memory, int band, unsigned count)
 {
     __shared__ unsigned of_warp[32];
@@ -411,13 +411,13 @@ __device__ inline unsigned label_nodes(const Bands& job, const Memory& memory, i
     const unsigned merged = count_merged(job, memory, first, all);
     if (threadIdx.x == 0) __stcg(job.counts + band, TOLD | ((count & 0xffff) - merged));
     if (threadIdx.x < 32) sum_merged(memory, all);
-    // The others remember their root; a root tells its number in the band.
+    // Merged components keep their root; a root publishes its number in the band.
     for (unsigned at = threadIdx.x; at < all; at += blockDim.x)
         if (memory.merged[at / 32] >> at % 32 & 1) {
             unsigned root = memory.labels[at], parent = parent_in(nodes, root);
             for (; parent != root && !(parent & TOLD); parent = parent_in(nodes, root)) {
                 root = parent;
-                __stcg(nodes + first + at, root);  // for those behind it
+                __stcg(nodes + first + at, root);  // shortens the chain for others
             }
             memory.labels[at] = root;
         }
@@ -428,7 +428,7 @@ __device__ inline unsigned label_nodes(const Bands& job, const Memory& memory, i
             memory.labels[at] = held;
             __stcg(nodes + first + at, TOLD | held);
         }
-    // All blocks run at the same time, and each tells its part before it waits for those of others.
+    // All blocks run at the same time, and each publishes its count before it waits for those of others.
     unsigned total;
     const unsigned own = threadIdx.x < job.bands ? told(job.counts + threadIdx.x) : 0;
     const unsigned before = sum_before_thread(own, of_warp, total);

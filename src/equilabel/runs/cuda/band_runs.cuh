@@ -1,9 +1,9 @@
-// The pixels of a chunk read, and its labels written.
+// Reads the pixels of chunks, finds the components of a band, and writes the labels of chunks.
 #pragma once
 
 #include "runs/cuda/band_nodes.cuh"
 
-// A chunk of bytes that begins at a multiple of 8, and foreground among them.
+// A chunk of bytes that begins at a multiple of 8, and its foreground.
 template <typename Pixel>
 __device__ inline uint2 read_wide(const Pixel* pixels)
 {
@@ -17,7 +17,7 @@ __device__ inline unsigned test_wide(uint2 eight, const Test<Pixel>& test)
     return 0;
 }
 
-// Foreground among `count` pixels; `wide` if they are bytes that can be read at once.
+// Foreground of `count` pixels; `wide` says that they are bytes which can be read at once.
 template <typename Pixel>
 __device__ inline unsigned read_chunk(const Pixel* pixels, int count, int compare, bool wide,
                                       const Test<Pixel>& test)
@@ -33,8 +33,8 @@ __device__ inline unsigned read_chunk(const Pixel* pixels, int count, int compar
     return set;
 }
 
-// Write the labels of a chunk from those of its entries, four at once; if `pairs`, eight together with the
-// neighboring thread, whose chunk is in the same row.
+// Write the labels of a chunk from those of its entries, four at once. With `pairs`, two neighboring threads, whose
+// chunks are in the same row, write eight together.
 __device__ inline void paint_chunk(u4* labels, unsigned set, const unsigned (&label)[ENTRIES], int count,
                                    bool pairs)
 {
@@ -65,18 +65,18 @@ __device__ inline void paint_chunk(u4* labels, unsigned set, const unsigned (&la
 }
 
 // ------------------------------------------------------------------------------------------
-// Bands of an image by themselves: their pixels, chunk by chunk, and the components of these in shared memory.
+// Components of one band, in shared memory.
 
-// What a thread does to find the components of its band: it has a chunk in each of its slots, and a bit of `roots`
-// and `marked` for each entry of these. Neighboring threads have neighboring chunks.
+// A thread has a chunk in each of its slots, and a bit of `roots` and `marked` for each entry of these. Neighboring
+// threads have neighboring chunks.
 template <typename Pixel, bool Deep, int Slots>
 struct BandRuns {
     const Bands& job;
     const Memory memory;
-    const int number, top, tall;  // of the band; its rows
-    const int row, at;            // where the chunk in slot 0 is; beyond all rows if the thread has none
+    const int number, top, tall;  // of the band; its first row and its rows
+    const int row, at;            // of the chunk in slot 0; beyond all rows if the thread has none
     unsigned set[Slots], roots = 0, marked = 0;
-    bool late = false;  // whether touches were left out of the queue
+    bool late = false;  // whether the queue was too short for some touches
 
     __device__ BandRuns(const Bands& job, void* shared)
         : job(job), memory(shared, job, Slots * blockDim.x), number(blockIdx.x), top(number * job.rows),
@@ -103,7 +103,7 @@ struct BandRuns {
         return number + 1 < job.bands && row < tall && row >= tall - job.lines;
     }
 
-    // The first pixel of a chunk, and how many there are.
+    // The first pixel of a chunk, and its number of pixels.
     __device__ Index begin_of(int row, int at) const
     {
         return static_cast<Index>(top + row) * job.width + CHUNK * at;
@@ -114,7 +114,7 @@ struct BandRuns {
         return row < tall ? min(CHUNK, job.width - CHUNK * at) : 0;
     }
 
-    // An edge of the chunk's row, and the chunk with that where the edge leads.
+    // An edge of the chunk's row, and the chunk together with the row that the edge leads to.
     __device__ Edge edge_at(int edge, int row) const
     {
         const int z = Deep ? row / job.lines : row;
@@ -134,7 +134,7 @@ struct BandRuns {
         const Pixel* const image = static_cast<const Pixel*>(job.image);
         const int plane = number ? job.lines * job.across : 0;
         int chunk = threadIdx.x;  // of the plane before
-        if (sizeof(Pixel) == 1 && job.wide && job.compare != EVERY) {  // all is asked for before the first comes
+        if (sizeof(Pixel) == 1 && job.wide && job.compare != EVERY) {  // all loads are issued before the first is used
             uint2 eight[Slots], before = make_uint2(0, 0);
 #pragma unroll
             for (int slot = 0; slot < Slots; ++slot) {
@@ -166,8 +166,8 @@ struct BandRuns {
         if (threadIdx.x == 0) *memory.queue.count = 0;
     }
 
-    // Let touches along an edge wait in the queue, as items that say where they are: then all threads have equally
-    // many to look up and unite.
+    // Put touches along an edge into the queue, as items that say where they are: all threads then get equally many
+    // to unite.
     __device__ void put(int slot, int step, unsigned touch)
     {
         if (!__any_sync(ALL, touch)) return;
@@ -185,7 +185,7 @@ struct BandRuns {
         return number_of(slot) << 7 | step << 5 | (__ffs(touch) - 1);
     }
 
-    // The two entries that touch; that of the plane before the band has a negative number.
+    // The two entries that touch; entries in the plane before the band are negative.
     __device__ int2 entries_of(unsigned item) const
     {
         const int pixel = item & 7, kind = item >> 3 & 3, step = item >> 5 & 3, chunk = item >> 7;
@@ -195,7 +195,7 @@ struct BandRuns {
                          ENTRIES * other + entry_at(memory.pixels[other], at & 7));
     }
 
-    // Do something with all touches, in the first plane with those of the plane before.
+    // Call `work` with all touches, or with `before` only those between the first plane and the plane before the band.
     template <typename Do>
     __device__ void with_touches(bool before, const Do& work) const
     {
@@ -213,7 +213,7 @@ struct BandRuns {
         }
     }
 
-    // Point every entry at one before it, where there is one; what else touches waits in the queue.
+    // Point every entry at an earlier one that it touches, if any; other touches go into the queue.
     __device__ void adopt_runs()
     {
 #pragma unroll
@@ -240,8 +240,8 @@ struct BandRuns {
         }
     }
 
-    // Let all entries climb to their roots, and do something with each and its root: those of a chunk at once, or,
-    // where a thread has several chunks, one of each.
+    // Let all entries climb to their roots, and call `work` with each and its root: all entries of a chunk at once, or
+    // if a thread has several chunks, one entry of each.
     template <typename Do>
     __device__ void climb(const Do& work) const
     {
@@ -298,7 +298,7 @@ struct BandRuns {
         queue.unite();
     }
 
-    // Find out which entries are roots, and mark those of border components.
+    // Find the entries that are roots, and mark those of border components.
     __device__ void find_roots()
     {
         if (threadIdx.x == 0) *memory.queue.count = 0;

@@ -1,9 +1,9 @@
-// Labels of an image of two or three axes in one launch. A block takes a band of whole rows or planes, whose
-// components it finds in shared memory; those that reach other bands are united with theirs.
+// Labels an image of two or three axes in one launch. A block finds the components of a band of whole rows or planes
+// in shared memory; components that touch other bands are united in global memory.
 
 #include "runs/cuda/band_runs.cuh"
 
-// What it does besides: border components become nodes, those of all bands are united and labeled, pixels painted.
+// Unites border components of all bands as nodes, labels them, and paints pixels.
 template <typename Pixel, bool Deep, int Slots>
 struct Band : BandRuns<Pixel, Deep, Slots> {
     using Runs = BandRuns<Pixel, Deep, Slots>;
@@ -28,11 +28,11 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
     using Runs::item_of;
     using Runs::put;
 
-    unsigned before[Slots];  // components of the band, and border components in the upper half, before the chunk's
+    unsigned before[Slots];  // components before the chunk; in the upper half, border components
 
     __device__ Band(const Bands& job, void* shared) : Runs(job, shared) {}
 
-    // Components, or border components, of the band before that of a bit of a slot.
+    // Components, or border components, of the band before the one of a bit of a slot.
     __device__ unsigned roots_before(int slot, unsigned bit) const
     {
         return (before[slot] & 0xffff) + __popc(roots >> ENTRIES * slot & (bit - 1));
@@ -45,7 +45,7 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
 
     __device__ unsigned bits_of(unsigned bits, int slot) const { return bits >> ENTRIES * slot & 15; }
 
-    // Count components, and border components in the upper half. The latter become nodes, their own parents.
+    // Count components, and border components in the upper half; the latter become nodes that are their own parents.
     __device__ unsigned count_roots()
     {
 #pragma unroll
@@ -75,7 +75,7 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
         return (parent & TOLD ? parent : memory.parents[parent]) & 0xffff;
     }
 
-    // Tell the next block what it needs to know of the last plane; touches with the plane before wait in the queue.
+    // Write the border components of the last plane for the next block; queue touches with the plane before the band.
     __device__ void tell_last_plane()
     {
         if (threadIdx.x == 0) memory.marks[0] = job.counts[number] = 0;
@@ -137,8 +137,8 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
         queue.unite();
     }
 
-    // Shorten the ways of border components by a step; warps but the first do this while other blocks unite. Who
-    // climbed before the components above were linked has stopped too early, and others would pass there one by one.
+    // Shorten the chains of border components by a step, by all warps but the first, while other blocks unite. Threads
+    // that climbed before their ancestors were linked stopped too early; chains through them are still long.
     __device__ void shorten_ways(unsigned all) const
     {
         const unsigned base = number * room_for_borders(job);
@@ -150,7 +150,7 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
         }
     }
 
-    // Give roots their labels; there are `base` in the bands before.
+    // Give roots their labels; `base` labels are in the bands before.
     __device__ void label_roots(unsigned base) const
     {
 #pragma unroll
@@ -165,7 +165,7 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
             }
     }
 
-    // Paint pixel after pixel, where rows do not begin at multiples of four: threads side by side write side by side.
+    // Paint pixel by pixel, if rows do not begin at multiples of four: neighboring threads write neighboring pixels.
     __device__ void paint_pixels() const
     {
         const int all = tall * job.width;

@@ -1,4 +1,4 @@
-"""Images of two or three axes in one launch, by bands of rows: what their kernel is told."""
+"""Prepares the launch that labels an image of two or three axes by bands of rows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Foreground
 
 CHUNK, ENTRIES = 8, 4  # pixels and entries of a chunk, see band_nodes.cuh
-PAIRS, DEEP_PAIRS = 4, 12  # its places in the queue, see band_nodes.cuh
+PAIRS, DEEP_PAIRS = 4, 12  # places in the queue for each chunk, see band_nodes.cuh
 SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
-STATIC = 1024  # bytes of shared memory that the kernel has besides
+STATIC = 1024  # bytes of static shared memory of the kernel
 CLUSTER = 8  # blocks of a cluster, see grid_barrier.cuh
-CLUSTERS = 90  # compute capability that knows clusters
-# Threads of a block, chunks of a thread, and most bands: the first that fits is taken.
+CLUSTERS = 90  # lowest compute capability with clusters
+# Threads of a block, chunks of a thread, and most bands: the first entry that fits is used.
 CUTS = (
     (512, 1, 1),
     (256, 1, 132),
@@ -38,31 +38,23 @@ REST = struct.Struct("Q12i")  # of `Bands`, after its addresses
 
 
 class Cut(NamedTuple):
-    """How an image is cut into bands.
+    """How an image is cut into bands."""
 
-    Attributes
-    ----------
-    threads, slots : int
-        Of a block, which takes a band; chunks that a thread has there.
-    across, lines, rows, bands : int
-        Chunks of a row, rows of a plane and of a band, bands.
-    """
-
-    threads: int
-    slots: int
-    across: int
-    lines: int
-    rows: int
+    threads: int  # of a block; a block labels a band
+    slots: int  # chunks of a thread
+    across: int  # chunks of a row
+    lines: int  # rows of a plane
+    rows: int  # rows of a band
     bands: int
 
     @property
     def most(self) -> int:
-        """Room for the border components of a band."""
+        """Most border components of a band."""
         return 2 * ENTRIES * self.across * self.lines if self.bands > 1 else 0
 
     @property
     def shared(self) -> int:
-        """Bytes of shared memory, as `Memory` of band_nodes.cuh lays it out."""
+        """Bytes of dynamic shared memory, as `Memory` of band_nodes.cuh uses it."""
         words, plane = self.most // 32 + 1, self.across * self.lines
         chunks = self.slots * self.threads
         tables = ENTRIES * chunks + chunks // CHUNK + 2 * words + self.most + self.bands
@@ -70,19 +62,19 @@ class Cut(NamedTuple):
         return 4 * (tables + queue) + plane + chunks
 
     def begins(self) -> tuple[int, ...]:
-        """Where all but image and labels begin in the memory for tables, and its bytes."""
+        """Return offsets of tables (not image or labels) in their memory, and its size in bytes."""
         tables = 2 * ENTRIES * self.bands * self.across * self.lines
         sizes = tables, 4 * self.bands * self.most, 4 * self.bands, 8
         return tuple(accumulate((-(-size // 16) * 16 for size in sizes), initial=0))
 
 
 def cut(shape: tuple[int, ...], multiprocessors: int, shared: int) -> Cut | None:
-    """Cut an image into bands, a block each; None if these do not fit the device."""
+    """Cut an image into bands, one for each block; None if they do not fit the device."""
     planes, lines, width = (shape[0], 1, shape[1]) if len(shape) == 2 else shape
     across = -(-width // CHUNK)
     for threads, slots, most in CUTS:
         deep = slots * (threads // across) // lines
-        if deep == 0 or (slots > 1 and len(shape) == 3):  # smooth volumes take less by tiles
+        if deep == 0 or (slots > 1 and len(shape) == 3):  # tiles are faster for smooth volumes
             continue
         found = Cut(threads, slots, across, lines, deep * lines, -(-planes // deep))
         if found.bands <= min(most, multiprocessors, threads) and found.shared <= shared:
@@ -100,9 +92,9 @@ def prepare_bands(
     most: int,
     clusters: bool,
 ) -> Launch | None:
-    """Prepare for an image of one value; None if it takes more than `most` bands.
+    """Prepare the launch for an image of one value; None if it needs more than `most` bands.
 
-    The device may know `clusters`; the other parameters are those of `at_once.prepare_launch`.
+    `clusters` says whether the device has clusters; other arguments: see `at_once.prepare_launch`.
     """
     width, deep = shape[-1], len(shape) == 3
     shared = cupy.cuda.runtime.deviceGetAttribute(SHARED, device) - STATIC
@@ -146,7 +138,7 @@ def prepare_bands(
 
 @lru_cache(64)
 def _compiled(pixel: str, deep: bool, slots: int, cluster: bool, shared: int, device: int) -> int:
-    """Return the handle of the kernel for such pixels, which may have so many bytes to share."""
+    """Return the handle of the kernel for such pixels, with `shared` bytes of shared memory."""
     kind = f"{pixel}, {str(deep).lower()}"
     if cluster:
         function = kernel("runs/cuda/bands", f"label_bands_in_cluster<{kind}>")

@@ -1,4 +1,4 @@
-// A lattice of bonds: its steps, and the bonds of 32 sites at a time as bits.
+// Passes of `runs` on lattices of bonds, 32 sites at a time.
 
 #include "devices/cuda/union_find.cuh"
 #include "runs/cuda/pixels.cuh"
@@ -7,12 +7,12 @@
 constexpr int MOST_STEPS = 64;  // bits of a site
 
 struct Lattice {
-    int count, along, down;  // steps; which leads along rows, which to the row below; -1 for none
+    int count, along, down;  // steps; the one along rows and the one to the row below, -1 for none
     signed char step[MOST_STEPS][AXES + 1];
     signed char periodic[AXES + 1];
 };
 
-// Up to 32 sites of a row. Bytes are kept in registers, others are read again for every step.
+// Up to 32 sites of a row. Sites of one byte are kept in registers; others are read again for every step.
 template <typename Word>
 struct Sites {
     const Word* first;
@@ -53,9 +53,9 @@ struct Sites {
     }
 };
 
-// Where bonds join runs that bonds before them do not: not where the bond beside one is open too and both
-// sites at either end are in one run, as the four make a square of which three sides are open.
-// `ours` and `theirs` say where runs begin among the sites, and among those that bonds lead to.
+// The bonds that join new pairs of runs: not where the bond beside one is open too and both sites at each of
+// its ends are in one run, because these four form a square of which three sides are open. `ours` and
+// `theirs` say where runs begin among the sites, and among the sites that bonds lead to.
 template <int Words>
 __device__ inline unsigned new_joins(unsigned bonds, unsigned ours, unsigned theirs)
 {
@@ -63,10 +63,10 @@ __device__ inline unsigned new_joins(unsigned bonds, unsigned ours, unsigned the
 }
 
 // ------------------------------------------------------------------------------------------
-// First pass of `runs` on a lattice of bonds: stretches of open bonds along rows, and components of every
-// tile by these, in shared memory. Tiles are those of images of many values: each site may be a run.
+// First pass of `runs` on a lattice of bonds: runs along rows, and components of every tile, in shared
+// memory. Tiles are those of images of several values, because each site may be a run.
 
-// Point every run at one above that a bond joins it with, else at itself; bits used are taken out.
+// Point every run at a run above that a bond joins it with, or at itself; bits that were used are removed.
 __device__ inline void adopt(unsigned& joins, unsigned begins, unsigned base, unsigned run,
                              unsigned other_begins, unsigned other_base, unsigned other,
                              unsigned* parents)
@@ -84,8 +84,8 @@ __device__ inline void adopt(unsigned& joins, unsigned begins, unsigned base, un
     }
 }
 
-// One block per tile. Writes `bits`, all of them set, and `begins`, the nodes as their own parents, the node
-// of every run, and how many runs and nodes each segment has. Clears `states` for the pass that numbers.
+// One block per tile. Writes `bits` (all are set) and `begins`, the nodes as their own parents, the node of
+// every run, and the numbers of runs and nodes of each segment. Clears `states` for the pass that numbers.
 template <typename Word, typename Id, typename BondTile>
 __global__ void __launch_bounds__(THREADS, 4)
     find_bond_tiles(const __grid_constant__ Job job, const __grid_constant__ Lattice lattice)
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(THREADS, 4)
     downs[thread] = lattice.down >= 0 ? sites.plane(lattice.down) : 0;
     __syncthreads();
 
-    // The row above first: it gives most runs their parents without a race.
+    // The row above comes first: it gives most runs their parents without a race.
     const int above = y > 0 ? thread - Words : thread;
     const unsigned above_start = starts[above];
     unsigned joins = y > 0 ? downs[above] & set : 0;
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(THREADS, 4)
         unite_shared(parents, entry(row * Pitch, run_at(run[0], start[0], bit)),
                      entry((row - 1) * Pitch, run_at(firsts[above], above_start, bit)));
     }
-    // All other bonds that stay in the tile and do not go around the lattice.
+    // All other bonds that stay in the tile and do not lead around the lattice.
     for (int k = 0; k < lattice.count; ++k) {
         const signed char* const step = lattice.step[k];
         if (k == lattice.along || k == lattice.down || step[0] || step[1] || step[2]) continue;
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(THREADS, 4)
         if (across > 0 && count && word_size(plan, corner.segment, word + 1) == 0)
             bonds &= ~(1u << (count - 1));  // the last site of the segment
         if (across < 0 && word == 0) bonds &= ~1u;
-        // Of the sites that bonds lead to, where runs begin.
+        // Where runs begin among the sites that bonds lead to.
         const unsigned other_start = starts[there];
         const unsigned left = from_left<Words>(other_start), right = from_right<Words>(other_start);
         const unsigned theirs = across ? (across < 0 ? left : right) : other_start;
@@ -166,13 +166,13 @@ __global__ void __launch_bounds__(THREADS, 4)
 }
 
 // ------------------------------------------------------------------------------------------
-// Second pass of `runs` on a lattice of bonds: unite nodes along the bonds that leave their tile, or go
-// around the lattice. A warp takes a segment: all of its bonds to a row of another tile, and those that
-// lead from its ends to other segments.
+// Second pass of `runs` on a lattice of bonds: unite nodes along the bonds that leave their tile or lead
+// around the lattice. A warp takes a segment: all of its bonds to rows of other tiles, and those from its
+// ends to other segments.
 //
-// Why the races are safe: nodes change by `unite` alone; see there. All else is read only.
+// Why the races are safe: nodes change only by `unite`, see there. Everything else is read only.
 
-// Where a row is.
+// Coordinates of a row.
 struct Spot {
     int at[AXES];
 
@@ -224,7 +224,7 @@ struct Segment {
     const Job& job;
     const Lattice& lattice;
     Index row;
-    int segment, length;  // which one of the row; sites of it
+    int segment, length;  // number in the row; number of sites
 
     __device__ const Word* sites() const
     {
@@ -252,8 +252,8 @@ struct Segment {
         return 32 * word < length ? job.begins[(line * job.plan.segments + segment) * Words + word] : 0;
     }
 
-    // Along a step to another row, from all sites but one whose bond leads to another segment. A lane
-    // takes a site of each word; the warp comes here together.
+    // Unite along a step to another row, from all sites except one whose bond leads to another segment. A
+    // lane takes a site of each word; all lanes of a warp call this together.
     __device__ void join_row(int step, Index there) const
     {
         const int lane = threadIdx.x % 32, across = lattice.step[step][AXES];
@@ -265,7 +265,7 @@ struct Segment {
             const unsigned ours = begins(row, word), next = begins(there, word + 1);
             const bool real = column < end && (across >= 0 || column > 0);
             const unsigned bonds = __ballot_sync(ALL, real && (open[real ? column : 0] >> step & 1));
-            // Of the sites that bonds lead to, where runs begin.
+            // Where runs begin among the sites that bonds lead to.
             unsigned leads = theirs;
             if (across > 0) leads = theirs >> 1 | next << 31;
             if (across < 0) leads = theirs << 1 | before;
@@ -286,7 +286,7 @@ struct Segment {
         }
     }
 
-    // Along a step from the last site to the first of the next segment, or the other way round.
+    // Unite along a step from the last site to the first of the next segment, or the other way round.
     __device__ void join_end(int step, Index there) const
     {
         const int across = lattice.step[step][AXES], segments = job.plan.segments;

@@ -1,4 +1,4 @@
-"""What the passes of `runs` need for lattices of bonds of one kind, prepared once."""
+"""Prepares the passes of `runs` for lattices of bonds of one kind, once."""
 
 from __future__ import annotations
 
@@ -39,21 +39,9 @@ def prepare_bonds(
     alignment: tuple[int, int],
     device: int,
 ) -> Work:
-    """Prepare all that does not depend on where a lattice and its labels are.
+    """Prepare everything that does not depend on the addresses of a lattice and its labels.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : numpy.dtype
-        Of the sites.
-    steps, periodic
-        As `Bonds` has them.
-    label_bytes : int
-        Of a label.
-    alignment : (int, int)
-        What is left of the addresses of sites and labels, divided by 16.
-    device : int
-        The current device: kernels are compiled for it.
+    `alignment` holds the addresses of sites and labels modulo 16; `device` is the current device.
     """
     size = prod(shape)
     node_bytes = 8 if size > 2**31 else label_bytes
@@ -84,7 +72,7 @@ def prepare_bonds(
 
 
 def cut_lattice(shape: tuple[int, ...], steps: Steps, periodic: tuple[bool, ...]) -> Tiling:
-    """Cut a lattice into tiles; its steps are told to kernels in place of edges."""
+    """Cut a lattice into tiles; kernels get its steps instead of edges."""
     columns, leading = shape[-1], len(shape) - 1
     padded = (1,) * (AXES - leading) + shape[:-1]
     words, tall, deep = tile = tile_of(columns, leading)
@@ -117,9 +105,9 @@ def cut_lattice(shape: tuple[int, ...], steps: Steps, periodic: tuple[bool, ...]
 
 
 def tile_of(columns: int, leading: int) -> tuple[int, int, int]:
-    """Return the words of a tile along the last axis, and its rows along the two before.
+    """Return the words of a tile along the last axis, and its rows along the two axes before.
 
-    More bonds cross the long sides of a tile than pixels touch there, so tiles are nearly square.
+    Bonds that cross long sides cost more than pixels that touch there, so tiles are nearly square.
     """
     if leading >= 2:
         return DEEP
@@ -127,7 +115,7 @@ def tile_of(columns: int, leading: int) -> tuple[int, int, int]:
 
 
 def describe(steps: Steps, periodic: tuple[bool, ...]) -> np.ndarray[Any, Any]:
-    """Describe the steps of a lattice to kernels, see bonds.cu."""
+    """Return the steps of a lattice as kernels read them, see `Lattice` in bonds.cu."""
     missing = AXES + 1 - len(periodic)
     lattice = np.zeros((), LATTICE)
     padded = [(0,) * missing + step for step in steps]

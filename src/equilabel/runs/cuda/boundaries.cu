@@ -1,7 +1,7 @@
-// What touches across periodic boundaries is joined, after all other neighbors are.
+// Unites components across periodic boundaries, after all other neighbors are united.
 //
-// One thread for each element that lies last along an axis; it meets the neighbors that lie first. All
-// pairs across a boundary are met so, at each axis that they go around.
+// One thread for each element that lies last along an axis visits its neighbors that lie first. So all
+// pairs across a boundary are visited, once for each axis that they go around.
 
 #include "devices/cuda/image_layout.cuh"
 #include "devices/cuda/union_find.cuh"
@@ -9,8 +9,8 @@
 
 constexpr int MOST_AROUND = 243;  // 3^5
 
-// The elements that lie last along an axis, and the steps from there to neighbors that lie first; the
-// straight step comes first.
+// The elements that lie last along an axis, and the steps from them to neighbors that lie first; the straight
+// step comes first.
 struct Boundary {
     Index sides[SIDES];  // of the image, padded with ones in front
     Index faces;         // elements that lie last
@@ -19,7 +19,7 @@ struct Boundary {
     signed char step[MOST_AROUND][SIDES];
 };
 
-// Coordinates of one of the elements that lie last; returns its flat index.
+// Compute the coordinates of one of the elements that lie last; returns its flat index.
 __device__ inline Index locate_last(const Boundary& boundary, Index number, Index (&at)[SIDES])
 {
 #pragma unroll
@@ -35,7 +35,7 @@ __device__ inline Index locate_last(const Boundary& boundary, Index number, Inde
     return index;
 }
 
-// Flat index of a neighbor, around periodic axes, and not along `left_out`; -1 outside.
+// Flat index of a neighbor, around periodic axes, without the step along `left_out`; -1 outside.
 __device__ inline Index beyond(const Boundary& boundary, const Index (&at)[SIDES], int step, int left_out)
 {
     Index index = 0;
@@ -53,8 +53,7 @@ __device__ inline Index beyond(const Boundary& boundary, const Index (&at)[SIDES
     return inside ? index : -1;
 }
 
-// Roots become a forest: `unite_roots` says why its races are safe. No element becomes background or
-// stops to be it.
+// Roots become a forest; `unite_roots` says why its races are safe. Background stays background.
 template <typename Pixel>
 __global__ void join_faces(const Pixel* __restrict__ values, bool many, const Boundary boundary,
                            Index* roots)
@@ -71,20 +70,20 @@ __global__ void join_faces(const Pixel* __restrict__ values, bool many, const Bo
     }
 }
 
-// A thread writes the end of its own chain, which no thread moves; others that pass by find a shorter
-// chain to the same end.
+// A thread writes the root of its own element, which does not change; others that read it find a shorter
+// chain to the same root.
 __global__ void settle(Index size, Index* roots)
 {
     const Index i = thread_index();
     if (i < size && roots[i] >= 0) roots[i] = root_of(roots, i);
 }
 
-// The tables of the method `runs`, asked pixel by pixel: few are asked for.
+// Access to the tables of the method `runs` by pixel; slow, but few pixels need it.
 template <typename Pixel, typename Id, typename Tile>
 struct Pixels {
     const Job& job;
 
-    // Where a pixel is: the words of its segment, and the column there.
+    // Position of a pixel: the words of its segment, and its column there.
     struct Spot {
         Index row, words;
         int segment, x;
@@ -108,7 +107,7 @@ struct Pixels {
         return job.bits[spot.words + spot.x / 32] >> spot.x % 32 & 1;
     }
 
-    // Whether a pixel is connected with another that is foreground, if they are neighbors.
+    // Whether a foreground pixel is connected with a neighbor.
     __device__ bool alike(Index pixel, Index other) const
     {
         const Pixel* const image = static_cast<const Pixel*>(job.image);
@@ -143,10 +142,10 @@ struct Pixels {
     }
 };
 
-// Unite nodes, as `unite` says safely, of pixels that touch. Three kinds of pairs need not be followed,
-// as two others say the same: those whose pixels have neighbors of the same kind one column before;
-// and, of steps that are not straight, those with a pixel of the same kind around either corner. Each
-// leans on pairs of fewer steps, or of an earlier column in the same row: no circle.
+// Unite nodes of pixels that touch; `unite` says why this is safe. Redundant pairs are skipped: those where
+// both pixels continue from the column before, and for steps that are not straight, those with a pixel of
+// the same component at either corner between the two. Each rule relies on pairs of fewer steps, or of an
+// earlier column in the same row, so the argument is not circular.
 template <typename Pixel, typename Id, typename Tile>
 __global__ void __launch_bounds__(THREADS)
     join_nodes(const __grid_constant__ Job job, const __grid_constant__ Boundary boundary)

@@ -1,4 +1,4 @@
-"""Launchers for boundaries.cu, named and shaped like `equilabel.runs.cpu.boundaries`."""
+"""Launchers for boundaries.cu, with the names and signatures of `equilabel.runs.cpu.boundaries`."""
 
 from __future__ import annotations
 
@@ -48,22 +48,14 @@ def join_roots(grid: Grid, roots: Array) -> None:
 
 
 def join_runs(table: Any, grid: Grid) -> None:
-    """Unite the nodes that touch across periodic boundaries.
-
-    Parameters
-    ----------
-    table : RunTable
-        After `equilabel.runs.cuda.passes.unite` has started to unite all others.
-    grid : Grid
-        With at least one periodic axis.
-    """
+    """Unite the nodes that touch across periodic boundaries, after `passes.unite` was started."""
     types = f"u{grid.pixels.itemsize}, {table.node}, {table.tile}"
     for boundary, faces in _describe(grid):
         launch(kernel("runs/cuda/boundaries", f"join_nodes<{types}>"), faces, table.job, boundary)
 
 
 def _describe(grid: Grid) -> Iterator[tuple[Array, int]]:
-    """Describe the boundary of each periodic axis as boundaries.cu does, with its elements."""
+    """Yield the boundary of each periodic axis as boundaries.cu reads it, and its elements."""
     rank = len(grid.shape)
     missing = SIDES - rank
     for axis in np.flatnonzero(grid.periodic):

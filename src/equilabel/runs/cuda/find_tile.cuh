@@ -1,13 +1,13 @@
-// The components of a tile that has few runs, where a thread takes a run and not a word.
+// Components of a tile: of its runs if they are few (a thread for each run), or row by row.
 #pragma once
 
 #include "devices/cuda/union_find.cuh"
 #include "runs/cuda/pixels.cuh"
 #include "runs/cuda/tile_unions.cuh"
 
-constexpr int FEW = 1024;  // runs of a tile at most
+constexpr int FEW = 1024;  // most runs of a tile
 
-// What threads know of the runs of a tile, counted through all of its rows; in the memory for parents.
+// The runs of a tile, numbered through all of its rows; in the memory for parents.
 template <int Rows>
 struct FewRuns {
     unsigned parents[FEW];
@@ -16,7 +16,7 @@ struct FewRuns {
     unsigned before[Rows];      // runs before a row
 };
 
-// Runs that begin up to a pixel of a row.
+// Number of runs that begin up to a pixel of a row.
 template <int Words>
 __device__ inline unsigned begun_by(const unsigned* words, const u2* firsts, unsigned pixel, bool& set)
 {
@@ -26,8 +26,8 @@ __device__ inline unsigned begun_by(const unsigned* words, const u2* firsts, uns
     return firsts[word] + __popc(own & ~(own << 1 | carry) & ((2u << bit) - 1));
 }
 
-// Write what `find_tile` says; `totals` are the runs of each row. Returns false, and does nothing, if there are
-// many. All threads of the block call this, and have waited since what is in shared memory was written.
+// Write what `find_tile` writes; `totals` are the runs of each row. Returns false, and does nothing, if there are
+// many. All threads of the block call this, after a barrier that follows the writes to shared memory.
 template <typename Id, typename Tile>
 __device__ __forceinline__ bool
 find_few(const Job& job, const Corner& where, const unsigned (&set)[2], const unsigned (&start)[2],
@@ -57,7 +57,6 @@ find_few(const Job& job, const Corner& where, const unsigned (&set)[2], const un
     base[1] = base[2] - totals[row + 1];
     base[0] = base[1] - totals[row];
 
-    // Where runs begin and end.
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
         if (word == 0) few.before[row + k] = base[k];
@@ -71,7 +70,7 @@ find_few(const Job& job, const Corner& where, const unsigned (&set)[2], const un
             few.ends[at++] = static_cast<u2>(32 * word + __ffs(rest) - 1);
     }
     __syncthreads();
-    // The runs that one touches along an edge: returns the first, and how many.
+    // The runs that a run touches along an edge: returns the first one, and their number.
     const auto touched = [&](unsigned own, int edge, unsigned& count) {
         const unsigned begin = few.begins[own] & 1023, end = few.ends[own];
         const int line = few.begins[own] >> 10, z = line / Tall, y = line % Tall;
@@ -87,7 +86,7 @@ find_few(const Job& job, const Corner& where, const unsigned (&set)[2], const un
         count = begun_by<Words>(other, firsts + there * Words, min(end + wider, Width - 1), any) - at;
         return few.before[there] + at;
     };
-    // The first of those above is the parent, which takes no atomic operation.
+    // The first of those above becomes the parent, without an atomic operation.
     unsigned more = 0;
     if (plan.inner)
         for (unsigned own = threadIdx.x, turn = 1; own < runs; own += THREADS, turn *= 2) {
@@ -97,7 +96,7 @@ find_few(const Job& job, const Corner& where, const unsigned (&set)[2], const un
             if (count > 1) more |= turn;
         }
     __syncthreads();
-    // Runs below one another are chains, as long as tiles are tall: halve them.
+    // Runs above each other form chains, as long as tiles are tall: halve them.
     for (int tall = 2; tall < Tall; tall *= 2)
         for (unsigned own = threadIdx.x; own < runs; own += THREADS) {
             const unsigned parent = parent_of(few.parents, own), above = parent_of(few.parents, parent);
@@ -110,7 +109,7 @@ find_few(const Job& job, const Corner& where, const unsigned (&set)[2], const un
             for (; count; --count) unite_shared(few.parents, own, there++);
         }
     __syncthreads();
-    // Which are roots, and how many come before.
+    // Find roots, and count those before each run.
     for (unsigned from = threadIdx.x - lane; from < runs; from += THREADS) {
         const unsigned own = from + lane;
         const unsigned roots = __ballot_sync(ALL, own < runs && few.parents[own] == own);
@@ -158,7 +157,7 @@ find_few(const Job& job, const Corner& where, const unsigned (&set)[2], const un
         entries[own] = static_cast<u2>(parent);
     }
     __syncthreads();
-    // A few threads for each row, each with two entries at once.
+    // A few threads for each row, each of which writes two entries at once.
     constexpr unsigned Beside = NEAR / 2;
     for (unsigned at = threadIdx.x; at < Tile::Rows * Beside; at += THREADS) {
         const unsigned line = at / Beside, count = totals[line], before = few.before[line];
@@ -176,9 +175,9 @@ find_few(const Job& job, const Corner& where, const unsigned (&set)[2], const un
 }
 
 // ------------------------------------------------------------------------------------------
-// A tile: its pixels to bits, and its components by runs, in shared memory.
+// Pixels of a tile to bits, and its components in shared memory.
 
-// What is set in the words of a thread, and where runs begin in them.
+// Read the words of a thread: foreground, and where runs begin.
 template <typename Tile, typename Pixel>
 __device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bool every, bool aligned,
                                  bool fours, const Plan& plan, const Corner& corner,
@@ -222,9 +221,8 @@ __device__ inline void read_tile(const Pixel* image, const Test<Pixel>& test, bo
     }
 }
 
-// What the threads of a block tell each other about their tile. `corner`, `totals` and what `read_back`
-// returns are here so that no thread has to hold them: a thread has 40 registers, or 48, and what does not
-// fit is written to local memory, which takes cache from the passes that follow.
+// Shared memory of a tile. `corner`, `totals` and what `read_back` returns are here to save registers: a thread
+// has 40 or 48, and what does not fit is spilled to local memory, which takes cache from the passes that follow.
 template <typename Tile>
 struct TileMemory {
     unsigned parents[Tile::Rows * Tile::Pitch];
@@ -234,14 +232,14 @@ struct TileMemory {
     Corner corner;
 };
 
-// What a thread knows of its words: what is set, where runs begin, and the runs of the row before them.
+// The words of a thread: foreground, where runs begin, and the number of runs of the row before them.
 template <typename Tile>
 struct Rows {
     unsigned set[Tile::Each], start[Tile::Each], run[Tile::Each];
 };
 
-// Read from shared memory what `read_rows` put there, in place of holding it in registers; for foreground of
-// one value. All threads of a warp call this.
+// Read the words of a thread again from shared memory, which saves registers; for foreground of one value. All
+// threads of a warp call this.
 template <typename Tile>
 __device__ inline void read_back(const TileMemory<Tile>& memory, Rows<Tile>& rows)
 {
@@ -255,8 +253,8 @@ __device__ inline void read_back(const TileMemory<Tile>& memory, Rows<Tile>& row
     }
 }
 
-// The components of a tile whose words all threads know, and wait for. Writes what `find_tile` says.
-// `Shorten` is for tiles that nobody may wait for: most take a little longer, so that no union climbs far.
+// Find the components of a tile whose words are in shared memory, after a barrier. Writes what `find_tile` writes.
+// `Shorten` is for launches that wait for the slowest tile: most tiles take a little longer, but no union climbs far.
 template <typename Pixel, typename Id, typename Tile, bool Shorten = false>
 __device__ __forceinline__ void
 find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, const Rows<Tile>& rows,
@@ -288,12 +286,12 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
         if (edge == 0) return touching<Words>(set[k], start[k], other, other_start, plan.diagonal[0]);
         return touching<Words>(set[k], other, plan.diagonal[edge], known);
     };
-    // The row above first: it gives most runs their parents without a race. Where the thread's warp has
-    // the row above, the parent is the one found there.
+    // The row above comes first: it gives most runs their parents without a race. If the row above belongs to the
+    // same thread, its runs have parents already, and these are used.
     Touch above[Each];
     unsigned above_start;
-    // Where layers are joined across faces alone, a run that touches none there takes its parent from the
-    // layer above. What is left to unite with that layer is in `over`.
+    // If only faces connect layers, a run that touches no run in the row above gets its parent from the layer above.
+    // The touches with that layer that are left to unite are in `over`.
     const bool faces = Tile::Deep > 1 && !Many && !plan.diagonal[1];
     unsigned over[Each];
 #pragma unroll
@@ -330,7 +328,7 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
             unite_touching(above[k], start[k], (row + k) * Pitch, run[k],
                                  k ? start[k - 1] : above_start, (row + k - 1) * Pitch,
                                  firsts[here + (k - 1) * Words], parents);
-    // Of tiles that span two axes, the rows of the layer above.
+    // In tiles that span two axes, the rows of the layer above.
     for (int edge = 1; Tile::Deep > 1 && edge < plan.inner; ++edge) {
         const int dz = plan.dz[edge], dy = plan.dy[edge];
         Touch touch[Each];
@@ -341,9 +339,9 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
             const bool exists = z + dz >= 0 && y + dy >= 0 && y + dy < Tile::Tall;
             const int mine = here + k * Words, there = mine + (dz * Tile::Tall + dy) * Words;
             const unsigned other = exists ? words[there] : 0;
-            // Rows (z, y) and (z - 1, x): with x = y, a square's fourth side need not be followed where
-            // (z, y - 1) and (z - 1, y - 1) are set too. With x = y +- 1, nothing need be where (z, x)
-            // or (z - 1, y) is. Each rule leans on smaller y or fewer steps: no circle.
+            // Rows (z, y) and (z - 1, x): with x = y, the fourth side of a square is redundant where (z, y - 1)
+            // and (z - 1, y - 1) are set too. With x = y +- 1, the edge is redundant where (z, x) or (z - 1, y)
+            // is set. Each rule relies on smaller y or fewer steps, so the argument is not circular.
             unsigned known = 0;
             if (!Many && exists && dy == 0 && y)
                 known = set[k] & other & words[mine - Words] & words[there - Words];
@@ -377,8 +375,8 @@ find_by_rows(const Job& job, const Corner& corner, const Lines<Tile>& lines, con
     write_nodes<Id, Tile>(job, again, Lines<Tile>(plan, again), parents, row, word, start, run, total);
 }
 
-// Read a tile, and write its `bits` (and `begins` of many-valued images). Clears `states` for the pass that
-// numbers. All threads of the block call this, and wait before they look at what others read.
+// Read a tile, and write its `bits` (and `begins` of images of several values). Clears `states` for the pass that
+// numbers. All threads of the block call this; a barrier is needed before they read what others wrote.
 template <typename Pixel, typename Tile>
 __device__ __forceinline__ void
 read_rows(const Job& job, const unsigned tile, const Corner& corner, const Lines<Tile>& lines,
@@ -411,7 +409,7 @@ read_rows(const Job& job, const unsigned tile, const Corner& corner, const Lines
     }
 }
 
-// Wait for all threads; where nothing is set in the tile, write that it has no runs, and return true.
+// Wait for all threads; if the tile has no foreground, write that it has no runs, and return true.
 template <typename Tile>
 __device__ inline bool is_empty(const Job& job, const Corner& corner, const Lines<Tile>& lines,
                                 const Rows<Tile>& rows)
@@ -427,11 +425,11 @@ __device__ inline bool is_empty(const Job& job, const Corner& corner, const Line
     return true;
 }
 
-// Whether runs of a tile can be told by 16 bits, a column and a row.
+// Whether a column and a row of a tile fit into 16 bits.
 template <typename Tile>
 constexpr bool Tellable = !Tile::Many && Tile::Rows <= 64;
 
-// As `is_empty`; where the tile has few runs, find its components too.
+// As `is_empty`; if the tile has few runs, find its components, and return true too.
 template <typename Id, typename Tile>
 __device__ __forceinline__ bool
 is_empty_or_few(const Job& job, const Corner& corner, const Lines<Tile>& lines, const Rows<Tile>& rows,
@@ -442,8 +440,8 @@ is_empty_or_few(const Job& job, const Corner& corner, const Lines<Tile>& lines, 
                               memory.words, memory.firsts, memory.parents);
 }
 
-// One block per tile. Writes `bits` (and `begins` of many-valued images), how many runs and nodes each
-// segment has (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
+// One block per tile. Writes `bits` (and `begins` of images of several values), the numbers of runs and nodes of each
+// segment (`counts`: 16 bits each), the nodes as their own parents, and the node of every run.
 // Clears `states` for the pass that numbers.
 template <typename Pixel, typename Id, typename Tile, bool Shorten = false>
 __device__ __forceinline__ void

@@ -1,14 +1,14 @@
-// Chains of parents in a graph: their ends, for a few vertices of a thread at a time, and unions near them.
+// Components of graphs by union-find.
 
 #include "devices/cuda/union_find.cuh"
 
-constexpr int HOPS = 16;       // of a chain that is not shortened on the way to a union
-constexpr int LONG = 32;       // ... on the way of `compress` and `finish`
-constexpr int TURNS = 8;       // in which a union is tried before chains are shortened on its way
+constexpr int HOPS = 16;       // steps up a chain that a union does not shorten
+constexpr int LONG = 32;       // steps up a chain that `compress` and `finish` do not shorten
+constexpr int TURNS = 8;       // attempts at a union before chains are shortened
 constexpr int BATCH = 4;       // vertices of a thread of `compress` and `finish`
 
-// The root of a vertex whose parent is known, or an ancestor some hops away. Old values, from a cache,
-// are ancestors too.
+// The root of a vertex whose parent is known, or an ancestor `HOPS` steps up. Old values from a cache are
+// ancestors too.
 template <typename Id>
 __device__ inline Id climb(const Id* parents, Id parent)
 {
@@ -20,11 +20,10 @@ __device__ inline Id climb(const Id* parents, Id parent)
     return parent;
 }
 
-// The roots of a few vertices. All climb at the same time: what they read is on its way together, and
-// chains that lead from one to another get shorter while both are at work. After LONG hops each is stored
-// for others to see: of all the threads at work on one long chain, each halves what is left to those behind
-// it, so that the chain takes the logarithm of its length. Blocks start in order: those of smaller vertices
-// have left short chains.
+// The roots of a few vertices. All climb at the same time, so that their loads overlap. After LONG steps each
+// step is stored: every thread on a long chain then halves it for the threads behind, so that the chain takes a
+// number of steps logarithmic in its length. Blocks start in order: those of smaller vertices have left short
+// chains.
 template <typename Id>
 struct Ends {
     Id parent[BATCH], root[BATCH];
@@ -64,15 +63,15 @@ struct Ends {
     }
 };
 
-// `unite` at the end of long chains: called, as it is rare and would be compiled many times.
+// `unite` for long chains: not inlined, because it is rare.
 template <typename Id>
 __device__ __noinline__ void unite_far(Id* parents, Id one, Id two)
 {
     unite(parents, one, two);
 }
 
-// Give two vertices one root. Most have it already, a few hops away, or roots that few other threads are
-// at. Nothing is stored on the way: near the root of a large component all would store to the same entries.
+// Give two vertices one root. Most have a common root a few steps up, or roots that few other threads change.
+// No step is stored: near the root of a large component, all threads would store to the same entries.
 template <typename Id>
 __device__ inline void unite_near(Id* parents, Id one, Id two)
 {
@@ -93,16 +92,16 @@ __device__ inline void unite_near(Id* parents, Id one, Id two)
 // ------------------------------------------------------------------------------------------
 // Union-find on graphs (after ECL-CC and Afforest): edges are united by compare-and-swap, see `unite`.
 //
-// Parents are written by three kinds of stores: `unite` says why its own are safe; `compress` and
-// `finish` run while nothing is united, and a thread writes its own entries alone, with an ancestor.
-// Plain loads may return old values, which are ancestors as well: equal ones mean one component.
+// `unite` says why its stores are safe. `compress` and `finish` run while nothing is united, and a thread
+// writes ancestors to its own entries only. Plain loads may return old values, which are ancestors as well:
+// equal ones mean one component.
 
-constexpr Index FIRST = 2;     // neighbors of each vertex that are looked at before all others
-constexpr Index FEW = 16;      // further neighbors that a thread looks at alone
-constexpr Index PIECE = 2048;  // neighbors that a warp looks at together, of a longer list
-constexpr int AHEAD = 4;       // neighbors of which the parents are read at once
+constexpr Index FIRST = 2;     // neighbors of each vertex that are united before all others
+constexpr Index FEW = 16;      // further neighbors up to which one thread unites a vertex
+constexpr Index PIECE = 2048;  // neighbors of a longer list that a warp unites together
+constexpr int AHEAD = 4;       // neighbors whose parents are read at once
 constexpr int PAIR = 2;        // vertices of a thread of `initialize` and `unite_all`
-constexpr int SAMPLE = 1024;   // vertices among which the largest component is looked for
+constexpr int SAMPLE = 1024;   // vertices in which the largest component is searched
 
 // Point every vertex at the first smaller one of its first neighbors, or at itself.
 template <typename Offset, typename Node, typename Id>
@@ -160,9 +159,8 @@ __global__ void unite_first(const Offset* __restrict__ offsets, const Node* __re
         unite_near(parents, static_cast<Id>(i), static_cast<Id>(neighbors[k]));
 }
 
-// The root that most of a sample of vertices have, or `NONE` if fewer than half of them have it: then it
-// is better to leave out every edge at one of its ends than those within one component. One block.
-// Parents are roots.
+// The root that most of a sample of vertices have, or `NONE` if fewer than half of them have it: skipping each
+// edge at one of its ends then saves more than skipping those of one component. One block. Parents are roots.
 template <typename Id>
 constexpr Id NONE = static_cast<Id>(-1);
 
@@ -185,8 +183,8 @@ __global__ void find_largest(const Id* __restrict__ parents, Index size, Id* lar
     if (best == score) *largest = 2 * count < SAMPLE ? NONE<Id> : root;
 }
 
-// Unite a vertex with every `stride`th neighbor of a list, if `all` is true with smaller ones alone. Most
-// neighbors bear the parent of the vertex already: those of a few are read at once and compared.
+// Unite a vertex with every `stride`th neighbor of a list; with `all`, only with smaller ones. Most neighbors
+// have the parent of the vertex already: the parents of a few are read at once and compared.
 template <typename Node, typename Id>
 __device__ inline void unite_list(const Node* __restrict__ neighbors, Index begin, Index end,
                                   int stride, Id vertex, bool all, Id* parents)
@@ -225,8 +223,8 @@ __device__ inline void leave(Index vertex, Index begin, Index end, Node* __restr
     }
 }
 
-// Unite all vertices with their smaller neighbors, but for the first of a short list, to which a vertex
-// points since `initialize`. Longer lists are left to `unite_pieces`.
+// Unite all vertices with their smaller neighbors, except for the first of a short list, to which `initialize`
+// points the vertex. Longer lists are left to `unite_pieces`.
 template <typename Offset, typename Node, typename Id>
 __global__ void unite_all(const Offset* __restrict__ offsets, const Node* __restrict__ neighbors,
                           Index size, Id* parents, Node* __restrict__ vertices,
@@ -269,10 +267,10 @@ __global__ void unite_all(const Offset* __restrict__ offsets, const Node* __rest
     }
 }
 
-// Unite vertices outside the largest component with their other neighbors; or all vertices with their
-// smaller ones, if no component is that large. A short list is a thread's, a longer one a warp's, and one
-// that is longer than PIECE is left to `unite_pieces`. A vertex that was joined to the largest component
-// meanwhile may be left out as well: an edge from it to a vertex outside is seen from there.
+// Unite vertices outside the largest component with their other neighbors; or all vertices with their smaller
+// ones, if `largest` is NONE. One thread takes a short list, a warp a longer one, and `unite_pieces` one that is
+// longer than PIECE. A vertex that joins the largest component meanwhile may be skipped as well: an edge from
+// it to a vertex outside is seen from there.
 template <typename Offset, typename Node, typename Id>
 __global__ void unite_rest(const Offset* __restrict__ offsets, const Node* __restrict__ neighbors,
                            Index size, Id* parents, const Id* __restrict__ largest,
@@ -311,7 +309,7 @@ __global__ void unite_pieces(const Offset* __restrict__ offsets,
                              const unsigned long long* __restrict__ count)
 {
     const Index warps = static_cast<Index>(gridDim.x) * blockDim.x / 32, pieces = *count;
-    const bool all = !largest || *largest == NONE<Id>;  // no address: after `unite_all`
+    const bool all = !largest || *largest == NONE<Id>;  // null after `unite_all`
     for (Index piece = thread_index() / 32; piece < pieces; piece += warps) {
         const Index i = vertices[piece], begin = begins[piece], last = offsets[i + 1];
         const Index end = min(begin + PIECE, last);
@@ -319,7 +317,7 @@ __global__ void unite_pieces(const Offset* __restrict__ offsets,
     }
 }
 
-// Point every vertex at its root, in another array; the same one if the types allow it.
+// Write the root of every vertex to another array, or to the same one if the types are equally large.
 template <typename Id, typename Root>
 __global__ void finish(Id* parents, Index size, Root* roots)
 {

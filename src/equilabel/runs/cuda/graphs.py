@@ -1,4 +1,4 @@
-"""Launchers for graphs.cu, named and shaped like the passes of its CPU twin."""
+"""Launchers for graphs.cu, with the names and signatures of the passes on the CPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SAMPLE = 1024  # threads of `find_largest`
 FEW, PIECE, BATCH, PAIR = 16, 2048, 4, 2  # as in graphs.cu
-BLOCKS = 2048  # that share the pieces of long lists
+BLOCKS = 2048  # blocks that share the pieces of long lists
 
 
 def initialize(domain: Graph) -> cupy.ndarray:
@@ -39,7 +39,7 @@ def unite_first(domain: Graph, parents: cupy.ndarray) -> None:
 
 
 def find_largest(parents: cupy.ndarray) -> cupy.ndarray:
-    """Return the root that half of a sample of vertices have or more, on the device; else -1."""
+    """Return the root that at least half of a sample of vertices have, or -1, on the device."""
     largest = cupy.empty((), parents.dtype)
     function = kernel("runs/cuda/graphs", f"find_largest<{parents.dtype.str[1:]}>")
     function((1,), (SAMPLE,), (parents, parents.size, largest))
@@ -57,7 +57,7 @@ def unite_all(domain: Graph, parents: cupy.ndarray) -> None:
 
 
 def unite_rest(domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray) -> None:
-    """Unite vertices that have another root with their other neighbors."""
+    """Unite vertices outside the component of `largest` with their other neighbors."""
     size, types = domain.size, _types(domain, parents)
     pieces = _pieces(domain, PIECE)
     function = kernel("runs/cuda/graphs", f"unite_rest<{types}>")
@@ -66,7 +66,7 @@ def unite_rest(domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray) -> N
 
 
 def _pieces(domain: Graph, most: int) -> tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray]:
-    """Return room for the pieces of lists that are longer than `most`, and their number."""
+    """Return room for the pieces of lists that are longer than `most`, and for their number."""
     pieces = domain.neighbors.size // most + domain.neighbors.size // PIECE + 1
     return (
         cupy.empty(pieces, domain.neighbors.dtype),
@@ -78,7 +78,7 @@ def _pieces(domain: Graph, most: int) -> tuple[cupy.ndarray, cupy.ndarray, cupy.
 def _unite_pieces(
     domain: Graph, parents: cupy.ndarray, largest: cupy.ndarray | int, pieces: tuple[Any, Any, Any]
 ) -> None:
-    """Unite vertices with the pieces of their lists; with `largest` 0 all with smaller ones."""
+    """Unite vertices with the pieces of their lists; if `largest` is 0, all with smaller ones."""
     function = kernel("runs/cuda/graphs", f"unite_pieces<{_types(domain, parents)}>")
     threads = min(BLOCKS * THREADS, 32 * pieces[0].size)
     launch(function, threads, domain.offsets, domain.neighbors, parents, largest, *pieces)
@@ -96,6 +96,6 @@ def finish(parents: cupy.ndarray) -> cupy.ndarray:
 
 
 def _types(domain: Graph, parents: cupy.ndarray) -> str:
-    """Name the types of a graph and its parents, as template parameters."""
+    """Return the types of a graph and its parents, as template parameters."""
     arrays = domain.offsets, domain.neighbors, parents
     return ", ".join(each.dtype.str[1:] for each in arrays)

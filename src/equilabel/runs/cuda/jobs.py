@@ -1,4 +1,4 @@
-"""What the passes of `runs` need for images of one kind, prepared once; a call adds addresses."""
+"""Prepares the passes of `runs` for images of one kind, once; a call adds addresses."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 NUMBER_THREADS = 1024
 COMPARES = ("all", "!=", ">", "<=", "<")  # as pixels.cuh counts them
 SECTOR = 32  # bytes of memory that are moved at once
-NEAR = 16  # entries of a run table that lie beside those of other segments, as in tiling.cuh
-LARGE = 2**23  # pixels of images whose passes follow one another
+NEAR = 16  # most entries of a run table that is next to those of other segments, see tiling.cuh
+LARGE = 2**23  # pixels from which a pass may begin while the one before ends
 JOB = 16  # where the job begins, after the addresses of a pass's arguments
 ARGUMENTS = struct.Struct("2Q")
 ADDRESSES = struct.Struct("9Q")  # of a Job, after its plan
@@ -37,53 +37,27 @@ REST = struct.Struct("5Q5i4x")  # of a Job, after its addresses
 
 
 class Work(NamedTuple):
-    """What the images of one shape, type, foreground and neighborhood have in common.
-
-    Attributes
-    ----------
-    tiling : Tiling
-    kernels : tuple of int
-        Handles of the passes, compiled for these types.
-    blocks : int
-        Of the pass that numbers.
-    node_bytes : int
-        Of a node.
-    begins : tuple of int
-        Where foreground, starts of runs, first nodes, sums, run tables and the number of
-        components begin in the memory for tables, and how many bytes that takes.
-    job : bytes
-        A Job of tiling.cuh whose addresses are 0.
-    starts : tuple of callables
-        How each pass is started.
-    launches : tuple of (callable, int, int, int)
-        The same, handle, blocks and threads of each pass that has any blocks, in their order.
-    """
+    """What images of one shape, type, foreground and neighborhood have in common."""
 
     tiling: Tiling
-    kernels: tuple[int, ...]
-    blocks: int
+    kernels: tuple[int, ...]  # handles of the passes
+    blocks: int  # of the pass that numbers
     node_bytes: int
+    # Offsets of foreground, starts of runs, counts, sums, run tables and the number of components
+    # in the memory for tables, and its size.
     begins: tuple[int, ...]
-    job: bytes
-    starts: tuple[Start, ...]
+    job: bytes  # a Job of tiling.cuh whose addresses are 0
+    starts: tuple[Start, ...]  # how each pass is started
+    # The same, handle, blocks and threads of each pass that has any blocks, in order.
     launches: tuple[tuple[Start, int, int, int], ...]
 
     def tell(
         self, pixels: int, labels: int, tables: int, nodes: int | None = None
     ) -> tuple[int, Array]:
-        """Write the arguments of all passes: all take the same ones.
+        """Write the arguments, which all passes share; `nodes` is at `labels` unless it is given.
 
-        Parameters
-        ----------
-        pixels, labels, tables, nodes : int
-            Addresses. Nodes are where labels will be, unless told otherwise.
-
-        Returns
-        -------
-        address : int
-            Of the addresses of both arguments.
-        memory : array of uint8
-            Holds them, and the job from `JOB` on, until the last pass is started.
+        Return the address of the two arguments, and the memory that holds them and, from `JOB` on,
+        the job; it must live until the last pass is started.
         """
         begins = self.begins
         memory: Array = np.empty(JOB + len(self.job), np.uint8)
@@ -117,21 +91,9 @@ def prepare(
     alignment: tuple[int, int],
     device: int,
 ) -> Work:
-    """Prepare all that does not depend on where an image and its labels are.
+    """Prepare everything that does not depend on the addresses of an image and its labels.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : numpy.dtype
-        Of the pixels.
-    foreground, connectivity, stacked
-        As `Grid` has them.
-    label_bytes : int
-        Of a label.
-    alignment : (int, int)
-        What is left of the addresses of pixels and labels, divided by 16.
-    device : int
-        The current device: kernels are compiled for it.
+    `alignment` holds the addresses of pixels and labels modulo 16; `device` is the current device.
     """
     compare, _, many = foreground
     size = int(np.prod(shape, dtype=np.int64))
@@ -156,12 +118,12 @@ def prepare(
 def plan_launches(
     kernels: tuple[int, ...], counts: tuple[tuple[int, int], ...], size: int, device: int
 ) -> tuple[tuple[Start, ...], tuple[tuple[Start, int, int, int], ...]]:
-    """Return what `Work` has of passes with these handles, blocks and threads.
+    """Return `starts` and `launches` of `Work`, for passes with these handles, blocks and threads.
 
-    The last two, which number and paint, begin while the pass before them ends. Where no pass
-    unites, the one that numbers is started once tiles are found: it reads what that pass writes,
-    see launch_order.cuh. To ask for an early start takes the host longer, so images are left out
-    that take the device no longer than the host.
+    The last two passes, which number and paint, begin while the pass before them ends. Without a
+    pass that unites, the one that numbers starts after tiles are found, because it reads what that
+    pass writes (see launch_order.cuh). An early start costs the host time, so small images go
+    without.
     """
     follows = size >= LARGE and can_follow(device)
     following = start_following if follows else start_after
@@ -176,16 +138,9 @@ def plan_launches(
 def lay_out(
     tiling: Tiling, rows: int, *, many: bool, blocks: int = 0
 ) -> tuple[int, tuple[int, ...]]:
-    """Lay out the tables of an image of so many rows; `many` values tell its runs apart.
+    """Return the blocks of the pass that numbers, and `begins` of `Work`, for so many rows.
 
-    `blocks` are as many as it takes, unless told otherwise.
-
-    Returns
-    -------
-    blocks : int
-        CUDA blocks that number the nodes.
-    begins : tuple of int
-        As `Work` has them.
+    `many` says whether values tell runs apart; `blocks` is computed unless it is given.
     """
     segments, words = tiling.segments, tiling.tile[0]
     blocks = blocks or -(-segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
@@ -199,7 +154,7 @@ def lay_out(
 def pack_rest(
     tiling: Tiling, foreground: Foreground, dtype: Any, blocks: int, alignment: tuple[int, int]
 ) -> bytes:
-    """Write what a Job has after its addresses; `blocks` number nodes, the others as `prepare`."""
+    """Return what a Job holds after its addresses; `alignment` as in `prepare`."""
     columns = tiling.columns
     return REST.pack(
         blocks,
@@ -243,11 +198,11 @@ def _compiled(
 
 
 def pixel_type(dtype: Any, foreground: Foreground) -> str:
-    """Name the type of pixels as kernels do: by size, or of what is compared with a level."""
+    """Return the type of pixels in kernels: by size, or `Gray` if compared with a level."""
     name: str = dtype.str[1:]
     return f"Gray<{name}>" if foreground.compare in (">", "<=", "<") else f"u{name[1:]}"
 
 
 def level_bits(value: Array, dtype: Any) -> int:
-    """Return the unsigned integer of the same bits."""
+    """Return a value of this type as the unsigned integer of the same bits."""
     return int(np.array(value, dtype).view(f"u{dtype.itemsize}")[()])

@@ -1,40 +1,39 @@
-// Pairs of runs that touch where tiles meet, united many at once where there are many.
+// Unites runs that touch where tiles meet; many pairs at once where there are many.
 #pragma once
 
 #include "devices/cuda/union_find.cuh"
 #include "runs/cuda/pixels.cuh"
 #include "runs/cuda/tiling.cuh"
 
-constexpr int QUEUE = 16;    // pairs of a word that there is room for
-constexpr int ABREAST = 2;   // pairs that a thread takes from there at once
-constexpr int CLIMBED = 12;  // steps up after a root was linked
+constexpr int QUEUE = 16;    // places in the queue for each word
+constexpr int ABREAST = 2;   // pairs that a thread unites at once
+constexpr int CLIMBED = 12;  // most steps up after a root was linked
 constexpr unsigned UNITED = ~0u;
 
-// Of 32 words, those with pairs from which on they are queued.
+// Number of words with pairs, of 32, from which pairs are queued.
 template <typename Tile>
 constexpr int CROWDED = Tile::Deep > 1 ? 8 : 20;
 
-// What the threads of a block have in their queues.
+// The queues of the threads of a block.
 template <int Threads>
 struct JoinMemory {
     unsigned queue[QUEUE * Threads];
 };
 
-// Threads of a block that unites tiles: of images whose tiles span two axes, half as many.
+// Threads of a block that unites tiles: half as many if tiles span two axes.
 template <typename Tile>
 constexpr int JOINERS = Tile::Deep > 1 ? THREADS / 2 : THREADS;
 
-// Blocks that unite tiles and that a multiprocessor should hold at least: as many as registers allow with
-// hardly a spill, and no more than it has threads for.
+// Least number of such blocks on a multiprocessor: as many as registers allow with hardly a spill, and no more
+// than it has threads for.
 template <typename Id, typename Tile>
 constexpr int JOINED = Tile::Deep == 1 ? 4 : (sizeof(Id) == 4 && !Tile::Many && BLOCKS > 4 ? 10 : 8);
 
-// Unite the nodes of many pairs of runs, which `Words` threads have in a queue: neighbors take neighboring
+// Unite the nodes of many pairs of runs in the queue of `Words` threads: neighboring threads take neighboring
 // pairs, whose nodes are neighbors too.
 //
-// Where rows of many tiles lie one below the other, chains grow with every row. Roots are linked first, and
-// climb together, each to its parent's parent, so that chains are halved at each step. The other pairs, which
-// have longer ways, come last.
+// Chains grow with every row of tiles. Roots are linked first; then they climb together, each to its parent's
+// parent, so that chains are halved at each step. Pairs with longer chains come last.
 template <typename Tile, typename Id>
 __device__ inline void unite_queue(const Plan& plan, Id* nodes, const u2* table, Id base,
                                    const u2* other_table, Id other_base, unsigned* queue, unsigned all)
@@ -97,9 +96,9 @@ __device__ inline void unite_queue(const Plan& plan, Id* nodes, const u2* table,
 }
 
 // ------------------------------------------------------------------------------------------
-// Where tiles meet: nodes of neighboring rows and segments are united.
+// Unites nodes of neighboring rows and segments where tiles meet.
 
-// Where an edge leads from a row; false if there is no such row.
+// Find the row that an edge leads to; false if there is no such row.
 template <int Most, typename Row>
 __device__ inline bool follow(const Plan& plan, const Edges<Most>& edges, const Place<Row>& from, int edge,
                               Place<Row>& to)
@@ -124,9 +123,9 @@ __device__ inline bool same_tile(const Plan& plan, const Place<Row>& one, const 
            one.y / Tile::Tall == two.y / Tile::Tall;
 }
 
-// The row of an item, where items count the rows that have edges which leave their tile. On the faces
-// of tiles that span two axes these are first the rows of whole layers, then the first of the other
-// layers' tiles, and the last if rows are joined diagonally. False if there is no such row.
+// The row of an item; items count the rows with edges that leave their tile. If tiles span two axes, these are
+// the rows of whole layers first, then the first row of each tile in the other layers, and also the last row if
+// rows are joined diagonally. False if there is no such row.
 template <typename Tile, typename Row>
 __device__ inline bool border_row(const Plan& plan, Row item, Place<Row>& place)
 {
@@ -163,7 +162,7 @@ __device__ inline bool border_row(const Plan& plan, Row item, Place<Row>& place)
     return place.y < plan.shape[4];
 }
 
-// Row by row: a group of `Words` threads follows the edges of a segment that leave its tile.
+// Unite along rows: a group of `Words` threads follows the edges of a segment that leave its tile.
 template <typename Pixel, typename Id, typename Tile, typename Edges>
 __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
                                  const unsigned* __restrict__ bits,
@@ -211,7 +210,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
                                     edges.diagonal[edge]);
         } else {
             other_start = other_set & ~from_left<Words>(other_set);
-            // As in tiles: a fourth side need not be followed, nor a way around a corner.
+            // As in tiles: a fourth side of a square is redundant, and a way around a corner.
             unsigned known = 0;
             if (edge > 0 && edge < plan.inner && exists) {
                 const int dy = edges.step[edge][4];
@@ -250,7 +249,7 @@ __device__ inline void join_rows(const Pixel* __restrict__ image, const Plan& pl
     }
 }
 
-// Between the last pixel of a segment and the first of the next, in a row and its neighbor rows.
+// Unite between the last pixel of a segment and the first of the next, in a row and its neighboring rows.
 template <typename Pixel, typename Id, typename Tile, typename Edges>
 __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& plan, const Edges& edges,
                                  const unsigned* __restrict__ bits,
@@ -275,7 +274,7 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
         return !Many || image[first_pixel(plan, one, segment + 1) - back_one] ==
                             image[first_pixel(plan, two, segment + 1) - back_two];
     };
-    // Of the last run, or the first.
+    // The node of the last run, or of the first.
     const auto node_at = [&](const Place<Index>& place, bool at_end) {
         const unsigned runs = Many && !at_end ? 1 : runs_of(place.row, place.segment);
         const unsigned entry =
@@ -286,7 +285,7 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
     pair(row, before, after);
     if (!before && !after) return;
     if (before && after && same(row, 1, row, 0)) {
-        // Not where the row above joins the same two.
+        // Redundant if the row above joins the same two.
         bool known = false;
         if (plan.inner && left.y) {
             bool above, beside;
@@ -301,7 +300,7 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
         if (!edges.diagonal[edge] || !follow(plan, edges, left, edge, there)) continue;
         bool other_before, other_after;
         pair(there.row, other_before, other_after);
-        // Of one value, a third pixel of the square joins the two as well.
+        // With one value, a third pixel of the square joins the two as well.
         if (after && other_before && (Many || (!before && !other_after)) &&
             same(row, 0, there.row, 1))
             unite(nodes, node_at(right, false), node_at(there, true));
@@ -313,8 +312,8 @@ __device__ inline void join_seam(const Pixel* __restrict__ image, const Plan& pl
     }
 }
 
-// What one of `blocks` does: the first take rows, the others a seam per thread. Most ways from one side of a
-// seam to the other lead through many rows.
+// The work of a block: the first blocks take rows, the others a seam per thread. Rows come first because most
+// chains from one side of a seam to the other lead through many rows.
 template <typename Pixel, typename Id, typename Tile, typename Edges, int Threads>
 __device__ __forceinline__ void
 join_block(const Job& job, const Edges& edges, const Index block, JoinMemory<Threads>& memory)

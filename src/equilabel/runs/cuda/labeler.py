@@ -1,4 +1,4 @@
-"""Labeling in a single launch: what is prepared for images of one kind, and what a call does."""
+"""Labels images of one kind in a single launch."""
 
 from __future__ import annotations
 
@@ -24,64 +24,27 @@ FAILURES = (
 
 
 class Launch(NamedTuple):
-    """What the images of one shape, type, foreground and neighborhood have in common.
+    """What images of one shape, type, foreground and neighborhood have in common."""
 
-    Attributes
-    ----------
-    function : int
-        Handle of the kernel.
-    blocks, threads, shared : int
-        Of the grid, and of a block; bytes of shared memory that are asked for.
-    together : bool
-        Whether blocks have to run at the same time, in a cooperative launch.
-    device : int
-    alignment : int
-        What is left of the addresses of pixels, divided by 16.
-    job : bytes
-        The first argument, whose addresses are 0.
-    addresses : struct.Struct
-        What these are written as.
-    where : int
-        Where they begin in the job.
-    begins : tuple of int
-        Where what each of them leads to begins in the memory for tables. The first is that of the
-        image, and has no part in it.
-    labels : int
-        Which of them is that of the labels.
-    found : int
-        Where the number of components begins.
-    room : int
-        Bytes of that memory.
-    more : array of bytes, or None
-        The second argument.
-    """
-
-    function: int
+    function: int  # handle of the kernel
     blocks: int
-    threads: int
-    shared: int
-    together: bool
+    threads: int  # of a block
+    shared: int  # bytes of dynamic shared memory
+    together: bool  # blocks must run at the same time: a cooperative launch
     device: int
-    alignment: int
-    job: bytes
-    addresses: struct.Struct
-    where: int
-    begins: tuple[int, ...]
-    labels: int
-    found: int
-    room: int
-    more: Array | None = None
+    alignment: int  # address of the pixels modulo 16
+    job: bytes  # the first argument, whose addresses are 0
+    addresses: struct.Struct  # format of these addresses
+    where: int  # their offset in the job
+    begins: tuple[int, ...]  # offset of each table in its memory; the first is that of the image
+    labels: int  # which of the addresses is that of the labels
+    found: int  # offset of the number of components
+    room: int  # bytes of the memory for tables
+    more: Array | None = None  # the second argument
 
 
 class Count:
-    """Number of components, in memory of the device: to ask for it as an int is to wait.
-
-    Parameters
-    ----------
-    memory : cupy.cuda.MemoryPointer
-    begin : int
-        Where the number begins there, in 64 bits.
-    """
+    """Number of components in device memory, an int64 at `begin`; converting it to int waits."""
 
     __slots__ = ("_begin", "_memory")
 
@@ -93,15 +56,7 @@ class Count:
 
 
 def can_receive(out: cupy.ndarray, image: cupy.ndarray) -> bool:
-    """Return whether kernels can write the labels of an image to an array as it is.
-
-    Parameters
-    ----------
-    out : cupy array
-        Of the shape of the image.
-    image : cupy array
-        C-contiguous.
-    """
+    """Return whether kernels can write the labels of a C-contiguous image directly to `out`."""
     begin, pixels = out.data.ptr, image.data.ptr
     apart = begin + out.nbytes <= pixels or pixels + image.nbytes <= begin
     here = out.data.device_id == image.data.device_id
@@ -109,13 +64,9 @@ def can_receive(out: cupy.ndarray, image: cupy.ndarray) -> bool:
 
 
 class Labeler:
-    """Label images of one kind in one thread: a call fills in where they are.
+    """Labels images of one kind in one thread: it owns an argument buffer that each call fills in.
 
-    Parameters
-    ----------
-    launch : Launch
-    shape : tuple of int
-        Of the images; their axes of length 1 have no part in `launch`.
+    `shape` is that of the images; axes of length 1 are left out in `launch`.
     """
 
     __slots__ = ("_address", "_launch", "_memory", "_shape", "_where")
@@ -132,19 +83,7 @@ class Labeler:
     def __call__(
         self, image: cupy.ndarray, out: cupy.ndarray = None
     ) -> tuple[cupy.ndarray, Count] | None:
-        """Label an image of the right shape and type, or return None if it takes more care.
-
-        Parameters
-        ----------
-        image : cupy array
-        out : cupy array of int32, optional
-            Receives the labels; of the same shape.
-
-        Returns
-        -------
-        labels : cupy array of int32, or `out`
-        count : Count
-        """
+        """Return labels (int32, or `out`) and their number, or None if an image is unsupported."""
         launch = self._launch
         data = image.data
         pixels = data.ptr

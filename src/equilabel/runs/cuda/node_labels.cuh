@@ -1,11 +1,11 @@
-// Nodes on their way to labels: those of a block's segments, and the way up to a root.
+// Access to the nodes of a block's segments, and climbing to roots or labels.
 #pragma once
 
 #include "devices/cuda/union_find.cuh"
 #include "devices/cuda/warp.cuh"
 #include "runs/cuda/tiling.cuh"
 
-constexpr int MANY_THREADS = 1024;  // few blocks have to wait for few
+constexpr int MANY_THREADS = 1024;  // large blocks: fewer have to wait for each other
 constexpr int WARPS = MANY_THREADS / 32;
 
 // Sum over a warp.
@@ -17,10 +17,10 @@ __device__ inline Value sum_of_warp(Value value)
     return value;
 }
 
-// The nodes of a block's segments, one after the other, from shared memory: of segments that have any.
+// The nodes of a block's segments as one sequence of items, in shared memory; empty segments are left out.
 template <typename Id, int SEGMENTS>
 struct Items {
-    static constexpr unsigned SOME = 1 << 20;  // segments are counted from this bit on, below it nodes
+    static constexpr unsigned SOME = 1 << 20;  // sums count segments from this bit on, and nodes below it
     unsigned before[SEGMENTS + 32];            // nodes before a segment; of all after the last
     Id first[SEGMENTS];                        // the first node, less those before
     unsigned total;
@@ -59,8 +59,8 @@ struct Items {
         return segment;
     }
 
-    // The segment of this lane's item, of 32 from `from` on. `segment`, the same in all lanes, is that of the
-    // first of them or of the one before; it becomes that of the last. All threads of a warp call this.
+    // The segment of this lane's item, of 32 items from `from` on. `segment`, equal in all lanes, is that of the
+    // first item or of the item before; it becomes that of the last. All threads of a warp call this.
     __device__ unsigned advance(unsigned from, unsigned& segment) const
     {
         const int lane = threadIdx.x % 32;
@@ -72,8 +72,8 @@ struct Items {
     }
 };
 
-// Show nodes of a stretch of items to `visit`, 64 at once, by all threads of a warp together: two a thread,
-// whether there are any, and how many 32 items lie before each.
+// Call `visit` for the nodes of a range of items, 64 at once, by all threads of a warp together: with two nodes for
+// each thread, whether they exist, and the number of groups of 32 items before them.
 template <typename Id, int SEGMENTS, class Visit>
 __device__ inline void visit_nodes(const Items<Id, SEGMENTS>& items, unsigned begin, unsigned end,
                                    const Visit& visit)
@@ -88,9 +88,8 @@ __device__ inline void visit_nodes(const Items<Id, SEGMENTS>& items, unsigned be
     }
 }
 
-// Climb from entries that are no roots to theirs, or to the labels of these. On the way up each entry
-// follows, so that chains in which many climb at once are halved at each step. With `Waiting`, until labels
-// are found.
+// Climb from nodes that are not roots to their roots, or to the labels of these. Each step is stored, so that
+// chains in which many threads climb are halved at each step. With `Waiting`, climb until labels are found.
 template <typename Id, bool Waiting>
 __device__ inline void climb(Id* nodes, const Id (&node)[2], const bool (&real)[2])
 {
@@ -119,7 +118,7 @@ __device__ inline void climb(Id* nodes, const Id (&node)[2], const bool (&real)[
     }
 }
 
-// The same of all entries that a warp has listed.
+// The same for all nodes that a warp has listed.
 template <typename Id, bool Waiting>
 __device__ inline void climb_listed(Id* nodes, const Id* list, unsigned count)
 {

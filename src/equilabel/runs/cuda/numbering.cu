@@ -1,5 +1,5 @@
-// Third pass of `runs`: nodes get labels in raster order of the first pixels, from 1 to N, or from 0 where
-// there is no background.
+// Third pass of `runs`: nodes get labels in raster order of their first pixels, 1 to N, or from 0 if there is no
+// background.
 
 #include "devices/cuda/index.cuh"
 #include "devices/cuda/launch_order.cuh"
@@ -7,9 +7,9 @@
 
 constexpr unsigned long long PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
 
-// Sum of what all blocks before this one have, by looking back at their states, a thousand at once.
-// Each is waited for: it is that of a block that drew a smaller number, so that it runs or has run, and
-// it tells its part before it waits for anything.
+// Sum over all blocks before this one, by a look-back at their states, a thousand at once. It may wait for
+// them: these blocks drew smaller numbers, so they run or have run, and they publish their part before they
+// wait for anything.
 __device__ inline unsigned long long sum_before(const volatile unsigned long long* states, Index block)
 {
     __shared__ Index from;
@@ -21,7 +21,7 @@ __device__ inline unsigned long long sum_before(const volatile unsigned long lon
         const Index other = last - threadIdx.x;
         unsigned long long state = other >= 0 ? 0 : PART;
         while (state < PART) state = states[other];
-        // Of all that are whole, the last counts, and none before.
+        // The last state that is whole counts, and none before it.
         if (state >= WHOLE) atomicMax(&from, other);
         __syncthreads();
         const Index first = from;
@@ -34,8 +34,8 @@ __device__ inline unsigned long long sum_before(const volatile unsigned long lon
     return sum;
 }
 
-// Let all nodes of a stretch that are no roots climb: those that a warp has listed, if there was room for them.
-// Then most lanes climb; shown one after the other, a quarter of the nodes of noise would.
+// Let all nodes of a range that are not roots climb: from the list of the warp, if they fit into it. Then most
+// lanes climb; without the list, only a quarter would in images of noise.
 template <typename Id, bool Waiting, typename Items>
 __device__ inline void climb_all(Id* nodes, const Items& items, unsigned begin, unsigned end,
                                  const unsigned* roots_of, const Id* others, unsigned listed, unsigned room)
@@ -52,13 +52,13 @@ __device__ inline void climb_all(Id* nodes, const Items& items, unsigned begin, 
     });
 }
 
-// Label the roots of a forest, then all nodes. `states` holds zeros: one for each block, one to draw
-// numbers. A block takes 8192 words, in up to 1024 segments; its warps share the nodes of these.
+// Label the roots of a forest, then all nodes. `states` holds zeros: one for each block, and one from which blocks
+// draw numbers. A block takes 8192 words, in up to 1024 segments; its warps share the nodes of these.
 //
-// Why the races are safe: a thread stores to its own entries only: to roots a label, to others one of
-// their ancestors, then a label. Who comes by finds a parent or a label that is final. A thread that waits for
-// the label of a root waits for a smaller index: for its own block, whose roots are all labeled by then,
-// or for one that drew a smaller number, which runs and waits for none but smaller ones.
+// Why the races are safe: a thread stores to its own nodes only: a label to roots, and to others one of their
+// ancestors, later a label. Others read a parent or a final label. A thread waits only for labels of roots with
+// smaller indices: in its own block, whose roots are all labeled by then, or in one that drew a smaller number,
+// which runs and waits only for blocks with still smaller ones.
 template <typename Id, int WORDS>
 __global__ void __launch_bounds__(MANY_THREADS)
     number_nodes(const __grid_constant__ Job job)
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(MANY_THREADS)
     items.count(real ? job.counts[mine] & 0xffff : 0, first_pixel(plan, line, segment), sums);
     wait_for_last();
 
-    // Each warp has a stretch of them. Those that are no roots, it lists behind the bits that say which are.
+    // Each warp takes a range of nodes. It lists those that are not roots behind the bits that mark roots.
     const unsigned share = (items.total + 2 * MANY_THREADS - 1) / (2 * MANY_THREADS) * 64;
     const unsigned begin = min(warp * share, items.total), end = min(begin + share, items.total);
     const unsigned used = (items.total + 63) / 64 * 2;
@@ -133,9 +133,9 @@ __global__ void __launch_bounds__(MANY_THREADS)
 }
 
 // ------------------------------------------------------------------------------------------
-// From roots to numbers in raster order. A root is the first element of its component.
+// Labels from roots, in raster order. A root is the first element of its component.
 
-// Write 1 for roots and 0 for others: an inclusive sum of these is the number at each root.
+// Write 1 for roots and 0 for others: their inclusive prefix sum is the label at each root.
 template <typename Root, typename Sum>
 __global__ void flag(const Root* __restrict__ roots, Index size, Sum* __restrict__ sums)
 {
@@ -143,7 +143,7 @@ __global__ void flag(const Root* __restrict__ roots, Index size, Sum* __restrict
     if (i < size) sums[i] = roots[i] == i;
 }
 
-// `labels` may be `roots` itself: a thread reads its own root alone, before it writes.
+// `labels` may be `roots` itself: a thread reads only its own root, before it writes.
 template <typename Root, typename Sum, typename Number>
 __global__ void gather(const Root* roots, Index size, const Sum* __restrict__ sums,
                        Number* labels)

@@ -1,4 +1,4 @@
-"""Launchers for numbering.cu, named and shaped like `equilabel.runs.cpu.numbering`."""
+"""Launchers for numbering.cu, with the names and signatures of `equilabel.runs.cpu.numbering`."""
 
 import cupy
 
@@ -7,13 +7,7 @@ from equilabel.devices.cuda.kernels import kernel, launch
 
 
 def number_roots(roots: Array, labels: Array) -> Array:
-    """Give components the numbers from 1, in raster order of their first elements.
-
-    Returns
-    -------
-    () array of int
-        Number of components, on the device: to look at it is to wait.
-    """
+    """Label components in raster order of their first elements; return their number."""
     size = roots.size
     numbers = cupy.empty(size, cupy.int32 if size < 2**31 else cupy.int64)
     types = f"{roots.dtype.str[1:]}, {numbers.dtype.str[1:]}"

@@ -3,8 +3,8 @@
 
 #include "runs/cuda/pixels.cuh"
 
-// Labels of a warp's runs, in 4 or 5 bytes: no image has 2^40 components. Entry 0 is that of no run, and
-// the last are looked at by those who then find that they need them not.
+// Labels of a warp's runs, in 4 or 5 bytes: no image has 2^40 components. Entry 0 is that of no run; the last
+// entries are only there because some threads read more than they use.
 template <typename Label, int Runs>
 struct LabelTable {
     static constexpr bool Wide = sizeof(Label) > 4;
@@ -17,7 +17,7 @@ struct LabelTable {
         if (Wide) high[run + 1] = static_cast<u1>(label >> 32);
     }
 
-    // That of the run before.
+    // The label of run `run - 1`.
     __device__ Label operator[](unsigned run) const
     {
         return Wide ? static_cast<Label>(low[run] | static_cast<u8>(high[run]) << 32) : low[run];
@@ -29,7 +29,7 @@ struct Four {
     Label value[4];
 };
 
-// Past the caches: nobody reads labels soon.
+// Streaming stores: labels are not read soon.
 __device__ inline void store(u4* labels, const Four<u4>& four)
 {
     __stcs(reinterpret_cast<uint4*>(labels),
@@ -43,8 +43,8 @@ __device__ inline void store(u8* labels, const Four<u8>& four)
     __stcs(pairs + 1, make_ulonglong2(four.value[2], four.value[3]));
 }
 
-// The labels of four pixels: what is set, and where runs begin, in bits 0 to 3; `run` counts the runs
-// that begin before them.
+// The labels of four pixels. `set` and `start` say in bits 0 to 3 which are foreground and where runs begin;
+// `run` is the number of runs that begin before them.
 template <bool Many, typename Label, typename Table>
 __device__ inline Four<Label> four_labels(const Table& label_of, unsigned set, unsigned start, unsigned run)
 {
@@ -53,7 +53,7 @@ __device__ inline Four<Label> four_labels(const Table& label_of, unsigned set, u
     if (Many) {
 #pragma unroll
         for (int j = 0; j < 4; ++j) label[j] = label_of[run += start >> j & 1];
-    } else {  // no two begin side by side
+    } else {  // runs do not begin in neighboring pixels
         const Label old = label_of[run], first = label_of[run + 1], second = label_of[run + 2];
         const Label next = start & 3 ? second : first;
         label[0] = start & 1 ? first : old;
@@ -66,7 +66,7 @@ __device__ inline Four<Label> four_labels(const Table& label_of, unsigned set, u
     return four;
 }
 
-// The warp's 32 words, four at once, four pixels a thread.
+// Paint the warp's 32 words, four at once, with four pixels for each thread.
 template <bool Many, typename Table, typename Label>
 __device__ inline void paint_quads(const Table& label_of, unsigned set, unsigned start, unsigned run,
                                    Index begin, int count, Label* labels)
@@ -88,7 +88,7 @@ __device__ inline void paint_quads(const Table& label_of, unsigned set, unsigned
     }
 }
 
-// The warp's 32 words, one after the other, a pixel a thread.
+// Paint the warp's 32 words, one by one, with one pixel for each thread.
 template <typename Table, typename Label>
 __device__ inline void paint_pixels(const Table& label_of, unsigned set, unsigned start, unsigned run,
                                     Index begin, int count, Label* labels)

@@ -3,8 +3,9 @@
 #include "devices/cuda/launch_order.cuh"
 #include "runs/cuda/paint_words.cuh"
 
-// One block per tile, with a word a thread. Nodes and tables may lie in what it overwrites, but in nobody
-// else's part. A warp reads the nodes that its runs name; before it writes over nodes, all others have.
+// One block per tile, one thread per word. Nodes and tables of a tile may be in the memory of its labels, but
+// of no other tile. A warp reads the nodes that its runs refer to; it overwrites nodes only after all warps have
+// read theirs.
 template <typename Id, typename Label, typename Tile>
 __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     paint(const __grid_constant__ Job job)
@@ -35,14 +36,14 @@ __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     const auto look_up = [&](unsigned entry) {
         return nodes[node_of<Tile>(plan, base, entry)] & ~LABEL<Id>;
     };
-    // Where a segment has as many nodes as runs, run j is node j of its row: the table need not be read.
+    // If a segment has as many nodes as runs, run j is node j of its row: the table is not read.
     const bool alone = Tile::Deep == 1 && given == total;
     const auto entries_from = [&](unsigned j) {
         if (!alone) return table[j];
         const unsigned own = threadIdx.x / Words * Capacity + 2 * j;
         return own + 1 << 16 | own;
     };
-    // Four runs at once, so that a thread waits for two of its entries, then for their nodes.
+    // Four runs at once, so that their loads overlap: first entries, then nodes.
     for (unsigned j = word; 2 * j < total; j += 2 * Words) {
         const unsigned at[2] = {2 * j, 2 * (j + Words)};
         const unsigned pair[2] = {entries_from(j), at[1] < total ? entries_from(j + Words) : 0};
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
         for (int k = 0; k < 4; ++k)
             if (at[k / 2] + k % 2 < total) label_of.set(first + at[k / 2] + k % 2, label[k]);
     }
-    // Who has nodes in its part waits until all have read them; others only say that they have.
+    // A warp whose part holds nodes waits until all have read them; other warps only arrive at the barrier.
     constexpr int Threads = Tile::Rows * Words;
     if (__any_sync(ALL, given))
         asm volatile("bar.sync 1, %0;" ::"n"(Threads) : "memory");

@@ -1,4 +1,4 @@
-"""Passes of the method `runs` on the GPU: tiles to nodes, nodes to labels; nothing waits."""
+"""Passes of the method `runs` on the GPU; none of them waits for the device."""
 
 from __future__ import annotations
 
@@ -28,52 +28,32 @@ TAKES_ROOM = True  # `pack` needs the memory of the labels
 
 @dataclass
 class RunTable:
-    """The tables of one image, on the device; they live as long as this does.
-
-    Attributes
-    ----------
-    work : Work
-        What was prepared for such images.
-    job : () array of bytes
-        What every pass is told, see tiling.cuh.
-    arguments : int
-        Address of the arguments of all passes.
-    stream : int
-        Where passes are started.
-    count : Count
-        Components, once they are numbered.
-    many : bool
-        Whether runs have to be told apart by their values.
-    memory : tuple
-        What addresses in the job point to.
-    domain : Grid, or None
-        The image, if it has periodic axes.
-    """
+    """The tables of one image on the device; it owns their memory."""
 
     work: Work
-    job: Array
-    arguments: int
-    stream: int
-    count: Count
-    many: bool
-    memory: tuple[object, ...]
-    domain: Grid | None = None
+    job: Array  # () of bytes: argument of every pass, see tiling.cuh
+    arguments: int  # address of the arguments of all passes
+    stream: int  # on which passes are started
+    count: Count  # components, once they are numbered
+    many: bool  # values tell runs apart
+    memory: tuple[object, ...]  # owners of what addresses in the job point to
+    domain: Grid | None = None  # the image, if it has periodic axes
 
-    whole = True  # values are whole numbers: floats do not come here
+    whole = True  # values are whole numbers: floats are not supported here
 
     @property
     def tiling(self) -> Tiling:
-        """How the image is cut into tiles."""
+        """Tiles that the image is cut into."""
         return self.work.tiling
 
     @property
     def node(self) -> str:
-        """Type of nodes, as kernels name it."""
+        """Type of nodes in kernels."""
         return f"u{self.work.node_bytes}"
 
     @property
     def tile(self) -> str:
-        """Type of tiles, as kernels name it."""
+        """Type of tiles in kernels."""
         many = "true" if self.many else "false"
         return f"Tile<{many}, {', '.join(map(str, self.tiling.tile))}>"
 
@@ -92,24 +72,11 @@ def label_at_once(
     stacked: bool,
     out: cupy.ndarray = None,
 ) -> tuple[cupy.ndarray, Count] | None:
-    """Label an image in one go, without a table of runs that others could use.
+    """Label an image without a table of runs that others could use.
 
-    Parameters
-    ----------
-    image : cupy array of bool, int or float, 1 to 6 axes
-        Not empty.
-    foreground, connectivity, stacked
-        As `Grid` has them.
-    out : cupy array of int, optional
-        Receives the labels; of as many pixels.
-
-    Returns
-    -------
-    labels : cupy array of int32, of the shape of the image, or `out`
-    count : Count
-
-    Nothing is returned of an image that takes more care, or if anything fails: the passes, taken
-    one after the other, say what is wrong.
+    `image` is not empty; `out` has as many pixels. Returns int32 labels, or `out`, and their
+    number. Returns None for an unsupported image and if anything fails: the caller takes the passes
+    one by one, which report errors.
     """
     labeler = labeler_for(image, foreground, connectivity, stacked, image.shape)
     if labeler is not None:
@@ -151,13 +118,8 @@ def label_at_once(
 def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
     """Turn pixels, or bonds, into bits, and the runs of every tile into nodes.
 
-    Parameters
-    ----------
-    domain : Grid or Bonds
-        Not empty; of C-contiguous pixels, or sites, that share no memory with `room`, on the
-        current device.
-    room : (size,) array of int32 or int64
-        Will receive the labels; holds nodes until then.
+    The domain is not empty, C-contiguous, on the current device, and shares no memory with `room`,
+    (size,) of int32 or int64, which receives the labels and holds nodes until then.
     """
     device = cupy.cuda.runtime.getDevice()
     if domain.kind == "bonds":
@@ -211,22 +173,14 @@ def unite(table: RunTable) -> None:
 
 
 def number(table: RunTable) -> Count:
-    """Give labels in raster order to all nodes, and return how many: N, to look at it is to wait.
+    """Give labels in raster order to all nodes; return their number N, still on the device.
 
-    Labels are 1 to N; those of a lattice of bonds, which has no background, 0 to N - 1.
+    Labels are 1 to N, or 0 to N - 1 on a lattice of bonds, which has no background.
     """
     table.start(2, table.work.blocks, NUMBER_THREADS)
     return table.count
 
 
 def paint(table: RunTable, out: cupy.ndarray, blank: bool) -> None:
-    """Write the label of every pixel.
-
-    Parameters
-    ----------
-    out : (size,) array of int
-        The `room` that `pack` was given.
-    blank : bool
-        Whether it holds zeros; all of it is written in any case.
-    """
+    """Write the label of every pixel to `out`, the `room` of `pack`; `blank` is ignored."""
     table.start(3, table.tiling.tiles, table.tiling.words)

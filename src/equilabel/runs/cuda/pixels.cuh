@@ -1,27 +1,27 @@
-// Foreground: thirty-two pixels at a time, from values to words of bits.
+// Foreground of 32 pixels at a time, as a word of bits.
 //
-// All 32 threads of a warp call these together, each for its own word; `Words` neighboring threads hold
-// a segment.
+// All 32 threads of a warp call these functions together, each for its own word; `Words` neighboring threads
+// hold a segment.
 #pragma once
 
 #include "runs/cuda/tiling.cuh"
 
-// Bits 28 to 31 of the result tell which bytes are not 0.
+// Bits 28 to 31 of the result say which bytes are not 0.
 __device__ inline unsigned bytes_set(unsigned bytes)
 {
     const unsigned high = (((bytes & 0x7f7f7f7fu) + 0x7f7f7f7fu) | bytes) & 0x80808080u;
     return high * 0x00204081u;
 }
 
-// Bits 7, 15, 23 and 31 tell which bytes exceed a value, given 255 less it in every byte: their sum
-// carries.
+// Bits 7, 15, 23 and 31 say which bytes exceed a value, given `rest`, 255 minus the value in every byte: the
+// sum of these bytes carries.
 __device__ inline unsigned bytes_above(unsigned bytes, unsigned rest)
 {
     const unsigned low = (bytes & 0x7f7f7f7fu) + (rest & 0x7f7f7f7fu);
     return ((bytes & rest) | ((bytes | rest) & low)) & 0x80808080u;
 }
 
-// Which pixels are foreground: all, or those that differ from a value, or compare with it.
+// Which pixels are foreground: all, those that differ from a value, or those that compare with it.
 enum Compare { EVERY, DIFFERS, ABOVE, UP_TO, BELOW };
 
 // Pixels whose values are compared by size, not by their bits.
@@ -31,15 +31,15 @@ struct Gray {
     __device__ bool operator==(Gray other) const { return value == other.value; }
 };
 
-// What tells foreground, from the bits of a value: here, that pixels differ from it.
+// Tests whether pixels are foreground; here, whether they differ from a value, given by its bits.
 template <typename Pixel>
 struct Test {
     Pixel value;
     __device__ Test(u8 bits, int) : value(static_cast<Pixel>(bits)) {}
-    // Whether background is 0, and nothing else.
+    // Whether the background is 0.
     __device__ bool is_zero() const { return value == 0; }
     __device__ bool operator()(Pixel pixel) const { return pixel != value; }
-    // The same of four bytes, as bits 28 to 31.
+    // The same for four bytes, as bits 28 to 31.
     __device__ unsigned four(unsigned bytes) const
     {
         return bytes_set(bytes ^ static_cast<unsigned>(value) * 0x01010101u);
@@ -56,11 +56,11 @@ struct Test<Gray<Value>> {
     {
         memcpy(&value, &bits, sizeof(Value));
         if constexpr (sizeof(Value) == 1) {
-            // Signed bytes have the order of unsigned ones with their highest bit turned. What is below
-            // a value is what does not exceed the one before.
+            // Signed bytes have the order of unsigned ones with their highest bit flipped. Bytes below a
+            // value are those that do not exceed the value before.
             if (Value(-1) < Value(0)) sign = 0x80808080u;
             const unsigned byte = (static_cast<unsigned char>(value) ^ (sign & 0x80)) - (compare == BELOW);
-            if (byte > 255) keep = 0;  // nothing is below the least
+            if (byte > 255) keep = 0;  // no byte is below the least value
             rest = ~(byte * 0x01010101u);
             if (compare != ABOVE) turn = 0x80808080u;
         }
@@ -80,7 +80,7 @@ struct Test<Gray<Value>> {
     }
 };
 
-// Bits of 16 bytes.
+// Foreground of 16 bytes.
 template <typename Test>
 __device__ inline unsigned foreground(uint4 pixels, const Test& test)
 {
@@ -90,7 +90,7 @@ __device__ inline unsigned foreground(uint4 pixels, const Test& test)
     return __funnelshift_l(test.four(pixels.x), word, 4);
 }
 
-// The same of bytes that are 0 or 1, where 0 is background.
+// The same for bytes that are 0 or 1, where 0 is background.
 __device__ inline unsigned lowest_bits(uint4 pixels)
 {
     constexpr unsigned GATHER = 0x10204080;  // bits 0, 8, 16 and 24 to 28 to 31
@@ -100,8 +100,8 @@ __device__ inline unsigned lowest_bits(uint4 pixels)
     return __funnelshift_l(pixels.x * GATHER, word, 4);
 }
 
-// Words of whole segments of bytes, `Each` a thread, `away` bytes from one to the next: neighboring
-// threads read neighboring 16 bytes, then hand on the bits. `segment` begins at a multiple of 16 bytes.
+// Words of whole segments of bytes, `Each` for a thread, `away` bytes from one to the next: neighboring threads
+// read neighboring 16 bytes, then exchange bits. `segment` begins at a multiple of 16 bytes.
 template <int Words, int Each, typename Pixel>
 __device__ inline void read_whole(const Pixel* segment, Index away, const Test<Pixel>& test,
                                   unsigned (&set)[Each])
@@ -136,7 +136,7 @@ __device__ inline void read_whole(const Pixel* segment, Index away, const Test<P
     }
 }
 
-// Thirty-two pixels of one byte, of which `count` are wanted; they may begin anywhere.
+// Load 32 pixels of one byte, of which `count` are used; they may begin at any address.
 template <typename Pixel>
 __device__ inline void load_bytes(const Pixel* image, Index size, Index begin, int count,
                                   unsigned (&quads)[8])
@@ -170,7 +170,7 @@ __device__ inline void load_bytes(const Pixel* image, Index size, Index begin, i
     for (int k = 0; k < 8; ++k) quads[k] = __funnelshift_r(more[k], more[k + 1], 8 * (offset & 3));
 }
 
-// Foreground among pixels of one byte: a thread reads its 32 itself.
+// Foreground of pixels of one byte: a thread reads its own 32.
 template <typename Pixel>
 __device__ inline unsigned read_bytes(const Pixel* image, Index size, Index begin, int count,
                                       const Test<Pixel>& test)
@@ -184,7 +184,7 @@ __device__ inline unsigned read_bytes(const Pixel* image, Index size, Index begi
     return word & ALL >> (32 - count);
 }
 
-// The same, and pixels that agree with the one before them in the segment.
+// The same, and pixels that equal the one before them in the segment.
 template <int Words, typename Pixel>
 __device__ inline void read_byte_values(const Pixel* image, Index size, Index begin, int count,
                                         const Test<Pixel>& test, unsigned& differing, unsigned& joined)
@@ -204,10 +204,10 @@ __device__ inline void read_byte_values(const Pixel* image, Index size, Index be
 }
 
 // ------------------------------------------------------------------------------------------
-// Thirty-two pixels at a time, as bits: where runs begin, and what touches in two rows.
+// 32 pixels at a time, as bits: where runs begin, and where the runs of two rows touch.
 //
-// All 32 threads of a warp call these together, each for its own word; `Words` neighboring threads hold
-// a segment, and nothing is shifted in from beyond it.
+// All 32 threads of a warp call these functions together, each for its own word; `Words` neighboring threads
+// hold a segment, and zeros are shifted in from outside of it.
 
 // The word of the segment before or after this one, 0 where there is none.
 template <int Words>
@@ -237,7 +237,7 @@ __device__ inline unsigned from_right(unsigned word)
     return word >> 1 | word_after<Words>(word) << 31;
 }
 
-// What the threads of the segment before this one have of something; the sum of all in `total`.
+// The sum of `own` over the threads of the segment before this one; `total` is the sum of all.
 template <int Words>
 __device__ inline unsigned sum_before(unsigned own, unsigned& total)
 {
@@ -258,7 +258,7 @@ __device__ inline unsigned runs_before(unsigned begins, unsigned& total)
     return sum_before<Words>(__popc(begins), total);
 }
 
-// The same for `Each` words of a thread at once: two sums are shifted from thread to thread together.
+// The same for `Each` words of a thread: two sums are computed at once, in halves of a word.
 template <int Words, int Each>
 __device__ inline void runs_before(const unsigned (&begins)[Each], unsigned (&before)[Each],
                                    unsigned (&total)[Each])
@@ -289,7 +289,7 @@ struct Touch {
     unsigned straight, left, right;
 };
 
-// Rows of one value: by bits alone. Wherever both are set and one begins, a pair of runs begins to touch.
+// For rows of one value, from bits alone: a pair of runs begins to touch where both are set and one begins.
 template <int Words>
 __device__ inline Touch touching(unsigned row, unsigned begins, unsigned other, unsigned other_begins,
                                  bool diagonal)
@@ -302,13 +302,13 @@ __device__ inline Touch touching(unsigned row, unsigned begins, unsigned other, 
     return touch;
 }
 
-// The same, by where they end to touch. In columns that are `known` the two are connected by other edges; a
-// stretch of `both` with such a column in the word where it ends is left out.
+// The same, by the columns where pairs stop touching. In columns of `known`, the two rows are connected by other
+// edges; a stretch of `both` is left out if the word in which it ends has such a column.
 template <int Words>
 __device__ inline Touch touching(unsigned row, unsigned other, bool diagonal, unsigned known = 0)
 {
     const unsigned both = row & other;
-    // A sum carries from a known column to the pixel after its stretch.
+    // The sum carries from a known column to the pixel after its stretch.
     const unsigned long long sum = static_cast<unsigned long long>(both) + (both & known);
     const unsigned carried = static_cast<unsigned>((sum & ~static_cast<unsigned long long>(both)) >> 1);
     Touch touch = {both & ~from_right<Words>(both) & ~carried, 0, 0};
@@ -322,19 +322,19 @@ __device__ inline Touch touching(unsigned row, unsigned other, bool diagonal, un
     return touch;
 }
 
-// The run at a pixel of a word, from the runs before the word.
+// The run at a pixel of a word, given the number of runs before the word.
 __device__ inline unsigned run_at(unsigned before, unsigned begins, int bit)
 {
     return before + __popc(begins & ((2u << bit) - 1)) - 1;
 }
 
-// The run at the pixel before one where no run goes on.
+// The run at the pixel before, which is not the same run.
 __device__ inline unsigned run_left_of(unsigned before, unsigned begins, int bit)
 {
     return before + __popc(begins & ((1u << bit) - 1)) - 1;
 }
 
-// Take one bit out of those left; returns where it was, and which run of the other row it touches.
+// Remove one bit of `touch`; returns its place, and the run of the other row that it touches.
 __device__ inline int take(Touch& touch, unsigned before, unsigned begins, unsigned& run)
 {
     const unsigned rest = touch.straight | touch.left | touch.right;
@@ -354,12 +354,12 @@ __device__ inline int take(Touch& touch, unsigned before, unsigned begins, unsig
 }
 
 // ------------------------------------------------------------------------------------------
-// Thirty-two pixels at a time, compared one by one: types of more than a byte, images of many values.
+// 32 pixels at a time, compared one by one: types of more than one byte, and images of several values.
 //
-// All 32 threads of a warp call these together, each for its own word. A warp reads 32 pixels side by
-// side, or four for each thread where rows begin at multiples of that; ballots make words of answers.
+// All 32 threads of a warp call these functions together, each for its own word. A warp reads 32 neighboring
+// pixels, or four for each thread if rows are aligned for that; ballots collect the results in words.
 
-// Foreground among pixels of any type: the warp reads one thread's 32 after the other's.
+// Foreground of pixels of any type: the warp reads the words of its threads one by one.
 template <typename Pixel>
 __device__ inline unsigned read_words(const Pixel* image, Index size, Index begin, int count,
                                       const Test<Pixel>& test)
@@ -377,7 +377,7 @@ __device__ inline unsigned read_words(const Pixel* image, Index size, Index begi
     return word;
 }
 
-// Pixels that agree with the one before them, of which there is one for all but the first of a segment.
+// Pixels that equal the one before them; `first` says that the word begins its segment, where there is none.
 template <typename Pixel>
 __device__ inline unsigned joined_words(const Pixel* image, Index begin, int count, bool first)
 {
@@ -395,14 +395,14 @@ __device__ inline unsigned joined_words(const Pixel* image, Index begin, int cou
     return word;
 }
 
-// Four pixels side by side, read at once.
+// Four neighboring pixels, read at once.
 template <typename Pixel>
 struct alignas(sizeof(Pixel) < 4 ? 4 * sizeof(Pixel) : 16) Quad {
     Pixel value[4];
 };
 
-// Ballots over a warp's 32 words: four words at a time, of which each thread has a quad. A thread keeps
-// those of the four that its own word is among, one for each place in a quad.
+// Ballots over a warp's 32 words, four words at a time, with a quad for each thread. A thread keeps the ballots
+// of the four words that include its own, one for each place in a quad.
 struct Ballots {
     unsigned kept[4] = {0, 0, 0, 0};
 
@@ -417,7 +417,7 @@ struct Ballots {
         unsigned all = 0;
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-            unsigned bits = kept[j] >> 8 * (threadIdx.x % 4) & 255;  // go to every fourth place
+            unsigned bits = kept[j] >> 8 * (threadIdx.x % 4) & 255;  // spread to every fourth bit
             bits = (bits | bits << 12) & 0x000f000fu;
             bits = (bits | bits << 6) & 0x03030303u;
             bits = (bits | bits << 3) & 0x11111111u;
@@ -434,7 +434,7 @@ __device__ inline Quad<Pixel> quad_at(const Pixel* image, Index pixel, bool exis
     return exists ? *reinterpret_cast<const Quad<Pixel>*>(image + pixel) : none;
 }
 
-// Pixels that differ from a value, and those that agree with the one before them in the segment.
+// Pixels that differ from a value, and those that equal the one before them in the segment.
 template <int Words, typename Pixel>
 __device__ inline void read_quads(const Pixel* image, Index begin, int count, Pixel value,
                                   unsigned& differing, unsigned& joined)
@@ -459,7 +459,7 @@ __device__ inline void read_quads(const Pixel* image, Index begin, int count, Pi
     joined = equal.word() & (threadIdx.x % Words ? ALL : ALL - 1);
 }
 
-// Those of some pixels that are equal to others: bits of the first.
+// The bits of `pixels` for which a pixel of `one` equals that of `other`.
 template <typename Pixel>
 __device__ inline unsigned equal_at(const Pixel* one, const Pixel* other, unsigned pixels)
 {
@@ -471,8 +471,8 @@ __device__ inline unsigned equal_at(const Pixel* one, const Pixel* other, unsign
     return equal;
 }
 
-// Rows of many values: `away` leads from a pixel of the first row to that of the other. Runs touch as if they
-// were of one value, at one pixel for each pair: whether they are of one is seen there.
+// For rows of several values: `away` leads from a pixel of the first row to the one of the other row. Contacts are
+// found as for one value, with one pixel for each pair of runs; values are compared at that pixel.
 template <int Words, typename Pixel>
 __device__ inline Touch touching(const Pixel* image, Index begin, Index away, unsigned row, unsigned begins,
                                  unsigned other, unsigned other_begins, bool diagonal)
@@ -480,7 +480,7 @@ __device__ inline Touch touching(const Pixel* image, Index begin, Index away, un
     image += begin;
     Touch touch = {equal_at(image, image + away, row & other & (begins | other_begins)), 0, 0};
     if (__any_sync(ALL, diagonal)) {
-        // Pixels that go on from the one before, of which the straight pair there tells.
+        // Pixels that continue a run: the straight contact one pixel before already covers these.
         const unsigned joined = row & ~begins, joined_other = other & ~other_begins;
         const unsigned left = begins & from_left<Words>(other) & ~joined_other;
         const unsigned right = row & from_right<Words>(other & ~joined_other) & ~from_right<Words>(joined);

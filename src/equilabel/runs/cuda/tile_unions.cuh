@@ -1,23 +1,22 @@
-// What a tile leaves behind once its runs are united in shared memory: its nodes, and the node of each run.
+// Unites the runs of a tile in shared memory, and writes its nodes and the node of each run.
 #pragma once
 
 #include "devices/cuda/union_find.cuh"
 #include "runs/cuda/pixels.cuh"
 
-constexpr unsigned NODE = 0x80000000u;  // marks a number of a node among parents
-constexpr int CROWD = 3;                // runs of a word
+constexpr unsigned NODE = 0x80000000u;  // marks numbers of nodes among parents
+constexpr int CROWD = 3;                // runs of a word, above which work is shared with neighbors
 
-// Where the entry of a run lies: runs are counted through a row, whose entries begin at `base`; one in 33
-// is left out, see `Pitch`.
+// Index of the entry of a run of a row, whose entries begin at `base`; one in 33 is left out, see `Pitch`.
 __device__ inline unsigned entry(unsigned base, unsigned run)
 {
     return base + run + (run >> 5);
 }
 
-// Make the roots among `parents` nodes and their own parents, write the node of every run, and how many
-// runs and nodes each segment has. All threads of the block call this together, each with its first row
-// and its word, where runs begin in its words, the runs before these in their rows, and those of the rows.
-// By value and into the caller, or registers would spill in three dimensions.
+// Make the roots among `parents` nodes that are their own parents; write the node of every run, and the numbers of
+// runs and nodes of each segment. All threads of the block call this together, each with its first row and its word:
+// where runs begin in its words, the number of runs before them in their rows, and that of the rows. Arguments are
+// passed by value and the function is inlined, because otherwise registers spill in three dimensions.
 template <typename Id, typename Tile>
 __device__ __forceinline__ void
 write_nodes(const Job& job, const Corner corner, const Lines<Tile> lines,
@@ -52,7 +51,7 @@ write_nodes(const Job& job, const Corner corner, const Lines<Tile> lines,
             parents[entry((row + k) * Pitch, run[k] + __ffs(rest) - 1)] = number++;
     }
     __syncthreads();
-    // Where a word has many runs, neighboring threads take neighboring entries.
+    // If words have many runs, neighboring threads take neighboring entries.
     unsigned most = 0;
 #pragma unroll
     for (int k = 0; k < Each; ++k) most = max(most, static_cast<unsigned>(__popc(start[k])));
@@ -75,11 +74,10 @@ write_nodes(const Job& job, const Corner corner, const Lines<Tile> lines,
 }
 
 // ------------------------------------------------------------------------------------------
-// The unions of a tile's runs, in shared memory: with those of the row above, and what they touch elsewhere.
+// Unions of a tile's runs in shared memory, with the row above and with other rows.
 
-// Point every run at a run above it, if one touches it, else at itself; bits used are taken out. With
-// `skip`, where those above have parents already, at the parent of that run. Returns where runs begin that
-// point at themselves.
+// Point every run at a run above that touches it, or at itself; bits that were used are removed. With `skip`, the
+// runs above have parents already, and these are used. Returns where runs begin that point at themselves.
 __device__ inline unsigned adopt(Touch& touch, unsigned begins, unsigned base, unsigned run,
                                  unsigned other_begins, unsigned other_base, unsigned other, bool skip,
                                  unsigned* parents)
@@ -110,8 +108,7 @@ __device__ inline unsigned adopt(Touch& touch, unsigned begins, unsigned base, u
     return alone;
 }
 
-// Point runs that are `alone` at the first run of another row that they touch straight; returns the touches
-// that are left.
+// Point runs that are `alone` at the first run of another row that they touch straight; returns the other touches.
 __device__ inline unsigned adopt_alone(unsigned touch, unsigned alone, unsigned begins, unsigned base,
                                        unsigned run, unsigned other_begins, unsigned other_base,
                                        unsigned other, unsigned* parents)
@@ -142,8 +139,8 @@ __device__ inline void unite_touching(Touch touch, unsigned begins, unsigned bas
     }
 }
 
-// The same of two rows, one below the other, which touch others straight: lanes of a warp that have few in
-// one row go on with the next. `firsts` are the runs before the word in the other rows.
+// The same for two neighboring rows with straight touches only: lanes that have few in one row go on with the next.
+// `firsts` are the numbers of runs before the word in the other rows.
 template <int Words, int Pitch>
 __device__ inline void unite_straight(unsigned touch, unsigned touch_below, const unsigned (&begins)[2],
                                       const unsigned (&run)[2], int row, unsigned other_begins,
@@ -162,8 +159,8 @@ __device__ inline void unite_straight(unsigned touch, unsigned touch_below, cons
     }
 }
 
-// Runs below one another are chains, mostly as long as tiles are tall: halve them as often as it takes, where
-// a word has few runs.
+// Runs above each other form chains, mostly as long as tiles are tall: halve them until they are short, if a word
+// has few runs.
 template <typename Tile>
 __device__ inline void shorten(const unsigned (&start)[Tile::Each], unsigned base,
                                const unsigned (&run)[Tile::Each], unsigned* parents)

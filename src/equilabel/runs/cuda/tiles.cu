@@ -1,23 +1,23 @@
-// A tile where all pixels that share a corner are neighbors: its rows are taken in pairs.
+// First pass of `runs`: finds the components of tiles. If corners touch, rows are processed in pairs.
 //
-// Whatever is set in two rows, one below the other, is connected as far as columns follow one another:
-// runs are those of both rows together, half as many or fewer, and only the outer row of a pair touches
-// the pair before or after it. Run tables are written for each row by itself, as others read them.
+// The pixels of two neighboring rows are then connected wherever columns are set without a gap: runs are those of
+// the union of both rows, half as many or fewer, and only the outer row of a pair touches the pair before or after
+// it. Run tables are still written for each row, because other passes read them so.
 
 #include "runs/cuda/find_tile.cuh"
 
-// What the threads of a block tell each other about their tile.
+// Shared memory of a tile that is processed in pairs of rows.
 template <typename Tile>
 struct PairMemory {
     TileMemory<Tile> rows;
     u2 firsts[THREADS];  // runs of the pair before a word
 };
 
-constexpr int DENSE = 5;  // runs of a thread, in the tiles that are taken in pairs of rows
+constexpr int DENSE = 5;  // runs of a thread from which rows are processed in pairs
 
-// A pair of rows as a thread sees it: its word of either, and its runs.
+// A pair of rows, in the word of a thread.
 struct Pair {
-    unsigned either, begins, run, base;  // set; where runs begin; those before; where their entries begin
+    unsigned either, begins, run, base;  // union of both rows; where runs begin; runs before; first entry of the pair
 
     template <int Words>
     __device__ void find(unsigned word)
@@ -29,8 +29,8 @@ struct Pair {
     __device__ unsigned at(int bit) const { return entry(base, run_at(run, begins, bit)); }
 };
 
-// Take one bit out of those left; returns where it was, and the entry of the run of `other` that it
-// touches. `after` says where these begin one pixel later.
+// Remove one bit of `touch`; returns its place, and the entry of the run of `other` that it touches. `after` says
+// where runs of `other` begin one pixel later.
 __device__ inline int take(Touch& touch, const Pair& other, unsigned after, unsigned& there)
 {
     const unsigned rest = touch.straight | touch.left | touch.right;
@@ -65,7 +65,7 @@ __device__ inline void unite_pairs(Touch touch, const Pair& own, const Pair& oth
     }
 }
 
-// Visit the runs of a word, with the bits up to the next: first the one that goes on from the word before.
+// Visit the runs of a word, with the bits up to the next run: first the one that continues from the word before.
 template <class Visit>
 __device__ inline void for_runs(const Pair& own, const Visit& visit)
 {
@@ -91,14 +91,14 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
     const Lines<Tile> lines(plan, corner);
     Rows<Tile> rows;
     read_rows<Pixel>(job, tile, corner, lines, rows, memory.rows);
-    if constexpr (Tellable<Tile> && Tile::Deep == 1) {  // in layers, fewer unions are left to pairs
+    if constexpr (Tellable<Tile> && Tile::Deep == 1) {  // with layers, pairs leave fewer unions
         if (is_empty_or_few<Id>(job, corner, lines, rows, memory.rows)) return;
     } else {
         if (is_empty(job, corner, lines, rows)) return;
     }
     read_back(memory.rows, rows);
     const unsigned(&set)[2] = rows.set, (&start)[2] = rows.start;
-    if constexpr (Tile::Deep == 1)  // few runs are found sooner row by row
+    if constexpr (Tile::Deep == 1)  // row by row is faster for few runs
         if (__syncthreads_count(__popc(start[0]) + __popc(start[1]) >= DENSE) < THREADS / 2) {
             find_by_rows<Pixel, Id>(job, corner, lines, rows, memory.rows);
             return;
@@ -106,11 +106,11 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
 
     Id* const nodes = static_cast<Id*>(job.nodes);
     unsigned* const parents = memory.rows.parents;
-    unsigned* const keys = parents + Half;  // of roots: where their first pixels are; then entries of run tables
-    u2* const ranks = memory.rows.firsts;   // of first pixels, before a word
+    unsigned* const keys = parents + Half;  // first pixels of roots; later entries of run tables
+    u2* const ranks = memory.rows.firsts;   // number of first pixels before a word
     const int thread = threadIdx.x, pair = thread / Words, row = 2 * pair, word = thread % Words;
     const int z = row / Tall, y = row % Tall;
-    unsigned* const words = memory.rows.words + row * Words + word;  // of this thread; Words to the next row
+    unsigned* const words = memory.rows.words + row * Words + word;  // of this thread; `Words` after it the next row
     Pair own;
     unsigned total;
     own.find<Words>(set[0] | set[1]);
@@ -119,7 +119,7 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
     memory.firsts[thread] = own.run;
     __syncthreads();
 
-    // The pair that lies `away` pairs on; threads of a warp ask together.
+    // The pair that is `away` pairs further; all threads of a warp call this together.
     const auto pair_at = [&](int away, bool exists) {
         Pair other;
         other.find<Words>(exists ? words[2 * away * Words] | words[(2 * away + 1) * Words] : 0);
@@ -127,7 +127,7 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
         other.base = (pair + away) * Pitch;
         return other;
     };
-    // The pair above first: it gives most runs their parents without a race.
+    // The pair above comes first: it gives most runs their parents without a race.
     {
         const Pair above = pair_at(-1, y > 0);
         Touch touch = touching<Words>(set[0], y > 0 ? words[-Words] : 0, true);
@@ -147,8 +147,7 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
                 touch.right ^= all.right ^ within.right;
             }
             parents[mine] = parent;
-            // Where the first pixel of the run is, as far as this word tells: in the upper row, if it
-            // has one there.
+            // The first pixel of the run in this word: in the upper row, if it has one there.
             const unsigned upper = set[0] & span;
             keys[mine] = 32 * word + __ffs(upper ? upper : bit) - 1 + (upper ? 0 : Width);
         }
@@ -156,7 +155,7 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
         unite_pairs<Words>(touch, own, above, parents);
     }
     if constexpr (Tile::Deep > 1) {
-        // As in `find_tile`: a fourth side need not be followed, nor a way around a corner.
+        // As in `find_by_rows`: a fourth side of a square is redundant, and a way around a corner.
         constexpr int Layer = Tall * Words;
         const bool deep = z > 0, first = deep && y > 0, last = deep && y + 2 < Tall;
         Pair other = pair_at(-Tall / 2, deep);
@@ -173,8 +172,8 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
     }
     __syncthreads();
     words[0] = words[Words] = 0;
-    // The first pixel of a component is in the pair of its root. Where other runs of that pair have one
-    // in the upper row, theirs may be it.
+    // The first pixel of a component is in the pair of its root. It may belong to another run of that pair which
+    // has a pixel in the upper row.
     for_runs(own, [&](unsigned mine, unsigned span, bool began) {
         const unsigned upper = set[0] & span;
         if (upper == 0 || (began && parents[mine] == mine)) return;
@@ -193,7 +192,7 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
     // Nodes, in the order of first pixels.
     unsigned first[2] = {words[0], words[Words]}, rank[2], given[2], run[2], totals[2];
     runs_before<Words>(first, rank, given);
-    runs_before<Words>(start, run, totals);  // once more: there are few registers
+    runs_before<Words>(start, run, totals);  // computed again to save registers
     const Corner again = memory.rows.corner;
     const Lines<Tile> lines_again(plan, again);
 #pragma unroll
@@ -233,7 +232,7 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
 }
 
 // ------------------------------------------------------------------------------------------
-// First pass of `runs`: pixels to bits, and components of every tile by its runs, in shared memory.
+// Kernels of the first pass.
 
 template <typename Pixel, typename Id, typename Tile>
 __global__ void __launch_bounds__(THREADS, Tile::Blocks)
@@ -243,7 +242,7 @@ __global__ void __launch_bounds__(THREADS, Tile::Blocks)
     find_tile<Pixel, Id, Tile>(job, blockIdx.x, memory);
 }
 
-// The same where all pixels that share a corner are neighbors, and foreground is one value.
+// The same if corners touch and foreground is one value.
 template <typename Pixel, typename Id, typename PairTile>
 __global__ void __launch_bounds__(THREADS, PairTile::Blocks)
     find_tile_pairs(const __grid_constant__ Job job)

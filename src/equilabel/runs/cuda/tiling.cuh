@@ -1,28 +1,25 @@
-// Where things are: rows in tiles, segments of rows, and the tables that belong to them.
+// Layout of an image: rows, segments of rows, tiles, and their tables.
 //
-// A row is a line of pixels along the last axis. Rows are cut into segments of `width` pixels, `Words`
-// words of 32 bits, and a tile is Deep x Tall segments that lie side by side along the two axes before.
-// A tile is worked on by one block of 256 threads, each of which takes the same word of `Each` rows, one
-// below the other.
+// A row is a line of pixels along the last axis. Rows are cut into segments of `width` pixels, `Words` words of 32
+// bits, and a tile is Deep x Tall neighboring segments along the two axes before. One block of 256 threads works on
+// a tile; each thread takes the same word of `Each` neighboring rows.
 //
-// A run is a stretch of pixels of one value in a segment; a node is a part of a component in a tile.
-// A node belongs to the segment of its first pixel. `nodes` has room for a node for each pixel; those of
-// a segment begin where its pixels do. Node indices grow in raster order of the nodes' first pixels.
+// A run is a stretch of pixels of one value in a segment; a node is a part of a component in a tile. A node belongs
+// to the segment of its first pixel. `nodes` has room for a node for each pixel; the nodes of a segment begin at the
+// index of its first pixel. Node indices grow in raster order of the nodes' first pixels.
 //
-// A run table has an entry of 16 bits for every run of a segment: its node, counted through the tile by
-// `Capacity` a segment. In images of one value a segment has runs for half its pixels at most: up to `NEAR`
-// entries lie in `tables`, side by side with those of other segments, more of them in the second half of its
-// nodes. In images of many values there are as many as pixels, and the table lies in `tables`. Tables begin at
-// multiples of 4 bytes.
-//
-// A sector of memory that was written in part is read before it leaves the cache, so short tables fill whole
-// sectors.
+// A run table has an entry of 16 bits for every run of a segment: its node, numbered through the tile with `Capacity`
+// numbers for each segment. In images of one value, a segment has at most half as many runs as pixels: up to `NEAR`
+// entries are in `tables`, next to those of other segments, and longer tables in the second half of its nodes. In
+// images of several values, there may be as many runs as pixels, and all tables are in `tables`. Tables begin at
+// multiples of 4 bytes. Short tables fill whole sectors of memory, because a partly written sector is read before it
+// leaves the cache.
 #pragma once
 
 #include "devices/cuda/index.cuh"
 
 constexpr int THREADS = 256;
-constexpr unsigned NEAR = 16;  // entries of a run table, a sector of memory
+constexpr unsigned NEAR = 16;  // entries of a short run table: a sector of memory
 constexpr int AXES = 5;
 constexpr int INNER = 4;         // (3^2 - 1) / 2
 constexpr int MOST_EDGES = 121;  // (3^5 - 1) / 2
@@ -32,17 +29,17 @@ constexpr int BLOCKS = 4;  // a multiprocessor has 1024 threads
 constexpr int BLOCKS = 6;
 #endif
 
-// The highest bit of what a node holds says that it is a label, no parent.
+// The highest bit of a node's value says that it is a label, not a parent.
 template <typename Id>
 constexpr Id LABEL = Id(1) << (8 * sizeof(Id) - 1);
 
-// Which rows have edges that leave their tile: any; the first of a tile; those on its faces.
+// Which rows have edges that leave their tile: every row, the first of each tile, or those on its faces.
 enum { EVERY_ROW, FIRST_ROWS, FACES };
 
 struct Plan {
     Index columns, rows;
     Index back[INNER];             // rows back to a neighboring row, along the last two leading axes
-    int shape[AXES], tiles[AXES];  // rows, and tiles, along the leading axes
+    int shape[AXES], tiles[AXES];  // numbers of rows and of tiles along the leading axes
     unsigned inverse[3];           // (2^32 - 1) / segments, / tiles[4], / tiles[3]
     int segments, width;
     int edges, inner, border;      // edges in all, and along the last two leading axes
@@ -58,22 +55,22 @@ struct Edges {
     signed char diagonal[Most];
 };
 
-// What every pass is told. Addresses are of the types that its template parameters name.
+// The argument of every pass. Types behind addresses are those of its template parameters.
 struct Job {
     Plan plan;
     const void* image;  // pixels
-    unsigned *bits, *begins, *counts;  // foreground; where runs begin, of many values; runs, nodes
+    unsigned *bits, *begins, *counts;  // foreground; where runs begin, if values differ; runs and nodes
     void* nodes;
     u2* tables;
     void* labels;
-    unsigned long long* states;  // what the blocks that number tell each other
+    unsigned long long* states;  // exchanged between the blocks that number
     long long* found;
     Index blocks, seam_blocks, seams, groups;  // of the pass that numbers, of the one that unites
     u8 background;  // bits of a value
     int compare;    // how foreground compares with it, see pixels.cuh
     int aligned;    // whether rows of bytes begin at multiples of 16
     int quads;      // whether rows of labels do
-    int fours;      // whether four pixels, of many values, can be read at once
+    int fours;      // whether four pixels can be read at once, if values differ
     int first_label;
 };
 
@@ -84,15 +81,14 @@ struct Tile {
     static constexpr int Rows = TALL * DEEP;
     static constexpr int Abreast = THREADS / WORDS;  // rows that a block works on at once
     static constexpr int Each = Rows / Abreast;
-    static constexpr int Capacity = (MANY ? 32 : 16) * WORDS;  // runs of a segment at most
-    // Entries for the runs of a row in shared memory: after 32 of them one is left out, so that threads
-    // which look at each other's neighbors do not ask the same bank.
+    static constexpr int Capacity = (MANY ? 32 : 16) * WORDS;  // most runs of a segment
+    // Entries for the runs of a row in shared memory: one of 33 is left out, to avoid bank conflicts.
     static constexpr int Pitch = Capacity + Capacity / 32;
-    static constexpr int Blocks = MANY ? BLOCKS - 1 : BLOCKS;  // a multiprocessor should hold at least
+    static constexpr int Blocks = MANY ? BLOCKS - 1 : BLOCKS;  // least number on a multiprocessor
     static_assert(Rows % Abreast == 0 && Rows * Capacity <= 1 << 13, "tables have to fit");
 };
 
-// Numbers of rows, and of their segments, where nodes are `Id`: there are no more of them than pixels.
+// Type of numbers of rows and segments if nodes are `Id`: there are no more of these than pixels.
 template <typename Id>
 struct RowOf {
     typedef Index type;
@@ -102,14 +98,14 @@ struct RowOf<u4> {
     typedef u4 type;
 };
 
-// A segment and where its row is.
+// A segment, with the coordinates of its row.
 template <typename Row>
 struct Place {
     Row row;
     int segment, z, y;
 };
 
-// A tile: the first of its rows, and where that is.
+// A tile: the first of its rows, and its coordinates.
 struct Corner {
     Index row;
     int segment, z, y;
@@ -128,7 +124,7 @@ __device__ inline unsigned split(unsigned& index, unsigned divisor, unsigned inv
     return rest;
 }
 
-// The row that a segment, counted through all rows, belongs to; `segment` becomes its place there.
+// The row of a segment, given the number of the segment in the image; `segment` becomes its number in the row.
 __device__ inline Index line_of(const Plan& plan, Index number, int& segment)
 {
     if (plan.rows * plan.segments >> 32 == 0) {
@@ -152,7 +148,7 @@ __device__ inline Corner corner_of(const Plan& plan, unsigned tile)
     return corner;
 }
 
-// The rows of a tile that a thread works on: one below the other.
+// The neighboring rows of a tile that a thread works on.
 template <typename Tile>
 struct Lines {
     static_assert(Tile::Tall % Tile::Each == 0, "in one layer");
@@ -197,7 +193,7 @@ __device__ inline Index tile_base(const Plan& plan, const Place<Row>& place)
     return first_pixel(plan, row - place.y % Tile::Tall, place.segment);
 }
 
-// The node that an entry names, in the tile whose first node is `base`.
+// The node of an entry, in the tile whose first node is `base`.
 template <typename Tile, typename Id>
 __device__ inline Id node_of(const Plan& plan, Id base, unsigned entry)
 {
@@ -207,7 +203,7 @@ __device__ inline Id node_of(const Plan& plan, Id base, unsigned entry)
     return base + line * static_cast<Id>(plan.columns) + entry % Tile::Capacity;
 }
 
-// Pixels that a word of a segment holds, 0 to 32.
+// Number of pixels in a word of a segment, 0 to 32.
 __device__ inline int word_size(const Plan& plan, int segment, int word)
 {
     const Index left = plan.columns - static_cast<Index>(segment) * plan.width;

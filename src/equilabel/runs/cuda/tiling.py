@@ -1,4 +1,4 @@
-"""How the method `runs` cuts an image into tiles on the GPU, told to kernels as tiling.cuh says."""
+"""Cuts images into tiles for the method `runs` on the GPU, in the format of tiling.cuh."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,43 +38,22 @@ PLAN = np.dtype(
 
 @dataclass(frozen=True)
 class Tiling:
-    """How an image is cut into tiles.
+    """How an image is cut into tiles."""
 
-    Attributes
-    ----------
-    plan : bytes
-        What kernels know of it, see tiling.cuh.
-    edges : () array of bytes
-        Likewise, with room for `most`; and its address.
-    columns : int
-        Pixels of a row.
-    tile : (int, int, int)
-        Words of a segment, and rows of a tile along the two axes before the last.
-    paired : bool
-        Whether pixels that share a corner are neighbors: rows of tiles can be taken in pairs.
-    tiles, segments, seams, groups : int
-        Tiles; segments of all rows; places where two segments of a row meet; segments with edges
-        that leave their tile.
-    joiners : int
-        Threads of a block that unites tiles, as join_tiles.cuh has them.
-    seam_blocks, row_blocks : int
-        Such blocks, with a thread for each seam, and for each word of a group.
-    """
-
-    plan: bytes
-    edges: Array
-    address: int
+    plan: bytes  # a Plan of tiling.cuh
+    edges: Array  # () of bytes: Edges of tiling.cuh, with room for `most`
+    address: int  # of `edges`
     most: int
-    columns: int
-    tile: tuple[int, int, int]
-    paired: bool
+    columns: int  # pixels of a row
+    tile: tuple[int, int, int]  # words of a segment, rows along the two axes before the last
+    paired: bool  # corners touch, so that rows of tiles can be processed in pairs
     tiles: int
-    segments: int
-    seams: int
-    groups: int
-    joiners: int
-    seam_blocks: int
-    row_blocks: int
+    segments: int  # of all rows
+    seams: int  # places where two segments of a row meet
+    groups: int  # segments with edges that leave their tile
+    joiners: int  # threads of a block that unites tiles, as in join_tiles.cuh
+    seam_blocks: int  # such blocks, with a thread for each seam
+    row_blocks: int  # such blocks, with a thread for each word of a group
 
     @property
     def words(self) -> int:
@@ -87,13 +66,13 @@ class Tiling:
 def arrange(
     shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool, low: bool = False
 ) -> Tiling:
-    """Cut an image into tiles; those that are `low` have half the rows where they can."""
+    """Cut an image into tiles; with `low`, tiles have half the rows where possible."""
     columns = shape[-1]
     padded = (1,) * (AXES + 1 - len(shape)) + shape[:-1]
     leading = len(shape) - 1 - stacked
     words, tall, deep = tile_of(columns, leading, many or low)
     width = 32 * words
-    # A tile spans one axis before the last, or two, where edges lead along them.
+    # A tile spans one or two axes before the last, those that edges lead along.
     tiles = [*padded[:3], -(-padded[3] // deep), -(-padded[4] // tall)]
     steps = edges_of(leading, connectivity)
     most, edges = edge_table(steps, padded)
@@ -146,7 +125,7 @@ def arrange(
 
 
 def edge_table(steps: Any, padded: tuple[int, ...]) -> tuple[int, Array]:
-    """Describe the edges of rows to kernels; return how many there is room for, too."""
+    """Return room for how many edges there is, and the edges of rows as kernels read them."""
     strides = [prod(padded[axis + 1 :]) for axis in range(AXES)]
     most = INNER if len(steps) <= INNER else MOST_EDGES
     edges = np.zeros(
@@ -164,9 +143,9 @@ def edge_table(steps: Any, padded: tuple[int, ...]) -> tuple[int, Array]:
 
 
 def tile_of(columns: int, leading: int, many: bool) -> tuple[int, int, int]:
-    """Return the words of a tile along the last axis, and its rows along the two before.
+    """Return the words of a tile along the last axis, and its rows along the two axes before.
 
-    Where values tell runs apart there may be twice as many: such tiles have half the rows.
+    Where values tell runs apart, there may be twice as many runs, so tiles have half the rows.
     """
     each = 1 if many else 2
     if leading >= 2:
@@ -178,7 +157,7 @@ def tile_of(columns: int, leading: int, many: bool) -> tuple[int, int, int]:
 
 
 def edges_of(leading: int, connectivity: int) -> list[tuple[tuple[int, ...], bool]]:
-    """List the steps from a row to earlier rows it touches, and whether it does so diagonally.
+    """List the steps from a row to earlier rows that it touches, and whether it does so diagonally.
 
     The nearest comes first, and those along the last two axes before others.
     """
