@@ -222,3 +222,15 @@ def test_of_contacts_between_two_beginnings_the_first_is_kept():
                     free = False
             words = [sum(1 << k for k in range(64) if bits[k]) for bits in (contacts, begins)]
             assert int(kept(*map(np.uint64, words))) == expected
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
+def test_a_call_of_a_twin_compiles_no_function_of_its_own():
+    @njit(nogil=True)
+    def compare_with_zero(pixels):
+        return vector_compare.differs(pixels, 0, np.uint8(0))
+
+    assert compare_with_zero(np.arange(64, dtype=np.uint8)) == 2**64 - 2
+    (entry,) = compare_with_zero.overloads.values()
+    defined = [each.name for each in entry.library.get_defined_functions()]
+    assert not any("differs" in name for name in defined), defined

@@ -39,7 +39,7 @@ def parameters(function):
 
 def is_kernel(function):
     made = [ast.unparse(each) for each in function.decorator_list]
-    return any("njit" in each or each in {"called", "inlined", "inlined_part"} for each in made)
+    return any("njit" in each or each in {"called", "inlined"} for each in made)
 
 
 def signatures(device, name):

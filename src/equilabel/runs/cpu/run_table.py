@@ -14,7 +14,7 @@ from numba.np.arrayobj import populate_array
 
 from equilabel.devices import threads
 from equilabel.devices.cpu.bits import ONE, popcount, twin
-from equilabel.devices.jit import inlined, inlined_part
+from equilabel.devices.jit import inlined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -155,7 +155,7 @@ class RunTable:
 # -------------------------------------------------------------------- for kernels
 
 
-@inlined_part
+@inlined
 def locate(index, shape, position):
     """Write the coordinates of a flat index into `position`."""
     for axis in range(AXES - 1, -1, -1):
@@ -163,7 +163,7 @@ def locate(index, shape, position):
         index //= shape[axis]
 
 
-@inlined_part
+@inlined
 def advance(shape, position):
     """Move `position` to the next element in raster order."""
     for axis in range(AXES - 1, -1, -1):
@@ -173,7 +173,7 @@ def advance(shape, position):
         position[axis] = 0
 
 
-@inlined_part
+@inlined
 def row_of(runs, position, z, y):
     """Return a row of a block, or the empty last row if it is outside the image.
 

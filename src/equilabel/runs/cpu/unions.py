@@ -6,7 +6,7 @@ import numpy as np
 
 from equilabel.devices.cpu.bits import LAST, NONE, ONE, larger, popcount, smaller
 from equilabel.devices.cpu.union_find import unite
-from equilabel.devices.jit import BORROWING, inlined, inlined_part, njit
+from equilabel.devices.jit import BORROWING, inlined, njit
 
 from .packing import agrees_within
 from .run_table import AXES, advance, locate, new_position
@@ -144,7 +144,7 @@ class Detour(NamedTuple):
     w1: int
 
 
-@inlined_part
+@inlined
 def line_beside(grid, position, edge):
     """Return the line of blocks that an edge leads to, or -1 outside the image."""
     line = np.int64(0)
@@ -156,7 +156,7 @@ def line_beside(grid, position, edge):
     return line
 
 
-@inlined_part
+@inlined
 def lines_of(runs, edge, position):
     """Return the lines of rows that an edge compares, and those of their detours.
 
@@ -188,7 +188,7 @@ def lines_of(runs, edge, position):
     )
 
 
-@inlined_part
+@inlined
 def rows_along(runs, lines, along):
     """Return the rows that an edge compares for block `along` of a line."""
     size, empty = runs.shape[4], runs.bits.shape[0] - 1
@@ -205,7 +205,7 @@ def rows_along(runs, lines, along):
     )
 
 
-@inlined_part
+@inlined
 def detour_along(runs, lines, along):
     """Return the rows that may connect those of `rows_along`."""
     size, empty = runs.shape[4], runs.bits.shape[0] - 1
@@ -215,7 +215,7 @@ def detour_along(runs, lines, along):
     return Detour(lines.way, w0, w1)
 
 
-@inlined_part
+@inlined
 def line_of_rows(runs, position, edge, steps, down):
     """Return the first row of a line of rows along the last leading axis, or -1 outside.
 
@@ -231,7 +231,7 @@ def line_of_rows(runs, position, edge, steps, down):
     return (line * shape[3] + z) * shape[4]
 
 
-@inlined_part
+@inlined
 def row_at(line, y, size, empty):
     """Return row `y` of a line of rows, or the empty row outside."""
     if line < 0 or y < 0 or y >= size:
