@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import tifffile
+
+READS_FAX = 3 in tifffile.TIFF.DECOMPRESSORS  # from 2026.3 on, with imagecodecs
+
 SAMPLES = Path(__file__).parents[1] / "sample_data"
 DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -6,9 +6,10 @@ from math import hypot
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from skimage import measure
+from skimage.measure._regionprops import COL_DTYPES as THEIRS
 
 from equilabel import label, regionprops_table
 from equilabel.measuring import PROPERTIES
@@ -60,6 +61,7 @@ def theirs_by_kernel(rank):
         name
         for name, row in PROPERTIES.items()
         if row.source == "skimage"
+        and name in THEIRS
         and (row.counted if rank == 2 else row.periodic)
         and (not row.ranks or rank in row.ranks)
     ]
@@ -71,8 +73,13 @@ def check_scaled(labels, values, names, **options):
     Third moments of symmetric objects are 0, and where nothing is longer than the rest the
     orientation is a matter of scikit-image's own last bits.
     """
-    with np.errstate(all="ignore"):
-        theirs = measure.regionprops_table(labels, values, names, **options)
+    try:
+        with np.errstate(all="ignore"):
+            theirs = measure.regionprops_table(labels, values, names, **options)
+    except ValueError as error:  # before 0.26, of axes whose square is rounded below 0
+        if "math domain" not in str(error):
+            raise
+        reject()
     ours = regionprops_table(labels, values, names, **options)
     assert list(ours) == list(theirs)
     for name, column in theirs.items():
@@ -582,6 +589,7 @@ def test_other_properties_are_those_of_skimage(spacing):
 def test_other_properties_of_intensities_are_those_of_skimage():
     values = some_values((9, 11), "f4")
     names = ("centroid_weighted", "intensity_median", "moments_weighted")
+    names = [name for name in names if name in THEIRS]
     check(some_labels((9, 11)), values, names)
 
 
@@ -722,7 +730,7 @@ def test_the_default_is_label_and_bbox():
 @pytest.mark.parametrize("shape", [(5, 6), (3, 4, 5), (1, 1)])
 def test_labels_without_objects_give_columns_without_rows(shape):
     names = [name for name in theirs_by_kernel(len(shape)) if "weighted" not in name]
-    hosted = ("area_filled", "intensity_median")
+    hosted = [name for name in ("area_filled", "intensity_median") if name in THEIRS]
     table = check(np.zeros(shape, int), np.zeros((*shape, 2)), (*names, *hosted))
     assert {len(column) for column in table.values()} == {0}
 

@@ -19,7 +19,8 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from experiment import read
 
 ROOT = Path(__file__).parents[2]
-MODELS = ("percolation", "Ising")
+# Of the numbers without a unit; the rest is in the tables.
+SHOWN = ("mean", "energy", "synchronous steps", "power", "percolation", "Ising")
 COLORS = ("#1b6ca8", "#c8553d", "#6b8f3a", "#d99a2b", "#4b3f72", "#8a8178", "#2a9d8f", "#b56576")
 
 
@@ -28,11 +29,11 @@ def draw(results: dict[str, Any], path: Path) -> None:
     shown = {}
     for name, figure in results["figures"].items():
         rows = [row for row in results["rows"] if row["figure"] == name]
-        plotted = [row for row in rows if row["unit"]] or [
+        plotted = [row for row in rows if row["unit"] == figure.y] or [
             row
             for row in rows
-            if row["series"] in ("mean", "energy", "synchronous steps", "power", *MODELS)
-            or row["series"].startswith("N = ")
+            if not row["unit"]
+            and (figure.y == "factor" or row["series"] in SHOWN or row["series"].startswith("N = "))
         ]
         if plotted:
             shown[name] = (figure, plotted)
