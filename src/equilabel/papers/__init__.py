@@ -29,36 +29,17 @@ __all__ = [
 ]
 
 AUTO = METHODS["runs"]
-FASTEST = ("runs", "union_find")  # of those that know a domain, "auto" is the first
-WORDS = {"bonds": "lattice of bonds"}  # for kinds of domains
+FASTEST = ("runs", "union_find")  # "auto" is the first of these that supports the domain
+WORDS = {"bonds": "lattice of bonds"}  # names of domains in messages
 
 
 def find_method(name: str, domain: str = "grid") -> Method:
-    """Find a method by its name or by another word for it.
+    """Return the method of a name or alias; "auto" is the fastest one for a kind of domain.
 
-    Parameters
-    ----------
-    name : str
-        A key of `METHODS`, an alias of one, or "auto": the fastest, which is "runs" for images.
-    domain : str
-        Kind of the domain, for "auto" and for what the message lists.
+    Raises ValueError, which lists the methods that label such a domain.
 
-    Returns
-    -------
-    Method
-        Its row of the table.
-
-    Raises
-    ------
-    ValueError
-        If no method has this name; the message lists those that label such a domain.
-
-    Examples
-    --------
-    >>> find_method("auto").name
-    'runs'
-    >>> find_method("auto", "graph").name
-    'union_find'
+    >>> find_method("auto").name, find_method("auto", "graph").name
+    ('runs', 'union_find')
     >>> find_method("label_equivalence").name
     'kalentev'
     """
@@ -79,31 +60,11 @@ def find_method(name: str, domain: str = "grid") -> Method:
 def check_ability(
     method: Method, domain: str, rank: int | None, device: str, options: Mapping[str, Any]
 ) -> None:
-    """Raise an error unless a method can label such a domain there, with these options.
+    """Raise an error unless a method can label such a domain on a device, with these options.
 
-    Parameters
-    ----------
-    domain : str
-        Kind of the domain, such as "grid".
-    rank : int or None
-        Number of its axes, without the one that counts images of a stack; None for a graph, which
-        has none.
-    device : str
-        Kind of device, "cpu" or "cuda".
-    options : mapping
-        Keyword arguments for the recipe.
-
-    Raises
-    ------
-    ValueError
-        If it does not know the domain, the number of axes, the device, or the value of an option.
-        The message lists the methods that do.
-    TypeError
-        If it has no such option, or the value is of another type.
-
-    Examples
-    --------
-    >>> check_ability(METHODS["komura"], "grid", 3, "cpu", {})
+    `rank` is the number of axes of the domain, without the one that counts images of a stack; None
+    for a graph. Raises ValueError for an unknown domain, rank, device or value of an option, and
+    TypeError for an unknown option or one of another type.
     """
 
     def able(row: Method) -> bool:
@@ -146,20 +107,8 @@ def _check_option(method: Method, name: str, value: Any, rank: int | None) -> No
 
 @cache
 def load_recipe(name: str) -> Recipe:
-    """Load the recipe of a method: ``recipe(passes, domain, **options)``.
+    """Return the recipe of a method: ``recipe(passes, domain, **options)``.
 
-    Parameters
-    ----------
-    name : str
-        As for `find_method`.
-
-    Raises
-    ------
-    ValueError
-        If no method has this name.
-
-    Examples
-    --------
     >>> load_recipe("generalized").__module__
     'equilabel.papers.komura2016.recipe'
     """
@@ -169,17 +118,8 @@ def load_recipe(name: str) -> Recipe:
 
 
 def load_passes(name: str, device: str) -> ModuleType:
-    """Load the passes of a method for a device.
+    """Return the module with the passes of a method for "cpu", "cuda" or "cuda:<index>".
 
-    Parameters
-    ----------
-    name : str
-        As for `find_method`.
-    device : str
-        "cpu", "cuda" or "cuda:<index>".
-
-    Examples
-    --------
     >>> load_passes("kalentev", "cpu").__name__
     'equilabel.papers.kalentev2011.cpu'
     """

@@ -20,23 +20,15 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Grid
 
 
-# ---- How passes cut a grid into lines and tiles, on every device alike
+# ---- Lines and tiles of a grid
 
 
 def count_lines(shape: tuple[int, ...], step: Iterable[int]) -> int:
-    """Count the elements on the faces where lines along a step enter a grid.
+    """Count the elements on the faces where lines along a step (of -1, 0 and 1) enter a grid.
 
-    Every line begins at one of them. Where faces meet, an element lies on several: all but one of
+    Every line begins at one of them. Where faces meet, an element lies on several; all but one of
     them stand for no line.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    step : (ndim,) array_like of int
-        From an element to the next on its line; of -1, 0 and 1, not all of them 0.
-
-    Examples
-    --------
     >>> count_lines((3, 5), (0, 1)), count_lines((3, 5), (1, -1))
     (3, 8)
     """
@@ -46,8 +38,6 @@ def count_lines(shape: tuple[int, ...], step: Iterable[int]) -> int:
 def longest_line(shape: tuple[int, ...], step: Iterable[int]) -> int:
     """Return the number of elements of the longest line along a step.
 
-    Examples
-    --------
     >>> longest_line((3, 5), (0, 1)), longest_line((3, 5), (1, -1))
     (5, 3)
     """
@@ -55,12 +45,10 @@ def longest_line(shape: tuple[int, ...], step: Iterable[int]) -> int:
 
 
 def both_ways(steps: int) -> list[int]:
-    """List the indices of a number of steps, as `neighborhood.offsets` sorts them, pair by pair.
+    """List the indices of steps, as `neighborhood.offsets` sorts them, in pairs of opposite steps.
 
-    Each step is followed by the one that leads back; the one to later elements comes first.
+    The step to later elements comes first in each pair.
 
-    Examples
-    --------
     >>> both_ways(4)
     [3, 0, 2, 1]
     """
@@ -68,23 +56,11 @@ def both_ways(steps: int) -> list[int]:
 
 
 def tile_edges(shape: tuple[int, ...], size: int, *, stacked: bool) -> tuple[int, ...]:
-    """Choose the edges of tiles: powers of two, as equal as they can be.
+    """Return the edges of tiles of at most `size` elements: powers of two, as equal as possible.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    size : int
-        Most elements of a tile.
-    stacked : bool
-        Whether the first axis counts independent images: a tile lies in one of them.
+    If `stacked`, a tile lies in one image. No edge is more than twice as long as needed for its
+    axis.
 
-    Returns
-    -------
-    tuple of int
-        No edge is more than twice as long as it need be to hold the whole axis.
-
-    Examples
-    --------
     >>> tile_edges((500, 500), 256, stacked=False), tile_edges((9, 64, 64, 64), 256, stacked=True)
     ((16, 16), (1, 4, 8, 8))
     >>> tile_edges((3, 5000), 256, stacked=False)
@@ -100,36 +76,22 @@ def tile_edges(shape: tuple[int, ...], size: int, *, stacked: bool) -> tuple[int
     return tuple(edges)
 
 
-# ---- An image or a lattice of bonds as meshes are described to passes: four axes, links as bits
-# Methods that work on a mesh (Weigel 2011; Apostolakis, Coddington and Marinari 1991) ask of an
-# element only which of its neighbors it is linked to. For them an image is a lattice whose bonds
-# are open between neighbors of equal value.
+# ---- Meshes of four axes, with links as bits
+# Methods that work on a mesh (Weigel 2011; Apostolakis, Coddington and Marinari 1991) only need the
+# links between neighbors: an image is a lattice whose bonds are open between equal values.
 
 AXES = 4  # three spatial axes, and one that counts the images of a stack
 FOREGROUND = 1 << 15  # bit of `links`: the element belongs to a component
-STEPS = 15  # most steps that the other bits stand for; three axes have 13
+STEPS = 15  # most steps, one for each of the other bits; three axes have 13
 
 
 class Lattice(NamedTuple):
-    """Which neighbors are linked.
+    """Which neighbors are linked."""
 
-    Attributes
-    ----------
-    links : (N,) array of uint16, flat in C order
-        Bit ``k`` is set if the element is linked to its neighbor along ``steps[k]``; bit 15 if it
-        is foreground.
-    shape : (4,) array of int64
-        Shape; axes that are missing come first and have length 1.
-    steps : (K, 4) array of int64
-        Steps that lead forward in raster order, of -1, 0 and 1. Each pair of neighbors has one.
-    periodic : (4,) array of bool
-        Whether steps lead around from the end of an axis to its beginning.
-    """
-
-    links: Array
-    shape: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    periodic: NDArray[np.bool_]
+    links: Array  # (N,) of uint16: bit k, a link along steps[k]; bit 15, foreground
+    shape: NDArray[np.int64]  # (4,): missing axes come first and have length 1
+    steps: NDArray[np.int64]  # (K, 4): to later elements in raster order; one for each pair
+    periodic: NDArray[np.bool_]  # (4,): whether steps lead from the end of an axis to its beginning
 
     def edges(self, tile: int) -> NDArray[np.int64]:
         """Return the edges of tiles, (4,): at most `tile`; 1 along axes without steps."""
@@ -142,7 +104,7 @@ class Lattice(NamedTuple):
         return np.where(along, -(-self.shape // self.edges(tile)), 1)
 
     def reaching(self, distance: int) -> NDArray[np.int64]:
-        """List the steps k that stay inside somewhere if they are taken so many times."""
+        """List the steps that stay inside, for some element, if taken `distance` times."""
         stays = self.periodic | (self.shape > distance) | (self.steps == 0)
         return np.flatnonzero(stays.all(axis=1))
 
@@ -155,27 +117,14 @@ class Lattice(NamedTuple):
 
 @dataclass
 class Multigrid:
-    """Labels, and connections at the distances 1, 2, 4, ... (Apostolakis et al. 1991).
-
-    Attributes
-    ----------
-    lattice : Lattice
-    connections : (L, N) array of uint16
-        Bit ``k`` of ``connections[m, i]`` is set if element ``i`` is known to be connected with
-        the one that is ``2**m`` steps ``k`` away.
-    labels : (N,) array of int64
-        Index of an element of the same component; -1 for background.
-    spare : (N,) array of int64
-        Where the next labels are written.
-    changed : (1,) array of int32
-        Not 0 if a label has changed since this was last asked.
-    """
+    """Labels, and connections at the distances 1, 2, 4, ... (Apostolakis et al. 1991)."""
 
     lattice: Lattice
+    # (L, N) of uint16: bit k of [m, i] says that i is connected with the element 2^m steps k away
     connections: Array
-    labels: Array
-    spare: Array
-    changed: Array
+    labels: Array  # (N,) of int64: index of an element of the component; -1 for background
+    spare: Array  # (N,) of int64: receives the next labels
+    changed: Array  # (1,) of int32: not 0 if a label has changed since `has_changed`
 
     @property
     def levels(self) -> int:
@@ -184,14 +133,7 @@ class Multigrid:
 
 
 def describe(domain: Grid | Bonds, links: Array) -> Lattice:
-    """Describe a domain of at most three spatial axes, whose links are known.
-
-    Parameters
-    ----------
-    domain : Grid or Bonds
-    links : (N,) array of uint16
-        As in `Lattice`; bits count the rows of `forward_steps`.
-    """
+    """Return the mesh of a domain of at most three spatial axes; `links` as in `Lattice`."""
     missing = AXES - len(domain.shape)
     steps = forward_steps(domain)
     around = domain.periodic if isinstance(domain, Bonds) else (False,) * len(domain.shape)

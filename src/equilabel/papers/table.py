@@ -1,4 +1,4 @@
-"""The table of methods: a row for each, with its paper and what it can do."""
+"""The table of methods: one row for each, with its paper and what it supports."""
 
 from equilabel.domains.contract import Method, Option
 

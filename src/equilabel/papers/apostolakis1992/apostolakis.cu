@@ -1,11 +1,11 @@
 // The multi-grid labeler (Apostolakis, Coddington and Marinari 1991): one thread for each element, as on
 // the Connection Machine. Bit k of connections[i] says that i is connected with the element that is
-// `distance` times step k away; there is such an array for each level, of distance 2^level.
+// `distance` times step k away; each level has such an array, for the distance 2^level.
 
 #include "papers/cuda/lattice.cuh"
 
 // Switch on connections that follow from shorter ones (both halves of the way), or from equal labels.
-// A thread writes the bits of its own element alone, and reads those of another array, and labels.
+// A thread writes only the bits of its own element, and reads labels and the bits of another array.
 __global__ void improve(const __grid_constant__ Lattice lattice, Index size, const u2* __restrict__ shorter,
                         const Index* __restrict__ labels, Index distance, u2* __restrict__ connections)
 {
@@ -30,8 +30,7 @@ __global__ void improve(const __grid_constant__ Lattice lattice, Index size, con
 }
 
 // Write the smallest of an element's label and those that it is connected with along step k, forward and
-// backward. All elements look at the same time: what is written is not read, so that the number of
-// cycles is the same on every device.
+// backward. The kernel does not read what it writes, so that the number of cycles is the same on every device.
 __global__ void propagate(const __grid_constant__ Lattice lattice, Index size,
                           const u2* __restrict__ connections, int k, Index distance,
                           const Index* __restrict__ labels, Index* __restrict__ lowered, int* changed)

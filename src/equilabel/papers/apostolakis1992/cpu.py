@@ -29,7 +29,7 @@ def start(domain: Grid | Bonds) -> Multigrid:
 
 
 def improve(grids: Multigrid, level: int) -> None:
-    """Switch connections on: where two of the level below lead, and where labels are equal."""
+    """Switch on connections that follow from two of the level below, or from equal labels."""
     shorter = grids.connections[max(level - 1, 0)]
     _, *geometry = grids.lattice
     ways = grids.lattice.reaching(1 << level)
@@ -47,7 +47,7 @@ def propagate(grids: Multigrid, level: int) -> None:
 
 
 def has_changed(grids: Multigrid) -> bool:
-    """Tell whether a label has changed since the last call."""
+    """Return whether a label has changed since the last call."""
     changed = bool(grids.changed[0])
     grids.changed[0] = 0
     return changed
@@ -63,22 +63,11 @@ def roots_of(grids: Multigrid) -> NDArray[np.int64]:
 
 @njit(nogil=True, cache=True)
 def merge_connections(connections, shorter, labels, shape, steps, periodic, ways, distance):
-    """Switch on connections that follow from shorter ones, or from labels.
+    """Switch on connections at `distance` that follow from shorter ones, or from labels.
 
-    Parameters
-    ----------
-    connections : (N,) array of uint16
-        Those at `distance`. Changed.
-    shorter : (N,) array of uint16
-        Those at half the distance; not read if that is 1.
-    labels : (N,) array of int64
-        -1 for background, which has no connections.
-    shape, steps, periodic
-        As in `Lattice`. Not checked.
-    ways : (W,) array of int64
-        Steps that lead somewhere at this distance.
-    distance : int
-        A power of two.
+    `connections` and `shorter` (those at half the distance, not read if that is not whole) are (N,)
+    of uint16; `labels` is (N,) of int64, -1 for background. `ways` are the steps that lead inside
+    at this distance. `shape`, `steps` and `periodic` are those of `Lattice`.
     """
     site = np.zeros(4, np.int64)  # the first of each row
     width = shape[3]
@@ -103,26 +92,11 @@ def merge_connections(connections, shorter, labels, shape, steps, periodic, ways
 
 @njit(nogil=True, cache=True)
 def lower_labels(labels, lowered, connections, shape, steps, periodic, k, distance):
-    """Write for each element the smallest of its label and of those it is connected with.
+    """Write the smallest of an element's label and those it is connected with along step k.
 
-    All elements look at the same time, as processors of one instruction stream do: what is
-    written is not read.
-
-    Parameters
-    ----------
-    labels, lowered : (N,) arrays of int64
-        What is read; what is overwritten.
-    connections : (N,) array of uint16
-        At this distance. Not changed.
-    shape, steps, periodic
-        As in `Lattice`. Not checked.
-    k, distance : int
-        Along this step, forward and backward, at this distance.
-
-    Returns
-    -------
-    bool
-        Whether any label became less.
+    Connections count forward and backward, at this distance. `lowered` is another array than
+    `labels`, both (N,) of int64: all elements read before any is written, as on a machine with one
+    instruction stream. Returns whether any label became less.
     """
     site = np.zeros(4, np.int64)  # the first of each row
     width, step = shape[3], steps[k, 3] * distance

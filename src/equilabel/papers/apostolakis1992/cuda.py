@@ -1,4 +1,4 @@
-"""Launchers for apostolakis.cu, named and shaped like `equilabel.papers.apostolakis1992.cpu`."""
+"""Launchers for apostolakis.cu, with the names and signatures of `apostolakis1992.cpu`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def start(domain: Grid | Bonds) -> Multigrid:
 
 
 def improve(grids: Multigrid, level: int) -> None:
-    """Switch connections on: where two of the level below lead, and where labels are equal."""
+    """Switch on connections that follow from two of the level below, or from equal labels."""
     launch(
         kernel("papers/apostolakis1992/apostolakis", "improve"),
         grids.labels.size,
@@ -61,7 +61,7 @@ def propagate(grids: Multigrid, level: int) -> None:
 
 
 def has_changed(grids: Multigrid) -> bool:
-    """Tell whether a label has changed since the last call; waits for the device."""
+    """Return whether a label has changed since the last call; waits for the device."""
     changed = bool(grids.changed[0])
     grids.changed[0] = 0
     return changed

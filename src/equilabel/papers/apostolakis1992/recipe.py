@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Passes(Protocol):
-    """The passes of a device; `grids` holds labels, and connections of each level."""
+    """The passes of one device; `grids` holds labels, and connections of each level."""
 
     def start(self, domain: Domain) -> Any:
         """Label every foreground element with its index; link it to its neighbors at level 0."""
         ...
 
     def improve(self, grids: Any, level: int) -> None:
-        """Switch connections on: where two of the level below lead, and where labels are equal."""
+        """Switch on connections that follow from two of the level below, or from equal labels."""
         ...
 
     def propagate(self, grids: Any, level: int) -> None:
@@ -30,7 +30,7 @@ class Passes(Protocol):
         ...
 
     def has_changed(self, grids: Any) -> bool:
-        """Tell whether a label has changed since the last call."""
+        """Return whether a label has changed since the last call."""
         ...
 
     def roots_of(self, grids: Any) -> Array:
@@ -39,23 +39,12 @@ class Passes(Protocol):
 
 
 def recipe(passes: Passes, domain: Domain) -> Roots:
-    """Find the root of every element.
+    """Find the root of every element; `rounds` counts cycles, with the last, which changes nothing.
 
-    A cycle goes through all levels, from neighbors to the longest distance. At each, connections
-    are updated first: two elements at distance 2^m are connected if both halves of the way are, or
-    if they bear the same label. Then labels travel along the connections. The first cycle that
-    changes no label is the last: neighbors that are linked have equal labels then.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.apostolakis`.
-    domain : Domain
-
-    Returns
-    -------
-    Roots
-        With the number of cycles as `rounds`, the last included.
+    A cycle goes through all levels, from neighbors to the longest distance. Each level first
+    updates connections: two elements at distance 2^m are connected if both halves of the way are,
+    or if they have the same label. Then labels move along the connections. After the last cycle,
+    neighbors that are linked have equal labels.
     """
     grids = passes.start(domain)
     rounds = 0

@@ -1,4 +1,4 @@
-"""Which neighbors are linked, and where they are."""
+"""Links between neighbors of a mesh, and their positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Grid
 
 
-# ---- Sites of a mesh of four axes on the CPU: neighbors, and borders between tiles
+# ---- Sites of a mesh of four axes: neighbors, and borders between tiles
 
 
 @inlined
@@ -33,7 +33,7 @@ def neighbor(shape, periodic, steps, k, distance, site):
 
 @inlined
 def move_on(site, shape):
-    """Turn the coordinates of a site into those of the next one in raster order."""
+    """Move the coordinates of a site to the next one in raster order."""
     for axis in range(3, -1, -1):
         site[axis] += 1
         if site[axis] < shape[axis]:
@@ -43,7 +43,7 @@ def move_on(site, shape):
 
 @inlined
 def row_along(shape, periodic, steps, k, distance, site):
-    """Return where the row begins that is `distance` times step k away; -1 if it is outside."""
+    """Return the first index of the row `distance` times step k away; -1 if it is outside."""
     found = 0
     for axis in range(3):
         there = site[axis] + steps[k, axis] * distance
@@ -57,7 +57,7 @@ def row_along(shape, periodic, steps, k, distance, site):
 
 @inlined
 def column_at(column, width, periodic):
-    """Return a column around the end of its row, -1 if that is outside."""
+    """Return a column, around the end of its row if `periodic`; -1 if it is outside."""
     if column < 0 or column >= width:
         return column % width if periodic else -1
     return column
@@ -65,7 +65,7 @@ def column_at(column, width, periodic):
 
 @inlined
 def next_row(site, shape):
-    """Turn the coordinates of a row into those of the next one."""
+    """Move the coordinates of a row to the next one."""
     for axis in range(2, -1, -1):
         site[axis] += 1
         if site[axis] < shape[axis]:
@@ -75,25 +75,11 @@ def next_row(site, shape):
 
 @njit(nogil=True, cache=True)
 def seam_level(shape, steps, k, edges, site):
-    """Return at which level of sewing the step k from a site crosses a border between tiles.
+    """Return the level of sewing at which step k from a site crosses a border between tiles.
 
     At level 1 pairs of tiles are joined along each axis, at level 2 pairs of pairs, and so on
-    (Figure 7). A step that crosses borders along several axes crosses at the highest of their
-    levels.
-
-    Parameters
-    ----------
-    shape, steps
-        As in `Lattice`.
-    edges : (4,) array of int64
-        Of tiles.
-    site : (4,) array of int64
-        Coordinates.
-
-    Returns
-    -------
-    int
-        0 inside a tile, -1 around a periodic axis.
+    (Figure 7); the highest level over all axes counts. 0 is inside a tile, -1 around a periodic
+    axis. `edges` and `site` are (4,), sides of tiles and coordinates.
     """
     level = 0
     for axis in range(4):
@@ -110,7 +96,7 @@ def seam_level(shape, steps, k, edges, site):
     return level
 
 
-# ---- Which neighbors are linked, on the CPU: the first pass of methods that work on a mesh
+# ---- Links of a domain: the first pass of methods that work on a mesh
 
 
 def connect(domain: Grid | Bonds) -> Lattice:
@@ -130,20 +116,9 @@ def connect(domain: Grid | Bonds) -> Lattice:
 
 @njit(nogil=True, cache=True)
 def link_pixels(values, background, bounded, shape, steps, links):
-    """Set the bits of neighbors of equal value.
+    """Set the bits of neighbors of equal value, in `links`, (N,) of uint16.
 
-    Parameters
-    ----------
-    values : (N,) array of unsigned integers
-        The image, flat in C order.
-    background : scalar of the same type
-        Value that is not foreground, if `bounded`.
-    bounded : bool
-        Whether there is one.
-    shape, steps
-        As in `Lattice`. Not checked.
-    links : (N,) array of uint16
-        Overwritten.
+    `values` is (N,) of unsigned integers; `background` is not foreground, if `bounded`.
     """
     site = np.zeros(4, np.int64)
     periodic = np.zeros(4, np.bool_)

@@ -1,4 +1,4 @@
-"""Labels to start from, the lowest label among neighbors, and lines along a step."""
+"""Initial labels, the lowest label among neighbors, and lines along a step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Grid
 
 
-# ---- Labels to start from on the CPU: the flat index of each element, -1 for background
+# ---- Initial labels: the flat index of each element, -1 for background
 
 
 def label_by_index(grid: Grid) -> NDArray[np.int64]:
@@ -24,46 +24,23 @@ def label_by_index(grid: Grid) -> NDArray[np.int64]:
 
 @njit(nogil=True, cache=True)
 def label_elements(values, background, bounded):
-    """Label every foreground element with its own flat index.
-
-    Parameters
-    ----------
-    values : (N,) array of unsigned integers
-    background : scalar of the same type
-        Value that gets label -1, if `bounded`.
-    bounded : bool
-        Whether there is one.
-
-    Returns
-    -------
-    labels : (N,) array of int64
-    """
+    """Label every foreground element with its own flat index, and background with -1."""
     labels = np.empty(values.size, np.int64)
     for i in range(values.size):
         labels[i] = -1 if bounded and values[i] == background else i
     return labels
 
 
-# ---- Labels of the neighbors of an element on the CPU
+# ---- Labels of the neighbors of an element
 
 
 @inlined
 def lowest_near(labels, values, i, column, width, steps, offsets, inside):
     """Return the lowest label among a foreground element and its neighbors of equal value.
 
-    Parameters
-    ----------
-    labels : (N,) array of int64
-        -1 for background.
-    values : (N,) array of unsigned integers
-    i, column, width : int
-        The element, its place in its row, and the length of rows.
-    steps : (K, ndim) array of int64
-        To all neighbors.
-    offsets : (K,) array of int64
-        The same steps as distances between flat indices. Not checked.
-    inside : (K,) array of bool
-        Which steps stay inside the grid along all axes but the last, see `komura.mark_inside`.
+    Element `i` is at `column` of a row of `width`. `steps` is (K, ndim), to all neighbors, and
+    `offsets` the same as distances of flat indices; `inside`, (K,) of bool, says which steps stay
+    inside along all axes but the last, see `komura2016.cpu.mark_inside`.
     """
     lowest = labels[i]
     for k in range(offsets.size):
@@ -74,26 +51,15 @@ def lowest_near(labels, values, i, column, width, steps, offsets, inside):
     return lowest
 
 
-# ---- Lines through a grid on the CPU: along an axis, or a diagonal
+# ---- Lines through a grid: along an axis, or a diagonal
 
 
 @njit(nogil=True, cache=True)
 def find_line(number, shape, step):
-    """Find where a line enters the grid, and how long it is.
+    """Return the flat index of the first element of line `number`, and its number of elements.
 
-    Parameters
-    ----------
-    number : int
-        Less than `geometry.count_lines`.
-    shape, step : (ndim,) arrays of int64
-        Step from an element of the line to the next; of -1, 0 and 1, not all of them 0.
-
-    Returns
-    -------
-    first : int
-        Flat index of the first element.
-    length : int
-        Number of elements; 0 for an element whose line has another number.
+    `number` is less than `meshes.count_lines`; `step` is of -1, 0 and 1, not all of them 0. The
+    number of elements is 0 if the line of that element has another number.
     """
     size = 1
     for axis in range(shape.size):
@@ -114,7 +80,7 @@ def find_line(number, shape, step):
             coordinate = number % shape[axis]
             number //= shape[axis]
             if axis < face and step[axis] != 0 and coordinate == entry:
-                return 0, 0  # it is on the face of that axis, too
+                return 0, 0  # also on the face of that axis, which counts it
         if step[axis] > 0:
             length = min(length, shape[axis] - coordinate)
         elif step[axis] < 0:

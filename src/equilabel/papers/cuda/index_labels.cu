@@ -1,4 +1,4 @@
-// Labels to start from: the flat index of each element, -1 for background.
+// Initial labels: the flat index of each element, -1 for background.
 
 #include "devices/cuda/index.cuh"
 

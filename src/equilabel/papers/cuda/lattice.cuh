@@ -1,4 +1,4 @@
-// A mesh of four axes, as `equilabel.kernels.lattice` describes it: which neighbors are linked, as bits.
+// A mesh of four axes, see `equilabel.papers.meshes.Lattice`: which neighbors are linked, as bits.
 #pragma once
 
 #include "devices/cuda/index.cuh"
@@ -13,7 +13,7 @@ struct Lattice {
     signed char steps[60];
 };
 
-// In 32 bits where that is enough: dividing 64 takes several times as long.
+// Divides in 32 bits if that is enough: 64 bits take several times as long.
 __device__ inline Index divide(Index number, Index by)
 {
     if (((number | by) >> 32) == 0) return static_cast<unsigned>(number) / static_cast<unsigned>(by);
@@ -64,7 +64,7 @@ __device__ inline Index neighbor(const Lattice& lattice, const Site& site, int k
     return inside ? element : -1;
 }
 
-// At which level of sewing step k from a site crosses a border between tiles (Weigel 2011, Figure 7):
+// The level of sewing at which step k from a site crosses a border between tiles (Weigel 2011, Figure 7):
 // the highest over all axes; 0 inside a tile, -1 around a periodic axis.
 __device__ inline int seam_level(const Lattice& lattice, const Site& site, int k)
 {

@@ -3,8 +3,8 @@
 
 #include "devices/cuda/index.cuh"
 
-// Where a line enters the grid, and how many elements it has: 0 for an element of a face whose line has
-// another number. `number` is less than `geometry.count_lines`; `step` leads from an element to the next.
+// The first element of a line, and its number of elements: 0 if the line of that element has another number.
+// `number` is less than `meshes.count_lines`; `step` leads from an element to the next.
 template <int rank>
 struct Line {
     Index first = 0, length = 0;

@@ -1,4 +1,4 @@
-// Which neighbors are linked: the first pass of methods that work on a mesh.
+// Links of an image: the first pass of methods that work on a mesh.
 
 #include "papers/cuda/lattice.cuh"
 

@@ -1,4 +1,4 @@
-"""Launchers for links.cu, and the mesh as kernels get it."""
+"""Launchers for links.cu, and the mesh in the format of kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Grid
 
 
-# ---- A mesh as kernels get it, see lattice.cuh
+# ---- A mesh in the format of lattice.cuh
 
 LATTICE = np.dtype(
     [
@@ -41,7 +41,7 @@ def packed(lattice: Lattice, tile: int = 1) -> HostArray:
     return one.view(f"V{LATTICE.itemsize}")  # without names, which are slow to pass
 
 
-# ---- Which neighbors are linked: the launcher for links.cu
+# ---- Links of a domain: the launcher for links.cu
 
 
 def connect(domain: Grid | Bonds) -> Lattice:

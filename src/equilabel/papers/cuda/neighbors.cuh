@@ -1,9 +1,9 @@
-// Where an element of a grid stands, and the labels around it.
+// Coordinates of an element of a grid, and the labels of its neighbors.
 #pragma once
 
 #include "devices/cuda/index.cuh"
 
-// Where an element stands, to tell which steps stay inside the image.
+// Coordinates of an element, from which follows which steps stay inside the image.
 template <int rank>
 struct Place {
     Index coordinates[rank];
@@ -32,11 +32,11 @@ struct Place {
     }
 };
 
-// The lowest label among an element and its neighbors of equal value; background has -1. `steps` are those
-// to all neighbors, `offsets` the same as distances between flat indices.
+// The lowest label among an element and its neighbors of equal value; background has -1. `steps` lead to all
+// neighbors, `offsets` are the same as distances of flat indices.
 //
-// Other threads may lower labels meanwhile. A label is read whole, and an old one is a label of the same
-// component all the same: it is only higher than it could be.
+// Other threads may lower labels meanwhile. A label is read whole, and an old one is still a label of the same
+// component: it is only higher than it could be.
 template <typename Pixel, int rank>
 __device__ inline Index lowest_near(const Pixel* __restrict__ values, const Index* labels, Index i,
                                     Index label, const Place<rank>& place,

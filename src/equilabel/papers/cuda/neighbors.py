@@ -1,4 +1,4 @@
-"""Launcher for index_labels.cu, named and shaped like `equilabel.papers.cpu.neighbors`."""
+"""Launcher for index_labels.cu, with the name and signature of `equilabel.papers.cpu.neighbors`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def init_colors(graph: Graph) -> NDArray[np.int64]:
 
 
 def lower_colors(graph: Graph, colors: NDArray[np.int64]) -> bool:
-    """Lower the color of an end of each edge to that of the other; tell whether any changed."""
+    """Lower the color at one end of each edge to that at the other; return whether any changed."""
     return bool(compare_ends(*graph.edges, colors))
 
 
@@ -28,17 +28,8 @@ def lower_colors(graph: Graph, colors: NDArray[np.int64]) -> bool:
 def compare_ends(sources, targets, colors):
     """Give the lower color of both ends of each edge to the other end (Algorithm 2).
 
-    Parameters
-    ----------
-    sources, targets : (M,) arrays of int32 or int64
-        The edges. Not checked.
-    colors : (N,) array of int64
-        Overwritten.
-
-    Returns
-    -------
-    bool
-        Whether any color changed.
+    `sources` and `targets` are (M,), the edges (not checked); `colors` is (N,) of int64. Returns
+    whether any color changed.
     """
     changed = False
     for edge in range(sources.size):

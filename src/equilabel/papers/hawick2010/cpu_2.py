@@ -20,7 +20,7 @@ def init_colors(graph: Graph) -> NDArray[np.int64]:
 
 
 def init_frontier(graph: Graph, active: bool) -> NDArray[np.bool_]:
-    """Make an array that tells for every vertex whether it is active."""
+    """Return an array that says for every vertex whether it is active."""
     return np.full(graph.size, active)
 
 
@@ -30,7 +30,7 @@ def compare(
     frontier: NDArray[np.bool_],
     following: NDArray[np.bool_],
 ) -> bool:
-    """Compare active vertices with their neighbors; tell whether any color changed."""
+    """Compare active vertices with their neighbors; return whether any color changed."""
     return bool(compare_neighbors(graph.offsets, graph.neighbors, colors, frontier, following))
 
 
@@ -38,21 +38,9 @@ def compare(
 def compare_neighbors(offsets, neighbors, colors, frontier, following):
     """Lower the colors of active vertices, or of their neighbors (Algorithm 3).
 
-    Parameters
-    ----------
-    offsets, neighbors : arrays of int32 or int64
-        The graph. Not checked.
-    colors : (N,) array of int64
-        Overwritten.
-    frontier : (N,) array of bool
-        Which vertices are active; overwritten with False.
-    following : (N,) array of bool
-        All False. Overwritten: which vertices are active in the next round.
-
-    Returns
-    -------
-    bool
-        Whether any color changed.
+    `colors` is (N,) of int64. `frontier`, (N,) of bool, says which vertices are active, and becomes
+    False; `following`, at first False, those that are active in the next round. Returns whether any
+    color changed.
     """
     changed = False
     for i in range(frontier.size):

@@ -20,7 +20,7 @@ def init_colors(graph: Graph) -> NDArray[np.int64]:
 
 
 def init_frontier(graph: Graph) -> NDArray[np.bool_]:
-    """Make an array that tells for every vertex whether it is active: none is."""
+    """Return an array that says for every vertex whether it is active: none is."""
     return np.zeros(graph.size, np.bool_)
 
 
@@ -41,7 +41,7 @@ def spread(
     frontier: NDArray[np.bool_],
     following: NDArray[np.bool_],
 ) -> bool:
-    """Color active vertices; make their neighbors without a color active: tell if any was."""
+    """Color active vertices, make their neighbors without a color active; return if any is."""
     arrays = graph.offsets, graph.neighbors, colors
     return bool(color_frontier(*arrays, source, frontier, following))
 
@@ -59,23 +59,9 @@ def first_without_color(colors, start):
 def color_frontier(offsets, neighbors, colors, source, frontier, following):
     """Color active vertices, and make their neighbors without a color active (Section 4.3.3).
 
-    Parameters
-    ----------
-    offsets, neighbors : arrays of int32 or int64
-        The graph. Not checked.
-    colors : (N,) array of int64
-        Overwritten; -1 for none.
-    source : int
-        The color.
-    frontier : (N,) array of bool
-        Which vertices are active; overwritten with False.
-    following : (N,) array of bool
-        All False. Overwritten: which vertices are active in the next round.
-
-    Returns
-    -------
-    bool
-        Whether any vertex is.
+    `colors` is (N,) of int64, -1 for none; `source` is the color. `frontier`, (N,) of bool, says
+    which vertices are active, and becomes False; `following`, at first False, those that are active
+    in the next round. Returns whether any is.
     """
     spreading = False
     for i in range(frontier.size):

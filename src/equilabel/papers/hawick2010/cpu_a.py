@@ -1,6 +1,6 @@
 """Passes of neighbor propagation (Hawick et al. 2010, Kernel A) on the CPU.
 
-Labels are flat indices, -1 for background; a label is that of an element of the same component.
+Labels are flat indices, -1 for background; a label is the index of an element of its component.
 """
 
 from __future__ import annotations
@@ -25,15 +25,10 @@ def initialize(grid: Grid) -> NDArray[np.int64]:
 
 
 def propagate(grid: Grid, labels: NDArray[np.int64]) -> bool:
-    """Give every element the lowest label among it and its neighbors (Algorithm 5).
+    """Give every element the lowest label among it and its neighbors; return whether any changed.
 
-    All elements read before any is written, as if all threads of a GPU kept step: a label moves
-    by one element.
-
-    Returns
-    -------
-    bool
-        Whether any label was lowered, so that another round is needed.
+    All elements are read before any is written, as if all threads of a GPU ran in lockstep: a label
+    moves by one element (Algorithm 5).
     """
     return bool(take_lowest(labels.copy(), grid.values[0], *grid.full, labels))
 
@@ -43,24 +38,10 @@ def propagate(grid: Grid, labels: NDArray[np.int64]) -> bool:
 
 @njit(nogil=True, cache=True)
 def take_lowest(before, values, shape, steps, offsets, labels):
-    """Give every element the lowest label among it and its neighbors (Algorithm 5).
+    """Write the lowest label among every element and its neighbors; return whether any changed.
 
-    Parameters
-    ----------
-    before : (N,) array of int64
-        Labels to read.
-    values : (N,) array of unsigned integers
-    shape : (ndim,) array of int64
-    steps : (K, ndim) array of int64
-    offsets : (K,) array of int64
-        Steps to all neighbors, and these as distances between flat indices. Not checked.
-    labels : (N,) array of int64
-        Labels to write: those of `before`, overwritten where there is a lower one.
-
-    Returns
-    -------
-    changed : bool
-        Whether any label was lowered.
+    `before` is read and `labels`, equal at first, is written: (N,) of int64. `steps` is (K, ndim),
+    to all neighbors, and `offsets` the same as distances of flat indices; not checked.
     """
     changed = False
     inside = np.empty(offsets.size, np.bool_)

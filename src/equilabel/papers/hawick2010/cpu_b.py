@@ -1,7 +1,6 @@
 """Passes of local neighbor propagation (Hawick et al. 2010, Kernel B) on the CPU.
 
-Labels are flat indices, -1 for background. The image is cut into tiles, which stand for the blocks
-of threads of a GPU.
+Labels are flat indices, -1 for background. Tiles stand for the blocks of threads of a GPU.
 """
 
 from __future__ import annotations
@@ -30,14 +29,9 @@ def initialize(grid: Grid) -> NDArray[np.int64]:
 def propagate(grid: Grid, labels: NDArray[np.int64], tile_size: int) -> bool:
     """Take the lowest label nearby, then propagate labels inside each tile (Algorithm 6).
 
-    All elements read before any is written, as if all blocks of a GPU kept step: a label moves
-    through one tile.
-
-    Returns
-    -------
-    bool
-        Whether any label was lowered, so that another round is needed. After the first round
-        tiles are stable, so only a label from another tile can start a change.
+    All elements are read before any is written, as if all blocks of a GPU ran in lockstep: a label
+    moves through one tile. Returns whether any label was lowered by a neighbor; after the first
+    round, tiles are stable, so only a label from another tile can start a change.
     """
     values = grid.values[0]
     if not take_lowest(labels.copy(), values, *grid.full, labels):
@@ -54,14 +48,8 @@ def propagate(grid: Grid, labels: NDArray[np.int64], tile_size: int) -> bool:
 def settle_tiles(labels, values, shape, steps, offsets, edges):
     """Propagate labels inside each tile until none of its labels changes (loop of Algorithm 6).
 
-    Parameters
-    ----------
-    labels : (N,) array of int64
-        Overwritten.
-    values, shape, steps, offsets
-        As for `hawick_a.take_lowest`.
-    edges : (ndim,) array of int64
-        Of a tile; those at the end of an axis may be shorter.
+    `edges` is (ndim,), the sides of a tile, which may be shorter at the end of an axis. Other
+    arrays are those of `cpu_a.take_lowest`.
     """
     rank = shape.size
     tiles = 1
@@ -86,23 +74,12 @@ def settle_tiles(labels, values, shape, steps, offsets, edges):
 
 @njit(nogil=True, cache=True)
 def settle_tile(labels, values, shape, steps, offsets, origin, extents, forth):
-    """Go through a tile once, and lower labels to the lowest nearby in the tile.
+    """Visit the elements of a tile once, and lower labels to the lowest nearby in the tile.
 
-    Elements come one by one, forth and back in turn, and meet labels lowered a moment ago. This
-    ends with the same labels as the paper's loop, where all threads of a block keep step.
-
-    Parameters
-    ----------
-    origin : int
-        First element of the tile.
-    extents : (ndim,) array of int64
-        Elements of the tile along each axis.
-    forth : bool
-        Whether to go in raster order, not against it.
-
-    Returns
-    -------
-    changed : bool
+    Elements are visited in raster order, or backward if not `forth`, and see labels that were just
+    lowered. This ends with the same labels as the paper's loop, where all threads of a block run in
+    lockstep. The tile begins at element `origin` and has `extents`, (ndim,), along each axis.
+    Returns whether any label changed.
     """
     rank = shape.size
     coordinates = np.empty(rank, np.int64)

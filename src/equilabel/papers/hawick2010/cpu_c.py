@@ -24,12 +24,9 @@ def initialize(grid: Grid) -> NDArray[np.int64]:
 
 
 def sweep(grid: Grid, labels: NDArray[np.int64]) -> bool:
-    """Carry the lowest label along all lines, in each direction once (Algorithm 7).
+    """Carry the lowest label along all lines, in each direction once; return whether any changed.
 
-    Returns
-    -------
-    bool
-        Whether any label was lowered, so that another round is needed.
+    Algorithm 7.
     """
     shape, steps, offsets = grid.full
     changed = False
@@ -45,25 +42,11 @@ def sweep(grid: Grid, labels: NDArray[np.int64]) -> bool:
 
 @njit(nogil=True, cache=True)
 def sweep_lines(labels, values, shape, step, offset, lines):
-    """Carry the lowest label along all lines in one direction (Algorithm 7).
+    """Carry the lowest label along all lines in one direction; return whether any changed.
 
-    Lines of one direction have no element in common: their order does not matter.
-
-    Parameters
-    ----------
-    labels : (N,) array of int64
-        Overwritten.
-    values : (N,) array of unsigned integers
-    shape, step : (ndim,) arrays of int64
-    offset : int
-        The step as a distance between flat indices. Not checked.
-    lines : int
-        From `geometry.count_lines`.
-
-    Returns
-    -------
-    changed : bool
-        Whether any label was lowered.
+    Lines of one direction have no element in common, so their order does not matter (Algorithm 7).
+    `step`, (ndim,), is also given as `offset`, a distance of flat indices (not checked); `lines` is
+    from `meshes.count_lines`.
     """
     changed = False
     for line in range(lines):

@@ -1,7 +1,7 @@
 """Passes of label equivalence with references (Hawick et al. 2010, Kernel D) on the CPU.
 
-Labels are flat indices, -1 for background. A label in use is that of the element that it names, its
-owner; ``references[l]`` is the lowest label that label l is known to be equivalent to.
+Labels are flat indices, -1 for background. A label in use is that of the element whose index it is,
+its owner; ``references[l]`` is the lowest label that label l is known to be equivalent to.
 """
 
 from __future__ import annotations
@@ -30,16 +30,13 @@ def initialize(grid: Grid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def scan(grid: Grid, labels: NDArray[np.int64], references: NDArray[np.int64]) -> bool:
     """Refer each label to the lowest label next to it (Algorithm 8, scanning phase).
 
-    Returns
-    -------
-    bool
-        Whether any label met a lower one, so that another round is needed.
+    Returns whether any label has a lower one next to it, so that another round is needed.
     """
     return bool(lower_references(labels, grid.values[0], *grid.full, references))
 
 
 def analyze(labels: NDArray[np.int64], references: NDArray[np.int64]) -> None:
-    """Refer each label in use to the end of its chain (Algorithm 8, analysis phase)."""
+    """Refer each label in use to the root of its chain (Algorithm 8, analysis phase)."""
     resolve_references(labels, references)
 
 
@@ -53,20 +50,10 @@ def relabel(labels: NDArray[np.int64], references: NDArray[np.int64]) -> None:
 
 @njit(nogil=True, cache=True)
 def lower_references(labels, values, shape, steps, offsets, references):
-    """Refer each label to the lowest label next to an element that bears it.
+    """Refer each label to the lowest label next to an element that has it.
 
-    Parameters
-    ----------
-    labels : (N,) array of int64
-    values, shape, steps, offsets
-        As for `hawick_a.take_lowest`.
-    references : (N,) array of int64
-        Overwritten: a minimum takes the place of the paper's atomicMin.
-
-    Returns
-    -------
-    changed : bool
-        Whether any label met a lower one.
+    A minimum takes the place of the paper's atomicMin. Arrays are those of `cpu_a.take_lowest`.
+    Returns whether any label has a lower one next to it.
     """
     changed = False
     inside = np.empty(offsets.size, np.bool_)
@@ -87,14 +74,9 @@ def lower_references(labels, values, shape, steps, offsets, references):
 
 @njit(nogil=True, cache=True)
 def resolve_references(labels, references):
-    """Refer each label in use to the end of its chain; the owner of a label does it.
+    """Refer each label in use to the root of its chain, at the element that owns the label.
 
-    Parameters
-    ----------
-    labels : (N,) array of int64
-    references : (N,) array of int64
-        Overwritten where ``labels[i] == i``. A label in use refers to a label in use, and to none
-        higher. Not checked.
+    A label in use refers to a label in use that is not higher. Not checked.
     """
     for i in range(labels.size):
         if labels[i] == i:
@@ -103,15 +85,7 @@ def resolve_references(labels, references):
 
 @njit(nogil=True, cache=True)
 def replace_labels(labels, references):
-    """Replace each label by the one it refers to.
-
-    Parameters
-    ----------
-    labels : (N,) array of int64
-        Overwritten.
-    references : (N,) array of int64
-        From `resolve_references`.
-    """
+    """Replace each label by the one it refers to."""
     for i in range(labels.size):
         if labels[i] >= 0:
             labels[i] = references[labels[i]]

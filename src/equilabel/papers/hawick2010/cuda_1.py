@@ -1,4 +1,4 @@
-"""Launchers for hawick_1.cu, named and shaped like `equilabel.papers.hawick2010.cpu_1`."""
+"""Launchers for hawick_1.cu, with the names and signatures of `hawick2010.cpu_1`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def init_colors(graph: Graph) -> cupy.ndarray:
 
 
 def lower_colors(graph: Graph, colors: cupy.ndarray) -> bool:
-    """Lower the color of an end of each edge to that of the other; tell whether any changed."""
+    """Lower the color at one end of each edge to that at the other; return whether any changed."""
     sources, targets = graph.edges
     changed = cupy.zeros((), cupy.uint8)
     types = f"{sources.dtype.str[1:]}"

@@ -1,4 +1,4 @@
-"""Launchers for hawick_2.cu, named and shaped like `equilabel.papers.hawick2010.cpu_2`."""
+"""Launchers for hawick_2.cu, with the names and signatures of `hawick2010.cpu_2`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def init_colors(graph: Graph) -> cupy.ndarray:
 
 
 def init_frontier(graph: Graph, active: bool) -> cupy.ndarray:
-    """Make an array that tells for every vertex whether it is active."""
+    """Return an array that says for every vertex whether it is active."""
     return cupy.full(graph.size, active, cupy.bool_)
 
 
 def compare(
     graph: Graph, colors: cupy.ndarray, frontier: cupy.ndarray, following: cupy.ndarray
 ) -> bool:
-    """Compare active vertices with their neighbors; tell whether any color changed."""
+    """Compare active vertices with their neighbors; return whether any color changed."""
     offsets, neighbors = graph.offsets, graph.neighbors
     changed = cupy.zeros((), cupy.uint8)
     types = f"{offsets.dtype.str[1:]}, {neighbors.dtype.str[1:]}"

@@ -1,4 +1,4 @@
-"""Launchers for hawick_3.cu, named and shaped like `equilabel.papers.hawick2010.cpu_3`."""
+"""Launchers for hawick_3.cu, with the names and signatures of `hawick2010.cpu_3`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def init_colors(graph: Graph) -> cupy.ndarray:
 
 
 def init_frontier(graph: Graph) -> cupy.ndarray:
-    """Make an array that tells for every vertex whether it is active: none is."""
+    """Return an array that says for every vertex whether it is active: none is."""
     return cupy.zeros(graph.size, cupy.bool_)
 
 
@@ -51,7 +51,7 @@ def spread(
     frontier: cupy.ndarray,
     following: cupy.ndarray,
 ) -> bool:
-    """Color active vertices; make their neighbors without a color active: tell if any was."""
+    """Color active vertices, make their neighbors without a color active; return if any is."""
     offsets, neighbors = graph.offsets, graph.neighbors
     spreading = cupy.zeros((), cupy.uint8)
     types = f"{offsets.dtype.str[1:]}, {neighbors.dtype.str[1:]}"

@@ -1,4 +1,4 @@
-"""Launchers for hawick_a.cu, named and shaped like `equilabel.papers.hawick2010.cpu_a`."""
+"""Launchers for hawick_a.cu, with the names and signatures of `hawick2010.cpu_a`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def initialize(grid: Grid) -> cupy.ndarray:
 def propagate(grid: Grid, labels: cupy.ndarray) -> bool:
     """Give every element the lowest label among it and its neighbors (Algorithm 5).
 
-    Waits for the device, to tell whether any label was lowered.
+    Waits for the device, and returns whether any label was lowered.
     """
     values = grid.values[0]
     shape, steps, offsets = grid.full

@@ -1,4 +1,4 @@
-"""Launchers for hawick_b.cu, named and shaped like `equilabel.papers.hawick2010.cpu_b`."""
+"""Launchers for hawick_b.cu, with the names and signatures of `hawick2010.cpu_b`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def initialize(grid: Grid) -> cupy.ndarray:
 def propagate(grid: Grid, labels: cupy.ndarray, tile_size: int) -> bool:
     """Take the lowest label nearby, then propagate labels inside each tile (Algorithm 6).
 
-    Waits for the device, to tell whether any label was lowered.
+    Waits for the device, and returns whether any label was lowered.
     """
     values = grid.values[0]
     shape, steps, offsets = grid.full

@@ -1,4 +1,4 @@
-"""Launchers for hawick_c.cu, named and shaped like `equilabel.papers.hawick2010.cpu_c`."""
+"""Launchers for hawick_c.cu, with the names and signatures of `hawick2010.cpu_c`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def initialize(grid: Grid) -> cupy.ndarray:
 def sweep(grid: Grid, labels: cupy.ndarray) -> bool:
     """Carry the lowest label along all lines, in each direction once (Algorithm 7).
 
-    Waits for the device after the last direction, to tell whether any label was lowered.
+    Waits for the device, and returns whether any label was lowered.
     """
     values = grid.values[0]
     shape, steps, offsets = grid.full

@@ -1,4 +1,4 @@
-"""Launchers for hawick_d.cu, named and shaped like `equilabel.papers.hawick2010.cpu_d`."""
+"""Launchers for hawick_d.cu, with the names and signatures of `hawick2010.cpu_d`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def initialize(grid: Grid) -> tuple[cupy.ndarray, cupy.ndarray]:
 def scan(grid: Grid, labels: cupy.ndarray, references: cupy.ndarray) -> bool:
     """Refer each label to the lowest label next to it (Algorithm 8, scanning phase).
 
-    Waits for the device, to tell whether any label met a lower one.
+    Waits for the device, and returns whether any label has a lower one next to it.
     """
     values = grid.values[0]
     shape, steps, offsets = grid.full
@@ -44,7 +44,7 @@ def scan(grid: Grid, labels: cupy.ndarray, references: cupy.ndarray) -> bool:
 
 
 def analyze(labels: cupy.ndarray, references: cupy.ndarray) -> None:
-    """Refer each label in use to the end of its chain (Algorithm 8, analysis phase)."""
+    """Refer each label in use to the root of its chain (Algorithm 8, analysis phase)."""
     launch(
         kernel("papers/hawick2010/hawick_d", "analyze"),
         labels.size,

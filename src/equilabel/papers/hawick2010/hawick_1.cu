@@ -1,11 +1,11 @@
 // Kernel 1 (Hawick et al. 2010, Algorithm 2): one thread per edge.
 //
-// Races are harmless: colors only get lower, by atomicMin, and are those of vertices of one component.
-// A color that was read too early is compared again in the next call, as the flag is set.
+// Races are harmless: colors are only lowered, by atomicMin, to those of vertices of the same component.
+// A color that was read too early is compared again in the next call, because the flag is set.
 
 #include "devices/cuda/index.cuh"
 
-// As in the paper, a block gathers its flag before one thread sets that of all.
+// As in the paper, a block reduces its flag before one thread sets the common one.
 template <typename Node>
 __global__ void lower_colors(const Node* __restrict__ sources, const Node* __restrict__ targets,
                              Index count, Index* colors, unsigned char* changed)

@@ -1,9 +1,9 @@
 // Kernel 2 (Hawick et al. 2010, Algorithm 3): one thread per vertex, with its list of neighbors.
 //
-// Races are harmless: colors only get lower, by atomicMin, and are those of vertices of one component.
-// Whoever lowers a color makes that vertex active in the next call, after it has lowered it: so each
-// color that changed is compared with those of all neighbors later. A vertex resets its own flag of
-// this call; flags of the next call are only set.
+// Races are harmless: colors are only lowered, by atomicMin, to those of vertices of the same component.
+// A thread that lowers a color then makes that vertex active in the next call: so each color that
+// changed is compared with those of all neighbors later. A vertex resets its own flag of this call;
+// flags of the next call are only set.
 
 #include "devices/cuda/index.cuh"
 

@@ -1,7 +1,7 @@
 // Kernel 3 (Hawick et al. 2010, Section 4.3.3): one thread per vertex, for each round of a search.
 //
 // Races are harmless: all threads write the same color, or set flags of the next call. A vertex that
-// is colored in this call may be made active once more; it finds nothing to do then.
+// is colored in this call may become active once more; then it changes nothing.
 
 #include "devices/cuda/index.cuh"
 
@@ -27,8 +27,8 @@ __global__ void spread(const Offset* __restrict__ offsets, const Node* __restric
     if (__syncthreads_or(found) && threadIdx.x == 0) *spreading = 1;
 }
 
-// The first vertex without a color from `start` on; `first` holds the number of vertices before.
-// One block looks at a stretch at a time and stops after the first that has one.
+// The first vertex without a color from `start` on; `first` holds the number of vertices at first. One
+// block reads one stretch after the other and stops after the first one with such a vertex.
 __global__ void next_source(const Index* __restrict__ colors, Index start, Index size,
                             unsigned long long* first)
 {

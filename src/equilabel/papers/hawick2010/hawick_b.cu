@@ -6,14 +6,14 @@
 
 constexpr int MOST = 1024;  // elements of a tile
 
-// Algorithm 6. The edges of a tile are powers of two: `exponents` holds these, four bits for each axis from
-// the lowest on. A thread stands for an element of a tile. All threads of a block stay until the end: those
-// outside the image have label -1, as background has, and take no part.
+// Algorithm 6. The edges of a tile are powers of two, whose `exponents` have four bits for each axis, the first
+// axis in the lowest. One thread for each element of a tile. All threads of a block stay until the end: those
+// outside the image have label -1, like background, and change nothing.
 //
 // Why the races are safe: labels of other tiles are read once, before the loop, and may be old; see
 // `hawick_a.cu`. After the first round each tile is stable by itself, so only a lower label from
-// outside can start a change, and `changed` need not be set in the loop. The loop ends because it
-// lowers labels of one tile to labels of the same tile: in no more turns than the tile has elements.
+// outside can start a change, and the loop need not set `changed`. The loop ends because it lowers labels
+// of one tile to labels of the same tile: in at most as many turns as the tile has elements.
 template <typename Pixel, int rank>
 __global__ void __launch_bounds__(MOST)
     propagate(const Pixel* __restrict__ values, const Index* __restrict__ shape,
@@ -73,6 +73,6 @@ __global__ void __launch_bounds__(MOST)
                 lowered = true;
             }
         }
-    } while (__syncthreads_or(lowered));  // all have read before any writes again
+    } while (__syncthreads_or(lowered));  // all threads have read before any writes again
     if (label < before) labels[i] = label;
 }

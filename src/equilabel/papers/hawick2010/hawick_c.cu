@@ -4,8 +4,8 @@
 
 #include "papers/cuda/lines.cuh"
 
-// Algorithm 7, for the step `k`. Lines of one direction have no element in common, so no two threads
-// touch the same label, and the result does not depend on their order.
+// Algorithm 7, for the step `k`. Lines of one direction have no element in common, so no two threads use
+// the same label, and the result does not depend on their order.
 template <typename Pixel, int rank>
 __global__ void sweep(const Pixel* __restrict__ values, Index size, const Index* __restrict__ shape,
                       const Index* __restrict__ steps, const Index* __restrict__ offsets, Index k,
@@ -31,5 +31,5 @@ __global__ void sweep(const Pixel* __restrict__ values, Index size, const Index*
         }
         value = next;
     }
-    if (lowered && *changed == 0) *changed = 1;  // all write the same
+    if (lowered && *changed == 0) *changed = 1;  // all threads write the same value
 }

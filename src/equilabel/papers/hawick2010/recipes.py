@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PassesA(Protocol):
-    """The passes of a device; `labels` is an array of that device."""
+    """The passes of one device; `labels` is an array on that device."""
 
     def initialize(self, grid: Domain) -> Array:
         """Label every foreground element with its own index."""
@@ -28,22 +28,10 @@ class PassesA(Protocol):
 
 
 def kernel_a(passes: PassesA, domain: Domain) -> Roots:
-    """Find the root of every element.
+    """Find the root of every element; `rounds` counts calls of `propagate`.
 
-    A label moves by one element in a round, so the number of rounds is the longest shortest path
-    from the first element of a component to another of its elements, and one more, which changes
-    nothing.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.hawick_a`.
-    domain : Domain
-
-    Returns
-    -------
-    Roots
-        With the number of calls of `propagate` as `rounds`.
+    A label moves by one element in a round. So the number of rounds is the greatest length of a
+    shortest path from the first element of a component, plus the last round, which changes nothing.
     """
     labels = passes.initialize(domain)
     rounds = 1
@@ -58,7 +46,7 @@ def kernel_a(passes: PassesA, domain: Domain) -> Roots:
 
 
 class PassesB(Protocol):
-    """The passes of a device; `labels` is an array of that device."""
+    """The passes of one device; `labels` is an array on that device."""
 
     def initialize(self, grid: Domain) -> Array:
         """Label every foreground element with its own index."""
@@ -70,21 +58,10 @@ class PassesB(Protocol):
 
 
 def kernel_b(passes: PassesB, domain: Domain, *, tile_size: int = 256) -> Roots:
-    """Find the root of every element.
+    """Find the root of every element; `rounds` counts calls of `propagate`; the last is idle.
 
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.hawick_b`.
-    domain : Domain
-    tile_size : int
-        Most elements of a tile, which is as nearly a square or cube as powers of two allow: 16 x 16
-        in the paper.
-
-    Returns
-    -------
-    Roots
-        With the number of calls of `propagate` as `rounds`; the last one changes nothing.
+    A tile has at most `tile_size` elements, and is as nearly a square or cube as powers of two
+    allow: 16 x 16 in the paper.
     """
     labels = passes.initialize(domain)
     rounds = 1
@@ -99,7 +76,7 @@ def kernel_b(passes: PassesB, domain: Domain, *, tile_size: int = 256) -> Roots:
 
 
 class PassesC(Protocol):
-    """The passes of a device; `labels` is an array of that device."""
+    """The passes of one device; `labels` is an array on that device."""
 
     def initialize(self, grid: Domain) -> Array:
         """Label every foreground element with its own index."""
@@ -111,21 +88,10 @@ class PassesC(Protocol):
 
 
 def kernel_c(passes: PassesC, domain: Domain) -> Roots:
-    """Find the root of every element.
+    """Find the root of every element; `rounds` counts calls of `sweep`, the last changes nothing.
 
-    A label moves along whole lines, so rounds grow with the number of turns on the way through a
+    A label moves along whole lines, so rounds grow with the number of turns on a path through a
     component, not with its length.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.hawick_c`.
-    domain : Domain
-
-    Returns
-    -------
-    Roots
-        With the number of calls of `sweep` as `rounds`; the last one changes nothing.
     """
     labels = passes.initialize(domain)
     rounds = 1
@@ -140,7 +106,7 @@ def kernel_c(passes: PassesC, domain: Domain) -> Roots:
 
 
 class PassesD(Protocol):
-    """The passes of a device; `labels` and `references` are arrays of that device."""
+    """The passes of one device; `labels` and `references` are arrays on that device."""
 
     def initialize(self, grid: Domain) -> tuple[Array, Array]:
         """Label every foreground element with its own index; let each label refer to itself."""
@@ -151,7 +117,7 @@ class PassesD(Protocol):
         ...
 
     def analyze(self, labels: Array, references: Array) -> None:
-        """Refer each label in use to the end of its chain (Algorithm 8, analysis phase)."""
+        """Refer each label in use to the root of its chain (Algorithm 8, analysis phase)."""
         ...
 
     def relabel(self, labels: Array, references: Array) -> None:
@@ -160,21 +126,9 @@ class PassesD(Protocol):
 
 
 def kernel_d(passes: PassesD, domain: Domain) -> Roots:
-    """Find the root of every element.
+    """Find the root of every element; `rounds` counts scans.
 
-    The first scan that finds no two labels side by side is the last, and nothing is left to analyze
-    then.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.hawick_d`.
-    domain : Domain
-
-    Returns
-    -------
-    Roots
-        With the number of scans as `rounds`.
+    The last scan finds no two different labels side by side, so there is nothing left to analyze.
     """
     labels, references = passes.initialize(domain)
     rounds = 1
@@ -191,34 +145,22 @@ def kernel_d(passes: PassesD, domain: Domain) -> Roots:
 
 
 class Passes1(Protocol):
-    """The passes of a device; `colors` is an array of that device."""
+    """The passes of one device; `colors` is an array on that device."""
 
     def init_colors(self, graph: Domain) -> Array:
         """Give every vertex its own index as its color."""
         ...
 
     def lower_colors(self, graph: Domain, colors: Array) -> bool:
-        """Lower the color of an end of each edge to that of the other; tell whether any changed."""
+        """Lower the color at one end of each edge to that at the other; return if any changed."""
         ...
 
 
 def kernel_1(passes: Passes1, domain: Domain) -> Roots:
-    """Find the root of every vertex (Algorithm 2).
+    """Find the root of every vertex (Algorithm 2); `rounds` counts calls of the kernel.
 
-    A color spreads along at least one edge a round, so there are at most as many rounds as the
-    longest of the shortest paths has edges, and one more, which changes nothing.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.hawick_1`.
-    domain : Domain
-        A graph.
-
-    Returns
-    -------
-    Roots
-        With the number of calls of the kernel as `rounds`.
+    A color spreads along at least one edge in a round. So there are at most as many rounds as the
+    longest of the shortest paths has edges, plus the last round, which changes nothing.
     """
     colors = passes.init_colors(domain)
     rounds = 1
@@ -233,37 +175,25 @@ def kernel_1(passes: Passes1, domain: Domain) -> Roots:
 
 
 class Passes2(Protocol):
-    """The passes of a device; all arrays are of that device."""
+    """The passes of one device; all arrays are on that device."""
 
     def init_colors(self, graph: Domain) -> Array:
         """Give every vertex its own index as its color."""
         ...
 
     def init_frontier(self, graph: Domain, active: bool) -> Array:
-        """Make an array that tells for every vertex whether it is active."""
+        """Return an array that says for every vertex whether it is active."""
         ...
 
     def compare(self, graph: Domain, colors: Array, frontier: Array, following: Array) -> bool:
-        """Compare active vertices with their neighbors; tell whether any color changed."""
+        """Compare active vertices with their neighbors; return whether any color changed."""
         ...
 
 
 def kernel_2(passes: Passes2, domain: Domain) -> Roots:
-    """Find the root of every vertex (Algorithm 3).
+    """Find the root of every vertex (Algorithm 3); `rounds` counts calls of the kernel.
 
     A vertex is active in a round if its color changed in the round before; all are in the first.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.hawick_2`.
-    domain : Domain
-        A graph.
-
-    Returns
-    -------
-    Roots
-        With the number of calls of the kernel as `rounds`.
     """
     colors = passes.init_colors(domain)
     frontier = passes.init_frontier(domain, True)
@@ -281,14 +211,14 @@ def kernel_2(passes: Passes2, domain: Domain) -> Roots:
 
 
 class Passes3(Protocol):
-    """The passes of a device; all arrays are of that device."""
+    """The passes of one device; all arrays are on that device."""
 
     def init_colors(self, graph: Domain) -> Array:
         """Leave every vertex without a color: -1."""
         ...
 
     def init_frontier(self, graph: Domain) -> Array:
-        """Make an array that tells for every vertex whether it is active: none is."""
+        """Return an array that says for every vertex whether it is active: none is."""
         ...
 
     def next_source(self, colors: Array, start: int) -> int:
@@ -302,27 +232,15 @@ class Passes3(Protocol):
     def spread(
         self, graph: Domain, colors: Array, source: int, frontier: Array, following: Array
     ) -> bool:
-        """Color active vertices; make their neighbors without a color active: tell if any was."""
+        """Color active vertices, make their neighbors without a color active; return if any is."""
         ...
 
 
 def kernel_3(passes: Passes3, domain: Domain) -> Roots:
-    """Find the root of every vertex.
+    """Find the root of every vertex; `rounds` counts calls of the kernel in all searches.
 
-    The first vertex without a color is the source of the next search, and its index the color that
-    the search spreads, by one edge a round.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.hawick_3`.
-    domain : Domain
-        A graph.
-
-    Returns
-    -------
-    Roots
-        With the number of calls of the kernel, of all searches, as `rounds`.
+    The first vertex without a color is the source of the next search, and its index is the color
+    that the search spreads, by one edge in a round.
     """
     colors = passes.init_colors(domain)
     frontier, following = passes.init_frontier(domain), passes.init_frontier(domain)

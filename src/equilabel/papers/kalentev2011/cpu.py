@@ -1,8 +1,8 @@
 """Passes of label equivalence (Kalentev et al. 2011) on the CPU.
 
-Labels are indices into the padded image, 0 stands for background and padding; a label is at most
-the index of the element that bears it. Kernels take the image as ``values``, flat and without
-padding; ``rows`` holds where each of its rows begins in the padded one.
+Labels are indices into the padded image; 0 stands for background and padding; a label is at most
+the index of its element. Kernels take the image as `values`, (N,), flat and without padding;
+``rows[r]``, (R,), is the padded index of its element ``r * N / R``, and never 0 (not checked).
 """
 
 from __future__ import annotations
@@ -26,19 +26,16 @@ def init_labels(grid: Grid) -> NDArray[np.int64]:
 
 
 def scan(grid: Grid, labels: NDArray[np.int64]) -> bool:
-    """Lower what each label refers to, to the lowest label nearby (Listing 3).
+    """Lower the label that each label refers to, to the lowest nearby (Listing 3).
 
-    Returns
-    -------
-    bool
-        Whether any label was lowered, so that another round is needed.
+    Returns whether any label was lowered, so that another round is needed.
     """
     padding = grid.padding
     return bool(lower_labels(labels, grid.values[0], padding.rows, padding.jumps, padding.shifts))
 
 
 def analyze(labels: NDArray[np.int64]) -> None:
-    """Point every element at the end of its chain of labels (Listing 2)."""
+    """Point every element at the root of its chain of labels (Listing 2)."""
     resolve_chains(labels)
 
 
@@ -53,12 +50,12 @@ def init_counts(grid: Grid, labels: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def analyze_counts(labels: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-    """Do as `analyze`, and move the counts of each element to what it refers to (Listing 4)."""
+    """Resolve labels as `analyze`, and move the counts of each element to its root (Listing 4)."""
     resolve_counts(labels, counts)
 
 
 def crop(grid: Grid, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Take the padding off: labels become roots."""
+    """Remove the padding, and turn labels into roots."""
     return np.asarray(find_roots(labels, grid.padding.rows, grid.values[0].size))
 
 
@@ -69,22 +66,7 @@ def crop(grid: Grid, labels: NDArray[np.int64]) -> NDArray[np.int64]:
 def label_elements(values, background, bounded, rows, size):
     """Label every foreground element with its own index (Listing 1).
 
-    Parameters
-    ----------
-    values : (N,) array of unsigned integers
-        The image, row after row.
-    background : scalar of the same type
-        Value that gets label 0, if `bounded`.
-    bounded : bool
-        Whether there is one.
-    rows : (R,) array of int64
-        ``rows[r]`` is the padded index of element ``r * N / R``; none is 0. Not checked.
-    size : int
-        Number of elements of the padded image.
-
-    Returns
-    -------
-    labels : (size,) array of int64
+    `background` gets label 0 if `bounded`. Returns labels of the padded image, (size,) of int64.
     """
     labels = np.zeros(size, np.int64)
     width = values.size // rows.size
@@ -98,28 +80,14 @@ def label_elements(values, background, bounded, rows, size):
 
 @njit(nogil=True, cache=True)
 def lower_labels(labels, values, rows, jumps, shifts):
-    """Lower what each label refers to, to the lowest label nearby (Listing 3).
+    """Lower the label that each label refers to, to the lowest nearby; return whether any changed.
 
-    The lowest label goes to the element that the present label refers to, without an atomic: of
-    two that write to one place either may win, as long as there is another scan. Row after row,
-    a scan meets labels that it has lowered already; this saves rounds and changes no result.
-
-    Parameters
-    ----------
-    labels : (size,) array of int64
-        Overwritten. After `label_elements` or `resolve_chains`: each label is the label of what it
-        refers to.
-    values : (N,) array of unsigned integers
-    rows : (R,) array of int64
-        As for `label_elements`.
-    jumps, shifts : (K,) arrays of int64
-        Distances to the neighbors, in the padded image and in the image. Those that leave the
-        image end in its padding. Not checked.
-
-    Returns
-    -------
-    changed : bool
-        Whether any label was lowered, so that another round is needed.
+    Listing 3. No atomic operation is needed: of two values for one entry either may win, because
+    another scan follows. Row after row, a scan reads labels that it has already lowered, which
+    saves rounds and changes no result. `labels` is (size,), after `label_elements` or
+    `resolve_chains`: each label is the label of the element it refers to. `jumps` and `shifts` are
+    (K,), distances to the neighbors in the padded image and in the image; those that leave the
+    image end in its padding. Not checked.
     """
     changed = False
     width = values.size // rows.size
@@ -133,7 +101,7 @@ def lower_labels(labels, values, rows, jumps, shifts):
             lowest = label
             for k in range(jumps.size):
                 near = labels[position + jumps[k]]
-                # a label that is not 0 lies inside the image: only then is there a value
+                # A label that is not 0 is inside the image: only then there is a value.
                 if 0 < near < lowest and values[element + shifts[k]] == values[element]:
                     lowest = near
             if lowest < label:
@@ -144,13 +112,7 @@ def lower_labels(labels, values, rows, jumps, shifts):
 
 @njit(nogil=True, cache=True)
 def resolve_chains(labels):
-    """Point every element at the end of its chain of labels (Listing 2).
-
-    Parameters
-    ----------
-    labels : (size,) array of int64
-        Overwritten. ``labels[p] <= p``. Not checked.
-    """
+    """Point every element at the root of its chain of labels, ``labels[p] <= p`` (Listing 2)."""
     for position in range(labels.size):
         if labels[position] != 0:
             labels[position] = root_of(labels, position)
@@ -160,17 +122,9 @@ def resolve_chains(labels):
 def count_elements(labels, values, rows, jumps, shifts, counts):
     """Count every foreground element and its exposed faces as its own component (Section 4).
 
-    Parameters
-    ----------
-    labels : (size,) array of int64
-        After `label_elements`.
-    values, rows
-        As for `lower_labels`.
-    jumps, shifts : (axes, 2) arrays of int64
-        Distances to the two neighbors along each axis; 0 where the axis has but one element.
-    counts : (size, 1 + axes) array of int
-        Zeros; overwritten with 1 and the number of faces along each axis behind which there is
-        another value, background or nothing.
+    `jumps` and `shifts` are (axes, 2), distances to the two neighbors along each axis; 0 if the
+    axis has only one element. `counts` is (size, 1 + axes), zeros at first: set to 1 and the number
+    of faces along each axis beyond which there is another value, background or nothing.
     """
     width = values.size // rows.size
     for row in range(rows.size):
@@ -195,16 +149,10 @@ def count_elements(labels, values, rows, jumps, shifts, counts):
 
 @njit(nogil=True, cache=True)
 def resolve_counts(labels, counts):
-    """Do as `resolve_chains`, and move the counts of each element to its label (Listing 4).
+    """Resolve labels as `resolve_chains`, and move the counts of each element to its label.
 
-    In the end the element with the smallest index of a component holds its size and faces, all
-    others zeros. The listing's atomic addition is a plain one here: elements come one by one.
-
-    Parameters
-    ----------
-    labels : (size,) array of int64
-    counts : (size, 1 + axes) array of int
-        Overwritten.
+    Listing 4. In the end the first element of a component holds its counts, and all others hold
+    zeros. The atomic addition of the listing is a plain one here.
     """
     for position in range(labels.size):
         if labels[position] != 0:
@@ -218,21 +166,9 @@ def resolve_counts(labels, counts):
 
 @njit(nogil=True, cache=True)
 def find_roots(labels, rows, size):
-    """Take the padding off: labels become roots.
+    """Remove the padding, and turn labels into roots, (size,), -1 for label 0.
 
-    Parameters
-    ----------
-    labels : (padded size,) array of int64
-        Overwritten. Every label refers to an element that bears its own index. Not checked.
-    rows : (R,) array of int64
-        As for `label_elements`.
-    size : int
-        Number of elements of the image.
-
-    Returns
-    -------
-    roots : (size,) array of int64
-        For each element the index, in the image, of the one its label refers to; -1 for label 0.
+    Every label refers to an element that has its own index (not checked); `labels` is overwritten.
     """
     roots = np.empty(size, np.int64)
     width = size // rows.size
@@ -245,7 +181,7 @@ def find_roots(labels, rows, size):
                 roots[element] = -1
             elif label == position:
                 roots[element] = element
-                labels[position] = -1 - element  # for those that refer to it: they come later
+                labels[position] = -1 - element  # for later elements that refer to it
             else:
                 roots[element] = -1 - labels[label]
     return roots

@@ -1,8 +1,8 @@
 """Passes of Row-Col Unify (Kalentev et al. 2011, Section 2.1) on the CPU.
 
-Labels are flat indices, -1 for background. A line is cut into segments, which stand for what a
-block of threads holds in shared memory: labels, references to elements of the segment, and whether
-an element is joined to the next one.
+Labels are flat indices, -1 for background. A line is cut into segments, which stand for the shared
+memory of a block of threads: labels, references to elements of the segment, and whether an element
+is joined to the next one.
 """
 
 from __future__ import annotations
@@ -29,14 +29,11 @@ def initialize(grid: Grid) -> NDArray[np.int64]:
 def unify(grid: Grid, labels: NDArray[np.int64], segment: int) -> bool:
     """Give equal neighbors on a line one label, the lowest: rows first, then other lines.
 
-    Returns
-    -------
-    bool
-        Whether any label was lowered, so that another round is needed.
+    Returns whether any label was lowered, so that another round is needed.
     """
     shape, steps, offsets = grid.full
     changed = False
-    for k in range(len(steps) // 2, len(steps)):  # rows lead to the next element: they come first
+    for k in range(len(steps) // 2, len(steps)):  # the step along rows comes first
         longest = longest_line(grid.shape, grid.steps[k])
         size = min(segment, 1 << max(longest - 1, 1).bit_length())
         lines = count_lines(grid.shape, grid.steps[k])
@@ -52,26 +49,10 @@ def unify(grid: Grid, labels: NDArray[np.int64], segment: int) -> bool:
 def unify_lines(labels, values, shape, step, offset, lines, size):
     """Unify all lines in one direction: segment by segment to the end of a line, and back.
 
-    Neighboring segments share an element. On the way forth it carries the lowest label so far to
-    the next segment, on the way back to the one before; so lines may have any length.
-
-    Parameters
-    ----------
-    labels : (N,) array of int64
-        Overwritten.
-    values : (N,) array of unsigned integers
-    shape, step : (ndim,) arrays of int64
-    offset : int
-        The step as a distance between flat indices. Not checked.
-    lines : int
-        From `geometry.count_lines`.
-    size : int
-        Elements of a segment: a power of two, at least 2. Not checked.
-
-    Returns
-    -------
-    changed : bool
-        Whether any label was lowered.
+    Neighboring segments share an element, which carries the lowest label so far to the next
+    segment, and on the way back to the one before; so lines may have any length. `step`, (ndim,),
+    is also given as `offset`, a distance of flat indices; `lines` is from `meshes.count_lines`;
+    `size` is that of a segment, a power of two, at least 2. Returns whether any label was lowered.
     """
     changed = False
     own = np.empty(size, np.int64)
@@ -94,16 +75,10 @@ def unify_lines(labels, values, shape, step, offset, lines, size):
 
 @njit(nogil=True, cache=True)
 def load_segment(labels, values, first, offset, begin, length, own, joined):
-    """Copy the labels of a segment, and find out which elements are joined to the next.
+    """Copy the labels of a segment, and find which elements are joined to the next.
 
-    Parameters
-    ----------
-    first, length : int
-        Of the line.
-    begin : int
-        Where the segment begins on the line.
-    own, joined : (S,) arrays of int64 and bool
-        Overwritten; -1 and false beyond the end of the line.
+    The segment begins at element `begin` of a line, which has `first` and `length`. `own` and
+    `joined` are (S,) of int64 and bool: -1 and False beyond the end of the line.
     """
     for e in range(own.size):
         own[e] = -1
@@ -117,18 +92,10 @@ def load_segment(labels, values, first, offset, begin, length, own, joined):
 
 @njit(nogil=True, cache=True)
 def unify_segment(own, refs, joined):
-    """Give joined elements of a segment one label, the lowest (Algorithm 2).
+    """Give joined elements of a segment the lowest label; return whether any labels differed.
 
-    Parameters
-    ----------
-    own, refs : (S,) arrays of int64
-        Labels and references; overwritten. S is a power of two, at least 2. Not checked.
-    joined : (S,) array of bool
-
-    Returns
-    -------
-    changed : bool
-        Whether any two joined elements had different labels.
+    Algorithm 2. `own` and `refs` are (S,) of int64, labels and references; S is a power of two, at
+    least 2. `joined` is (S,) of bool.
     """
     changed = unify_pairs(own, refs, joined)
     half = 2

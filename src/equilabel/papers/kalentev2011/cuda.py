@@ -1,4 +1,4 @@
-"""Launchers for kalentev.cu, named and shaped like `equilabel.papers.kalentev2011.cpu`."""
+"""Launchers for kalentev.cu, with the names and signatures of `kalentev2011.cpu`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def init_labels(grid: Grid) -> cupy.ndarray:
 
 
 def scan(grid: Grid, labels: cupy.ndarray) -> bool:
-    """Lower what each label refers to, to the lowest label nearby (Listing 3).
+    """Lower the label that each label refers to, to the lowest nearby (Listing 3).
 
-    Waits for the device, to tell whether any label was lowered.
+    Waits for the device, and returns whether any label was lowered.
     """
     values, padding = grid.values[0], grid.padding
     changed = cupy.zeros(1, cupy.int32)
@@ -51,7 +51,7 @@ def scan(grid: Grid, labels: cupy.ndarray) -> bool:
 
 
 def analyze(labels: cupy.ndarray) -> None:
-    """Point every element at the end of its chain of labels (Listing 2)."""
+    """Point every element at the root of its chain of labels (Listing 2)."""
     launch(kernel("papers/kalentev2011/kalentev", "analyze"), labels.size, labels.size, labels)
 
 
@@ -78,7 +78,7 @@ def init_counts(grid: Grid, labels: cupy.ndarray) -> cupy.ndarray:
 
 
 def analyze_counts(labels: cupy.ndarray, counts: cupy.ndarray) -> None:
-    """Do as `analyze`, and move the counts of each element to what it refers to (Listing 4)."""
+    """Resolve labels as `analyze`, and move the counts of each element to its root (Listing 4)."""
     launch(
         kernel("papers/kalentev2011/kalentev", f"analyze_counts<u{counts.itemsize}>"),
         labels.size,
@@ -90,7 +90,7 @@ def analyze_counts(labels: cupy.ndarray, counts: cupy.ndarray) -> None:
 
 
 def crop(grid: Grid, labels: cupy.ndarray) -> cupy.ndarray:
-    """Take the padding off: labels become roots."""
+    """Remove the padding, and turn labels into roots."""
     rows, width, size = _rows(grid)
     roots = cupy.empty(size, cupy.int64)
     launch(kernel("papers/kalentev2011/kalentev", "mark_roots"), size, rows, width, size, labels)

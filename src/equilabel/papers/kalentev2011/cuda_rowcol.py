@@ -1,4 +1,4 @@
-"""Launchers for rowcol.cu, named and shaped like those of `cpu_rowcol`."""
+"""Launchers for rowcol.cu, with the names and signatures of `cpu_rowcol`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from equilabel.papers.meshes import count_lines, longest_line
 if TYPE_CHECKING:
     from equilabel.domains.grid import Grid
 
-MOST_BLOCKS = 2**20  # a block takes one line after the other if there are more
+MOST_BLOCKS = 2**20  # if there are more lines, a block takes several
 
 
 def initialize(grid: Grid) -> cupy.ndarray:
@@ -24,7 +24,7 @@ def initialize(grid: Grid) -> cupy.ndarray:
 def unify(grid: Grid, labels: cupy.ndarray, segment: int) -> bool:
     """Give equal neighbors on a line one label, the lowest: rows first, then other lines.
 
-    Waits for the device after the last direction, to tell whether any label was lowered.
+    Waits for the device, and returns whether any label was lowered.
     """
     values = grid.values[0]
     shape, steps, offsets = grid.full

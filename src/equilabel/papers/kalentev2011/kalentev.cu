@@ -1,12 +1,11 @@
 // Label equivalence (Kalentev et al. 2011), Listings 1 to 4, for any number of axes.
 //
-// Labels are indices into the padded image; 0 stands for background and padding; a label is at most
-// the index of the element that bears it. `values` is the image without padding, flat; `rows` holds
-// where each of its rows, of `width` elements, begins in the padded one.
+// Labels are indices into the padded image; 0 stands for background and padding; a label is at most the
+// index of its element. `values` is the image without padding, flat; `rows` says where each of its rows, of
+// `width` elements, begins in the padded one.
 //
-// The passes race on `labels` and need no atomic operation. A word of 64 bits is read and written
-// whole, and a value that another thread has replaced meanwhile, or that an old cache line still
-// holds, is a label of the same component all the same: it is only higher than it could be.
+// The passes race on `labels` and need no atomic operation. Words of 64 bits are read and written whole, and
+// an old value is still a label of the same component: it is only higher than it could be.
 
 #include "devices/cuda/union_find.cuh"
 #include "devices/cuda/warp.cuh"
@@ -17,7 +16,7 @@ __device__ inline Index padded(const Index* __restrict__ rows, Index width, Inde
     return rows[row] + (element - row * width);
 }
 
-// Listing 1. Padding and background hold 0 already.
+// Listing 1. Padding and background are 0 already.
 template <typename Pixel>
 __global__ void init_labels(const Pixel* __restrict__ values, bool has_background, Pixel background,
                             const Index* __restrict__ rows, Index width, Index size, Index* labels)
@@ -30,11 +29,11 @@ __global__ void init_labels(const Pixel* __restrict__ values, bool has_backgroun
 
 // Listing 3. Between two passes `labels[l] == l` for every label l that is in use.
 //
-// Why the races are safe: every label read here was in use before the pass, and whatever is written to
-// `labels[l]` is less than l. So a pass that sets `changed` leaves fewer labels in use, whoever of two
-// writers wins, and the loop ends. What the loser knew is not lost: if it still matters, its element
-// and its neighbor differ, and the next scan finds them again. A pass that changes nothing has read a
-// single label for each component: that of the first element, which has none lower to refer to.
+// Why the races are safe: every label read here was in use before the pass, and every value written to
+// `labels[l]` is less than l. So a pass that sets `changed` leaves fewer labels in use, whichever of two
+// writers wins, and the loop ends. The value of the other writer is not lost: if it still matters, its
+// element and its neighbor differ, and the next scan finds them again. A pass that changes nothing has read a
+// single label for each component, that of its first element.
 template <typename Pixel>
 __global__ void scan(const Pixel* __restrict__ values, const Index* __restrict__ rows, Index width,
                      Index size, const Index* __restrict__ jumps, const Index* __restrict__ shifts,
@@ -49,17 +48,17 @@ __global__ void scan(const Pixel* __restrict__ values, const Index* __restrict__
     Index lowest = label;
     for (Index k = 0; k < steps; ++k) {
         const Index near = labels[position + jumps[k]];
-        // a label that is not 0 lies inside the image: only then is there a value
+        // A label that is not 0 is inside the image: only then there is a value.
         if (0 < near && near < lowest && values[element + shifts[k]] == value) lowest = near;
     }
     if (lowest < label) {
         labels[label] = min(labels[label], lowest);
-        if (*changed == 0) *changed = 1;  // all write the same, and most find it written
+        if (*changed == 0) *changed = 1;  // all threads write the same value
     }
 }
 
-// Listing 2, over the padded image. A thread writes the end of its own chain, which no thread moves;
-// others that pass by find a shorter chain to the same end.
+// Listing 2, over the padded image. A thread writes the root of its own element, which no thread changes;
+// others that read it find a shorter chain to the same root.
 __global__ void analyze(Index size, Index* labels)
 {
     const Index position = thread_index();
@@ -67,8 +66,8 @@ __global__ void analyze(Index size, Index* labels)
 }
 
 // Section 4: count every foreground element and its exposed faces as its own component. `counts` holds
-// `kinds` numbers for each element of the padded image, 0 at first; `sides` of both lists are the
-// distances to the two neighbors along each axis, 0 where the axis has but one element.
+// `kinds` numbers for each element of the padded image, 0 at first. `jumps` and `shifts` are the distances
+// to the two neighbors along each axis, 0 if the axis has only one element.
 template <typename Pixel, typename Count>
 __global__ void init_counts(const Pixel* __restrict__ values, const Index* __restrict__ rows,
                             Index width, Index size, const Index* __restrict__ jumps,
@@ -92,12 +91,12 @@ __global__ void init_counts(const Pixel* __restrict__ values, const Index* __res
     }
 }
 
-// Listing 4: as `analyze`, and what an element counted moves to the end of its chain. The listing adds
-// atomically for every element, and all wait where one component is large; here the lanes that move to
-// the same end add up first, and then the block for the end that is lowest in it.
+// Listing 4: as `analyze`, but also moves the counts of each element to its root. The listing adds atomically
+// for every element, which is slow if one component is large; here the lanes with the same root add up first,
+// and then the block for the lowest root in it.
 //
-// Why this is safe: counts move from elements that are not their own ends to elements that are, and no
-// pass changes which is which. A thread clears its own only.
+// Why this is safe: counts move from elements that are not roots to elements that are, and no pass changes
+// which elements are roots. A thread clears only its own counts.
 template <typename Count>
 __global__ void analyze_counts(Index size, int kinds, Index* labels, Count* counts)
 {
@@ -131,7 +130,7 @@ __global__ void analyze_counts(Index size, int kinds, Index* labels, Count* coun
             const Count sum = sum_over(lanes, mine[kind]);
             mine[kind] = 0;
             if (!leads) continue;
-            // Apart: one addition, to whichever of the two memories, takes longer.
+            // Two branches: a single addition to either memory is slower.
             if (shared)
                 atomicAdd(sums + kind, sum);
             else
@@ -143,7 +142,7 @@ __global__ void analyze_counts(Index size, int kinds, Index* labels, Count* coun
         atomicAdd(counts + lowest * kinds + threadIdx.x, sums[threadIdx.x]);
 }
 
-// Leave with each element that bears its own index where it lies in the image, as -1 - element.
+// Replace the label of each element that has its own index by -1 - element, its index in the image.
 __global__ void mark_roots(const Index* __restrict__ rows, Index width, Index size, Index* labels)
 {
     const Index element = thread_index();
@@ -152,8 +151,8 @@ __global__ void mark_roots(const Index* __restrict__ rows, Index width, Index si
     if (labels[position] == position) labels[position] = -1 - element;
 }
 
-// Turn labels into roots. After `mark_roots`, and in a launch of its own, nothing is written that
-// another thread reads.
+// Turn labels into roots, after `mark_roots` and in its own launch: nothing is written that another thread
+// reads.
 __global__ void crop(const Index* __restrict__ labels, const Index* __restrict__ rows, Index width,
                      Index size, Index* roots)
 {

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class Passes(Protocol):
-    """The passes of a device; `labels` and `counts` are arrays of that device."""
+    """The passes of one device; `labels` and `counts` are arrays on that device."""
 
     def init_labels(self, grid: Domain) -> Array:
         """Label every foreground element with its own index in the padded image (Listing 1)."""
         ...
 
     def scan(self, grid: Domain, labels: Array) -> bool:
-        """Lower what each label refers to; tell whether any was lowered (Listing 3)."""
+        """Lower the label that each label refers to; return whether any was lowered (Listing 3)."""
         ...
 
     def analyze(self, labels: Array) -> None:
-        """Point every element at the end of its chain of labels (Listing 2)."""
+        """Point every element at the root of its chain of labels (Listing 2)."""
         ...
 
     def init_counts(self, grid: Domain, labels: Array) -> Array:
@@ -36,35 +36,22 @@ class Passes(Protocol):
         ...
 
     def analyze_counts(self, labels: Array, counts: Array) -> None:
-        """Do as `analyze`, and move the counts of each element to that end (Listing 4)."""
+        """Resolve labels as `analyze`, and move the counts of each element there (Listing 4)."""
         ...
 
     def crop(self, grid: Domain, labels: Array) -> Array:
-        """Take the padding off: labels become roots."""
+        """Remove the padding, and turn labels into roots."""
         ...
 
 
 def label_equivalence(passes: Passes, domain: Domain, *, accumulate: bool = False) -> Roots:
-    """Find the root of every element.
+    """Find the root of every element; `rounds` counts scans, the last lowers nothing.
 
-    A label is an index into the padded image, and so a reference as well: no second array is
-    needed. A scan lowers the label that each label refers to; the analysis then points every
-    element at the end of its chain. The first scan that lowers nothing is the last.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.kalentev`.
-    domain : Domain
-    accumulate : bool
-        Whether the analysis also counts the elements of each component and their exposed faces
-        along each axis (Listing 4): `Roots.counts`, at the first element of each component in the
-        padded image, and zeros at all others.
-
-    Returns
-    -------
-    Roots
-        With the number of scans as `rounds`.
+    A label is an index into the padded image, so it serves as a reference too. A scan lowers the
+    label that each label refers to; the analysis then points every element at the root of its
+    chain. With `accumulate`, the analysis also counts the elements of each component and their
+    exposed faces along each axis (Listing 4): `Roots.counts` holds them at the first element of
+    each component in the padded image, and zeros at all others.
     """
     labels = passes.init_labels(domain)
     counts = passes.init_counts(domain, labels) if accumulate else None
@@ -85,7 +72,7 @@ def label_equivalence(passes: Passes, domain: Domain, *, accumulate: bool = Fals
 
 
 class RowColumnPasses(Protocol):
-    """The passes of a device; `labels` is an array of that device."""
+    """The passes of one device; `labels` is an array on that device."""
 
     def initialize(self, grid: Domain) -> Array:
         """Label every foreground element with its own index."""
@@ -97,21 +84,10 @@ class RowColumnPasses(Protocol):
 
 
 def row_column(passes: RowColumnPasses, domain: Domain, *, segment: int = 1024) -> Roots:
-    """Find the root of every element.
+    """Find the root of every element; `rounds` counts calls of `unify`, the last changes nothing.
 
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.kalentev_rowcol`.
-    domain : Domain
-    segment : int
-        Elements of a line that are unified at once, a power of two. Labels and rounds do not depend
-        on it.
-
-    Returns
-    -------
-    Roots
-        With the number of calls of `unify` as `rounds`; the last one changes nothing.
+    `segment`, a power of two, is the number of elements of a line that are unified at once. Labels
+    and rounds do not depend on it.
     """
     labels = passes.initialize(domain)
     rounds = 1

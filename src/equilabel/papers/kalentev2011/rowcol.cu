@@ -6,15 +6,15 @@
 
 constexpr int MOST = 1024;  // elements of a segment
 
-// What a block holds of a line: labels, references to elements of the segment, and whether an element is
-// joined to the next one. A thread has two elements.
+// The part of a line in shared memory: labels, references to elements of the segment, and whether an element
+// is joined to the next one. A thread has two elements.
 struct Segment {
     Index labels[MOST];
     unsigned short references[MOST];
     bool joined[MOST];
 };
 
-// Algorithm 3: elements two by two; the second refers to the first. Whether labels differed is returned.
+// Algorithm 3: elements two by two; the second refers to the first. Returns whether labels differed.
 __device__ inline bool unify_pairs(Segment& segment)
 {
     const int e = 2 * threadIdx.x;
@@ -42,7 +42,7 @@ __device__ inline bool unify_groups(Segment& segment, int half, int size)
     return one != other;
 }
 
-// Algorithm 5: label and reference of the element that each one refers to. Elements that others refer to
+// Algorithm 5: copy label and reference of the element that each one refers to. Elements that others refer to
 // have both already: nothing is written that another thread reads.
 __device__ inline void update(Segment& segment)
 {
@@ -56,8 +56,8 @@ __device__ inline void update(Segment& segment)
     }
 }
 
-// Algorithm 2 for elements `begin` to `begin + size` of a line. Threads side by side load elements side by
-// side: along rows these are neighbors in memory.
+// Algorithm 2 for elements `begin` to `begin + size` of a line. Neighboring threads load neighboring elements,
+// which along rows are neighbors in memory.
 template <typename Pixel>
 __device__ inline bool unify_segment(Segment& segment, const Pixel* __restrict__ values, Index* labels,
                                      Index first, Index length, Index offset, Index begin)
@@ -85,10 +85,10 @@ __device__ inline bool unify_segment(Segment& segment, const Pixel* __restrict__
     return differ;
 }
 
-// All lines along the step `k`: segment by segment to the end of a line, and back. Neighboring segments
-// share an element: on the way forth it carries the lowest label so far to the next one, on the way back to
-// the one before. Lines of one direction have no element in common, and all threads of a block take the
-// same way: the result is the same in every run.
+// Unify all lines along the step `k`: segment by segment to the end of a line, and back. Neighboring segments
+// share an element, which carries the lowest label so far to the next segment, and on the way back to the one
+// before. Lines of one direction have no element in common, and all threads of a block visit segments in the
+// same order: the result is the same in every run.
 template <typename Pixel, int rank>
 __global__ void unify(const Pixel* __restrict__ values, Index size, const Index* __restrict__ shape,
                       const Index* __restrict__ steps, const Index* __restrict__ offsets, Index k,
@@ -106,5 +106,5 @@ __global__ void unify(const Pixel* __restrict__ values, Index size, const Index*
             differ = unify_segment(segment, values, labels, line.first, line.length, offset, begin) || differ;
         }
     }
-    if (differ && *changed == 0) *changed = 1;  // all write the same
+    if (differ && *changed == 0) *changed = 1;  // all threads write the same value
 }

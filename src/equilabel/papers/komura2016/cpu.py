@@ -17,30 +17,18 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Grid
 
 
-# ---- Passes of the generalized labeler (Komura 2016) on a lattice of bonds, on the CPU
-# The list of neighbors of a site holds the earlier sites to which an open bond leads: forward, by a
-# bit of the site itself, or backward, by a bit of the other site. The two differ only at periodic
-# boundaries, where a step forward may lead to an earlier site. The residual list is the same list
-# without the lowest of them.
+# ---- Lattices of bonds
+# The list of neighbors of a site holds the earlier sites to which an open bond leads: forward (a
+# bit of the site itself) or backward (a bit of the other site). Only around a periodic axis does a
+# step forward lead to an earlier site. The residual list is the same list without its lowest site.
 
 
 @njit(nogil=True, cache=True)
 def label_sites(open_bonds, shape, steps, periodic):
-    """Label every site with its lowest neighbor, or itself.
+    """Return a label for every site: its lowest neighbor, or itself.
 
-    Parameters
-    ----------
-    open_bonds : (N,) array of unsigned integers
-        Bit ``k`` of a site is set if its bond along ``steps[k]`` is open. Not checked.
-    shape : (ndim,) array of int64
-        Shape of the lattice.
-    steps : (K, ndim) array of int64
-        Forward, of -1, 0 and 1. Not checked.
-    periodic : (ndim,) array of bool
-
-    Returns
-    -------
-    labels : (N,) array of int64
+    Bit ``k`` of `open_bonds`, (N,) of unsigned integers, is set if the bond along ``steps[k]`` is
+    open; `steps` is (K, ndim), forward. Not checked.
     """
     labels = np.empty(open_bonds.size, np.int64)
     rows = np.empty((2, len(steps)), np.int64)
@@ -57,15 +45,7 @@ def label_sites(open_bonds, shape, steps, periodic):
 
 @njit(nogil=True, cache=True)
 def unite_sites(labels, open_bonds, shape, steps, periodic):
-    """Unite every site with its residual list.
-
-    Parameters
-    ----------
-    labels : (N,) array of int64
-        Overwritten, with longer chains. From `label_sites`, resolved. Not checked.
-    open_bonds, shape, steps, periodic
-        As for `label_sites`.
-    """
+    """Unite every site with its residual list; `labels` are those of `label_sites`, resolved."""
     rows = np.empty((2, len(steps)), np.int64)
     earlier = np.empty(2 * len(steps), np.int64)
     width = shape[-1]
@@ -80,16 +60,10 @@ def unite_sites(labels, open_bonds, shape, steps, periodic):
 
 @njit(nogil=True, cache=True)
 def find_rows(start, shape, steps, periodic, rows):
-    """Find the rows to which steps lead from one row, forward and backward.
+    """Find the rows to which steps lead from the row at flat index `start`.
 
-    Parameters
-    ----------
-    start : int
-        Flat index of the first site of the row.
-    shape, steps, periodic
-        As for `label_sites`.
-    rows : (2, K) array of int64
-        Overwritten: the first site of the row along each step and against it, -1 if it is outside.
+    `rows` is (2, K) of int64: the first site of the row along each step and against it, -1 if it is
+    outside.
     """
     for k in range(len(steps)):
         for way in range(2):
@@ -112,25 +86,10 @@ def find_rows(start, shape, steps, periodic, rows):
 
 @njit(nogil=True, cache=True)
 def list_earlier(open_bonds, site, column, width, steps, periodic, rows, earlier):
-    """List the earlier sites to which open bonds lead, the lowest first.
+    """List the earlier sites to which open bonds lead, the lowest first; return their number.
 
-    Parameters
-    ----------
-    open_bonds, steps
-        As for `label_sites`.
-    site, column, width : int
-        Flat index of the site, and its place in a row of `width` sites.
-    periodic : bool
-        Whether rows are.
-    rows : (2, K) array of int64
-        From `find_rows`.
-    earlier : (2 * K,) array of int64
-        Overwritten.
-
-    Returns
-    -------
-    int
-        How many sites were listed.
+    The site is at `column` of a row of `width` sites, which may be `periodic`; `rows` is from
+    `find_rows`; `earlier` is (2 * K,), overwritten.
     """
     count = 0
     for k in range(len(steps)):
@@ -153,13 +112,13 @@ def list_earlier(open_bonds, site, column, width, steps, periodic, rows, earlier
     return count
 
 
-# ---- Passes of the generalized labeler (Komura 2016) on the CPU that read a graph
-# As in the paper, each vertex has a list of neighbors. Those below it are its residual list, but
-# for the lowest, which is its first label. That one is looked for again instead of being removed.
+# ---- Graphs
+# As in the paper, each vertex has a list of neighbors. Those below it, except the lowest, which is
+# its first label, are its residual list. The lowest is searched again instead of being removed.
 
 
 def initialize_graph(graph: Graph) -> NDArray[np.int64]:
-    """Label every vertex with its lowest neighbor, if that is lower, or with itself."""
+    """Label every vertex with its lowest neighbor if that is lower, or with itself."""
     return np.asarray(label_vertices(graph.offsets, graph.neighbors))
 
 
@@ -173,7 +132,7 @@ def reduce_graph_labels(graph: Graph, labels: NDArray[np.int64]) -> None:
 
 @inlined
 def lowest_neighbor(offsets, neighbors, i):
-    """Return the lowest of the neighbors of a vertex and itself."""
+    """Return the lowest of a vertex and its neighbors."""
     lowest = np.int64(i)
     for k in range(offsets[i], offsets[i + 1]):
         lowest = min(lowest, np.int64(neighbors[k]))
@@ -182,17 +141,7 @@ def lowest_neighbor(offsets, neighbors, i):
 
 @njit(nogil=True, cache=True)
 def label_vertices(offsets, neighbors):
-    """Label every vertex with the lowest of its neighbors and itself (Figure 2).
-
-    Parameters
-    ----------
-    offsets, neighbors : arrays of int32 or int64
-        The graph. Not checked.
-
-    Returns
-    -------
-    labels : (N,) array of int64
-    """
+    """Label every vertex with the lowest of its neighbors and itself (Figure 2)."""
     labels = np.empty(offsets.size - 1, np.int64)
     for i in range(labels.size):
         labels[i] = lowest_neighbor(offsets, neighbors, i)
@@ -201,14 +150,9 @@ def label_vertices(offsets, neighbors):
 
 @njit(nogil=True, cache=True)
 def unite_residual_list(labels, offsets, neighbors):
-    """Unite every vertex with its residual list (Algorithm 1).
+    """Unite every vertex with its residual list; `labels` are those of `label_vertices`, resolved.
 
-    Parameters
-    ----------
-    labels : (N,) array of int64
-        Overwritten, with longer chains. From `label_vertices`, resolved. Not checked.
-    offsets, neighbors
-        As for `label_vertices`.
+    Algorithm 1.
     """
     for i in range(labels.size):
         lowest = lowest_neighbor(offsets, neighbors, i)
@@ -217,11 +161,10 @@ def unite_residual_list(labels, offsets, neighbors):
                 unite_roots(labels, i, neighbors[k])
 
 
-# ---- Passes of the generalized labeler (Komura 2016) on the CPU
-# Labels are flat indices, -1 for background; a label is at most the index of the element that bears
-# it. The list of neighbors of an element holds its earlier neighbors of equal value, the lowest
-# first; the residual list is the same list without its first entry. Neither is stored: both follow
-# from the steps.
+# ---- Passes, and grids
+# Labels are flat indices, -1 for background; a label is at most the index of its element. The list
+# of neighbors of an element holds its earlier neighbors of equal value, the lowest first; the
+# residual list is the same list without its first entry. Both follow from the steps.
 
 
 def initialize(domain: Grid | Bonds | Graph) -> NDArray[np.int64]:
@@ -234,7 +177,7 @@ def initialize(domain: Grid | Bonds | Graph) -> NDArray[np.int64]:
 
 
 def analyze(labels: NDArray[np.int64]) -> None:
-    """Point every element at the end of its chain of labels."""
+    """Point every element at the root of its chain of labels."""
     resolve_chains(labels)
 
 
@@ -253,26 +196,10 @@ def reduce_labels(domain: Grid | Bonds | Graph, labels: NDArray[np.int64]) -> No
 
 @njit(nogil=True, cache=True)
 def label_elements(values, background, bounded, shape, steps, offsets):
-    """Label every foreground element with its lowest neighbor, or itself.
+    """Return a label for every foreground element: its lowest neighbor, or itself.
 
-    Parameters
-    ----------
-    values : (N,) array of unsigned integers
-        The image, flat in C order.
-    background : scalar of the same type
-        Value that gets label -1, if `bounded`.
-    bounded : bool
-        Whether there is one.
-    shape : (ndim,) array of int64
-        Shape of the image.
-    steps : (K, ndim) array of int64
-        To earlier neighbors, in raster order. Not checked.
-    offsets : (K,) array of int64
-        The same steps as distances between flat indices. Not checked.
-
-    Returns
-    -------
-    labels : (N,) array of int64
+    `background` gets label -1 if `bounded`. `steps` is (K, ndim), to earlier neighbors in raster
+    order, and `offsets`, (K,), the same as distances of flat indices. Not checked.
     """
     labels = np.empty(values.size, np.int64)
     inside = np.empty(offsets.size, np.bool_)
@@ -296,13 +223,7 @@ def label_elements(values, background, bounded, shape, steps, offsets):
 
 @njit(nogil=True, cache=True)
 def resolve_chains(labels):
-    """Point every element at the end of its chain of labels.
-
-    Parameters
-    ----------
-    labels : (N,) array of int64
-        Overwritten. ``labels[i] <= i``, -1 for background. Not checked.
-    """
+    """Point every element at the root of its chain of labels, ``labels[i] <= i``."""
     for i in range(labels.size):
         if labels[i] >= 0:
             labels[i] = root_of(labels, i)
@@ -310,15 +231,7 @@ def resolve_chains(labels):
 
 @njit(nogil=True, cache=True)
 def unite_residual(labels, values, shape, steps, offsets):
-    """Unite every element with its residual list.
-
-    Parameters
-    ----------
-    labels : (N,) array of int64
-        Overwritten, with longer chains. From `label_elements`, resolved. Not checked.
-    values, shape, steps, offsets
-        As for `label_elements`.
-    """
+    """Unite every element with its residual list; `labels` are from `label_elements`, resolved."""
     inside = np.empty(offsets.size, np.bool_)
     width = shape[-1]
     for start in range(0, values.size, width):
@@ -339,16 +252,9 @@ def unite_residual(labels, values, shape, steps, offsets):
 
 @njit(nogil=True, cache=True)
 def mark_inside(start, shape, steps, inside):
-    """Return which steps from one row stay inside the image, along all axes but the last.
+    """Write which steps from the row at `start` stay inside along all axes but the last.
 
-    Parameters
-    ----------
-    start : int
-        Flat index of the first element of the row.
-    shape : (ndim,) array of int64
-    steps : (K, ndim) array of int64
-    inside : (K,) array of bool
-        Overwritten.
+    `inside` is (K,) of bool.
     """
     inside[:] = True
     rest = start // shape[-1]

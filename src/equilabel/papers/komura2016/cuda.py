@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from equilabel.domains.grid import Grid
 
 
-# ---- Launchers for komura_graph.cu, named and shaped like `equilabel.papers.komura2016.cpu`
+# ---- Launchers for komura_graph.cu, with the names and signatures of `komura2016.cpu`
 
 SHORT, GRAPH_BATCH = (
     4,
     2,
-)  # neighbors of a vertex on average, up to which a thread has BATCH vertices
+)  # average neighbors of a vertex up to which a thread has GRAPH_BATCH vertices
 
 
 def initialize_graph(graph: Graph) -> cupy.ndarray:
-    """Label every vertex with its lowest neighbor, if that is lower, or with itself."""
+    """Label every vertex with its lowest neighbor if that is lower, or with itself."""
     labels = empty_roots(graph.size)
     function = kernel(
         "papers/komura2016/komura_graph", f"initialize<{_graph_types(graph, labels)}>"
@@ -41,12 +41,12 @@ def reduce_graph_labels(graph: Graph, labels: cupy.ndarray) -> None:
 
 
 def _batch(graph: Graph) -> int:
-    """Return how many vertices a thread has: one where lists are long."""
+    """Return how many vertices a thread has: one if lists are long."""
     return GRAPH_BATCH if graph.neighbors.size <= SHORT * graph.size else 1
 
 
 def _graph_types(graph: Graph, labels: cupy.ndarray) -> str:
-    """Name the types of a graph and its labels, and the batch, as template parameters."""
+    """Return the types of a graph and its labels, and the batch, as template parameters."""
     arrays = graph.offsets, graph.neighbors, labels
     return ", ".join([*(each.dtype.str[1:] for each in arrays), str(_batch(graph))])
 
@@ -57,7 +57,7 @@ def _over_vertices(function: Kernel, graph: Graph, labels: cupy.ndarray) -> None
     launch(function, threads, graph.offsets, graph.neighbors, graph.size, labels)
 
 
-# ---- Launchers for komura.cu, named and shaped like `equilabel.papers.komura2016.cpu`
+# ---- Launchers for komura.cu, with the names and signatures of `komura2016.cpu`
 
 BATCH = 4  # elements of a thread of `analyze`, as in komura.cu
 
@@ -94,7 +94,7 @@ def initialize(domain: Grid | Bonds | Graph) -> cupy.ndarray:
 
 
 def analyze(labels: cupy.ndarray) -> None:
-    """Point every element at the end of its chain of labels."""
+    """Point every element at the root of its chain of labels."""
     function = kernel("papers/komura2016/komura", f"analyze<{labels.dtype.str[1:]}>")
     launch(function, -(-labels.size // BATCH), labels.size, labels)
 
@@ -126,7 +126,7 @@ def reduce_labels(domain: Grid | Bonds | Graph, labels: cupy.ndarray) -> None:
 
 
 def _types(bonds: Bonds, labels: cupy.ndarray) -> str:
-    """Name the types of a lattice and its labels, as template parameters."""
+    """Return the types of a lattice and its labels, as template parameters."""
     return f"{bonds.open.dtype.str[1:]}, {bonds.rank}, {labels.dtype.str[1:]}"
 
 

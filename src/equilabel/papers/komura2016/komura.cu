@@ -1,8 +1,8 @@
 // The generalized labeler (Komura 2016) on images: three kernels in four launches, no host loop.
 //
-// Labels are flat indices, -1 for background; a label is at most the index of the element that bears
-// it. The list of neighbors of an element holds its earlier neighbors of equal value, the lowest
-// first; the residual list is the same list without its first entry. Neither is stored.
+// Labels are flat indices, -1 for background; a label is at most the index of its element. The list of
+// neighbors of an element holds its earlier neighbors of equal value, the lowest first; the residual list is
+// the same list without its first entry. Neither is stored.
 
 #include "devices/cuda/union_find.cuh"
 #include "papers/cuda/neighbors.cuh"
@@ -31,8 +31,8 @@ __global__ void initialize(const Pixel* __restrict__ values, bool has_background
     labels[i] = label;
 }
 
-// Steps (ii) and (iv). A thread writes the end of its own chains, which no thread moves; others that
-// pass by find a shorter chain to the same end. A few elements per thread climb at the same time: their reads overlap.
+// Steps (ii) and (iv). A thread writes the roots of its own elements, which no thread changes; others that
+// read them find a shorter chain to the same root. A few elements per thread climb at once: their reads overlap.
 template <typename Root>
 __global__ void analyze(Index size, Root* labels)
 {

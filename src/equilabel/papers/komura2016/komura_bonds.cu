@@ -1,9 +1,8 @@
-// The generalized labeler (Komura 2016) on a lattice of bonds: its two passes that look at neighbors.
+// The generalized labeler (Komura 2016) on a lattice of bonds: its two passes that read neighbors.
 //
-// The list of neighbors of a site holds the earlier sites to which an open bond leads: forward, by a bit
-// of the site itself, or backward, by a bit of the other site. The two differ only at periodic
-// boundaries, where a step forward may lead to an earlier site. The residual list is the same list
-// without the lowest of them. Neither is stored.
+// The list of neighbors of a site holds the earlier sites to which an open bond leads: forward (a bit of the
+// site itself) or backward (a bit of the other site). Only around a periodic axis does a step forward lead to
+// an earlier site. The residual list is the same list without its lowest site. Neither is stored.
 
 #include "devices/cuda/union_find.cuh"
 
@@ -15,7 +14,7 @@ struct Site {
     const Index* __restrict__ steps;
     const bool* __restrict__ periodic;
     Root site, coordinates[rank];
-    bool around;  // whether any axis is periodic: else no step forward leads to an earlier site
+    bool around;  // whether any axis is periodic: otherwise no step forward leads to an earlier site
 
     __device__ Site(const Word* open, Index site, const Index* shape, const Index* steps,
                     const bool* periodic)
@@ -62,7 +61,7 @@ struct Site {
         return open[forward ? site : other] >> k & 1 ? other : site;
     }
 
-    // The lowest of all of them, or the site itself, and how many there are.
+    // The lowest of these sites, or the site itself, and their number.
     __device__ Root lowest(Index count, int& earlier_sites) const
     {
         Root found = site;
@@ -89,8 +88,8 @@ __global__ void label_sites(const Word* __restrict__ open, Index size, const Ind
     labels[i] = site.lowest(count, earlier_sites);
 }
 
-// Step (iii): unite every site with its residual list (Algorithm 1 is `unite_roots`). A site that is met
-// twice, around an axis of two sites, is united twice, or left out twice: it is the same bond to the labels.
+// Step (iii): unite every site with its residual list (Algorithm 1 is `unite_roots`). Around an axis of two
+// sites, a site may occur twice: it is united twice or skipped twice, which gives the same labels.
 template <typename Word, int rank, typename Root>
 __global__ void unite_sites(const Word* __restrict__ open, Index size, const Index* __restrict__ shape,
                             const Index* __restrict__ steps, Index count,

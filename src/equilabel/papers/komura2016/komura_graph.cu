@@ -1,19 +1,19 @@
 // The generalized labeler (Komura 2016) on graphs: a few vertices per thread, with their lists of
 // neighbors.
 //
-// Neighbors below a vertex are its residual list, but for the lowest, which is its first label. That
-// one is looked for again instead of being removed.
+// Neighbors below a vertex, except the lowest, which is its first label, are its residual list. The lowest
+// is searched again instead of being removed.
 
 #include "devices/cuda/union_find.cuh"
 
-// Lists of neighbors of the vertices of a thread, what is read of them being on its way at the same time.
-// Those behind the last vertex are empty.
+// Lists of neighbors of the vertices of a thread, read so that loads overlap. Lists after the last vertex are
+// empty.
 template <typename Offset, typename Node, typename Root, int batch>
 struct Lists {
     const Node* __restrict__ neighbors;
     Offset begin[batch], end[batch];
     Root vertex[batch], lowest[batch];  // lowest of the neighbors and the vertex itself
-    int below[batch];                   // how many of the neighbors are below the vertex
+    int below[batch];                   // number of neighbors below the vertex
 
     __device__ Lists(const Offset* __restrict__ offsets, const Node* __restrict__ neighbors, Index size)
         : neighbors(neighbors)

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Passes(Protocol):
-    """The passes of a device; `labels` is an array of that device."""
+    """The passes of one device; `labels` is an array on that device."""
 
     def initialize(self, domain: Domain) -> Array:
         """Label every foreground element with its lowest neighbor, or itself."""
         ...
 
     def analyze(self, labels: Array) -> None:
-        """Point every element at the end of its chain of labels."""
+        """Point every element at the root of its chain of labels."""
         ...
 
     def reduce_labels(self, domain: Domain, labels: Array) -> None:
@@ -32,18 +32,8 @@ class Passes(Protocol):
 def recipe(passes: Passes, domain: Domain) -> Roots:
     """Find the root of every element.
 
-    Four passes and no iteration on the host: initialization, analysis, label reduction, analysis.
-    Labels are indices of elements, so the last analysis leaves the roots.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.komura`.
-    domain : Domain
-
-    Returns
-    -------
-    Roots
+    Four passes without iteration on the host: initialization, analysis, label reduction, analysis.
+    Labels are indices of elements, so they are roots after the last analysis.
     """
     labels = passes.initialize(domain)
     passes.analyze(labels)

@@ -40,7 +40,7 @@ def list_borders(lattice: Lattice, tile: int, roots: NDArray[np.int64]) -> NDArr
 
 
 def relax(pairs: NDArray[np.int64], roots: NDArray[np.int64]) -> bool:
-    """Give both roots of each pair the smaller label; tell whether any label changed."""
+    """Give both roots of each pair the smaller label; return whether any label changed."""
     return bool(relax_pairs(pairs, roots))
 
 
@@ -54,23 +54,11 @@ def spread(roots: NDArray[np.int64]) -> None:
 
 @njit(nogil=True, cache=True)
 def collect_pairs(links, shape, steps, periodic, edges, roots, pairs):
-    """Collect the roots on both sides of each link that leads out of a tile, if they differ.
+    """Write the roots on both sides of each link that leaves a tile, if they differ; count pairs.
 
-    Parameters
-    ----------
-    links, shape, steps, periodic
-        As in `Lattice`. Not checked.
-    edges : (4,) array of int64
-        Of tiles.
-    roots : (N,) array of int64
-        Of each element in its tile; -1 for background.
-    pairs : (M, 2) array of int64
-        Overwritten; nothing is written if it is empty.
-
-    Returns
-    -------
-    int
-        Number of pairs.
+    `edges` is (4,), the sides of tiles; `roots` is (N,), of each element in its tile, -1 for
+    background. `pairs` is (M, 2) of int64, or empty: then nothing is written. Other arrays are
+    those of `Lattice`.
     """
     site = np.zeros(4, np.int64)
     count = 0
@@ -90,12 +78,8 @@ def collect_pairs(links, shape, steps, periodic, edges, roots, pairs):
 def relax_pairs(pairs, roots):
     """Give both roots of each pair the smaller of their labels; return whether any changed.
 
-    Parameters
-    ----------
-    pairs : (M, 2) array of int64
-        From `collect_pairs`. Not checked.
-    roots : (N,) array of int64
-        At the root of a part of a tile, its label, itself at first. Changed.
+    `roots` holds, at the root of a part of a component in a tile, its label: its own index at
+    first.
     """
     changed = False
     for m in range(len(pairs)):
@@ -110,11 +94,8 @@ def relax_pairs(pairs, roots):
 def spread_labels(roots):
     """Give every element the label of the root of its tile.
 
-    Parameters
-    ----------
-    roots : (N,) array of int64
-        Overwritten. An element that is no root refers to one; a root to the smallest index of its
-        component, which refers to itself. -1 for background.
+    An element that is no root refers to its root; a root refers to the smallest index of its
+    component, which refers to itself. -1 for background.
     """
     for i in range(roots.size):
         if roots[i] >= 0:

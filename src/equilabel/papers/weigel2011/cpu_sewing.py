@@ -34,7 +34,7 @@ def label_tiles(lattice: Lattice, tile: int, local: str) -> NDArray[np.int64]:
 
 
 def sew(lattice: Lattice, tile: int, level: int, roots: NDArray[np.int64]) -> bool:
-    """Join pairs of tiles along each axis; tell whether more than one tile is left."""
+    """Join pairs of tiles along each axis; return whether more than one tile is left."""
     edges, tiles = lattice.edges(tile), lattice.tiles(tile)
     for axis in np.flatnonzero(tiles > 1 << (level - 1)).tolist():
         width = int(edges[axis]) << (level - 1)
@@ -77,19 +77,10 @@ def _sew_axis(
 def sew_seam(links, shape, steps, periodic, edges, axis, seam, level, roots):
     """Unite the elements on both sides of a seam that are linked across it.
 
-    Parameters
-    ----------
-    links, shape, steps, periodic
-        As in `Lattice`. Not checked.
-    edges : (4,) array of int64
-        Of tiles.
-    axis, seam : int
-        The seam lies before this coordinate of this axis; the side of the lattice if it is the one
-        that is crossed around a periodic axis.
-    level : int
-        Links that cross a seam of a higher level along another axis are left for that level.
-    roots : (N,) array of int64
-        Trees of indices, ``roots[i] <= i``; -1 for background. Changed.
+    The seam lies before coordinate `seam` of `axis`, or, around a periodic axis, before its side.
+    Links that also cross a seam of a higher level along another axis are left for that level.
+    `edges` is (4,), the sides of tiles; `roots` is (N,), trees of indices with ``roots[i] <= i``,
+    -1 for background. Other arrays are those of `Lattice`.
     """
     site = np.zeros(4, np.int64)
     across = roots.size // shape[axis]
@@ -106,7 +97,7 @@ def sew_seam(links, shape, steps, periodic, edges, axis, seam, level, roots):
                     and seam_level(shape, steps, k, edges, site) == level
                 ):
                     unite(roots, here, neighbor(shape, periodic, steps, k, 1, site))
-        for each in range(3, -1, -1):  # the next element along the seam
+        for each in range(3, -1, -1):  # move on along the seam
             if each != axis:
                 site[each] += 1
                 if site[each] < shape[each]:
@@ -116,13 +107,7 @@ def sew_seam(links, shape, steps, periodic, edges, axis, seam, level, roots):
 
 @njit(nogil=True, cache=True)
 def resolve_trees(roots):
-    """Point every element at the root of its tree.
-
-    Parameters
-    ----------
-    roots : (N,) array of int64
-        Overwritten. ``roots[i] <= i``, -1 for background. Not checked.
-    """
+    """Point every element at the root of its tree, ``roots[i] <= i``; -1 for background."""
     for i in range(roots.size):
         if roots[i] >= 0:
             roots[i] = root_of(roots, i)

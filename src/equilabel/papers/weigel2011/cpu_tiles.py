@@ -1,7 +1,7 @@
 """Labels of each tile on its own (Weigel 2011, Section II.B) on the CPU, in three ways.
 
-Inside a tile labels are flat indices of the tile. Raster order there is raster order in the
-lattice, so the smallest label of a component is its smallest index in both.
+Labels are flat indices in the tile. Their order is the raster order of the lattice, so the smallest
+label of a component is its smallest index in both.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ LOCAL = {"self_labeling": 0, "union_find": 1, "breadth_first": 2}
 
 
 def label_tiles(lattice: Lattice, tile: int, local: str) -> NDArray[np.int64]:
-    """Return for each element the smallest index of its component in its tile; -1 for background.
+    """Return the smallest index of the component of each element in its tile; -1 for background.
 
-    Bonds that lead out of a tile, or around a periodic axis, are left out.
+    Bonds that leave a tile, or lead around a periodic axis, are ignored.
     """
     roots = np.empty(lattice.links.size, np.int64)
     edges = lattice.edges(tile)
@@ -38,19 +38,7 @@ def label_tiles(lattice: Lattice, tile: int, local: str) -> NDArray[np.int64]:
 
 @njit(nogil=True, cache=True)
 def label_each(links, shape, steps, edges, local, roots):
-    """Label one tile after the other.
-
-    Parameters
-    ----------
-    links, shape, steps
-        As in `Lattice`. Not checked.
-    edges : (4,) array of int64
-        Of tiles.
-    local : int
-        A value of `LOCAL`.
-    roots : (N,) array of int64
-        Overwritten.
-    """
+    """Label one tile after the other; `local` is a value of `LOCAL`, `edges` the sides of tiles."""
     size = edges[0] * edges[1] * edges[2] * edges[3]
     inside = np.empty(size, np.uint16)
     labels, more = np.empty(size, np.int64), np.empty(size, np.int64)
@@ -80,20 +68,11 @@ def label_each(links, shape, steps, edges, local, roots):
 
 @njit(nogil=True, cache=True)
 def load_tile(links, shape, steps, first, sides, inside, places, offsets):
-    """Copy the links of a tile, without those that lead out of it.
+    """Copy the links of a tile, without those that leave it.
 
-    Parameters
-    ----------
-    links, shape, steps
-        As in `Lattice`.
-    first, sides : (4,) arrays of int64
-        Coordinates of the first element of the tile; its sides.
-    inside : (>= T,) array of uint16
-        Overwritten with links.
-    places : (>= T,) array of int64
-        Overwritten with flat indices in the lattice.
-    offsets : (>= K,) array of int64
-        Overwritten with the distances of flat indices in the tile along each step.
+    `first` and `sides` are (4,): coordinates of its first element, and its sides. Overwritten:
+    `inside`, (>= T,), its links; `places`, (>= T,), flat indices in the lattice; `offsets`, (>=
+    K,), distances of flat indices in the tile along each step.
     """
     site = np.zeros(4, np.int64)
     for k in range(len(steps)):
@@ -122,22 +101,11 @@ def load_tile(links, shape, steps, first, sides, inside, places, offsets):
 
 @njit(nogil=True, cache=True)
 def self_label(inside, offsets, count, labels):
-    """Give every pair that is linked the smaller of its labels, until nothing changes (Figure 4).
+    """Give every linked pair the smaller of its labels, until nothing changes; count passes.
 
-    Parameters
-    ----------
-    inside : (T,) array of uint16
-        Links that stay in the tile. Not checked.
-    offsets : (K,) array of int64
-        Distances along steps in the tile; the first `count` are used.
-    count : int
-    labels : (>= T,) array of int64
-        Overwritten.
-
-    Returns
-    -------
-    int
-        Number of passes; the last changes nothing.
+    Figure 4. `inside` is (T,) of uint16, links that stay in the tile (not checked); `offsets` is
+    (>= K,), distances along steps in the tile, of which the first `count` are used. The last pass
+    changes nothing.
     """
     for i in range(inside.size):
         labels[i] = i
@@ -158,14 +126,9 @@ def self_label(inside, offsets, count, labels):
 
 @njit(nogil=True, cache=True)
 def unite_tile(inside, offsets, count, labels, sizes):
-    """Insert one link after the other; the smaller tree goes below the larger (Figure 3).
+    """Insert one link after the other; the smaller tree becomes a child of the larger (Figure 3).
 
-    Parameters
-    ----------
-    inside, offsets, count, labels
-        As for `self_label`.
-    sizes : (>= T,) array of int64
-        Overwritten.
+    `sizes` is (>= T,) of int64, overwritten; other arrays are those of `self_label`.
     """
     for i in range(inside.size):
         labels[i] = i
@@ -179,7 +142,7 @@ def unite_tile(inside, offsets, count, labels, sizes):
                         one, other = other, one
                     labels[other] = one
                     sizes[one] += sizes[other]
-    for i in range(inside.size):  # elements come in order: the first of a tree names it
+    for i in range(inside.size):  # in order: the first element of a tree is its label
         labels[i] = root_of(labels, i)
         if sizes[labels[i]] > 0:
             sizes[labels[i]] = -1 - i
@@ -191,12 +154,7 @@ def unite_tile(inside, offsets, count, labels, sizes):
 def search_breadth_first(inside, offsets, count, labels, queue):
     """Grow one component after the other, layer by layer, from its first element (Figure 1).
 
-    Parameters
-    ----------
-    inside, offsets, count, labels
-        As for `self_label`.
-    queue : (>= T,) array of int64
-        Overwritten.
+    `queue` is (>= T,) of int64, overwritten; other arrays are those of `self_label`.
     """
     labels[: inside.size] = -1
     for seed in range(inside.size):

@@ -1,4 +1,4 @@
-"""Launchers for weigel_relaxation.cu, shaped like `equilabel.papers.weigel2011.cpu_relaxation`."""
+"""Launchers for weigel_relaxation.cu, with the names and signatures of `cpu_relaxation`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def label_tiles(lattice: Lattice, tile: int, local: str) -> cupy.ndarray:
 
 
 def list_borders(lattice: Lattice, tile: int, roots: cupy.ndarray) -> cupy.ndarray:
-    """List the pairs of roots that a link between two tiles, or around an axis, joins (Figure 5).
+    """List the pairs of roots joined by a link between tiles, or around an axis (Figure 5).
 
-    Waits for the device, to learn how many there are.
+    Waits for the device to get their number.
     """
     count = cupy.zeros(2, cupy.uint64)
     known = packed(lattice, tile), lattice.links, roots.size, roots
@@ -51,7 +51,7 @@ def list_borders(lattice: Lattice, tile: int, roots: cupy.ndarray) -> cupy.ndarr
 
 
 def relax(pairs: cupy.ndarray, roots: cupy.ndarray) -> bool:
-    """Give both roots of each pair the smaller label; tell whether any label changed.
+    """Give both roots of each pair the smaller label; return whether any label changed.
 
     Waits for the device.
     """

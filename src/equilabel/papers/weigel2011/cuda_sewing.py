@@ -1,4 +1,4 @@
-"""Launchers for weigel_sewing.cu, named and shaped like those of `cpu_sewing`."""
+"""Launchers for weigel_sewing.cu, with the names and signatures of `cpu_sewing`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def label_tiles(lattice: Lattice, tile: int, local: str) -> cupy.ndarray:
 
 
 def sew(lattice: Lattice, tile: int, level: int, roots: cupy.ndarray) -> bool:
-    """Join pairs of tiles along each axis; tell whether more than one tile is left."""
+    """Join pairs of tiles along each axis; return whether more than one tile is left."""
     edges, tiles = lattice.edges(tile), lattice.tiles(tile)
     one = packed(lattice, tile)
     for axis in np.flatnonzero(tiles > 1 << (level - 1)).tolist():

@@ -1,4 +1,4 @@
-"""Launchers for weigel_tiles.cu, named and shaped like `equilabel.papers.weigel2011.cpu_tiles`."""
+"""Launchers for weigel_tiles.cu, with the names and signatures of `cpu_tiles`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MOST = 256  # threads of a block
 
 
 def label_tiles(lattice: Lattice, tile: int, local: str) -> cupy.ndarray:
-    """Return for each element the smallest index of its component in its tile; -1 for background.
+    """Return the smallest index of the component of each element in its tile; -1 for background.
 
-    Bonds that lead out of a tile, or around a periodic axis, are left out.
+    Bonds that leave a tile, or lead around a periodic axis, are ignored.
     """
     functions = {
         "self_labeling": kernel("papers/weigel2011/weigel_tiles", "self_label"),

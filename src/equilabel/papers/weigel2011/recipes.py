@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class SewingPasses(Protocol):
-    """The passes of a device; `roots` is an array of that device."""
+    """The passes of one device; `roots` is an array on that device."""
 
     def connect(self, domain: Domain) -> Any:
-        """Tell for each element which of its neighbors it is linked to."""
+        """Find for each element the neighbors that it is linked to."""
         ...
 
     def label_tiles(self, lattice: Any, tile: int, local: str) -> Array:
@@ -27,7 +27,7 @@ class SewingPasses(Protocol):
         ...
 
     def sew(self, lattice: Any, tile: int, level: int, roots: Array) -> bool:
-        """Join pairs of tiles along each axis (Figure 7); tell whether more than one is left."""
+        """Join pairs of tiles along each axis (Figure 7); return whether more than one is left."""
         ...
 
     def sew_around(self, lattice: Any, tile: int, roots: Array) -> None:
@@ -42,26 +42,11 @@ class SewingPasses(Protocol):
 def sewing(
     passes: SewingPasses, domain: Domain, *, tile: int = 16, local: str = "self_labeling"
 ) -> Roots:
-    """Find the root of every element.
+    """Find the root of every element; `rounds` is the number of levels, at least 1.
 
     The labels of tiles are trees of depth one. A level inserts the bonds between tiles that become
     one, as unions of trees; after each level, tiles are twice as long. The bonds around periodic
-    boundaries come last.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.weigel_sewing`.
-    domain : Domain
-    tile : int
-        Edge of the tiles. Not checked.
-    local : {"self_labeling", "union_find", "breadth_first"}
-        How tiles are labeled.
-
-    Returns
-    -------
-    Roots
-        With the number of levels as `rounds`, at least 1.
+    axes come last.
     """
     lattice = passes.connect(domain)
     roots = passes.label_tiles(lattice, tile, local)
@@ -79,10 +64,10 @@ def sewing(
 
 
 class RelaxationPasses(Protocol):
-    """The passes of a device; `roots` and `pairs` are arrays of that device."""
+    """The passes of one device; `roots` and `pairs` are arrays on that device."""
 
     def connect(self, domain: Domain) -> Any:
-        """Tell for each element which of its neighbors it is linked to."""
+        """Find for each element the neighbors that it is linked to."""
         ...
 
     def label_tiles(self, lattice: Any, tile: int, local: str) -> Array:
@@ -94,7 +79,7 @@ class RelaxationPasses(Protocol):
         ...
 
     def relax(self, pairs: Array, roots: Array) -> bool:
-        """Give both roots of each pair the smaller label; tell whether any label changed."""
+        """Give both roots of each pair the smaller label; return whether any label changed."""
         ...
 
     def spread(self, roots: Array) -> None:
@@ -105,26 +90,10 @@ class RelaxationPasses(Protocol):
 def relaxation(
     passes: RelaxationPasses, domain: Domain, *, tile: int = 16, local: str = "self_labeling"
 ) -> Roots:
-    """Find the root of every element.
+    """Find the root of every element; `rounds` counts relaxation steps, the last changes nothing.
 
-    Only the roots on both sides of a border between tiles take part in the relaxation: their
-    labels, which begin as their own indices, sink to the smallest of the component, tile by tile.
-    The first round that changes nothing is the last.
-
-    Parameters
-    ----------
-    passes : module
-        `equilabel.kernels.<device>.weigel_relaxation`.
-    domain : Domain
-    tile : int
-        Edge of the tiles. Not checked.
-    local : {"self_labeling", "union_find", "breadth_first"}
-        How tiles are labeled.
-
-    Returns
-    -------
-    Roots
-        With the number of relaxation steps as `rounds`, the last included.
+    Only the roots on both sides of a border between tiles take part: their labels, at first their
+    own indices, decrease to the smallest of the component, tile by tile.
     """
     lattice = passes.connect(domain)
     roots = passes.label_tiles(lattice, tile, local)

@@ -1,15 +1,15 @@
 // Label relaxation (Weigel 2011, Section II.C.1): the roots on both sides of each border between tiles
 // exchange their labels until nothing changes.
 //
-// Between `label_tiles` and `spread`, roots[i] of an element that is no root of its tile names that
-// root, and roots[r] of a root is its label, r itself at first.
+// Between `label_tiles` and `spread`, roots[i] is the root of an element in its tile, unless the element is
+// a root itself: roots[r] is the label of root r, at first r.
 
 #include "devices/cuda/union_find.cuh"
 #include "devices/cuda/warp.cuh"
 #include "papers/cuda/lattice.cuh"
 
-// One thread for each element. A link counts if it leads out of the tile, or around a periodic axis, and
-// if the roots differ.
+// One thread for each element. A link counts if it leaves the tile, or leads around a periodic axis, and the
+// roots differ.
 template <class Use>
 __device__ inline void each_pair(const Lattice& lattice, const u2* __restrict__ links, Index i,
                                  const Index* __restrict__ roots, const Use& use)
@@ -34,7 +34,7 @@ __global__ void count_pairs(const __grid_constant__ Lattice lattice, const u2* _
     if (threadIdx.x % 32 == 0 && all) atomicAdd(count, all);
 }
 
-// Each warp takes a stretch of the list, in whatever order warps come: their order does not matter.
+// Each warp takes a part of the list; the order of warps does not matter.
 __global__ void store_pairs(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, Index size,
                             const Index* __restrict__ roots, u8* next, Index* pairs)
 {
@@ -60,10 +60,9 @@ __global__ void store_pairs(const __grid_constant__ Lattice lattice, const u2* _
 
 // One thread for each pair, which gives both roots the smaller label.
 //
-// Why the races are safe: labels are lowered by atomicMin alone, to labels of the same component. A
-// thread that reads an old label does no harm, as labels only sink. `changed` is set where two labels
-// differed, of which one is lower after the launch; so the rounds end. The last has found no pair that
-// differs.
+// Why the races are safe: labels are only lowered, by atomicMin, to labels of the same component, so old
+// labels do no harm. `changed` is set if two labels differed, of which one is lower after the launch; so the
+// rounds end. The last round has found no pair that differs.
 __global__ void relax(Index count, const Index* __restrict__ pairs, Index* roots, int* changed)
 {
     const Index i = thread_index();
@@ -72,11 +71,11 @@ __global__ void relax(Index count, const Index* __restrict__ pairs, Index* roots
     const Index mine = parent_of(roots, one), theirs = parent_of(roots, other);
     if (mine == theirs) return;
     atomicMin(roots + (mine > theirs ? one : other), min(mine, theirs));
-    if (*changed == 0) *changed = 1;  // all write the same, and most find it written
+    if (*changed == 0) *changed = 1;  // all threads write the same value
 }
 
-// A root holds the smallest index of its component, which holds itself: what is read here does not change,
-// as a root is written nothing else than what it holds.
+// A root holds the smallest index of its component, which holds itself: a root is overwritten with the value
+// that it has, so what other threads read does not change.
 __global__ void spread(Index size, Index* roots)
 {
     const Index i = thread_index();

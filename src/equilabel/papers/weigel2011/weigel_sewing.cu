@@ -1,15 +1,15 @@
 // Hierarchical sewing (Weigel 2011, Section II.C.2): links across the seams of a level are inserted as
 // unions of trees of indices, roots[i] <= i, in global memory.
 //
-// The paper's block sews one square of tiles with one thread, or two, as its unions would be in each
-// other's way. Those of union_find.cuh are not: every element along every seam of a level has a thread,
-// and only the levels follow each other.
+// In the paper, a block sews a square of tiles with one thread or two, because its unions would conflict.
+// Those of union_find.cuh do not: every element along every seam of a level has a thread, and only levels
+// come one after the other.
 
 #include "devices/cuda/union_find.cuh"
 #include "papers/cuda/lattice.cuh"
 
-// Unite a site with what it is linked to along steps that go this way along the axis. A link that
-// crosses a seam of a higher level along another axis waits for that level.
+// Unite a site with sites that it is linked to, along steps in one direction of the axis. A link that also
+// crosses a seam of a higher level along another axis is left for that level.
 __device__ inline void sew_site(const Lattice& lattice, const u2* __restrict__ links, const Site& site,
                                 int axis, int way, int level, u8* roots)
 {
@@ -20,9 +20,9 @@ __device__ inline void sew_site(const Lattice& lattice, const u2* __restrict__ l
             unite(roots, static_cast<u8>(here), static_cast<u8>(neighbor(lattice, site, k, 1)));
 }
 
-// Seams lie before the coordinates first, first + spacing, ... of the axis; one that is crossed around
-// a periodic axis lies before its side, and has level -1. One thread for each pair of elements that
-// face each other across a seam; what it reads of `roots` are elements that are foreground, as linked.
+// Seams lie before the coordinates first, first + spacing, ... of the axis; the seam around a periodic axis
+// lies before its side, and has level -1. One thread for each pair of elements that face each other across a
+// seam. It reads roots of linked elements only, which are foreground.
 __global__ void sew(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, int axis,
                     Index first, Index spacing, Index pairs, Index across, int level, u8* roots)
 {
@@ -43,8 +43,8 @@ __global__ void sew(const __grid_constant__ Lattice lattice, const u2* __restric
     sew_site(lattice, links, site, axis, -1, level, roots);
 }
 
-// A thread writes the end of its own chain, which no thread moves; others that pass by find a shorter
-// chain to the same end.
+// A thread writes the root of its own element, which no thread changes; others that read it find a shorter
+// chain to the same root.
 __global__ void point_at_roots(Index size, Index* roots)
 {
     const Index i = thread_index();

@@ -1,6 +1,6 @@
-// Labels of each tile on its own (Weigel 2011, Section II.B), in three ways: one block for each tile,
-// which lies in shared memory. Inside a tile labels are flat indices of the tile. Raster order there is
-// raster order in the lattice, so the smallest label of a component is its smallest index in both.
+// Labels of each tile on its own (Weigel 2011, Section II.B), in three ways: one block for each tile, in
+// shared memory. Labels are flat indices in the tile. Their order is the raster order of the lattice, so the
+// smallest label of a component is its smallest index in both.
 
 #include "devices/cuda/union_find.cuh"
 #include "papers/cuda/lattice.cuh"
@@ -9,7 +9,7 @@ struct Tile {
     Index first[4];  // coordinates
     int side[4];
     int size;
-    int *labels, *more, *offsets;  // `offsets`: of steps, as distances in the tile
+    int *labels, *more, *offsets;  // `offsets`: steps as distances of flat indices in the tile
     u2* inside;                    // links that stay in the tile
 
     // `room`: elements of the largest tile, for which there is shared memory.
@@ -50,7 +50,7 @@ struct Tile {
         return found;
     }
 
-    // Copy the links of the tile, without those that lead out of it. All threads call this.
+    // Copy the links of the tile, without those that leave it. All threads call this.
     __device__ void load(const Lattice& lattice, const u2* __restrict__ links)
     {
         if (threadIdx.x < lattice.count) {
@@ -82,11 +82,10 @@ struct Tile {
 
 extern __shared__ int shared[];
 
-// Figure 4: every pair that is linked gets the smaller of its labels, until a pass of the block changes
-// nothing. Why the races are safe: a label is lowered by atomicMin alone, and `changed` is set only by
-// a thread that found two labels that differ, of which one is lower after the pass than before it. So
-// the passes end, and after the last, which found no pair that differs, labels are equal in components;
-// the first element of each has kept its own.
+// Figure 4: every linked pair gets the smaller of its labels, until a pass of the block changes nothing. Why
+// the races are safe: a label is only lowered, by atomicMin, and `changed` is set only by a thread that found
+// two labels that differ, of which one is lower after the pass. So the passes end. The last found no pair that
+// differs: labels are equal in components, and the first element of each has kept its own.
 __global__ void self_label(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, int room,
                            Index* roots)
 {
@@ -111,8 +110,8 @@ __global__ void self_label(const __grid_constant__ Lattice lattice, const u2* __
             tile.inside[i] & FOREGROUND ? tile.place(lattice, tile.labels[i]) : -1;
 }
 
-// Figure 3: a single thread inserts one link after the other; the smaller tree goes below the larger,
-// whose root holds the size in `more`. Then the first element of each tree names it there.
+// Figure 3: a single thread inserts one link after the other; the smaller tree becomes a child of the larger.
+// `more` holds the size of a tree at its root, and later its first element.
 __global__ void unite_tile(const __grid_constant__ Lattice lattice, const u2* __restrict__ links, int room,
                            Index* roots)
 {
@@ -147,7 +146,7 @@ __global__ void unite_tile(const __grid_constant__ Lattice lattice, const u2* __
 }
 
 // Figure 1: a single thread grows one component after the other from its first element, layer by
-// layer; `more` is the queue. An element that has no label yet is marked by -1.
+// layer; `more` is the queue. An element without a label has -1.
 __global__ void search_breadth_first(const __grid_constant__ Lattice lattice, const u2* __restrict__ links,
                                      int room, Index* roots)
 {
