@@ -1,4 +1,4 @@
-"""Tables of what each label measures."""
+"""Tables of what each label measures, one row per label."""
 
 from __future__ import annotations
 
@@ -63,48 +63,49 @@ def regionprops_table(
 ) -> dict[str, HostArray]:
     """Measure every label of an image.
 
-    A drop-in for `skimage.measure.regionprops_table`: same arguments, columns and definitions,
-    answers where it raises, and columns of ours. `PROPERTIES` lists them all.
+    A drop-in replacement for `skimage.measure.regionprops_table` with the same arguments, columns
+    and definitions. It has more columns, and also works where scikit-image raises an error.
+    `PROPERTIES` lists all columns.
 
     Parameters
     ----------
     label_image : (M, N[, ...]) array of int, 1 to 6 axes
-        Labels; 0 is background. Labels that do not occur get no row. An array that a GPU holds is
-        measured there, on the current stream of CuPy; what scikit-image computes, on the host.
+        Labels; 0 is background. Labels that do not occur get no row. Labels on a GPU are measured
+        there, on the current stream of CuPy.
     intensity_image : (M, N[, ...][, C]) array of int or float, optional
-        Image to measure under the labels; one axis more holds channels.
+        Image whose values are measured under the labels; one more axis holds channels.
     properties : iterable of str
-        Columns to compute, keys of `PROPERTIES`. Images, slices and coordinates are
-        computed by scikit-image, object by object, as are moments of other than 2 or 3 spatial axes
-        and `extra_properties`. Convex hulls, Feret diameters, holes and medians are found on the
-        host.
+        Columns to compute, keys of `PROPERTIES`. Images, slices, coordinates and
+        `extra_properties` are computed by scikit-image, object by object, on the host. Convex
+        hulls, Feret diameters, holes and medians are also computed on the host.
     cache : bool
         Passed on to scikit-image.
     separator : str
-        Stands between the name of a property and the numbers of its parts: "centroid-0".
+        String between the name of a property and the indices of its parts, as in "centroid-0".
     extra_properties : iterable of callable, optional
-        Functions of the mask of an object, or of the mask and its values: one column or more each.
+        Functions of the mask of an object, or of the mask and its values. Each gives one or more
+        columns.
     spacing : float or sequence of float, optional
-        Distance of pixels along each spatial axis, in any unit. Default 1. Lengths and areas are
-        in this unit and its powers; bbox is in pixels.
+        Distance between neighboring pixels along each spatial axis, in any unit. Default: 1.
+        Lengths and areas are in this unit and its powers; bbox is in pixels.
     stacked : bool
         Whether the first axis counts independent images, as `label` numbers them with
-        ``stacked=True``. Every label has to lie in one of them. It is measured in the other axes,
-        and the column "frame" tells in which image it is.
+        ``stacked=True``. Every label must lie in a single image. Objects are measured in the other
+        axes; the column "frame" holds the index of their image.
     periodic : bool or sequence of bool
-        Whether pixels at the end of an axis are neighbors of those at its beginning: for all
-        spatial axes, or for each. A box begins inside the image and may end beyond it; a centroid
-        lies inside. See the notes.
+        Whether the last pixels along an axis are neighbors of the first: for all spatial axes, or
+        for each. A bounding box begins inside the image and may end beyond it; a centroid lies
+        inside. See Notes.
     columns : {"auto", "host", "device"}
-        Where the columns are: "auto" is where the labels are, as in cuCIM, so that labels of CuPy
-        give columns of CuPy; "host" gives arrays of NumPy in any case, for pandas and files;
-        "device" arrays of CuPy.
+        Where the columns are stored. "auto" keeps them where the labels are: labels of CuPy give
+        columns of CuPy, as in cuCIM. "host" always gives arrays of NumPy, for pandas and files.
+        "device" gives arrays of CuPy.
 
     Returns
     -------
     dict of str to (N,) array
-        A row for each label, in ascending order. Counts, labels, bbox, Euler numbers and sums of
-        integers are int64, touches_border is bool, the others float64.
+        One row for each label, in ascending order. Counts, labels, bbox, Euler numbers and sums of
+        integers are int64, touches_border is bool, all others are float64.
 
     Raises
     ------
@@ -117,21 +118,20 @@ def regionprops_table(
     Warns
     -----
     RuntimeWarning
-        If scikit-image fails on an object: its row holds NaN, the others are as they should be.
+        If scikit-image fails on an object: its row holds NaN, all other rows are valid.
 
     Notes
     -----
-    Counts are whole numbers and exact. Sums of floats are added in an order that depends on the
-    shape of the image alone: their bits do not depend on the number of threads. A GPU adds floats
-    as whole multiples of 2^-61 of the greatest value times the pixels of the largest object, the
-    same bits every time; infinite values make weighted moments NaN there.
+    Counts are exact integers. Floats are summed in an order that depends only on the shape of the
+    image, so that the bits of a sum do not depend on the number of threads. A GPU sums floats as
+    integer multiples of 2^-61 of the greatest value times the pixels of the largest object, which
+    gives the same bits every time; there, infinite values make weighted moments NaN.
 
-    Along a periodic axis, a bounding box is the shortest interval that holds the object, the first
-    of several: from the widest gap between its coordinates to where that gap begins again. It goes
-    from 0 to the end if there is no gap. Coordinates are counted from its beginning, whole numbers
-    as they are, so that centroids and moments are those of the object in one piece. Edges and
-    faces between neighbors across the boundary are not exposed. Convex hulls, holes, medians and
-    what scikit-image computes are not available with periodic axes.
+    Along a periodic axis, a bounding box is the shortest interval that contains the object, the
+    first one if there are several. It begins after the widest gap between the object's coordinates,
+    or at 0 if there is no gap. Centroids and moments are those of the object in one piece. Edges
+    and faces between neighbors across the boundary are not exposed. Convex hulls, holes, medians
+    and what scikit-image computes are not available with periodic axes.
 
     References
     ----------
@@ -150,7 +150,7 @@ def regionprops_table(
     >>> {name: column.tolist() for name, column in table.items()}
     {'label': [1, 2], 'area': [1.0, 0.25], 'perimeter': [2.0, 0.0]}
 
-    An object in one piece across the boundary of a ring of five pixels:
+    An object that lies across the boundary of a ring of five pixels:
 
     >>> ring = np.array([1, 1, 0, 0, 1])
     >>> table = regionprops_table(ring, properties=("bbox", "centroid"), periodic=True)

@@ -1,7 +1,7 @@
-"""Tables that are asked for again and again of labels on a GPU: checked once, computed in one call.
+"""Cache of prepared tables: repeated requests for labels on a GPU are checked once.
 
-Checking, and choosing kernels, takes as long as measuring 4096 x 4096 labels. What the checks say
-follows from the arguments and from the shapes and types of the images alone.
+Checking arguments and choosing kernels takes as long as measuring 4096 x 4096 labels. Its result
+depends only on the arguments and on the shapes and types of the images.
 """
 
 from __future__ import annotations
@@ -23,26 +23,19 @@ if TYPE_CHECKING:
 
 LISTS = (tuple, list)
 ALIGNED = 16  # bytes that are read at once
-MOST = 512  # kinds of tables that a thread remembers
+MOST = 512  # kinds of tables that a thread caches
 
 
 class _Prepared(NamedTuple):
-    """What tables of one kind have in common.
+    """What all tables of one kind have in common."""
 
-    Attributes
-    ----------
-    measure : callable, or None
-        Computes columns of labels, and of values where they are needed; None if another device is
-        the current one just now.
-    needs_values : bool
-    """
-
+    # From labels and values to columns; None while another device is the current one.
     measure: Callable[[Array, Array], dict[str, Array] | None] | None
     needs_values: bool
 
 
 class _Memory(threading.local):
-    """What a thread remembers: kernels are told addresses in memory that is its own."""
+    """Per-thread cache: a `Tabler` owns a mutable argument buffer."""
 
     def __init__(self) -> None:
         self.tables: dict[Any, _Prepared | None] = {}
@@ -54,15 +47,9 @@ _memory = _Memory()
 def table_at_once(
     labels: Array, values: Array, properties: Any, stacked: Any, separator: Any, columns: Any
 ) -> dict[str, Array] | None:
-    """Measure labels on a GPU; the arguments are those of `regionprops_table`.
+    """Return the table of labels on a GPU, or None if the caller must take the general path.
 
-    Nothing is returned of other labels, and of what `regionprops_table` has to look at more
-    closely.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `regionprops_table` does.
+    Arguments and errors are those of `regionprops_table`.
     """
     if not is_on_cuda(labels) or type(stacked) is not bool or type(properties) not in LISTS:
         return None
@@ -78,7 +65,7 @@ def table_at_once(
     key = labels.shape, labels.dtype, place, kind, wanted, stacked, separator, columns
     try:
         found = known[key]
-    except TypeError:  # what cannot be looked up is refused elsewhere
+    except TypeError:  # not hashable: the general path raises the error
         return None
     except KeyError:
         if len(known) >= MOST:
@@ -101,7 +88,7 @@ def _prepare(
     separator: Any,
     columns: Any,
 ) -> _Prepared | None:
-    """Check what is asked, and prepare what such tables have in common; None if that is nothing."""
+    """Check a request and prepare its kernels; return None if it needs the general path."""
     shape, device = labels.shape, resolve("auto", labels)
     if labels.dtype.kind not in "ui" or not 1 <= len(shape) <= 6 or len(shape) == stacked:
         return None
@@ -114,7 +101,7 @@ def _prepare(
         return None
     names, formulas = found
     flat = tuple(part for _, parts in names for part in parts)
-    if len(set(flat)) < len(flat):  # a separator may make two names one
+    if len(set(flat)) < len(flat):  # the separator made two names equal
         return None
     kind, room = room_for(labels, device)
     plan = request.plan
@@ -126,10 +113,10 @@ def _prepare(
 
 
 def remembered() -> int:
-    """Count the kinds of tables that this thread can make in one call."""
+    """Return the number of kinds of tables that this thread can compute in one call."""
     return sum(found is not None for found in _memory.tables.values())
 
 
 def forget() -> None:
-    """Forget all that this thread remembers."""
+    """Empty the cache of this thread."""
     _memory.tables.clear()

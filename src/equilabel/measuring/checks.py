@@ -1,4 +1,4 @@
-"""What measuring refuses, and as which error."""
+"""Checks of the arguments of measuring, and the errors that they raise."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
 
-# ---- Errors of measuring: each is a ValueError, and of the type that scikit-image raises, too
+# ---- Errors: each is a ValueError and of the type that scikit-image raises
 
 
 class PropertyUnknownError(ValueError, AttributeError):
-    """A property is asked for by a name that does not exist."""
+    """No property has this name."""
 
 
 class PropertyUndefinedError(ValueError, NotImplementedError):
-    """A property is not defined for so many axes, or without a stack."""
+    """A property is not defined for this number of axes, or only for stacks."""
 
 
 class IntensityMissingError(ValueError, AttributeError):
-    """A property of values was asked for without an intensity image."""
+    """A property of values was requested without an intensity image."""
 
 
-# ---- What `regionprops_table` and `measure` accept, and what they say about the rest
+# ---- Checks of the arguments of `regionprops_table` and `measure`
 
 Where = Literal["auto", "host", "device"]
-"""Where the columns of a table are to be."""
+"""Where the columns of a table are stored."""
 
 COLUMNS = get_args(Where)
 MOST_AXES = 6
 
 
 def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[float, ...]:
-    """Return the distance of pixels along each of `rank` axes, or raise TypeError or ValueError."""
+    """Return the distance between pixels along each axis, or raise TypeError or ValueError."""
     if spacing is None:
         return (1.0,) * rank
     single = isinstance(spacing, (str, Real)) or getattr(spacing, "ndim", 1) == 0
@@ -63,12 +63,9 @@ def check_spacing(spacing: float | Sequence[float] | None, rank: int) -> tuple[f
 
 
 def check_periodic(periodic: bool | Sequence[bool], axes: int, stacked: bool) -> tuple[bool, ...]:
-    """Return for each axis of an image whether it is periodic; nothing if none is.
+    """Return for each axis of an image whether it is periodic, or () if none is.
 
-    Raises
-    ------
-    TypeError, ValueError
-        Unless that is a bool, or one for each spatial axis.
+    Raise TypeError or ValueError unless `periodic` is a bool or one for each spatial axis.
     """
     rank = axes - stacked
     kinds = (bool, np.bool_)
@@ -87,7 +84,7 @@ def check_periodic(periodic: bool | Sequence[bool], axes: int, stacked: bool) ->
 
 
 def check_labels(label_image: ArrayLike) -> HostArray:
-    """Return the labels in native integers, or raise TypeError or ValueError."""
+    """Return the labels in native byte order, or raise TypeError or ValueError."""
     labels: HostArray = take(label_image, "label_image")
     if labels.dtype.kind not in "ui":
         message = (
@@ -102,7 +99,10 @@ def check_labels(label_image: ArrayLike) -> HostArray:
 
 
 def check_not_negative(found: NDArray[np.int64], labels: HostArray) -> None:
-    """Raise ValueError if the least of the labels found in an image, as int64, is below 0."""
+    """Raise ValueError if the first of the labels found, as ascending int64, is negative.
+
+    Labels of uint64 that int64 cannot hold are negative there.
+    """
     if not len(found) or found[0] >= 0:
         return
     kind, got, remedy = "no negative labels", labels.min(), "0 is background."
@@ -113,19 +113,10 @@ def check_not_negative(found: NDArray[np.int64], labels: HostArray) -> None:
 
 
 def check_columns(columns: str, home: str, device: str) -> str:
-    """Return where the columns of a table are to be, "host" or a device.
+    """Return where the columns of a table are stored: "host" or a device.
 
-    Parameters
-    ----------
-    columns : {"auto", "host", "device"}
-        As for `regionprops_table`.
-    home, device : str
-        What holds the labels, and what counts them.
-
-    Raises
-    ------
-    ValueError
-        If the word is none of these, or columns are to be on a device that has no part in it.
+    `home` holds the labels, `device` counts them. Raise ValueError if `columns` is not one of
+    `COLUMNS`, or is "device" and both are the CPU.
     """
     check_choice("columns", columns, COLUMNS)
     if columns == "auto":
@@ -192,7 +183,7 @@ def check_defined(key: str, rank: int, stacked: bool) -> None:
 
 
 def check_counted(wanted: tuple[str, ...], counted: tuple[tuple[str, str], ...]) -> None:
-    """Raise PropertyUndefinedError for what is not measured across boundaries."""
+    """Raise PropertyUndefinedError for properties that are not measured across boundaries."""
     known = {name for name, key in counted if PROPERTIES[key].periodic}
     other = [name for name in wanted if name not in known]
     if other:
@@ -204,7 +195,7 @@ def check_counted(wanted: tuple[str, ...], counted: tuple[tuple[str, str], ...])
 
 
 def check_intensity(keys: tuple[str, ...], values: HostArray | None) -> None:
-    """Raise IntensityMissingError if properties of values are asked for without any."""
+    """Raise IntensityMissingError if properties of values are requested without values."""
     if keys and values is None:
         message = f"property {keys[0]!r} needs an intensity_image; got None."
         raise IntensityMissingError(message)
@@ -213,7 +204,7 @@ def check_intensity(keys: tuple[str, ...], values: HostArray | None) -> None:
 def check_functions(
     functions: Iterable[Callable[..., Any]] | None, rank: int
 ) -> tuple[Callable[..., Any], ...]:
-    """Return extra properties, or raise an error if they are none or cannot be computed."""
+    """Return extra properties as a tuple, or raise TypeError or PropertyUndefinedError."""
     found = () if functions is None else check_sequence("extra_properties", functions, "functions")
     for function in found:
         if not (callable(function) and hasattr(function, "__name__")):
@@ -228,19 +219,10 @@ def check_functions(
 def resolve_names(
     names: tuple[str, ...], functions: frozenset[str] = frozenset()
 ) -> tuple[tuple[str, str], ...]:
-    """Find the property that each name stands for, or raise PropertyUnknownError.
+    """Return each name once with its key of `PROPERTIES`, or raise PropertyUnknownError.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Keys of `PROPERTIES`, older names that scikit-image still knows, or names of functions.
-    functions : frozenset of str
-        Names of extra properties; a property of the same name is preferred.
-
-    Returns
-    -------
-    tuple of (str, str)
-        Each name once with its key, but for those of functions.
+    Names may be older names that scikit-image still knows. Names of `functions` are left out,
+    unless a property has the same name.
     """
     found: dict[str, str] = {}
     for name in names:
@@ -252,7 +234,7 @@ def resolve_names(
 
 
 def _older_name(name: str) -> str:
-    """Return the key of a property by a name that it had in scikit-image once."""
+    """Return the key of a property from a name that it once had in scikit-image."""
     from skimage.measure._regionprops import PROPS
 
     key = PROPS.get(name)
@@ -272,10 +254,7 @@ def check_frames(
 ) -> None:
     """Raise ValueError if a label lies in several images of a stack.
 
-    Parameters
-    ----------
-    first, last : (N,) arrays of int64
-        Its first image, and its last + 1.
+    `first` and `last`, (N,), are the first image of each label, and the last + 1.
     """
     torn = np.flatnonzero(last - first > 1)
     if torn.size:

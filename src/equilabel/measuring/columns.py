@@ -1,4 +1,4 @@
-"""From counts to columns: formulas are applied, and their results named."""
+"""Columns from counts: formulas are applied and their results named."""
 
 from __future__ import annotations
 
@@ -26,21 +26,10 @@ def compute_columns(
     spacing: tuple[float, ...],
     separator: str,
 ) -> Columns:
-    """Compute properties of every label from its counts.
+    """Compute properties of every label from its counts: for each name, its columns.
 
-    Parameters
-    ----------
-    names : iterable of (str, str)
-        Name of each property in the result, and its key of `PROPERTIES`.
-    spacing : tuple of float
-        Distance of pixels along each spatial axis.
-    separator : str
-        Stands between a name and the numbers of its parts.
-
-    Returns
-    -------
-    dict of str to dict of str to (N,) array
-        For each name its columns. What is 0 / 0 is NaN, what a spacing makes too large infinite.
+    `names` are pairs of a name in the result and a key of `PROPERTIES`. 0 / 0 gives NaN, and a
+    value that a large spacing makes overflow is infinite.
     """
     found = Measurement(counts, spacing)
     with np.errstate(all="ignore"):
@@ -51,10 +40,8 @@ def compute_columns(
 
 
 def named_columns(name: str, values: HostArray, separator: str) -> dict[str, HostArray]:
-    """Return a property as one column, or as one for each part, named as scikit-image does.
+    """Return a property as one column, or one for each part, named as in scikit-image.
 
-    Examples
-    --------
     >>> list(named_columns("inertia_tensor", np.zeros((5, 2, 2)), "-"))
     ['inertia_tensor-0-0', 'inertia_tensor-0-1', 'inertia_tensor-1-0', 'inertia_tensor-1-1']
     """
@@ -66,11 +53,11 @@ def named_columns(name: str, values: HostArray, separator: str) -> dict[str, Hos
 
 @lru_cache(1024)
 def part_names(name: str, shape: tuple[int, ...], separator: str) -> tuple[str, ...]:
-    """Name the columns of a property of several parts."""
+    """Return the names of the columns of a property with several parts."""
     return tuple(separator.join(map(str, (name, *part))) for part in np.ndindex(shape))
 
 
 def _own(values: HostArray, counts: Counts) -> HostArray:
-    """Copy values if they are a view of the counts, so that these can go."""
+    """Copy values that are a view of the counts, so that the counts can be freed."""
     shared = not values.flags.owndata and np.may_share_memory(values, counts.table)
     return values.copy() if shared else values

@@ -1,4 +1,4 @@
-"""Counts from labels, from runs, or from what a method accumulated."""
+"""Counts from an image of labels, from runs, or from what a method accumulated."""
 
 from __future__ import annotations
 
@@ -28,68 +28,47 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 
-# ---- What measuring asks of the passes of a device
+# ---- The interface to the kernels of a device
 
 Box: TypeAlias = "Sequence[tuple[int, int]]"
 """First and last + 1 pixel along each axis."""
 
 
 class Accumulator(Protocol):
-    """Counts of every label of an image, and further sums over its pixels.
+    """Counts of every label of an image, and further sums over its pixels."""
 
-    Attributes
-    ----------
-    labels : (N,) array of int64
-        Labels that occur, ascending.
-    table : (N, layout.width) array of int64
-        As `equilabel.measuring.layout` says.
-    """
-
-    labels: NDArray[np.int64]
-    table: NDArray[np.int64]
+    labels: NDArray[np.int64]  # (N,), those that occur, ascending
+    table: NDArray[np.int64]  # (N, layout.width), see `equilabel.measuring.layout`
 
     def values(self, values: Array) -> tuple[HostArray, ...]:
-        """Sum the values of each label, and find the least and greatest."""
+        """Return sums, minima and maxima of values; for small integers also sums of squares."""
         ...
 
     def squares(self, values: Array, centers: HostArray) -> NDArray[np.float64]:
-        """Sum the squared distances of values from a center for each label and channel."""
+        """Return sums of squared distances of values from a center, for each label and channel."""
         ...
 
     def powers(self, centers: HostArray) -> NDArray[np.float64]:
-        """Sum the products of powers of coordinates, up to 3 along each spatial axis."""
+        """Return sums of products of powers of coordinates, up to 3 along each spatial axis."""
         ...
 
     def weighted(self, values: Array, channel: int, centers: HostArray) -> NDArray[np.float64]:
-        """Sum as `powers` does, each pixel weighted by its value in one channel."""
+        """Return sums as `powers` does, each pixel weighted by its value in one channel."""
         ...
 
 
 # ---- Sums of values under each label: exact for integers of any type
 
-LIMIT = 2**63  # what a sum may reach before its digits are summed instead
+LIMIT = 2**63  # a sum that may reach it is computed digit by digit
 
 
 def sum_values(
     found: Accumulator, values: Array, pixels: NDArray[np.int64]
 ) -> tuple[HostArray, ...]:
-    """Sum the values of each label, and find the least and greatest.
+    """Return sums, minima and maxima of the values of each label, (N, C), and exact squares if any.
 
-    Parameters
-    ----------
-    found : object
-        What counted the labels: `Accumulator` of `equilabel.kernels.<device>.accumulate`.
-    values : (P, C) array
-        Values of every pixel in each channel, of NumPy or CuPy.
-    pixels : (N,) array of int64
-        Number of pixels of each label.
-
-    Returns
-    -------
-    sums, lows, highs : (N, C) arrays
-        Sums of integers are int64 and exact; float64, rounded once, only if one does not fit.
-    squares : (N, C) array of int64
-        Sums of squared values, exact; only for small integers whose sums of squares fit.
+    `values` is (P, C): every pixel in each channel. Sums of integers are exact int64; only if one
+    does not fit, all are float64, rounded once. Sums of squares are int64, of small integers only.
     """
     sums, lows, highs, *squares = found.values(values)
     if values.dtype.kind not in "ui" or not sums.size:
@@ -107,9 +86,9 @@ def sum_values(
 
 
 def _exact_sums(found: Accumulator, values: Array, most: int) -> HostArray:
-    """Sum digits of the values, and put them together as Python integers.
+    """Sum digits of the values and combine them into Python integers.
 
-    The digits are so short that 64 bits hold the sums over `most` pixels.
+    The digits are short enough that 64 bits hold their sums over `most` pixels.
     """
     width = 4 if most < 2**31 and values.dtype.itemsize > 4 else 2
     count = values.dtype.itemsize // width
@@ -124,13 +103,13 @@ def _exact_sums(found: Accumulator, values: Array, most: int) -> HostArray:
 
 
 def _fitted(sums: HostArray) -> HostArray:
-    """Return Python integers as int64 if all of them fit, otherwise as float64."""
+    """Return Python integers as int64 if all fit, otherwise as float64."""
     if all(-(2**63) <= value < 2**63 for value in sums.flat):
         return sums.astype(np.int64)
     return sums.astype(np.float64)
 
 
-# ---- Counts from labels, from runs and from what a method accumulated: the same, wherever they lie
+# ---- Counts from labels, from runs and from what a method accumulated: the same on all devices
 
 
 def count_labels(
@@ -140,26 +119,14 @@ def count_labels(
     box: Box | None = None,
     periodic: tuple[bool, ...] = (),
 ) -> Counts:
-    """Count an image of labels, where it lies.
+    """Count an image of labels on the device that holds it.
 
-    Parameters
-    ----------
-    labels : array of int, of NumPy or CuPy
-    values : array or None
-        Intensities, with or without an axis of channels at the end.
-    plan : Plan
-    box : sequence of (int, int), optional
-        First and last + 1 pixel along each axis; pixels outside are neighbors but do not count.
-    periodic : tuple of bool
-        For each axis of the image, or empty if none is periodic; not together with `box`.
-
-    Raises
-    ------
-    ValueError
-        If a label is negative or beyond int64, or lies in several images of a stack.
+    `values` may have a last axis of channels. Pixels outside `box` are neighbors but do not count.
+    `periodic` is for each axis of the image, or empty; not together with `box`. Raise ValueError
+    if a label is negative or beyond int64, or lies in several images of a stack.
     """
     device = resolve("auto", labels)
-    if box is not None and device != "cpu":  # counts are of the host in any case
+    if box is not None and device != "cpu":  # counts come to the host in any case
         return count_labels(fetch(labels), None if values is None else fetch(values), plan, box)
     labels = as_counted(labels)
     if device == "cpu":
@@ -215,26 +182,10 @@ def _count_here(
 def count_runs(
     table: Any, shape: tuple[int, ...], values: Array, plan: Plan, device: str, *, full: bool
 ) -> Counts | None:
-    """Count the runs of an image that have their labels, if they tell all that is asked for.
+    """Count labeled runs of an image; return None if an image of labels must be counted instead.
 
-    Parameters
-    ----------
-    table : RunTable
-        Of `equilabel.kernels.<device>.runs`, after `number`.
-    shape : tuple of int
-        Shape of the image.
-    values : array or None
-        Intensities.
-    plan : Plan
-    device : str
-        Where the runs are.
-    full : bool
-        Whether pixels that share a corner are neighbors.
-
-    Returns
-    -------
-    Counts, or None
-        None if an image of labels has to be counted instead.
+    `table` is a RunTable of `device`, after `number`. `full` tells whether pixels that share a
+    corner are neighbors.
     """
     kernels = passes("measuring.accumulate", device)
     source = kernels.RunSource(table, shape, full=full)
@@ -251,17 +202,10 @@ def count_runs(
 
 
 def count_sizes(accumulated: Array, shape: tuple[int, ...], plan: Plan) -> Counts:
-    """Take the elements and exposed faces that a method accumulated while labeling.
+    """Return counts from the elements and exposed faces that a method accumulated while labeling.
 
-    Parameters
-    ----------
-    accumulated : (size, 1 + axes) array of int
-        Elements, and faces along each axis, of each component in raster order, with any number
-        of rows of zeros between them.
-    shape : tuple of int
-        Shape of the image.
-    plan : Plan
-        One for which `Plan.only_sizes` holds.
+    `accumulated` is (size, 1 + axes): elements, and faces along each axis, of each component in
+    raster order; rows of zeros are skipped. `Plan.only_sizes` must hold for the plan.
     """
     layout = plan.layout
     accumulated = fetch(accumulated[np.flatnonzero(accumulated[:, 0])])
@@ -282,8 +226,8 @@ def _finish(
     high: NDArray[np.int64] | None,
     periodic: tuple[bool, ...] = (),
 ) -> Counts:
-    """Sum over pixels what the table does not tell, and let go of the device."""
-    layout, table = plan.layout, np.asfortranarray(found.table)  # formulas go column by column
+    """Sum over pixels what the table does not hold, and return counts on the host."""
+    layout, table = plan.layout, np.asfortranarray(found.table)  # formulas read whole columns
     single = values is None or values.ndim == layout.axes
     flat = summed = None
     if values is not None and plan.needs_pixels:
@@ -306,7 +250,7 @@ def _finish(
 
 
 def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Counts:
-    """Add what is made of the runs of each label, which an accumulator of the host has kept."""
+    """Add hulls, holes and medians from the runs that an accumulator of the host has kept."""
     from equilabel.measuring.cpu.hulls import find_hulls
     from equilabel.measuring.cpu.sorted_runs import fill_holes, find_medians, sort_runs
 
@@ -328,7 +272,7 @@ def _add_of_runs(counts: Counts, found: Any, values: Array, plan: Plan) -> Count
 def _sum_moments(
     found: Accumulator, flat: Array, counts: Counts, plan: Plan
 ) -> dict[str, NDArray[np.float64]]:
-    """Sum powers of coordinates around the corner of the box, and around centroids."""
+    """Sum powers of coordinates around the corner of the bounding box and around centroids."""
     rank = plan.layout.rank
     place_of = Measurement(counts, (1.0,) * rank)
     corner = place_of.first.astype(np.float64)
@@ -352,10 +296,10 @@ def _sum_moments(
 
 
 def _shaped(powers: NDArray[np.float64], rank: int) -> NDArray[np.float64]:
-    """Give powers an axis for each exponent."""
+    """Reshape powers to one axis for each exponent."""
     return powers.reshape(-1, *(4,) * rank)
 
 
 def _stacked(parts: list[NDArray[np.float64]], labels: int, rank: int) -> NDArray[np.float64]:
-    """Put channels along a last axis, of which there may be none."""
+    """Stack channels along a last axis, which may have length 0."""
     return np.stack(parts, axis=-1) if parts else np.zeros((labels, *(4,) * rank, 0))

@@ -1,4 +1,4 @@
-"""Counts of components, how those of parts merge, and sums of more than 64 bits."""
+"""Counts of every label, how counts of parts merge, and sums of more than 64 bits."""
 
 from __future__ import annotations
 
@@ -21,24 +21,21 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
 
 
-# ---- Sums over coordinates that 64 bits do not hold: exact, for the labels that need it
-# Tables of counts hold sums modulo 2**64, which is enough as long as differences around the
-# bounding box of a label fit: the sum of products of two distances, at most pixels times both sides
-# of the box. Labels beyond that (a line of 5 million pixels, a cube of 10,000 voxels along each
-# side) are summed again, in boxes of the image that are small enough, and added up as Python
-# integers.
+# ---- Exact sums over coordinates that do not fit into 64 bits
+# Tables of counts hold sums modulo 2**64. That is enough if the sums relative to the bounding box
+# of a label fit, which are at most its pixels times two sides of the box. Larger labels (a line of
+# 5 million pixels, a cube of 10,000 voxels along each side) are summed again in boxes of the image
+# that are small enough, and added up as Python integers.
 
-LIMIT = 2**62  # what a difference of two sums may reach
+LIMIT = 2**62  # bound of a difference of two sums
 WORD = 2**64
 
 
 def find_wide(
     table: NDArray[np.int64], layout: Layout, sides: tuple[int, ...]
 ) -> NDArray[np.int64]:
-    """Find the rows of a table whose sums around their own box may leave 64 bits.
+    """Return the rows of a table whose sums relative to their box may not fit into 64 bits.
 
-    Examples
-    --------
     >>> layout = Layout(axes=1, seconds=True)
     >>> lines = [[length, 0, length, length, 0] for length in (10, 10**6, 10**7)]
     >>> find_wide(np.array(lines), layout, (10**7,)).tolist()
@@ -53,13 +50,13 @@ def find_wide(
 
 
 def may_be_wide(sides: tuple[int, ...], layout: Layout) -> bool:
-    """Return whether an image is so large that 64 bits may not hold the sums of a label."""
+    """Return whether an image is so large that sums of a label may not fit into 64 bits."""
     return largest_sum(tuple(sides), layout.stacked, layout.seconds) >= LIMIT
 
 
 @lru_cache(256)
 def largest_sum(sides: tuple[int, ...], stacked: bool, products: bool) -> int:
-    """Return what sums of coordinates, or of products of two, cannot exceed in an image."""
+    """Return an upper bound of sums of coordinates, or of products of two, in an image."""
     longest = int(max(sides[int(stacked) :], default=1))
     return prod(map(int, sides)) * (longest * longest if products else longest)
 
@@ -70,22 +67,10 @@ def sum_wide(
     wanted: NDArray[np.int64],
     layout: Layout,
 ) -> HostArray:
-    """Sum coordinates, and products of two, of some labels exactly.
+    """Return exact sums of coordinates, and of products of two, of some labels: Python integers.
 
-    Parameters
-    ----------
-    kernels : module
-        `equilabel.kernels.<device>.accumulate`, of the device that holds the labels.
-    labels : C-contiguous array of int
-        Image of labels.
-    wanted : (K,) array of int64
-        Labels, ascending.
-    layout : Layout
-        Which columns to sum: those of `Layout.wide_columns`.
-
-    Returns
-    -------
-    (K, C) array of Python integers
+    `kernels` is the module `accumulate` of the device that holds the labels; `wanted`, (K,), is
+    ascending. The columns are those of `Layout.wide_columns`.
     """
     plain = Layout(layout.axes, layout.stacked, seconds=layout.seconds)
     total = np.zeros((len(wanted), len(plain.wide_columns)), object)
@@ -100,20 +85,11 @@ def sum_wide(
 
 
 def moved(table: HostArray, layout: Layout, origin: HostArray) -> HostArray:
-    """Return sums of coordinates and of products with the coordinates moved by an origin.
+    """Return sums of coordinates and of products after coordinates are moved by an origin.
 
-    Parameters
-    ----------
-    table : (N, layout.width) array of int64 or of Python integers
-        Counts in coordinates of a part.
-    origin : (axes,) or (N, axes) array
-        First pixel of the part in the whole image, of the type of the result; for all rows, or
-        for each.
-
-    Returns
-    -------
-    (N, C) array
-        Of the columns of `Layout.wide_columns`; modulo 2**64 unless Python integers come in.
+    `table` holds counts in coordinates of a part; `origin`, (axes,) or (N, axes), is the first
+    pixel of the part. The columns are those of `Layout.wide_columns`, modulo 2**64 unless Python
+    integers come in.
     """
     pixels, sums = table[:, :1], table[:, layout["sums"]]
     one, other = layout.products
@@ -131,17 +107,15 @@ def upper_words(
     rows: NDArray[np.int64],
     exact: HostArray,
 ) -> NDArray[np.int64]:
-    """Return what `Counts.high` holds: right in the rows whose exact sums are given."""
+    """Return `Counts.high` from the exact sums of some rows; 0 in all others."""
     high = np.zeros((len(table), len(layout.wide_columns)), np.int64)
     high[rows] = split(exact)[1]
     return high
 
 
 def boxes(shape: tuple[int, ...], power: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Cut an image into boxes whose sums of coordinates to a power fit into 64 bits.
+    """Cut an image into boxes in which sums of coordinates to a power fit into 64 bits.
 
-    Examples
-    --------
     >>> sum(1 for _ in boxes((3, 8_000_000), 2))
     8
     """
@@ -157,13 +131,13 @@ def boxes(shape: tuple[int, ...], power: int) -> Iterator[tuple[tuple[int, int],
 
 
 def split(numbers: HostArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Split integers of 128 bits into low and high words, both as int64."""
+    """Split integers of 128 bits into low and high words, both int64."""
     low = (numbers % WORD).astype(np.uint64).view(np.int64)
     return low, (numbers // WORD).astype(np.int64)
 
 
 def join(low: NDArray[np.int64], high: NDArray[np.int64]) -> HostArray:
-    """Put words of `split` together, as Python integers."""
+    """Combine words from `split` into Python integers."""
     return np.asarray(low.view(np.uint64).astype(object) + high.astype(object) * WORD)
 
 
@@ -171,10 +145,8 @@ def add(
     one: tuple[NDArray[np.int64], NDArray[np.int64]],
     other: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Add integers of two words each, as `split` gives them.
+    """Add integers of two words each, as `split` returns them.
 
-    Examples
-    --------
     >>> numbers = np.array([2**64 - 1, -5], object)
     >>> join(*add(split(numbers), split(numbers))).tolist()
     [36893488147419103230, -10]
@@ -184,50 +156,29 @@ def add(
     return low, one[1] + other[1] + carried
 
 
-# ---- Integers of every component, from which its columns follow: pure data that adds up
-# Strips, blocks, chunks and machines count their part; merged, the parts are the counts of the
-# whole, to the bit.
+# ---- Counts of every label, from which its columns follow
+# Counts of parts of an image, merged, are exactly those of the whole.
 
 
 class Values(NamedTuple):
-    """Sums over the values of every label and channel.
-
-    Attributes
-    ----------
-    sums, lows, highs : (N, C) arrays
-        Sum, least and greatest value.
-    squares : (N, C) array of int64, or None
-        Sum of the squared values: of small integers, exact.
-    deviations : (N, C) array of float64, or None
-        Sum of the squared distances of values from their mean, where `squares` is None.
-    """
+    """Sums over the values of every label and channel, (N, C)."""
 
     sums: HostArray
     lows: HostArray
     highs: HostArray
-    squares: NDArray[np.int64] | None = None
-    deviations: NDArray[np.float64] | None = None
+    squares: NDArray[np.int64] | None = None  # sums of squared values: small integers, exact
+    deviations: NDArray[np.float64] | None = None  # squared distances from the mean, otherwise
 
 
 class Hulls(NamedTuple):
-    """The convex hull of every label.
+    """The convex hull of every label."""
 
-    Attributes
-    ----------
-    pixels : (N,) array of int64
-        Pixels of the hull.
-    starts : (N + 1,) array of int64
-        Where the corners of each label begin.
-    corners : (C, 3) array of int64
-        The outermost of these pixels; none if nothing needs them.
-    """
-
-    pixels: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    corners: NDArray[np.int64]
+    pixels: NDArray[np.int64]  # (N,), pixels of the hull
+    starts: NDArray[np.int64]  # (N + 1,), where the corners of each label begin
+    corners: NDArray[np.int64]  # (C, 3), outermost pixels of the hull; none if not needed
 
     def select(self, kept: NDArray[np.bool_]) -> Hulls:
-        """Keep the hulls of some labels."""
+        """Return the hulls of some labels."""
         counts = np.diff(self.starts)
         starts = np.concatenate([[0], np.cumsum(counts[kept])])
         return Hulls(self.pixels[kept], starts, self.corners[np.repeat(kept, counts)])
@@ -237,55 +188,22 @@ class Hulls(NamedTuple):
 class Counts:
     """Counts of every label that occurs, in ascending order.
 
-    Attributes
-    ----------
-    labels : (N,) array of int64
-    table : (N, layout.width) array of int64
-        As `equilabel.measuring.layout` says, in coordinates of the whole image.
-    layout : Layout
-    shape : tuple of int
-        Shape of the whole image.
-    single : bool
-        Whether the intensity image has no axis of channels.
-    values : Values, or None
-        Sums over the values of an intensity image.
-    high : (N, columns of sums and products) array of int64, or None
-        Upper words of these columns of the table, of labels that need them, see `wide`.
-    moments : dict of str to array
-        Sums of powers of coordinates, which do not add up: "raw" and "central", (N, 4, 4[, 4]);
-        "weighted" and "weighted_central", (N, 4, 4[, 4], C).
-    periodic : tuple of bool
-        For each axis of the image, whether labels were measured across its boundary; empty if none
-        were. Their boxes may end beyond the image then.
-    hulls : Hulls, or None
-        Convex hulls, which do not add up.
-    filled : (N,) array of int64, or None
-        Pixels of each label and of its holes, which do not add up, either.
-    medians : (N, C) array of float64, or None
-        Medians of the values, likewise.
-
-    Examples
-    --------
-    >>> from equilabel.measuring import count_part
-    >>> labels = np.array([[1, 1, 2, 1]])
-    >>> left = count_part(labels[:, :2], shape=labels.shape)
-    >>> right = count_part(labels[:, 2:], origin=(0, 2), shape=labels.shape)
-    >>> left.merge(right).pixels.tolist()
-    [3, 1]
+    `moments`, `hulls`, `filled` and `medians` cannot be merged.
     """
 
     labels: NDArray[np.int64]
-    table: NDArray[np.int64]
+    table: NDArray[np.int64]  # (N, layout.width), in coordinates of the whole image
     layout: Layout
-    shape: tuple[int, ...]
-    single: bool = True
+    shape: tuple[int, ...]  # of the whole image
+    single: bool = True  # whether the intensity image has no axis of channels
     values: Values | None = None
-    high: NDArray[np.int64] | None = None
+    high: NDArray[np.int64] | None = None  # upper words of sums and products, where needed
+    # "raw", "central": (N, 4, 4[, 4]); "weighted", "weighted_central": (N, 4, 4[, 4], C)
     moments: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    periodic: tuple[bool, ...] = ()
+    periodic: tuple[bool, ...] = ()  # for each axis, or empty; boxes may end beyond the image
     hulls: Hulls | None = None
-    filled: NDArray[np.int64] | None = None
-    medians: NDArray[np.float64] | None = None
+    filled: NDArray[np.int64] | None = None  # (N,), pixels of each label and of its holes
+    medians: NDArray[np.float64] | None = None  # (N, C)
 
     @property
     def pixels(self) -> NDArray[np.int64]:
@@ -298,18 +216,18 @@ class Counts:
 
     @cached_property
     def begins(self) -> NDArray[np.int64]:
-        """Least coordinate of each label along each axis of the image, (N, axes)."""
+        """Smallest coordinate of each label along each axis of the image, (N, axes)."""
         begins: NDArray[np.int64] = self.shape - self.group("lows")
         return begins
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """Greatest coordinate + 1 of each label along each axis of the image, (N, axes)."""
+        """Largest coordinate + 1 of each label along each axis of the image, (N, axes)."""
         return self.group("highs")
 
     @property
     def first_pixels(self) -> NDArray[np.int64]:
-        """Smallest flat index of each label in the whole image, where it was counted, (N,)."""
+        """Smallest flat index of each label in the whole image, (N,); needs `layout.first`."""
         return prod(self.shape) - self.group("first")[:, 0]
 
     def exact_sums(self, rows: NDArray[np.int64]) -> tuple[HostArray, HostArray]:
@@ -320,7 +238,7 @@ class Counts:
         return exact[:, layout.axes - layout.rank : layout.axes], exact[:, layout.axes :]
 
     def select(self, kept: NDArray[np.bool_]) -> Counts:
-        """Keep the counts of some labels, and number these consecutively from 1."""
+        """Return the counts of some labels, numbered consecutively from 1."""
 
         def part(values: Array) -> Array:
             return None if values is None else values[kept]
@@ -338,15 +256,11 @@ class Counts:
         )
 
     def merge(self, other: Counts) -> Counts:
-        """Add up the counts of two parts of an image that have no common pixel.
+        """Return the counts of two parts of an image that have no common pixel.
 
         Integers add up exactly, in any order and grouping; squared distances of floats from their
-        mean up to rounding.
-
-        Raises
-        ------
-        ValueError
-            If the parts are not of one image, count different things, or hold moments.
+        mean up to rounding. Raise ValueError if the parts are not of one image, count different
+        things, or hold what cannot be merged.
         """
         _check_mergeable(self, other)
         labels = np.union1d(self.labels, other.labels)
@@ -368,10 +282,10 @@ class Counts:
 
 
 def _check_mergeable(one: Counts, other: Counts) -> None:
-    """Raise ValueError unless the counts of two parts can be added up."""
+    """Raise ValueError unless the counts of two parts can be merged."""
     alike = (one.layout, one.shape, one.single) == (other.layout, other.shape, other.single)
     same_values = (one.values is None) == (other.values is None)
-    whole = ("hulls", "filled", "medians")  # of all of a label
+    whole = ("hulls", "filled", "medians")  # need all pixels of a label
     parts = not any(
         part.moments or part.periodic or any(getattr(part, name) is not None for name in whole)
         for part in (one, other)
@@ -388,7 +302,7 @@ def _check_mergeable(one: Counts, other: Counts) -> None:
 def _merge_high(
     labels: NDArray[np.int64], rows: list[NDArray[np.int64]], one: Counts, other: Counts
 ) -> NDArray[np.int64]:
-    """Add upper words, with what the lower ones carry."""
+    """Add upper words and the carries of the lower words."""
     columns = one.layout.wide_columns
     words = np.zeros((2, 2, len(labels), len(columns)), np.int64)
     for side, (row, part) in enumerate(zip(rows, (one, other), strict=True)):
@@ -406,7 +320,7 @@ def deviations_of(values: Values, pixels: NDArray[np.int64]) -> NDArray[np.float
     """Return the sum of squared distances of values from their mean, (N, C)."""
     if values.squares is None:
         return np.asarray(values.deviations)
-    # Integers around the one next to the mean are exact, as products wrap around.
+    # Sums around the integer next to the mean are exact: products wrap around at 2**64.
     count = pixels[:, None]
     near = np.rint(values.sums / count).astype(np.int64)
     rest = values.sums - near * count
@@ -420,7 +334,7 @@ def _merge_values(
     parts: tuple[Values, Values],
     pixels: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> Values:
-    """Add sums, keep the least and greatest, and merge what tells the spread."""
+    """Add sums, keep minima and maxima, and merge squares or deviations."""
 
     def spread(one: HostArray, other: HostArray) -> list[HostArray]:
         """Give an array of each part a row for every label."""
@@ -434,7 +348,7 @@ def _merge_values(
     missing = [number == 0 for number in numbers]
 
     def choose(keep: Array, first: HostArray, second: HostArray) -> HostArray:
-        """Keep a value of both parts, or that of the one that has the label."""
+        """Apply `keep` where both parts have a label; else take that of the one part."""
         whole = spread(first, second)
         return np.where(missing[0], whole[1], np.where(missing[1], whole[0], keep(*whole)))
 
@@ -456,7 +370,7 @@ def _merge_values(
 
 
 def _add_sums(one: HostArray, other: HostArray) -> HostArray:
-    """Add sums, which become float64 where int64 might not hold them."""
+    """Add sums, as float64 if int64 might overflow."""
     if one.dtype.kind == "i" and one.size:
         most = np.abs(one.astype(np.float64)).max() + np.abs(other.astype(np.float64)).max()
         if most >= 2.0**63:

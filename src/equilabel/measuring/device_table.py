@@ -25,21 +25,14 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 
-# ---- Formulas as a device applies them: for each property, the steps that fill its columns
+# ---- The formulas of properties as steps that a kernel applies, one for each column
 # They give what the formulas of `PROPERTIES` give, from the same counts.
 
-AXES = 6  # as which axes are counted, the last one being 5
+AXES = 6  # axes are numbered as those of an image of six: the last one is 5
 
 
 class Steps:
-    """Steps for images of a layout and spacing: a method for each property, or group of them.
-
-    Parameters
-    ----------
-    layout : Layout
-    spacing : tuple of float
-        Distance of pixels along each spatial axis.
-    """
+    """The steps of each property, for images of a layout and spacing."""
 
     def __init__(self, layout: Layout, spacing: tuple[float, ...]) -> None:
         self.layout, self.rank = layout, layout.rank
@@ -47,17 +40,9 @@ class Steps:
         self.axes = range(AXES - self.rank, AXES)
 
     def of(self, name: str) -> tuple[tuple[int, ...], tuple[Step, ...]] | None:
-        """Return the shape of a property of one label, and a step for each of its parts.
+        """Return the shape of a property of one label and a step for each of its parts.
 
-        Parameters
-        ----------
-        name : str
-            Key of `PROPERTIES`.
-
-        Returns
-        -------
-        (shape, steps), or None
-            None if its formula is applied on the host.
+        Return None if its formula is applied on the host. `name` is a key of `PROPERTIES`.
         """
         if name in PLAIN:
             return (), (PLAIN[name],)
@@ -72,7 +57,7 @@ class Steps:
         return (), (Step(Formula.FIRST, AXES - self.layout.axes),)
 
     def area(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
-        """Weigh pixels with the size of one."""
+        """Multiply the number of pixels by the size of one."""
         return (), (Step(Formula.WEIGHED, 0, 1, (self.pixel_size,)),)
 
     def bbox(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
@@ -87,23 +72,23 @@ class Steps:
         return (self.rank,), tuple(Step(Formula.CENTROID, axis) for axis in self.axes)
 
     def local(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
-        """List mean coordinates from the corner of the box."""
+        """List mean coordinates relative to the corner of the bounding box."""
         return (self.rank,), tuple(Step(Formula.LOCAL, axis) for axis in self.axes)
 
     def perimeter(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
-        """Weigh classes of border pixels."""
+        """Weight the classes of border pixels."""
         weights = tuple(outline_weights(self.layout, self.spacing).tolist())
         begin = self.layout["outline"].start
         return (), (Step(Formula.WEIGHED, begin, len(weights), weights),)
 
     def exposed(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
-        """Weigh missing neighbors across faces."""
+        """Weight missing neighbors across faces."""
         return self._missing(Formula.INTERCEPTS, face_weights(self.layout, self.spacing).tolist())
 
     def crofton(
         self, formula: Formula = Formula.INTERCEPTS
     ) -> tuple[tuple[int, ...], tuple[Step, ...]]:
-        """Weigh missing neighbors in all directions."""
+        """Weight missing neighbors in all directions."""
         return self._missing(formula, crofton_weights(self.layout, self.spacing).tolist())
 
     def _missing(
@@ -117,12 +102,12 @@ class Steps:
         return (), (Step(Formula.COUNT, self.layout[name].start),)
 
     def tensor(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
-        """List the entries of the tensor of inertia."""
+        """List the entries of the inertia tensor."""
         rank = self.rank
         return (rank, rank), tuple(Step(Formula.TENSOR, i, j) for i, j in np.ndindex(rank, rank))
 
     def eigenvalues(self) -> tuple[tuple[int, ...], tuple[Step, ...]]:
-        """List its eigenvalues."""
+        """List the eigenvalues of the inertia tensor."""
         return (self.rank,), tuple(Step(Formula.EIGENVALUE, k) for k in range(self.rank))
 
 
@@ -168,7 +153,7 @@ TENSORS: dict[str, Callable[[Steps], tuple[tuple[int, ...], tuple[Step, ...]]]] 
 }
 
 
-# ---- Tables whose columns a device computes: only these come to the host, if they are asked for
+# ---- Tables whose columns a device computes: their counts stay there
 
 
 class ColumnsRequest(Protocol):
@@ -176,7 +161,7 @@ class ColumnsRequest(Protocol):
 
     @property
     def plan(self) -> Plan:
-        """What is to be counted."""
+        """What is counted."""
 
     @property
     def values(self) -> Array:
@@ -184,11 +169,11 @@ class ColumnsRequest(Protocol):
 
     @property
     def spacing(self) -> tuple[float, ...]:
-        """Distance of pixels along each spatial axis."""
+        """Distance between pixels along each spatial axis."""
 
     @property
     def separator(self) -> str:
-        """Stands between a name and the numbers of its parts."""
+        """String between a name and the indices of its parts."""
 
     @property
     def periodic(self) -> tuple[bool, ...]:
@@ -196,26 +181,21 @@ class ColumnsRequest(Protocol):
 
     @property
     def columns_on(self) -> str | None:
-        """Where columns are to be; None if counts are asked for."""
+        """Where columns are stored; None if counts are requested."""
 
 
 class DeviceTable:
-    """Columns that are being computed.
+    """Columns that a device is computing.
 
-    Parameters
-    ----------
-    columns : Columns
-        Of `equilabel.measuring.cuda.columns`.
-    names : tuple of (str, tuple of str)
-        Of each property, and of its columns.
-    device : str
+    `columns` are those of `equilabel.measuring.cuda.columns`; `names` has the name of each
+    property with those of its columns.
     """
 
     def __init__(self, columns: Any, names: tuple[tuple[str, tuple[str, ...]], ...], device: str):
         self._columns, self._names, self._device = columns, names, device
 
     def finish(self) -> Columns | None:
-        """Wait for the columns of each property; None if they have to be found in another way."""
+        """Wait for the columns of each property; None if the caller must take another path."""
         with using(self._device):
             columns = self._columns.finish()
         if columns is None:
@@ -225,19 +205,9 @@ class DeviceTable:
 
 
 def table_of_labels(request: ColumnsRequest, labels: Array, device: str) -> DeviceTable | None:
-    """Start to count and compute what is asked of an image of labels.
+    """Start to count labels and compute columns on `device`, the current one.
 
-    Parameters
-    ----------
-    request : ColumnsRequest
-    labels : array of int
-        On `device`, which is the current one.
-    device : str
-
-    Returns
-    -------
-    DeviceTable, or None
-        None if counts have to come to the host.
+    Return None if counts have to come to the host.
     """
     if not is_fused(request, labels.shape, device):
         return None
@@ -247,9 +217,9 @@ def table_of_labels(request: ColumnsRequest, labels: Array, device: str) -> Devi
 
 
 def room_for(labels: Array, device: str) -> tuple[Any, int]:
-    """Return of what kind labels are, and for how many of them a table may have room.
+    """Return the kind of labels, as a key, and for how many of them a table may have room.
 
-    Kernels see labels without a sign: it has none for what would be negative.
+    Kernels see labels as unsigned: there is no room for those that would be negative.
     """
     room = min(
         int(np.iinfo(labels.dtype).max), passes("measuring.sources", device).ROOM * labels.size
@@ -266,12 +236,10 @@ def table_of_runs(
     full: bool,
     lasts: bool,
 ) -> DeviceTable | None:
-    """Start to count and compute what is asked of runs that have their labels, as `count_runs`.
+    """Start to count labeled runs, as `count_runs` does, and compute columns; None if unsupported.
 
-    Parameters
-    ----------
-    lasts : bool
-        Whether the table is there until the columns are waited for: painting uses it up.
+    `lasts` tells whether the table still exists when the columns are waited for: painting
+    overwrites it.
     """
     plan = request.plan
     if not is_fused(request, shape, device):
@@ -304,7 +272,7 @@ def _start(
     *,
     lasts: bool = True,
 ) -> DeviceTable | None:
-    """Start kernels for the steps of a request, if there are steps for all that is asked."""
+    """Start the kernels of a request, or return None if a property has no steps."""
     found = steps_of(request, device)
     if found is None:
         return None
@@ -323,7 +291,7 @@ def _start(
 
 
 def is_fused(request: ColumnsRequest, shape: tuple[int, ...], device: str) -> bool:
-    """Return whether columns can be computed on the device that counts."""
+    """Return whether the device that counts can compute the columns, too."""
     plan, values = request.plan, request.values
     if request.columns_on is None or device == "cpu" or request.periodic or 0 in shape:
         return False
@@ -340,7 +308,7 @@ def is_fused(request: ColumnsRequest, shape: tuple[int, ...], device: str) -> bo
 def steps_of(
     request: ColumnsRequest, device: str
 ) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], Any] | None:
-    """Name the columns of each property, and pack the steps that fill them, if there are any."""
+    """Return the names of each property's columns, and the packed steps; None if there are none."""
     return _steps_of(request.plan, request.spacing, request.separator, device)
 
 

@@ -1,4 +1,4 @@
-"""Properties that scikit-image computes on the host, bounding box after bounding box."""
+"""Properties that scikit-image computes on the host, one bounding box after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = 10  # labels that a warning names
 
 
 class SkimageRequest(Protocol):
-    """The part of an `equilabel.measuring.request.Request` that scikit-image has to know."""
+    """The part of an `equilabel.measuring.request.Request` that scikit-image needs."""
 
     @property
     def plan(self) -> Plan:
@@ -30,7 +30,7 @@ class SkimageRequest(Protocol):
 
     @property
     def separator(self) -> str:
-        """Stands between the name of a property and an index."""
+        """String between the name of a property and an index."""
 
     @property
     def cache(self) -> bool:
@@ -44,23 +44,11 @@ class SkimageRequest(Protocol):
 def compute_objects(
     labels: HostArray, values: HostArray | None, request: SkimageRequest
 ) -> Columns:
-    """Let scikit-image compute properties; each image of a stack by itself.
+    """Compute properties with scikit-image, each image of a stack by itself.
 
-    An object whose property cannot be computed gets NaN (None in a column of objects) in its row,
-    and a RuntimeWarning names it. What scikit-image does not define at all raises its own error.
-
-    Parameters
-    ----------
-    labels : array of int
-    values : array or None
-        Intensities.
-    request : SkimageRequest
-        Which properties, and how.
-
-    Returns
-    -------
-    dict of str to dict of str to (N,) array
-        The columns of each property and function by their names, in ascending order of labels.
+    Return the columns of each property and function, in ascending order of labels. An object that
+    fails gets NaN (None in a column of objects), and a RuntimeWarning names it. What scikit-image
+    does not define at all raises its own error.
     """
     plan = request.plan
     asked = [*plan.fallback, *((f.__name__, f.__name__) for f in plan.functions)]
@@ -73,7 +61,7 @@ def compute_objects(
     regions.sort(key=lambda region: int(region[0]))
     if regions:
         return {name: _compute_column(name, key, regions, request.separator) for name, key in asked}
-    # A single pixel tells what the columns would be.
+    # Without objects, names and types of columns are those of a single pixel.
     rank = plan.layout.rank
     blank = None if values is None else np.zeros((1,) * rank + values.shape[labels.ndim :])
     regions = _list_regions(np.ones((1,) * rank, np.uint8), blank, request)
@@ -91,13 +79,13 @@ def compute_objects(
 def _list_regions(
     labels: HostArray, values: HostArray | None, request: SkimageRequest
 ) -> list[tuple[int, Region]]:
-    """List the regions of an image, each with its label; nothing is computed yet."""
+    """List the regions of an image with their labels; nothing is computed yet."""
     from skimage import measure
 
     regionprops: Any = measure.regionprops
 
     ids = None
-    if labels.size and int(labels.max()) > 4 * labels.size:  # it lists all labels up to the last
+    if labels.size and int(labels.max()) > 4 * labels.size:  # scikit-image lists all up to the last
         ids, inverse = np.unique(labels, return_inverse=True)
         labels = inverse.reshape(labels.shape) + int(ids[0] != 0)
         ids = ids if ids[0] == 0 else np.insert(ids, 0, 0)
@@ -127,7 +115,7 @@ def _compute_column(
             found.append(getattr(region, key))
         except (NotImplementedError, AttributeError):
             raise
-        except Exception as error:  # whatever a foreign function raises for one object
+        except Exception as error:  # a user's function may raise anything
             broken.append((label, error))
             found.append(None)
     if broken and not quiet:
@@ -146,7 +134,7 @@ def _compute_column(
 
 
 def _are_alike(found: list[Any], sample: Any) -> bool:
-    """Return whether all values are numbers of one shape, or all of them words."""
+    """Return whether all values are numbers of one shape, or all are strings."""
     kind = np.asarray(sample).dtype.kind
     if kind not in ("buifcUS" if all(value is not None for value in found) else "buifc"):
         return False

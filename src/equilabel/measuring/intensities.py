@@ -30,7 +30,7 @@ def greatest(found: Measurement) -> HostArray:
 
 
 def std(found: Measurement) -> HostArray:
-    """Compute the standard deviation of the values."""
+    """Take the standard deviation of the values."""
     return found.channels(np.sqrt(found.variances))
 
 

@@ -12,12 +12,10 @@ import numpy as np
 
 from equilabel.domains.neighborhood import half, offsets
 
-# ---- The table of integers from which the columns of every label follow: one layout for all
-# devices
-# A kernel fills a table of int64 with a row for each label, zeros where nothing was added. Rows of
-# several tables combine to that of the whole: all columns add up (modulo 2**64), but for `lows`,
-# `highs` and `first`, of which the greater holds. In this order, each group only where it is asked
-# for:
+# ---- The table of counts from which columns follow: one layout for all devices
+# A kernel fills a table of int64 with a row for each label, zeros where nothing was added. Tables
+# of parts merge: columns add up (modulo 2**64), except `lows`, `highs` and `first`, of which the
+# greatest is kept. Groups of columns, in this order, each only if it is needed:
 #
 # =========== ======================= ============================================================
 # group       columns                 holds
@@ -38,8 +36,8 @@ from equilabel.domains.neighborhood import half, offsets
 #                                     spacings differ
 # =========== ======================= ============================================================
 #
-# Coordinates count from the first pixel of the image. The rank is the number of spatial axes: with
-# `stacked` one less than those of the image, as the first counts images.
+# Coordinates count from the first pixel of the image. The rank is the number of spatial axes, one
+# less than the axes of the image with `stacked`.
 
 Steps = Literal["none", "faces", "all"]
 Outline = Literal["none", "equal", "uneven"]
@@ -49,26 +47,6 @@ Outline = Literal["none", "equal", "uneven"]
 class Layout:
     """Which columns a table of counts has, and where.
 
-    Attributes
-    ----------
-    axes : int
-        Axes of the image, 1 to 6.
-    stacked : bool
-        Whether the first counts images and is no spatial axis.
-    first : bool
-        Whether the smallest flat index is kept.
-    seconds : bool
-        Whether products of coordinates are summed.
-    pairs : {"none", "faces", "all"}
-        Which earlier neighbors are compared and counted; "faces" and "all" need rank 2 or 3.
-    euler_face, euler_full : bool
-        Whether Euler numbers are counted; they need rank 2 or 3 and compare all neighbors.
-    outline : {"none", "equal", "uneven"}
-        Whether border pixels are counted, and for which spacings; needs rank 2 and compares all
-        neighbors.
-
-    Examples
-    --------
     >>> layout = Layout(axes=2, pairs="all", euler_full=True)
     >>> layout.width, layout["pairs"], layout["euler_full"]
     (12, slice(7, 11, None), slice(11, 12, None))
@@ -76,14 +54,14 @@ class Layout:
     [[0, -1, -1], [0, -1, 0], [0, -1, 1], [0, 0, -1]]
     """
 
-    axes: int
-    stacked: bool = False
-    first: bool = False
-    seconds: bool = False
-    pairs: Steps = "none"
-    euler_face: bool = False
+    axes: int  # of the image, 1 to 6
+    stacked: bool = False  # whether the first axis counts images
+    first: bool = False  # whether the smallest flat index is kept
+    seconds: bool = False  # whether products of coordinates are summed
+    pairs: Steps = "none"  # earlier neighbors that are compared and counted: rank 2 or 3
+    euler_face: bool = False  # this and the next need rank 2 or 3 and compare all neighbors
     euler_full: bool = False
-    outline: Outline = "none"
+    outline: Outline = "none"  # border pixels, for equal or uneven spacings: rank 2 only
 
     @property
     def rank(self) -> int:
@@ -92,7 +70,7 @@ class Layout:
 
     @property
     def compared(self) -> Steps:
-        """Earlier neighbors that have to be compared: more than are counted."""
+        """Earlier neighbors that have to be compared: may be more than are counted."""
         if self.euler_face or self.euler_full or self.outline != "none":
             return "all"
         return self.pairs
@@ -126,18 +104,18 @@ class Layout:
 
     @property
     def greatest(self) -> slice:
-        """Columns of which the greatest holds; all others add up."""
+        """Columns of which the greatest value is kept; all others add up."""
         return slice(self["lows"].start, self["first"].stop)
 
     @cached_property
     def wide_columns(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Columns of sums and products of coordinates, which may need two words."""
+        """Columns of sums and of products of coordinates, which may need two words."""
         columns = np.arange(self.width, dtype=np.int64)
         return np.concatenate([columns[self["sums"]], columns[self["seconds"]]])
 
     @cached_property
     def width(self) -> int:
-        """Number of columns in all."""
+        """Number of all columns."""
         return sum(self.widths.values())
 
     @cached_property
@@ -149,22 +127,16 @@ class Layout:
         }
 
     def __getitem__(self, group: str) -> slice:
-        """Return where the columns of a group are."""
+        """Return the columns of a group."""
         return self._slices[group]
 
 
 def steps_to(rank: int, neighbors: Steps) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
     """List the steps (z, y, x) to earlier neighbors, in raster order; the last is to the left.
 
-    Parameters
-    ----------
-    rank : int
-        Number of spatial axes; those before the last three are not stepped along.
-    neighbors : {"none", "faces", "all"}
-        "none" compares the pixel to the left alone: without it there are no runs.
+    Only the last three axes have steps. "none" has the step to the left, without which there are
+    no runs.
 
-    Examples
-    --------
     >>> steps_to(3, "faces").tolist()
     [[-1, 0, 0], [0, -1, 0], [0, 0, -1]]
     >>> [len(steps_to(rank, "all")) for rank in (2, 3)]
@@ -175,35 +147,34 @@ def steps_to(rank: int, neighbors: Steps) -> np.ndarray[tuple[int, int], np.dtyp
     return np.pad(steps, ((0, 0), (3 - axes, 0)))
 
 
-# ---- Formulas that a kernel applies to the table of counts: numbers that host and device agree on
-# A step fills one column. Numbers are those of `columns.cuh`.
+# ---- Formulas that a kernel applies to the table of counts, numbered as in `columns.cuh`
 
 
 class Formula(IntEnum):
-    """What a column is, and what `one`, `other` and the weights of its step mean.
+    """Formula of a column, and the meaning of `one`, `other` and the weights of its step.
 
-    Axes are counted as those of an image of six axes: the last one is 5.
+    Axes are numbered as those of an image of six axes: the last one is 5.
     """
 
     LABEL = 0
     COUNT = 1  # column `one` of the table
-    FIRST = 2  # least coordinate along axis `one`
+    FIRST = 2  # smallest coordinate along axis `one`
     WEIGHED = 3  # `other` columns from `one` on, each times its weight
-    INTERCEPTS = 4  # the same of what is missing to the number of pixels
+    INTERCEPTS = 4  # likewise, each column subtracted from the number of pixels
     BOX_SIZE = 5
     EXTENT = 6
     CENTROID = 7  # along axis `one`
-    LOCAL = 8  # likewise
+    LOCAL = 8  # along axis `one`
     DIAMETER = 9
     TOUCHES = 10
-    CIRCULARITY = 11  # by the length that `INTERCEPTS` gives
-    SPHERICITY = 12  # likewise, by the area
-    TENSOR = 13  # entry `one`, `other` of the tensor of inertia
+    CIRCULARITY = 11  # from the length that `INTERCEPTS` gives
+    SPHERICITY = 12  # from the area that `INTERCEPTS` gives
+    TENSOR = 13  # entry `one`, `other` of the inertia tensor
     EIGENVALUE = 14  # number `one`
     AXIS = 15  # number `one`, longest first
     ECCENTRICITY = 16
     ORIENTATION = 17
-    AXES_RATIO = 18  # axis `one` per axis `other`
+    AXES_RATIO = 18  # axis `one` divided by axis `other`
     VALUE_SUM = 19
     VALUE_MEAN = 20
     VALUE_LOW = 21
@@ -212,20 +183,11 @@ class Formula(IntEnum):
 
 
 WHOLE = frozenset({Formula.LABEL, Formula.COUNT, Formula.FIRST, Formula.VALUE_SUM})
-"""Formulas that give int64. `TOUCHES` gives bool, the others float64."""
+"""Formulas that give int64; `TOUCHES` gives bool, all others float64."""
 
 
 class Step(NamedTuple):
-    """One column.
-
-    Attributes
-    ----------
-    formula : Formula
-    one, other : int
-        See there.
-    weights : tuple of float
-        Of columns that are added up.
-    """
+    """One column: a formula, and the numbers that `Formula` explains."""
 
     formula: Formula
     one: int = 0

@@ -1,4 +1,4 @@
-"""What formulas start from: counts, with the quantities that several of them derive."""
+"""Counts, and the quantities that several formulas derive from them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,9 @@ if TYPE_CHECKING:
 
 
 class Measurement:
-    """Counts of every label together with the distances of pixels.
+    """Counts of every label, and what several formulas derive from them and the spacing.
 
-    Parameters
-    ----------
-    counts : Counts
-    spacing : tuple of float
-        Distance of pixels along each spatial axis.
-
-    Attributes
-    ----------
-    rank : int
-        Number of spatial axes.
+    `rank` is the number of spatial axes.
     """
 
     def __init__(self, counts: Counts, spacing: tuple[float, ...]) -> None:
@@ -40,7 +31,7 @@ class Measurement:
 
     @cached_property
     def spacing(self) -> NDArray[np.float64]:
-        """Distance of pixels along each spatial axis, (rank,)."""
+        """Distance between pixels along each spatial axis, (rank,)."""
         return np.array(self._spacing)
 
     @property
@@ -55,7 +46,7 @@ class Measurement:
 
     @property
     def sides(self) -> NDArray[np.int64]:
-        """Sides of the image along spatial axes."""
+        """Sides of the image along spatial axes, (rank,)."""
         return np.array(self.counts.shape[-self.rank :], np.int64)
 
     def group(self, name: str) -> NDArray[np.int64]:
@@ -78,17 +69,17 @@ class Measurement:
 
     @property
     def first(self) -> NDArray[np.int64]:
-        """Least coordinate along each spatial axis, (N, rank)."""
+        """Smallest coordinate along each spatial axis, (N, rank)."""
         return self.counts.begins[:, -self.rank :]
 
     @property
     def last(self) -> NDArray[np.int64]:
-        """Greatest coordinate + 1 along each spatial axis, (N, rank)."""
+        """Largest coordinate + 1 along each spatial axis, (N, rank)."""
         return self.counts.ends[:, -self.rank :]
 
     @property
     def box(self) -> NDArray[np.int64]:
-        """Least coordinate along each spatial axis, then greatest + 1 along each, (N, 2 rank)."""
+        """Smallest coordinate along each spatial axis, then largest + 1 along each, (N, 2 rank)."""
         box = np.empty((len(self.counts.table), 2 * self.rank), np.int64)
         box[:, : self.rank] = self.first
         box[:, self.rank :] = self.last
@@ -96,7 +87,7 @@ class Measurement:
 
     @cached_property
     def local(self) -> NDArray[np.float64]:
-        """Mean coordinate along each axis from the corner of the bounding box, in pixels."""
+        """Mean coordinate relative to the corner of the bounding box, in pixels, (N, rank)."""
         sums = self.group("sums")[:, -self.rank :]
         local = (sums - self.first * self.pixels[:, None]) / self.pixels[:, None]
         if len(self._wide):
@@ -109,7 +100,7 @@ class Measurement:
     def seconds(self) -> NDArray[np.float64]:
         """Sums of products of two distances from the centroid, in pixels: zz, zy, zx, yy, ...
 
-        Integers around the pixel next to the centroid are exact, as products wrap around.
+        Sums relative to the pixel next to the centroid are exact: products wrap around at 2**64.
         """
         one, other = self.counts.layout.products
         sums = self.group("sums")[:, -self.rank :]
@@ -126,16 +117,16 @@ class Measurement:
 
     @cached_property
     def _wide(self) -> NDArray[np.int64]:
-        """Labels whose sums 64 bits do not hold."""
+        """Rows of labels whose sums do not fit into 64 bits."""
         return find_wide(self.counts.table, self.counts.layout, self.counts.shape)
 
     @cached_property
     def _exact(self) -> tuple[HostArray, HostArray]:
-        """Sums of coordinates and of products of these labels, as Python integers."""
+        """Sums of coordinates and of products of the labels in `_wide`, as Python integers."""
         return self.counts.exact_sums(self._wide)
 
     def channels(self, column: HostArray) -> HostArray:
-        """Drop the last axis, of channels, if the intensity image has none."""
+        """Drop the last axis, that of channels, if the intensity image has none."""
         return column[..., 0] if self.counts.single else column
 
     @property
@@ -181,7 +172,7 @@ class Measurement:
         return np.asarray(deviations_of(self.values, self.pixels) / self.pixels[:, None])
 
     def scaled(self, powers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give moments the unit of the spacing; exponents stand along axes 1 to rank."""
+        """Multiply moments by powers of the spacing; axes 1 to rank are the exponents."""
         for axis, step in enumerate(self.spacing):
             shape = [1] * powers.ndim
             shape[1 + axis] = 4

@@ -1,4 +1,4 @@
-"""Columns of moments and of the inertia tensor."""
+"""Formulas of moments and of the inertia tensor."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from .measurement import Measurement
 
 
-# ---- Formulas of second moments, exact: tensors of inertia, axes, eccentricity and orientation
-# All are scikit-image's definitions, with `spacing`.
+# ---- Formulas of second moments, from exact sums: scikit-image's definitions, with `spacing`
 
 
 def covariance(found: Measurement) -> HostArray:
@@ -49,7 +48,7 @@ def covariance(found: Measurement) -> HostArray:
 
 
 def inertia_tensor(found: Measurement) -> HostArray:
-    """Covariance of coordinates, as a tensor of inertia for mass 1, (N, rank, rank)."""
+    """Inertia tensor of an object of mass 1, (N, rank, rank)."""
     tensor = -covariance(found)
     squares = -np.einsum("nii->ni", tensor)
     diagonal = np.arange(tensor.shape[1])
@@ -58,7 +57,7 @@ def inertia_tensor(found: Measurement) -> HostArray:
 
 
 def inertia_tensor_eigvals(found: Measurement) -> HostArray:
-    """Eigenvalues of the tensor of inertia, greatest first, none below 0."""
+    """Eigenvalues of the inertia tensor, greatest first, none below 0."""
     tensor = inertia_tensor(found)
     if tensor.shape[1] == 2:
         mean = (tensor[:, 0, 0] + tensor[:, 1, 1]) / 2
@@ -96,7 +95,7 @@ def eccentricity(found: Measurement) -> HostArray:
 
 
 def orientation(found: Measurement) -> HostArray:
-    """Angle from the first axis to the major axis; pi/4 up or down where none is longer."""
+    """Angle from the first axis to the major axis; +-pi/4 if the tensor's diagonal is constant."""
     tensor = inertia_tensor(found)
     a, b, c = tensor[:, 0, 0], tensor[:, 0, 1], tensor[:, 1, 1]
     level = np.where(b < 0, np.pi / 4, -np.pi / 4)
@@ -114,19 +113,19 @@ def minor_axis(found: Measurement) -> HostArray:
 
 
 def elongation(found: Measurement) -> HostArray:
-    """Middle per longest axis of the ellipsoid of equal second moments."""
+    """Middle axis divided by the longest axis of the ellipsoid of equal second moments."""
     lengths = axes(found)
     return _ratio(lengths[:, 1], lengths[:, 0], 1.0)
 
 
 def flatness(found: Measurement) -> HostArray:
-    """Shortest per middle axis of the ellipsoid of equal second moments."""
+    """Shortest axis divided by the middle axis of the ellipsoid of equal second moments."""
     lengths = axes(found)
     return _ratio(lengths[:, 2], lengths[:, 1], 1.0)
 
 
 def _ratio(part: HostArray, whole: HostArray, empty: float) -> HostArray:
-    """Divide, with a value for 0 / 0."""
+    """Divide; `empty` is the result of 0 / 0."""
     return np.asarray(np.divide(part, whole, out=np.full(len(whole), empty), where=whole > 0))
 
 
@@ -204,18 +203,13 @@ INERTIA_ROWS = (
 
 
 # ---- Formulas of moments up to third order, in float64: scikit-image's definitions, with `spacing`
-# They are summed over runs in an order that depends on the shape of the image alone.
+# They are summed over runs in an order that depends only on the shape of the image.
 
 
 def normalized(central: HostArray, spacing: HostArray, unit: float) -> HostArray:
-    """Divide central moments by powers of the zeroth; NaN below second order.
+    """Divide central moments, (N, 4, 4[, 4]), by powers of the zeroth; NaN below second order.
 
-    Parameters
-    ----------
-    central : (N, 4, 4[, 4]) array of float64
-        With `spacing` in them.
-    unit : float
-        Length that is divided out: once for each order of a moment.
+    `central` includes the spacing; `unit` is a length that is divided out once for each order.
     """
     rank = len(spacing)
     found: HostArray = np.full(central.shape, np.nan)
@@ -231,8 +225,8 @@ def normalized(central: HostArray, spacing: HostArray, unit: float) -> HostArray
 def hu(central: HostArray, spacing: HostArray) -> HostArray:
     """Hu's invariants (1962) from the central moments of 2D objects, (N, 7).
 
-    Where spacings differ, lengths count in the square root of the area of a pixel, so that the
-    invariants are those of the object and not of the grid.
+    Where spacings differ, the unit of length is the square root of the area of a pixel, so that
+    the invariants are those of the object and not of the grid.
     """
     nu = normalized(central, spacing, float(np.sqrt(spacing.prod())))
     plus, minus, cross = nu[:, 2, 0] + nu[:, 0, 2], nu[:, 2, 0] - nu[:, 0, 2], nu[:, 1, 1]
@@ -262,7 +256,7 @@ def central(found: Measurement) -> HostArray:
 
 
 def central_normalized(found: Measurement) -> HostArray:
-    """Central moments, normalized: the size of the object does not matter."""
+    """Central moments, normalized so that they do not depend on the size of the object."""
     return normalized(central(found), found.spacing, float(found.spacing.min()))
 
 
@@ -296,7 +290,7 @@ def weighted_central(found: Measurement) -> HostArray:
 
 
 def weighted_normalized(found: Measurement) -> HostArray:
-    """Weighted central moments, normalized: the size of the object does not matter."""
+    """Weighted central moments, normalized so that they do not depend on the size of the object."""
     unit = float(found.spacing.min())
     return _each_channel(found, lambda moments: normalized(moments, found.spacing, unit))
 
@@ -307,7 +301,7 @@ def weighted_hu(found: Measurement) -> HostArray:
 
 
 def weighted_means(moments: HostArray, rank: int) -> NDArray[np.float64]:
-    """Return the mean coordinate weighted by values, (N, rank, C), from weighted moments."""
+    """Return mean coordinates weighted by values, (N, rank, C), from weighted moments."""
     flat = moments.reshape(len(moments), 4**rank, moments.shape[-1])
     with np.errstate(all="ignore"):
         parts = [flat[:, 4 ** (rank - 1 - axis)] / flat[:, 0] for axis in range(rank)]

@@ -1,4 +1,4 @@
-"""Counts of a part of an image, so that parts can be added up to those of the whole."""
+"""Counts of a part of an image, which merge with those of other parts."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def count_part(
 ) -> Counts:
     """Count the labels in a part of an image.
 
-    ``one.merge(other)`` adds the counts of parts up, in any order and grouping, and
-    `compute_table` makes columns of them.
+    ``one.merge(other)`` merges the counts of two parts, in any order and grouping, and
+    `compute_table` computes columns from them.
 
     Parameters
     ----------
     label_image, intensity_image : arrays
-        A piece of the image: the part, and around it a halo of pixels that belong to others. One
-        pixel on every side that is cut is enough; the perimeter needs two.
+        A piece of the image: the part, and a halo of pixels around it that belong to other parts.
+        One pixel on every side that is cut is enough; the perimeter needs two.
     properties : iterable of str
-        What will be asked for: those of `PROPERTIES` whose counts add up.
+        What will be computed: those of `PROPERTIES` whose counts add up.
     box : sequence of (int, int), optional
         First and last + 1 pixel of the part along each axis of the piece. Default: all of it.
     origin : sequence of int, optional
-        Where the first pixel of the piece lies in the whole image. Default: 0.
+        Position of the first pixel of the piece in the whole image. Default: 0.
     shape : sequence of int, optional
         Shape of the whole image. Default: that of the piece.
     spacing, stacked
@@ -66,8 +66,8 @@ def count_part(
     Raises
     ------
     TypeError, ValueError
-        As `regionprops_table` does; ValueError also if the part leaves the piece, or the piece the
-        whole image, or if counts of parts do not tell a property.
+        As `regionprops_table` does; ValueError also if the part is not in the piece, or the piece
+        not in the whole image, or if a property does not follow from counts of parts.
 
     Examples
     --------
@@ -109,14 +109,8 @@ def compute_table(
 ) -> dict[str, HostArray]:
     """Compute columns from counts, as `regionprops_table` does from an image.
 
-    Parameters
-    ----------
-    counts : Counts
-    properties : iterable of str
-        Some of those that were counted for.
-    separator, spacing
-        As for `regionprops_table`; spacings have to be equal along all axes, or not, as for
-        `count_part`.
+    `properties` must have been counted. Spacings must be equal along all axes if they were for
+    `count_part`, and may differ only if they did.
     """
     steps = check_spacing(spacing, counts.layout.rank)
     keys = resolve_names(tuple(properties))
@@ -125,16 +119,9 @@ def compute_table(
 
 
 def move(counts: Counts, origin: tuple[int, ...], shape: tuple[int, ...]) -> Counts:
-    """Turn counts in coordinates of a piece into those of the whole image.
+    """Convert counts in coordinates of a piece to those of the whole image, of a given shape.
 
-    Parameters
-    ----------
-    counts : Counts
-        Of a piece.
-    origin : tuple of int
-        Where its first pixel lies.
-    shape : tuple of int
-        Of the whole image.
+    `origin` is the position of the first pixel of the piece.
     """
     layout, table = counts.layout, counts.table.copy()
     start = np.array(origin, np.int64)
@@ -161,7 +148,7 @@ def move(counts: Counts, origin: tuple[int, ...], shape: tuple[int, ...]) -> Cou
 def _move_first(
     counts: Counts, start: NDArray[np.int64], shape: tuple[int, ...]
 ) -> NDArray[np.int64]:
-    """Turn the smallest flat index in a piece into that in the whole image, as the table has it."""
+    """Convert the column of first pixels from indices in a piece to those in the whole image."""
     if not len(counts.labels):
         return np.empty(0, np.int64)
     position = np.stack(np.unravel_index(counts.first_pixels, counts.shape)) + start[:, None]

@@ -1,4 +1,4 @@
-"""Formulas of perimeters and surfaces: their length, area and Euler number."""
+"""Formulas of perimeters, surfaces and Euler numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def perimeter(found: Measurement) -> HostArray:
     """Length of the line through the centers of border pixels, by Benkrid and Crookes' weights.
 
-    Their weights are 1, sqrt(2) and the mean of both: what a chain code through the pixel adds.
+    The weights are 1, sqrt(2) and the mean of both: what a chain code through the pixel adds.
     Where spacings differ, each link of the chain has its own length.
     """
     return _weigh(found.group("outline"), outline_weights(found.counts.layout, found.spacing))
@@ -34,7 +34,7 @@ def outline_weights(layout: Layout, spacing: NDArray[np.float64]) -> NDArray[np.
 
 
 def exposed(found: Measurement) -> HostArray:
-    """Length (area) of the pixel edges (voxel faces) that border on something else."""
+    """Length (area) of the exposed edges (faces)."""
     pairs = found.group("pairs")
     length = np.zeros(len(pairs))
     for column, weight in enumerate(face_weights(found.counts.layout, found.spacing)):
@@ -44,7 +44,7 @@ def exposed(found: Measurement) -> HostArray:
 
 
 def face_weights(layout: Layout, spacing: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what a pair that is missing adds to what is exposed: nothing, unless by a face."""
+    """Return what a missing neighbor at each step adds to `exposed`: 0 unless across a face."""
     steps = np.abs(layout.steps[:, 3 - len(spacing) :])
     weights = np.zeros(len(steps))
     for column in np.flatnonzero(steps.sum(axis=1) == 1):
@@ -53,12 +53,12 @@ def face_weights(layout: Layout, spacing: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def crofton(found: Measurement) -> HostArray:
-    """Length of the outline (area of the surface) from the intercepts along grid lines.
+    """Length of the outline (area of the surface) from intercepts along grid lines.
 
-    By the formula of Cauchy and Crofton it is the mean over all directions of the number of
-    intercepts times the distance (area) between parallel lines, times pi (4). A direction stands
-    for those that are nearer to it than to any other. In 2D with equal spacings these are
-    scikit-image's weights, in 3D those of Lehmann and Legland.
+    By the formula of Cauchy and Crofton it is pi (4) times the mean over all directions of the
+    number of intercepts times the distance (area) between parallel lines. Each step represents
+    the directions that are nearest to it. In 2D with equal spacings these are scikit-image's
+    weights, in 3D those of Lehmann and Legland.
     """
     intercepts = (found.pixels - found.group("pairs").T).T
     return _weigh(intercepts, crofton_weights(found.counts.layout, found.spacing))
@@ -77,7 +77,7 @@ def crofton_weights(layout: Layout, spacing: NDArray[np.float64]) -> NDArray[np.
 
 @cache
 def _shares(vectors: tuple[tuple[float, ...], ...]) -> NDArray[np.float64]:
-    """Divide all directions among those of some vectors, each with its opposite, by nearness."""
+    """Return the share of all directions that are nearest to each vector or its opposite."""
     ends = np.array(vectors)
     if ends.shape[1] == 2:
         angles = np.arctan2(ends[:, 0], ends[:, 1]) % np.pi
@@ -95,7 +95,7 @@ def _shares(vectors: tuple[tuple[float, ...], ...]) -> NDArray[np.float64]:
 
 
 def _weigh(counts: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Add up columns that lie together, each times its weight."""
+    """Return the sum of columns, each times its weight."""
     total = counts[:, 0] * weights[0]
     for column, weight in zip(counts.T[1:], weights[1:], strict=True):
         total += column * weight
@@ -103,19 +103,19 @@ def _weigh(counts: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[n
 
 
 def circularity(found: Measurement) -> HostArray:
-    """Area per area of the disk with the same perimeter_crofton."""
+    """Area divided by that of the disk with the same perimeter_crofton."""
     area = found.pixels * found.spacing.prod()
     return np.asarray(4 * np.pi * area / crofton(found) ** 2)
 
 
 def sphericity(found: Measurement) -> HostArray:
-    """Surface of the ball with the same volume per surface_area_crofton."""
+    """Surface of the ball with the same volume, divided by surface_area_crofton."""
     volume = found.pixels * found.spacing.prod()
     return np.asarray(np.cbrt(36 * np.pi) * np.cbrt(volume) ** 2 / crofton(found))
 
 
 def euler_full(found: Measurement) -> HostArray:
-    """Euler number if pixels connect through corners, too."""
+    """Euler number if pixels that share a corner are connected, too."""
     return found.group("euler_full")[:, 0]
 
 

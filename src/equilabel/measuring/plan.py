@@ -1,4 +1,4 @@
-"""What has to be counted for the columns asked for: decided from names alone."""
+"""What has to be counted for the requested columns: follows from their names alone."""
 
 from __future__ import annotations
 
@@ -20,35 +20,17 @@ MOMENTS = frozenset({"raw", "central", "weighted", "weighted_central"})
 
 @dataclass(frozen=True)
 class Plan:
-    """What is counted for some columns, and what is left to scikit-image.
+    """What is counted for the requested columns, and what scikit-image computes."""
 
-    Attributes
-    ----------
-    columns : tuple of (str, str)
-        Names of the columns that follow from counts, each with its key of `PROPERTIES`.
-    fallback : tuple of (str, str)
-        The same for those that scikit-image computes object by object.
-    functions : tuple of callable
-        Extra properties; scikit-image calls them, too.
-    layout : Layout
-        Of the table of counts.
-    needs : frozenset of str
-        Sums over pixels beside the table: "values", "deviations", "raw", "central", "weighted",
-        "weighted_central"; and what is made of the runs of each label, on the host: "hull" or
-        "corners" for convex hulls, "filled" for holes, "median".
-    intensity : tuple of str
-        Keys of the properties that need an intensity image.
-    order : tuple of str
-        Names of all columns, in the order in which they were asked for.
-    """
-
-    columns: tuple[tuple[str, str], ...]
-    fallback: tuple[tuple[str, str], ...]
-    functions: tuple[Callable[..., Any], ...]
+    columns: tuple[tuple[str, str], ...]  # names with keys of `PROPERTIES` that are counted
+    fallback: tuple[tuple[str, str], ...]  # those that scikit-image computes
+    functions: tuple[Callable[..., Any], ...]  # extra properties, called by scikit-image
     layout: Layout
+    # Sums over pixels beside the table: "values", "deviations", "raw", "central", "weighted",
+    # "weighted_central"; from runs on the host: "hull", "corners" (of hulls), "filled", "median".
     needs: frozenset[str]
-    intensity: tuple[str, ...]
-    order: tuple[str, ...]
+    intensity: tuple[str, ...]  # keys of properties that need an intensity image
+    order: tuple[str, ...]  # names of all columns as requested
 
     @cached_property
     def needs_labels(self) -> bool:
@@ -67,7 +49,7 @@ class Plan:
 
     @cached_property
     def needs_host(self) -> bool:
-        """Whether something is made of the runs of each label, on the host."""
+        """Whether something is computed from the runs of each label, on the host."""
         return bool(self.needs & ON_HOST)
 
     @cached_property
@@ -86,25 +68,11 @@ def make_plan(
     even: bool,
     first: bool = False,
 ) -> Plan:
-    """Return what to count for some properties, or raise an error if one is not known or defined.
+    """Return what to count for some properties; raise an error if one is not known or defined.
 
-    Parameters
-    ----------
-    wanted : tuple of str
-        Names of properties and functions, in the order of the columns.
-    functions : tuple of callable
-        Extra properties.
-    axes : int
-        Axes of the image.
-    stacked : bool
-        Whether the first counts images.
-    even : bool
-        Whether pixels are equally far apart along all spatial axes.
-    first : bool
-        Whether the smallest flat index of each label is kept as well.
+    `even` tells whether the spacing is the same along all spatial axes, `first` whether the
+    smallest flat index of each label is kept as well.
 
-    Examples
-    --------
     >>> plan = make_plan(("perimeter", "area"), (), 2, False, True)
     >>> plan.layout.outline, plan.layout.pairs, plan.layout.seconds, plan.needs_pixels
     ('equal', 'none', False, False)

@@ -1,4 +1,4 @@
-"""What can be measured: one table for the functions, the command line, the plugin and the docs."""
+"""All properties: one table for the functions, the command line, the plugin and the docs."""
 
 from __future__ import annotations
 

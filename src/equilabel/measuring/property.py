@@ -1,4 +1,4 @@
-"""One property of labels: what it is, what it follows from, and by which formula."""
+"""One property of labels: its description, what it follows from, and its formula."""
 
 from __future__ import annotations
 
@@ -13,46 +13,24 @@ if TYPE_CHECKING:
     from .measurement import Measurement
 
 
-ON_HOST = frozenset({"hull", "corners", "filled", "median"})  # needs all of a label at once
+ON_HOST = frozenset({"hull", "corners", "filled", "median"})  # need all pixels of a label
 
 
 @dataclass(frozen=True)
 class Property:
-    """One property of labels.
+    """One property of labels."""
 
-    Attributes
-    ----------
-    name : str
-        The word to pass in ``properties=``.
-    summary : str
-        What it is, in one sentence.
-    group : str
-        Title under which lists of properties show it.
-    ranks : tuple of int
-        Numbers of spatial axes for which it is defined; empty for any.
-    intensity : bool
-        Whether it needs an intensity image.
-    source : {"skimage", "equilabel"}
-        Whose definition it is.
-    unit : str
-        "" (a number without unit), "pixel", "length", "area", "size" (area in 2D, volume in 3D),
-        "radian", "value" (that of the intensity image), or powers of these.
-    needs : tuple of str
-        What it follows from: "box", "sums" and groups of `equilabel.measuring.layout.Layout`; sums
-        over pixels that `Plan` lists.
-    formula : callable, or None
-        From counts to a column of one value or array for each label. None if scikit-image
-        computes it on the CPU, one bounding box after the other.
-    """
-
-    name: str
+    name: str  # as in ``properties=``
     summary: str
-    group: str
-    ranks: tuple[int, ...] = ()
-    intensity: bool = False
-    source: Literal["skimage", "equilabel"] = "skimage"
+    group: str  # heading in lists of properties
+    ranks: tuple[int, ...] = ()  # numbers of spatial axes it is defined for; empty for any
+    intensity: bool = False  # whether it needs an intensity image
+    source: Literal["skimage", "equilabel"] = "skimage"  # whose definition it is
+    # "" (none), "pixel", "length", "area", "size" (area in 2D, volume in 3D), "radian", "value"
+    # (that of the intensity image), or powers of these.
     unit: str = ""
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # "box", groups of `Layout`, and sums that `Plan` lists
+    # From counts to one value or array for each label; None if scikit-image computes it.
     formula: Callable[[Measurement], HostArray] | None = None
 
     @property
@@ -67,7 +45,7 @@ class Property:
 
     @property
     def mergeable(self) -> bool:
-        """Whether it follows from counts of parts of an image that were added up."""
+        """Whether it follows from merged counts of parts of an image."""
         return self.periodic and not set(self.needs) & {"raw", "central", "weighted"}
 
     def compute(self, found: Measurement) -> HostArray:

@@ -1,4 +1,4 @@
-"""What a caller wants to know of each label of an image that need not exist yet."""
+"""What a caller wants to know of each label, as checked arguments."""
 
 from __future__ import annotations
 
@@ -36,36 +36,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Checked arguments of `regionprops_table`, but for the labels.
-
-    Attributes
-    ----------
-    plan : Plan
-        What is to be counted.
-    values : array or None
-        Intensities, where the caller has them.
-    spacing : tuple of float
-        Distance of pixels along each spatial axis.
-    given_spacing : float, sequence of float or None
-        The same as the caller gave it: scikit-image computes integers with integers.
-    separator : str
-        Stands between a name and the numbers of its parts.
-    cache : bool
-        Passed on to scikit-image.
-    periodic : tuple of bool
-        For each axis of the image, or empty if none is periodic.
-    columns_on : str, or None
-        Where columns are to be: "host", or the device that counts. None if counts are asked for.
-    """
+    """Checked arguments of `regionprops_table`, except the labels."""
 
     plan: Plan
-    values: Array
+    values: Array  # intensities, or None
     spacing: tuple[float, ...]
-    given_spacing: Any = None
+    given_spacing: Any = None  # as the caller gave it: scikit-image treats integers differently
     separator: str = "-"
-    cache: bool = True
-    periodic: tuple[bool, ...] = ()
-    columns_on: str | None = None
+    cache: bool = True  # for scikit-image
+    periodic: tuple[bool, ...] = ()  # for each axis of the image, or empty
+    columns_on: str | None = None  # "host" or the device that counts; None to get counts
 
     def count(self, labels: Array) -> Counts | DeviceTable:
         """Count labels, or start to compute their columns, on the device that holds them."""
@@ -78,13 +58,9 @@ class Request:
         return count_labels(labels, self.values, self.plan, periodic=self.periodic)
 
     def table(self, counts: Counts | DeviceTable, labels: Array) -> dict[str, Array]:
-        """Compute all columns, in the order in which they were asked for.
+        """Compute all columns, in the order in which they were requested.
 
-        Parameters
-        ----------
-        counts : Counts or DeviceTable
-        labels : array of int, or None
-            Image of labels; needed only if `plan.needs_labels`.
+        `labels` are needed only if `plan.needs_labels`, or if a `DeviceTable` is not finished.
         """
         groups = counts.finish() if isinstance(counts, DeviceTable) else None
         if groups is None:
@@ -97,7 +73,7 @@ class Request:
         return found
 
     def _moved(self, groups: Columns) -> Columns:
-        """Bring columns to where they are to be; those of objects stay on the host."""
+        """Copy columns to where they are stored; columns of objects stay on the host."""
         device = self.columns_on
         if device in (None, "host"):
             return groups
@@ -133,23 +109,10 @@ def make_request(
     periodic: tuple[bool, ...] = (),
     columns_on: str | None = None,
 ) -> Request:
-    """Check what is asked of the labels of an image.
+    """Check the arguments of `regionprops_table` for an image of a given shape.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of the image of labels.
-    properties, intensity_image, spacing, stacked, separator, cache, extra_properties
-        As for `regionprops_table`.
-    periodic : tuple of bool
-        What `check_periodic` returned.
-    columns_on : str, optional
-        What `check_columns` returned, if columns are asked for and no counts.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `regionprops_table` does.
+    `periodic` and `columns_on` are the results of `check_periodic` and `check_columns`;
+    `columns_on` is None if counts are requested. Errors are those of `regionprops_table`.
     """
     wanted = check_names("properties", properties)
     if not stacked < len(shape) <= MOST_AXES:
@@ -181,7 +144,7 @@ def _plain_request(
     cache: bool,
     columns_on: str | None,
 ) -> Request:
-    """Make a request for columns of labels alone: of small images, many are asked the same."""
+    """Return a request without values and spacing; cached, as many small images repeat it."""
     steps = check_spacing(None, len(shape) - stacked)
     plan = make_plan(wanted, (), len(shape), stacked, True)
     check_intensity(plan.intensity, None)

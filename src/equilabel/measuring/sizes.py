@@ -1,4 +1,4 @@
-"""Columns of sizes, boxes, centroids and hulls."""
+"""Formulas of sizes, bounding boxes, centroids and hulls."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from .measurement import Measurement
 
 
-# ---- Formulas of size and position: scikit-image's definitions, and ours
+# ---- Formulas of size and position
 
 
 def label(found: Measurement) -> HostArray:
-    """Return the number of the object."""
+    """Take the number of the object."""
     return found.counts.labels
 
 
 def frame(found: Measurement) -> HostArray:
-    """Find the image of a stack in which the object is."""
+    """Image of the stack in which the object is."""
     return found.counts.begins[:, 0]
 
 
 def num_pixels(found: Measurement) -> HostArray:
-    """Count the pixels."""
+    """Count the pixels of the object."""
     return found.pixels
 
 
@@ -48,12 +48,12 @@ def area_bbox(found: Measurement) -> HostArray:
 
 
 def area_filled(found: Measurement) -> HostArray:
-    """Area (volume) of the pixels of the object and of its holes."""
+    """Area (volume) of the object and of its holes."""
     return found.filled * found.pixel_size
 
 
 def extent(found: Measurement) -> HostArray:
-    """Ratio of the object's pixels to those of its bounding box."""
+    """Divide the number of pixels by that of the bounding box."""
     return np.asarray(found.pixels / _box_pixels(found))
 
 
@@ -63,7 +63,7 @@ def centroid(found: Measurement) -> HostArray:
 
 
 def centroid_local(found: Measurement) -> HostArray:
-    """Mean coordinate, relative to the corner of the bounding box."""
+    """Mean coordinate relative to the corner of the bounding box."""
     return np.asarray(found.local * found.spacing)
 
 
@@ -73,7 +73,7 @@ def equivalent_diameter_area(found: Measurement) -> HostArray:
 
 
 def touches_border(found: Measurement) -> HostArray:
-    """Whether a pixel lies first or last along an axis, longer than 1, that has a boundary."""
+    """Whether a pixel is first or last along an axis that is longer than 1 and not periodic."""
     long = (found.sides > 1) & ~found.periodic
     return np.asarray((((found.first == 0) | (found.last == found.sides)) & long).any(axis=1))
 
@@ -175,7 +175,7 @@ ROWS = (
 )
 
 
-# ---- Formulas from convex hulls, as scikit-image defines them
+# ---- Formulas of convex hulls: scikit-image's definitions
 
 
 def area_convex(found: Measurement) -> HostArray:
@@ -184,12 +184,12 @@ def area_convex(found: Measurement) -> HostArray:
 
 
 def solidity(found: Measurement) -> HostArray:
-    """Ratio of the object's pixels to those of its convex hull."""
+    """Divide the number of pixels by that of the convex hull."""
     return np.asarray(found.pixels / found.hulls.pixels)
 
 
 def feret_diameter_max(found: Measurement) -> HostArray:
-    """Greatest distance of two points of the outline of the pixels of the convex hull."""
+    """Greatest distance between two points of the outline of the convex hull's pixels."""
     from equilabel.measuring.cpu.hulls import feret_diameters
 
     measure = feret_diameters

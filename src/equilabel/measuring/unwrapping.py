@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
 
 
-# ---- Bounding boxes of labels along periodic axes: the shortest intervals that hold them
+# ---- Bounding boxes along periodic axes: the shortest intervals that contain each label
 
-ROOM = 2**26  # bits of coordinates that are held at once
-SPARE = 4  # entries of a look-up table that each pixel may cost before labels are searched
+ROOM = 2**26  # coordinates of labels that are looked at at once
+SPARE = 4  # entries of a look-up table for each pixel, beyond which labels are searched
 
 
 def shorten(
@@ -35,21 +35,11 @@ def shorten(
     ends: NDArray[np.int64],
     periodic: tuple[bool, ...],
 ) -> None:
-    """Replace boxes by the shortest ones, which may go around boundaries.
+    """Replace boxes by the shortest ones, which may cross boundaries.
 
-    A box can be shorter than it is only if it spans more than half of the axis: then a gap inside
-    may be wider than the one around. All coordinates of such labels are looked at.
-
-    Parameters
-    ----------
-    hold : callable
-        Tells which coordinates along an axis some labels have, given by their rows: (K, side).
-    sides : tuple of int
-        Shape of the image.
-    begins, ends : (N, axes) arrays of int64
-        First and last + 1 coordinate of each. Updated: a box begins inside the image.
-    periodic : tuple of bool
-        For each axis.
+    `hold` returns which coordinates along an axis some labels, given by their rows, have:
+    (K, side). `begins` and `ends`, (N, axes), are updated; a box begins inside the image. Only
+    boxes longer than half of an axis can become shorter.
     """
     for axis in np.flatnonzero(periodic).tolist():
         side = sides[axis]
@@ -62,7 +52,7 @@ def shorten(
 
 
 def coordinates(image: Array, wanted: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
-    """Tell which coordinates along an axis the pixels of some labels have, (K, side)."""
+    """Return which coordinates along an axis the pixels of some labels have, (K, side)."""
     xp = library(image)
     side = image.shape[axis]
     held = xp.zeros((len(wanted) + 1, side), np.bool_)
@@ -78,21 +68,10 @@ def coordinate(pixels: Array, shape: tuple[int, ...], axis: int) -> Array:
 
 
 def shortest_intervals(held: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find the shortest interval around a circle that holds all places of each row.
+    """Return begins and lengths of the shortest intervals around a circle that contain all places.
 
-    Of several, the one that begins first: a row that leaves no gap has all places from 0 on.
+    Of several, the first one. Each row of `held`, (K, side), has at least one place.
 
-    Parameters
-    ----------
-    held : (K, side) array of bool
-        At least one place in each row.
-
-    Returns
-    -------
-    begins, lengths : (K,) arrays of int64
-
-    Examples
-    --------
     >>> rows = np.array([[1, 1, 0, 0, 0, 1], [0, 1, 1, 0, 0, 0], [1, 0, 0, 1, 0, 0], [1] * 6])
     >>> begins, lengths = shortest_intervals(rows > 0)
     >>> begins.tolist(), lengths.tolist()
@@ -111,17 +90,10 @@ def shortest_intervals(held: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDAr
 
 
 def places_of(image: Array, wanted: NDArray[np.int64]) -> Array:
-    """Find the label of each pixel in a list: its place, counted from 1, or 0.
+    """Return the index of each pixel's label in an ascending list of labels, from 1, or 0.
 
-    Parameters
-    ----------
-    image : array of int
-        No label is negative.
-    wanted : (K,) array of int64
-        Ascending, above 0.
+    No label of the image is negative; those of the list are above 0.
 
-    Examples
-    --------
     >>> places_of(np.array([0, 7, 9, 3]), np.array([3, 9]))
     array([0, 0, 2, 1])
     """
@@ -137,41 +109,24 @@ def places_of(image: Array, wanted: NDArray[np.int64]) -> Array:
     return xp.where(known[place] == whole, place + 1, 0)
 
 
-# ---- Counts of images with periodic axes: objects are measured where they lie in one piece
-# Along a periodic axis the bounding box of an object is the shortest interval that holds it. It
-# begins inside the image and may end beyond; coordinates count from there, so that those before its
-# beginning are greater by one side of the image. A label whose box goes around a boundary is
-# counted in pieces, one for each set of axes to go around, and their sums are shifted and added up.
-# Neighbors are compared in an image that is continued across its boundaries.
+# ---- Counts of images with periodic axes: objects are measured in one piece
+# Along a periodic axis the bounding box of an object is the shortest interval that contains it. It
+# begins inside the image and may end beyond; coordinates before its beginning are increased by one
+# side of the image. A label whose box crosses a boundary is counted in pieces, one for each set of
+# crossed axes, whose sums are shifted and added up. Neighbors are compared in an image that is
+# continued across its boundaries.
 
 COMPARED = ("pairs", "euler_face", "euler_full", "outline")  # groups that follow from neighbors
-HIGHEST = 2**48  # label beyond which labels are numbered anew, to leave room for pieces
+HIGHEST = 2**48  # labels beyond it are numbered anew, to leave room for those of pieces
 
 
 class Unwrapped:
-    """Counts of every label in coordinates that boundaries do not tear: an `Accumulator`.
+    """Counts of every label in coordinates that continue across boundaries: an `Accumulator`.
 
-    Parameters
-    ----------
-    kernels : module
-        `equilabel.kernels.<device>.accumulate`, of the device that holds the labels.
-    image : C-contiguous array of int
-        Labels.
-    layout : Layout
-        What to count.
-    keep : bool
-        Whether pixels will be summed over, as for the accumulators of devices.
-    periodic : tuple of bool
-        For each axis of the image.
-    by_runs : bool
-        Whether labels are taken apart by their runs, where there are any, and not by pixels.
-
-    Attributes
-    ----------
-    labels : (N,) array of int64
-        Labels that occur, ascending; a negative one is reported and not to be used.
-    table : (N, layout.width) array of int64
-        As `equilabel.measuring.layout` says; boxes may end beyond the image.
+    `kernels` is the module `accumulate` of the device that holds the labels, `keep` as for its
+    `Accumulator`. `by_runs`: labels are divided by runs, where there are any, and not by pixels.
+    A negative label is reported in `labels` and must not be used; boxes in `table` may end beyond
+    the image.
     """
 
     def __init__(
@@ -214,13 +169,13 @@ class Unwrapped:
             self._compare(image, periodic)
 
     def _count(self, image: Array) -> None:
-        """Count labels, or pieces of them, where they lie."""
+        """Count labels, or pieces of them, in coordinates of the image."""
         self._image = image
         source = self._kernels.LabelSource(image)
         self._found = self._kernels.Accumulator(source, self._plain, keep=self._keep)
 
     def _coordinates(self, rows: NDArray[np.int64], axis: int) -> NDArray[np.bool_]:
-        """Tell which coordinates along an axis some labels have."""
+        """Return which coordinates along an axis some labels have."""
         from equilabel.measuring.cpu.pieces import find_coordinates
 
         if self._by_runs:
@@ -229,7 +184,7 @@ class Unwrapped:
         return coordinates(self._image, self.labels[rows], axis)
 
     def _divide(self, torn: NDArray[np.int64], begins: NDArray[np.int64]) -> None:
-        """Do as `_take_apart` by runs, which lie on one side of the beginning of their box."""
+        """Do as `_take_apart` by runs: each lies on one side of the beginning of its box."""
         from equilabel.measuring.cpu.pieces import Pieces
 
         self._whole = len(self.labels)
@@ -238,14 +193,9 @@ class Unwrapped:
         self._shifts = self._found.moved * np.array(self._image.shape)
 
     def _take_apart(self, image: Array, torn: NDArray[np.int64], begins: NDArray[np.int64]) -> None:
-        """Count labels whose box goes around a boundary in pieces that have labels of their own.
+        """Count labels whose box crosses a boundary in pieces that have labels of their own.
 
-        Parameters
-        ----------
-        torn : (K,) array of int64
-            Their places among all labels.
-        begins : (K, axes) array of int64
-            Where their boxes begin.
+        `torn`, (K,), are their rows among all labels; `begins`, (K, axes), where their boxes begin.
         """
         xp, axes, names = library(image), image.ndim, self.labels
         if names[-1] > HIGHEST:
@@ -289,7 +239,7 @@ class Unwrapped:
             self.table[:, self._layout[group]] = found.table[:, layout[group]]
 
     def values(self, values: Array) -> tuple[HostArray, ...]:
-        """Sum the values of each label, and find the least and greatest."""
+        """Return sums, minima and maxima of values; for small integers also sums of squares."""
         sums, lows, highs, *squares = self._found.values(values)
         if self._whole == len(self._owners):
             return (sums, lows, highs, *squares)
@@ -303,19 +253,19 @@ class Unwrapped:
         return (self._sum(sums), lows, highs, *map(self._sum, squares))
 
     def squares(self, values: Array, centers: HostArray) -> NDArray[np.float64]:
-        """Sum the squared distances of values from a center for each label and channel."""
+        """Return sums of squared distances of values from a center, for each label and channel."""
         return self._sum(self._found.squares(values, centers[self._owners]))
 
     def powers(self, centers: HostArray) -> NDArray[np.float64]:
-        """Sum the products of powers of coordinates, up to 3 along each spatial axis."""
+        """Return sums of products of powers of coordinates, up to 3 along each spatial axis."""
         return self._sum(self._found.powers(self._around(centers)))
 
     def weighted(self, values: Array, channel: int, centers: HostArray) -> NDArray[np.float64]:
-        """Sum as `powers` does, each pixel weighted by its value in one channel."""
+        """Return sums as `powers` does, each pixel weighted by its value in one channel."""
         return self._sum(self._found.weighted(values, channel, self._around(centers)))
 
     def exact(self, rows: NDArray[np.int64]) -> HostArray:
-        """Sum coordinates and products of some labels exactly, as `wide.sum_wide` does."""
+        """Return exact sums of coordinates and products of some labels, as `counts.sum_wide`."""
         if self._by_runs and self._whole < len(self._owners):
             asked = self._kernels, self._image, self._layout, self._keep, self._periodic
             return Unwrapped(*asked, by_runs=False).exact(rows)
@@ -332,7 +282,7 @@ class Unwrapped:
         return total
 
     def _around(self, centers: HostArray) -> HostArray:
-        """Return the centers of labels as their pieces see them."""
+        """Return the centers of labels in the coordinates of their pieces."""
         spatial = self._shifts[:, self._layout.axes - self._layout.rank :]
         return np.ascontiguousarray(centers[self._owners] - spatial)
 
@@ -342,7 +292,7 @@ class Unwrapped:
             return parts
         total = np.zeros((len(self.labels), *parts.shape[1:]), parts.dtype)
         whole, more = np.split(self._owners, [self._whole])
-        total[whole] = parts[: self._whole]  # each of another label
+        total[whole] = parts[: self._whole]  # no label occurs twice here
         np.add.at(total, more, parts[self._whole :])
         return total
 

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from equilabel.devices.jit import Kernel
 
 
-# ---- The pass that counts sizes, extents and faces straight from a run table whose runs are
-# labeled
-# A block has up to four rows: `a` and `b` below it, `c` and `d` in the plane after. A run of the
+# ---- Counts of sizes, extents and faces directly from a labeled run table
+# A block has up to four rows: `a` and `b` below it, `c` and `d` in the next plane. A run of the
 # block is the union of runs of its rows; all their pixels in a word are added at once.
 
 ODD = np.uint64(0xAAAAAAAAAAAAAAAA)
@@ -61,7 +60,7 @@ class Block(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What the words of one run add up to; kept in registers, as tuples are."""
+    """Sums over the words of one run; a tuple stays in registers."""
 
     label: int
     left: int
@@ -78,26 +77,12 @@ class Sums(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def add_runs(runs, blocks, sides, faces, table):
-    """Do as `run_counts.add_extents` for the runs of some blocks, without a list of them.
+    """Add the runs of some blocks to a table, as `run_counts.add_extents`, without a list of runs.
 
-    Parameters
-    ----------
-    runs : Runs
-        Whose `parents` are labels by now.
-    blocks : (int, int)
-        The first block and the one after the last.
-    sides : (axes,) array of int64
-        Sides of the image.
-    faces : int
-        Along how many of the last axes neighbors of the same label are counted: 0, 2 or 3. All
-        foreground must have one value then.
-    table : (N + 1, 1 + 3 * axes + faces) array of int64
-        Updated: a row for each label.
-
-    Returns
-    -------
-    least, most : int
-        Range of the labels met; 1 and 0 if there are none.
+    `runs.parents` are labels; `blocks` are the first and last + 1; `sides`, (axes,), those of the
+    image. Neighbors of the same label are counted along the last `faces` axes: 0, 2 or 3; all
+    foreground must then have one value. `table` is (N + 1, 1 + 3 * axes + faces), with a row for
+    each label. Return the smallest and largest label met, or 1 and 0.
     """
     bits, labels = runs.bits, runs.parents
     begin, end = blocks
@@ -124,7 +109,7 @@ def add_runs(runs, blocks, sides, faces, table):
             begins = runs.starts[number, word]
             run = runs.first[number, word]
             while union != NONE:
-                # From here to before the next start lies one run, or what is left of the last.
+                # Bits up to the next start belong to one run, a new one or that of the last word.
                 part = union
                 bit = union & (~union + ONE)
                 if (begins & bit) != NONE:
@@ -150,18 +135,9 @@ def add_runs(runs, blocks, sides, faces, table):
 
 @inlined
 def add_part(sums, runs, block, word, part, right, faces):
-    """Add the pixels of a run in a word.
+    """Return the sums of a run after adding its pixels in a word.
 
-    Parameters
-    ----------
-    part : uint64
-        A bit for each of its columns.
-    right : int
-        The column after the last of them.
-
-    Returns
-    -------
-    Sums
+    `part` has a bit for each column of the run in this word; `right` is the column after the last.
     """
     bits = runs.bits
     base = 64 * word
@@ -237,7 +213,7 @@ def close_run(sums, block, position, sides, faces, table):
         near = block.z if front > 0 else block.z + 1
         far = block.z + 2 if back > 0 else block.z + 1
         widen(counts, axes - 3, sides, near, far)
-    for axis in range(axes - 3):  # further axes are the same for all rows of a block
+    for axis in range(axes - 3):  # all rows of a block have the same coordinates there
         here = position[6 - axes + axis]
         counts[1 + axis] += here * pixels
         widen(counts, axis, sides, here, here + 1)
@@ -251,7 +227,7 @@ def close_run(sums, block, position, sides, faces, table):
 
 @inlined
 def widen(counts, axis, sides, begin, end):
-    """Let the box of a label reach from `begin` to before `end` along an axis."""
+    """Extend the box of a label from `begin` to before `end` along an axis."""
     low = 1 + sides.size + axis
     high = 1 + 2 * sides.size + axis
     counts[low] = max(counts[low], sides[axis] - begin)
@@ -260,7 +236,7 @@ def widen(counts, axis, sides, begin, end):
 
 @inlined
 def sum_columns(word):
-    """Sum the positions of the bits of a word, from those whose position is odd, has bit 1, ..."""
+    """Sum the positions of the bits of a word, one binary digit of the positions at a time."""
     if word == ALL:
         return np.int64(63 * 32)
     total = popcount(word & ODD) + 2 * popcount(word & TWOS) + 4 * popcount(word & FOURS)
@@ -270,7 +246,7 @@ def sum_columns(word):
 
 @inlined
 def count_beside(bits, row, word, part):
-    """Count the bits of a row in a part of a word that have another one to the left."""
+    """Count the bits of a part of a word that have another bit to the left."""
     here = bits[row, word]
     left = here << ONE
     if word > 0:
@@ -278,42 +254,25 @@ def count_beside(bits, row, word, part):
     return popcount(here & left & part)
 
 
-# ---- Passes that measure labels on the CPU: strips of rows in threads, and their sums in order
-# A strip goes from pixels to planes of bits, from these to a list of runs, and from both to a table
-# of the labels that it holds. The tables of strips are then added up in order. Strips depend on the
-# shape of the image alone, so that sums of floats have the same bits with any number of threads.
+# ---- Counts of labels on the CPU: strips of rows in threads, added up in order
+# A strip goes from pixels to planes of bits, then to a list of runs, and from both to a table of
+# its labels. Strips depend only on the shape of the image, so that sums of floats have the same
+# bits with any number of threads.
 
 __all__ = ["Accumulator", "LabelSource", "RunSource"]
 
-DENSE = 4  # entries of tables for each label and thread that each pixel may cost
-STRIP = 2**20  # pixels of a strip, but for the rest of a row
+DENSE = 4  # entries that the tables of all threads have for each pixel, at most
+STRIP = 2**20  # pixels of a strip, rounded down to whole rows
 
 
 class Accumulator:
     """Counts of every label, and further sums over its pixels.
 
-    Parameters
-    ----------
-    source : LabelSource or RunSource
-    layout : Layout
-        What to count.
-    keep : bool
-        Whether to keep the runs for the sums that the methods compute: 32 bytes a run.
-    box : sequence of (int, int), optional
-        First and last + 1 pixel along each axis; pixels outside are neighbors but do not count.
-
-    Attributes
-    ----------
-    labels : (N,) array of int64
-        Labels that occur, ascending; a negative one is reported and not to be used.
-    table : (N, layout.width) array of int64
-        As `equilabel.measuring.layout` says.
-    strips : list of Strip
-        What each strip of rows adds, with its runs if they are kept.
-    slots : list of array or slice
-        For each strip, the rows of `table` that those of its own table belong to.
-    sides : tuple of int
-        Shape of the image.
+    `labels`, (N,), are those that occur, ascending; a negative one is reported and must not be
+    used. `table` is (N, layout.width). `keep` keeps the runs for the sums that the methods
+    compute, 32 bytes a run: `strips` then has them, and `slots` has for each strip the rows of
+    `table` to which those of its own table belong. Pixels outside `box` are neighbors but do not
+    count.
     """
 
     def __init__(
@@ -349,19 +308,10 @@ class Accumulator:
         self.labels, self.table, self.slots = join(self.strips, layout)
 
     def values(self, values: HostArray) -> tuple[HostArray, ...]:
-        """Sum the values of each label, and find the least and greatest.
+        """Return sums, minima and maxima of the values of each label, (N, C), from values (P, C).
 
-        Parameters
-        ----------
-        values : (P, C) array
-            Values of every pixel in each channel.
-
-        Returns
-        -------
-        sums, lows, highs : (N, C) arrays
-            Sums are exact int64 for integers of up to 32 bits, float64 otherwise.
-        squares : (N, C) array of int64, only for integers of up to 16 bits
-            Sums of squared values, exact.
+        Sums are exact int64 for integers of up to 32 bits, float64 otherwise. Integers of up to 16
+        bits also have exact sums of squares.
         """
         flat, channels = _plain(values)
         kind, top, bottom, small = _sums_of(flat.dtype)
@@ -394,7 +344,7 @@ class Accumulator:
         return tuple(found.T for found in (sums, lows, highs, *squares))
 
     def squares(self, values: HostArray, centers: HostArray) -> NDArray[np.float64]:
-        """Sum the squared distances of values from a center for each label and channel."""
+        """Return sums of squared distances of values from a center, for each label and channel."""
         flat, channels = _plain(values)
 
         def add(strip: Strip, slots: Array) -> Array:
@@ -410,17 +360,10 @@ class Accumulator:
         return self._sum(add, (len(self.labels), channels))
 
     def powers(self, centers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum the products of powers of coordinates, up to 3 along each spatial axis.
+        """Return sums of products of powers of coordinates, up to 3 along each spatial axis.
 
-        Parameters
-        ----------
-        centers : (N, rank) array of float64
-            What the coordinates of each label are counted from.
-
-        Returns
-        -------
-        (N, 4 ** rank) array of float64
-            Exponents of the last axis change first.
+        Coordinates are relative to `centers`, (N, rank). In the result, (N, 4 ** rank), exponents
+        of the last axis change first.
         """
         rank = self.layout.rank
 
@@ -434,7 +377,7 @@ class Accumulator:
     def weighted(
         self, values: HostArray, channel: int, centers: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Sum as `powers` does, each pixel weighted by its value in one channel."""
+        """Return sums as `powers` does, each pixel weighted by its value in one channel."""
         rank = self.layout.rank
         flat, channels = _plain(values)
 
@@ -481,7 +424,7 @@ def _sums_of(dtype: np.dtype[Any]) -> tuple[Any, Any, Any, bool]:
 
 
 def _plain(values: HostArray) -> tuple[HostArray, int]:
-    """Return values in a type that numba computes with, flat, and the number of channels."""
+    """Return values in a type that numba supports, flat, and the number of channels."""
     if values.dtype == bool:
         values = values.view(np.uint8)
     elif values.dtype == np.float16:
@@ -494,7 +437,7 @@ def _plain(values: HostArray) -> tuple[HostArray, int]:
 
 
 def _add_runs(source: RunSource, layout: Layout) -> tuple[Array, Array]:
-    """Count sizes and extents alone, in a table for each thread: nothing else is held."""
+    """Count sizes, extents and faces of runs, in one table for each thread."""
     table = source.table
     count = int(table.parents[: table.counts[-1]].max(initial=0))
     size = prod(source.sides)

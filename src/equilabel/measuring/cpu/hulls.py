@@ -20,32 +20,17 @@ if TYPE_CHECKING:
     from .accumulate import Accumulator
 
 
-# ---- Convex hulls of labels on the CPU, from their outermost pixels in each row, in threads
-
-ROWS = 2**12  # of labels, below which a thread is not worth waking
-PAIRS = 2**20  # of corners, likewise
+ROWS = 2**12  # rows of labels that are worth a thread
+PAIRS = 2**20  # pairs of corners that are worth a thread
 
 
 def find_hulls(
     found: Accumulator, *, with_corners: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Find the convex hull of each label, as scikit-image defines it.
+    """Return the convex hull of each label, as scikit-image defines it: the fields of `Hulls`.
 
-    Parameters
-    ----------
-    found : Accumulator
-        One that keeps its runs; no label lies in several images of a stack.
-    with_corners : bool
-        Whether corners are asked for.
-
-    Returns
-    -------
-    pixels : (N,) array of int64
-        Pixels of the hull of each label.
-    starts : (N + 1,) array of int64
-        Where the corners of each label begin.
-    corners : (C, 3) array of int64
-        The outermost of these pixels: (z, y, x), from anywhere; z is 0 in 2D.
+    `found` must keep its runs, and no label lies in several images of a stack. Corners are
+    (z, y, x), with z = 0 in 2D, relative to any pixel of the image.
     """
     labels = len(found.labels)
     starts, rows = _list_rows(found)
@@ -70,15 +55,7 @@ def find_hulls(
 def feret_diameters(
     starts: NDArray[np.int64], corners: NDArray[np.int64], spacing: tuple[float, ...]
 ) -> NDArray[np.float64]:
-    """Return the greatest distance of two middles of faces of the corners of each label.
-
-    Parameters
-    ----------
-    starts, corners
-        From `find_hulls`.
-    spacing : tuple of float
-        Distance of pixels along each spatial axis.
-    """
+    """Return the greatest distance between middles of faces of the corners of each label, (N,)."""
     squares = np.empty(len(starts) - 1)
     steps = np.array((0.0,) * (3 - len(spacing)) + tuple(spacing))
     pairs = starts_of(np.diff(starts) ** 2)
@@ -90,7 +67,7 @@ def feret_diameters(
 
 
 def _list_rows(found: Accumulator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Put the outermost pixels of each row together, label by label; return where each begins."""
+    """Return where the rows of each label begin, and its outermost pixels in each row, (R, 3)."""
     labels = len(found.labels)
     strips = [(strip.runs, slots) for strip, slots in listed_strips(found)]
     counts, latest = np.zeros(labels, np.int64), np.full(labels, -1)

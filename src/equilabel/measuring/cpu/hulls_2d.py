@@ -1,4 +1,4 @@
-"""Convex hulls of labels in 2D, from the outermost pixels of each row, and their diameters."""
+"""Convex hulls of labels in 2D from the outermost pixels of each row, and diameters."""
 
 from __future__ import annotations
 
@@ -6,25 +6,17 @@ import numpy as np
 
 from equilabel.devices.jit import inlined, njit
 
-# ---- Passes from lists of runs to the outermost pixels of each label in each of its rows
-# A row of a label is ``(row, first, last)`` of int64: the first and the last column in which it has
-# a pixel. Rows stand label by label, and ascend in each label.
+# ---- From lists of runs to the outermost pixels of each label in each of its rows
+# A row of a label is ``(row, first, last)`` of int64, with the first and last column in which it
+# has a pixel. Rows are sorted by label, then by row.
 
 
 @njit(nogil=True, cache=True)
 def count_rows(runs, slots, latest, counts):
     """Count the rows of each label.
 
-    Parameters
-    ----------
-    runs : (N, 4) array of int64
-        Row, first column, last column + 1 and slot, in raster order.
-    slots : (labels,) array of int64
-        The label of each slot, by its place among all labels.
-    latest : (L,) array of int64
-        Row in which each label was met last, -1 for none; updated.
-    counts : (L,) array of int64
-        Updated.
+    `runs`, (N, 4), are in raster order; `slots` maps their slots to labels. `latest`, (L,), the
+    row in which each label was last met, or -1, and `counts`, (L,), are updated.
     """
     for run in range(runs.shape[0]):
         label = slots[runs[run, 3]]
@@ -35,16 +27,10 @@ def count_rows(runs, slots, latest, counts):
 
 @njit(nogil=True, cache=True)
 def gather_rows(runs, slots, latest, ends, rows):
-    """Put the rows of each label together.
+    """Sort the rows of each label into `rows`, (R, 3).
 
-    Parameters
-    ----------
-    runs, slots, latest
-        As for `count_rows`.
-    ends : (L,) array of int64
-        Place behind the rows of each label that are known; updated.
-    rows : (R, 3) array of int64
-        Updated.
+    `runs`, `slots` and `latest` as for `count_rows`. `ends`, (L,), the end of the known rows of
+    each label, is updated.
     """
     for run in range(runs.shape[0]):
         label = slots[runs[run, 3]]
@@ -56,28 +42,17 @@ def gather_rows(runs, slots, latest, ends, rows):
         rows[ends[label] - 1, 2] = runs[run, 2] - 1
 
 
-# ---- The pass that finds the greatest distance between the outlines of pixels
+# ---- The greatest distance between the outlines of pixels
 
 
 @njit(nogil=True, cache=True)
 def add_diameters(corners, starts, span, spacing, squares):
-    """Find the squared greatest distance of two middles of faces of the corners of some labels.
+    """Find the squared greatest distance between two middles of faces of the corners of labels.
 
     Two middles are as far apart as their pixels and a step along one axis, or as these and half a
-    step along two.
-
-    Parameters
-    ----------
-    corners : (C, 3) array of int64
-        Pixels (z, y, x), label by label.
-    starts : (L + 1,) array of int64
-        Where the corners of each label begin.
-    span : (int, int)
-        The first label and the one after the last.
-    spacing : (3,) array of float64
-        Distance of pixels along each axis; along an axis of 0, pixels have no extent.
-    squares : (L,) array of float64
-        Overwritten.
+    step along two. `corners`, (C, 3), are pixels (z, y, x); those of label k begin at `starts[k]`.
+    `span` is the first label and last + 1. Along an axis of spacing 0, pixels have no extent.
+    `squares`, (L,), is overwritten.
     """
     sz, sy, sx = spacing[0], spacing[1], spacing[2]
     for label in range(span[0], span[1]):
@@ -98,10 +73,10 @@ def add_diameters(corners, starts, span, spacing, squares):
         squares[label] = best
 
 
-# ---- Convex hulls of labels in 2D: how many pixels they hold, and their corners
+# ---- Convex hulls of labels in 2D: number of pixels, and corners
 # scikit-image takes the hull of the middles of the four edges of every pixel. A pixel belongs to it
-# if its center does, on the outline or inside. Coordinates are doubled here, so that the middles of
-# edges are whole numbers and everything is exact.
+# if its center lies inside or on the outline. Coordinates are doubled here, so that the middles of
+# edges are integers and everything is exact.
 #
 # The left side of a hull is the lower hull of columns over rows; its right side is the left side of
 # the mirror image.
@@ -109,24 +84,11 @@ def add_diameters(corners, starts, span, spacing, squares):
 
 @njit(nogil=True, cache=True)
 def measure_hulls_2d(rows, starts, span, pixels, corner_counts, with_corners):
-    """Count the pixels in the hulls of some labels, and find the corners of these pixels' hull.
+    """Count the pixels in the hulls of some labels, and return the corners of these pixels' hulls.
 
-    Parameters
-    ----------
-    rows : (R, 3) array of int64
-        From `outer_rows.gather_rows`.
-    starts : (L + 1,) array of int64
-        Where the rows of each label begin.
-    span : (int, int)
-        The first label and the one after the last.
-    pixels, corner_counts : (L,) arrays of int64
-        Overwritten.
-    with_corners : bool
-
-    Returns
-    -------
-    (C, 3) array of int64
-        Corners of one label after the other, as (0, row, column): pixels that are counted.
+    `rows`, (R, 3), as of `gather_rows`, begin at `starts`, (L + 1,), for each label; `span` is the
+    first label and last + 1. `pixels` and `corner_counts`, (L,), are overwritten. Corners, (C, 3),
+    are (0, row, column) of counted pixels, label by label.
     """
     first_label, last_label = span
     tallest = np.int64(1)
@@ -171,14 +133,10 @@ def measure_hulls_2d(rows, starts, span, pixels, corner_counts, with_corners):
 
 @inlined
 def list_edges(rows, begin, end, side, points):
-    """List the outermost middle of an edge on each doubled row of a label; count them.
+    """List the outermost middle of an edge on each doubled row of a label; return their number.
 
-    Parameters
-    ----------
-    side : int
-        0 for the left side; 1 for the right one, mirrored.
-    points : (>= 2 * rows + 1, 2) array of int64
-        Overwritten with twice the row from the first one, and twice the column.
+    `side` is 0 for the left side, 1 for the right side, mirrored. `points`,
+    (>= 2 * rows + 1, 2), gets twice the row, from the first one on, and twice the column.
     """
     size = 0
     top = rows[begin, 0]
@@ -201,14 +159,10 @@ def list_edges(rows, begin, end, side, points):
 
 @inlined
 def lower_hull(points, size, chain):
-    """Find which of some points lie on their lower hull, but for those between two others.
+    """Find the points on the lower hull of some points; return their number.
 
-    Parameters
-    ----------
-    points : (>= size, 2) array of int64
-        Ascending by their first coordinate, each of which occurs once.
-    chain : (>= size,) array of int64
-        Overwritten with the indices of the points; their number is returned.
+    `points`, (>= size, 2), ascend in their first coordinate, each of which occurs once. `chain`,
+    (>= size,), gets the indices of the corners.
     """
     kept = 0
     for point in range(size):
@@ -227,14 +181,10 @@ def lower_hull(points, size, chain):
 
 @inlined
 def fill_side(points, chain, size, tall, side, sides):
-    """Find the first column of each row whose pixel has its center in a hull; the last if mirrored.
+    """Find the first column of each row whose center lies in a hull; the last one if mirrored.
 
-    Parameters
-    ----------
-    points, chain, size
-        Left side of the hull in doubled coordinates, rows counted from that of the first pixel.
-    sides : (>= tall, 2) array of int64
-        Column `side` is overwritten.
+    `chain` is the left side of the hull, in doubled coordinates from the row of the first pixel.
+    Column `side` of `sides`, (>= tall, 2), is overwritten.
     """
     at = 0
     for y in range(tall):
@@ -251,7 +201,7 @@ def fill_side(points, chain, size, tall, side, sides):
 
 @njit(nogil=True, cache=True)
 def with_room(corners, size):
-    """Return an array of corners, or a larger one that begins with them if they do not suffice."""
+    """Return an array of corners that has room for `size`, a larger copy if needed."""
     if size <= corners.shape[0]:
         return corners
     more = np.empty((2 * size, 3), np.int64)

@@ -1,4 +1,4 @@
-"""Convex hulls of labels in 3D, in whole numbers: how many voxels they hold, and their corners."""
+"""Convex hulls of labels in 3D, in integers: number of voxels, and corners."""
 
 from __future__ import annotations
 
@@ -10,37 +10,21 @@ from equilabel.devices.jit import inlined, njit
 
 from .hulls_2d import lower_hull, with_room
 
-# ---- The triangles of a hull in 3D, in whole numbers, and the tetrahedron that it begins with
+# ---- The triangles of a hull in 3D, in integers, and the tetrahedron that it begins with
 
 NOBODY = -1
 USED, SEEN = 1, 2
 
 
 class Triangles(NamedTuple):
-    """Triangles of a hull, and what is known of each.
+    """Triangles of a hull: arrays of int64 with a row for each."""
 
-    Attributes
-    ----------
-    corners : (F, 3) array of int64
-        Indices of its points, counterclockwise seen from outside.
-    beside : (F, 3) array of int64
-        The triangle across the side from corner k to the next.
-    planes : (F, 4) array of int64
-        Normal (z, y, x) to the outside, and its product with the points of the plane.
-    outside : (F,) array of int64
-        The first of the points outside of it, or -1.
-    state : (F,) array of int64
-        0 if it is not in use, `USED`, or `SEEN` by the point that is being added.
-    after : (P,) array of int64
-        The next point outside of the same triangle, or -1.
-    """
-
-    corners: np.ndarray
-    beside: np.ndarray
-    planes: np.ndarray
-    outside: np.ndarray
-    state: np.ndarray
-    after: np.ndarray
+    corners: np.ndarray  # (F, 3), indices of points, counterclockwise seen from outside
+    beside: np.ndarray  # (F, 3), the triangle across the side from corner k to the next
+    planes: np.ndarray  # (F, 4), outward normal (z, y, x), and its product with the points
+    outside: np.ndarray  # (F,), the first of a list of points outside of it, or -1
+    state: np.ndarray  # (F,), 0 if not in use, `USED`, or `SEEN` by the point being added
+    after: np.ndarray  # (P,), the next point in the same list, or -1
 
 
 @inlined
@@ -57,7 +41,7 @@ def normal_of(points, a, b, c):
 
 @inlined
 def add_triangle(hull, points, triangle, a, b, c):
-    """Write the corners of a triangle and its plane; nothing lies outside of it yet."""
+    """Write the corners of a triangle and its plane; its list of points is empty."""
     hull.corners[triangle, 0] = a
     hull.corners[triangle, 1] = b
     hull.corners[triangle, 2] = c
@@ -71,7 +55,7 @@ def add_triangle(hull, points, triangle, a, b, c):
 
 @inlined
 def beyond(hull, points, triangle, point):
-    """Return how far a point lies outside of a triangle, in lengths of its normal squared."""
+    """Return the distance of a point outside of a triangle, times the length of its normal."""
     plane = hull.planes[triangle]
     along = plane[0] * points[point, 0] + plane[1] * points[point, 1] + plane[2] * points[point, 2]
     return along - plane[3]
@@ -115,7 +99,7 @@ def find_tetrahedron(points, count, first):
 
 @inlined
 def begin_hull(hull, points, count, first):
-    """Make triangles 0 to 3 of a tetrahedron, and hand the other points over to them."""
+    """Make triangles 0 to 3 of a tetrahedron, and distribute the other points among them."""
     a, b, c, d = first[0], first[1], first[2], first[3]
     add_triangle(hull, points, 0, a, b, c)  # d lies below it
     add_triangle(hull, points, 1, a, d, b)
@@ -136,34 +120,21 @@ def begin_hull(hull, points, count, first):
                 break
 
 
-# ---- Convex hulls of points with whole coordinates in 3D, by quickhull, without rounding
-# The hull is a set of triangles. A point belongs to the outside of a triangle if it lies beyond its
-# plane; points on the plane do not. The farthest of them replaces all triangles that it sees by a
-# cone over their outline, and the points outside of these are given to the new triangles.
+# ---- Convex hulls of points with integer coordinates in 3D, by quickhull, without rounding
+# The hull is a set of triangles. Each has a list of points beyond its plane. The farthest of them
+# replaces all triangles that it sees by a cone over their outline, and the points of their lists
+# are given to the new triangles.
 #
 # All numbers are at most 48 times the volume of the bounding box of the points.
 
 
 @njit(nogil=True, cache=True)
 def find_hull(points, count, planes, spans, is_corner):
-    """Find the convex hull of some points.
+    """Find the convex hull of `count` points, (>= count, 3); return the number of its triangles.
 
-    Parameters
-    ----------
-    points : (>= count, 3) array of int64
-    count : int
-        Number of points.
-    planes : (>= 2 * count, 4) array of int64
-        Overwritten with the normal (z, y, x) of each triangle, and its product with its points.
-    spans : (>= 2 * count, 2) array of int64
-        Overwritten with the least and greatest z of each triangle.
-    is_corner : (>= count,) array of bool
-        Overwritten: whether a point is a corner of a triangle.
-
-    Returns
-    -------
-    int
-        Number of triangles; 0 if all points lie in a plane.
+    It is 0 if all points lie in a plane. Overwritten: for each triangle, `planes`, (>= 2 * count,
+    4), normal (z, y, x) and its product with the points, and `spans`, (>= 2 * count, 2), smallest
+    and largest z; for each point, whether it is a corner.
     """
     first = np.empty(4, np.int64)
     if not find_tetrahedron(points, count, first):
@@ -176,7 +147,7 @@ def find_hull(points, count, planes, spans, is_corner):
     after = np.full(count, np.int64(NOBODY))
     hull = Triangles(corners, beside, normals, outside, np.zeros(room, np.int64), after)
     begin_hull(hull, points, count, first)
-    free = np.arange(room)  # triangles not in use, from place `used` on
+    free = np.arange(room)  # triangles not in use, from index `used` on
     used = 4
     waiting = np.empty(room, np.int64)  # triangles that may have points outside
     waits = 4
@@ -253,18 +224,10 @@ def look_around(hull, points, apex, triangle, seen):
 
 @inlined
 def raise_cone(hull, points, apex, seen, free, cone, cone_at):
-    """Join a point to the outline of the triangles that it sees.
+    """Join a point to the outline of the triangles that it sees; return the number of new ones.
 
-    Parameters
-    ----------
-    seen : (S,) array of int64
-        These triangles.
-    free : array of int64
-        Triangles that can be used for the cone.
-    cone : array of int64
-        Overwritten with the triangles of the cone; their number is returned.
-    cone_at : (points,) array of int64
-        Overwritten: the triangle of the cone whose first side begins at a point.
+    `seen` are these triangles, `free` those that can be used, `cone` gets the new ones. `cone_at`,
+    (points,), gets the new triangle whose first side begins at a point.
     """
     made = 0
     for k in range(seen.size):
@@ -293,7 +256,7 @@ def raise_cone(hull, points, apex, seen, free, cone, cone_at):
 
 @inlined
 def hand_over(hull, points, old, apex, cone):
-    """Give the points outside of a triangle to those of a cone; others lie inside the hull now."""
+    """Give the points outside of a triangle to those of a cone; others are inside the hull now."""
     point = hull.outside[old]
     while point != NOBODY:
         following = hull.after[point]
@@ -326,39 +289,22 @@ def list_triangles(hull, points, count, planes, spans, is_corner):
     return size
 
 
-# ---- Convex hulls of labels in 3D: how many voxels they hold, and their corners
+# ---- Convex hulls of labels in 3D: number of voxels, and corners
 # scikit-image takes the hull of the middles of the six faces of every voxel. A voxel belongs to it
-# if its center does, on the surface or inside. Only corners of the hull of the centers matter for
+# if its center lies inside or on the surface. Only corners of the hull of the centers matter for
 # that, and of these only corners of the hull of each plane. Coordinates of the middles are doubled,
-# so that they are whole numbers; z and y are counted from the first plane and row.
+# so that they are integers; z and y are relative to the first plane and row.
 
 
 @njit(nogil=True, cache=True)
 def measure_hulls_3d(rows, starts, tall, span, pixels, corner_counts, with_corners):
-    """Count the voxels in the hulls of some labels, and find the corners of these voxels' hull.
+    """Count the voxels in the hulls of some labels, and return the corners of these voxels' hulls.
 
-    Parameters
-    ----------
-    rows : (R, 3) array of int64
-        From `outer_rows.gather_rows`.
-    starts : (L + 1,) array of int64
-        Where the rows of each label begin.
-    tall : int
-        Rows of a plane.
-    span : (int, int)
-        The first label and the one after the last.
-    pixels, corner_counts : (L,) arrays of int64
-        Overwritten.
-    with_corners : bool
-
-    Returns
-    -------
-    (C, 3) array of int64
-        Corners of one label after the other, as (z, y, x): voxels that are counted.
+    Arguments as of `measure_hulls_2d`; a plane has `tall` rows. Corners, (C, 3), are (z, y, x).
     """
     corners = np.empty((64, 3), np.int64)
     count = 0
-    held = np.empty((64, 3), np.int64)  # rows of a label, and later those of its hull
+    held = np.empty((64, 3), np.int64)  # rows of a label, then those of its hull
     for label in range(span[0], span[1]):
         size = starts[label + 1] - starts[label]
         held = with_room(held, size)
@@ -379,14 +325,9 @@ def measure_hulls_3d(rows, starts, tall, span, pixels, corner_counts, with_corne
 
 @inlined
 def place_box(held, size, tall):
-    """Count rows from the corner of the box of a label, whose rows are the only ones of a plane.
+    """Renumber rows as if planes had only the rows of the label's box.
 
-    Returns
-    -------
-    low, high : int
-        The first row of the box in its planes, and the one after the last.
-    deep : int
-        Planes of the box.
+    Return the first row of the box in its planes, the last + 1, and the number of planes.
     """
     first = held[0, 0] // tall
     low = tall
@@ -402,19 +343,10 @@ def place_box(held, size, tall):
 
 @njit(nogil=True, cache=True)
 def corners_of(held, size, tall):
-    """Find the corners of the hull of the outermost voxels of some rows.
+    """Return the corners (z, y, x), (C, 3), of the hull of the outermost voxels of some rows.
 
-    Of voxels that all lie in a plane, more than the corners are kept.
-
-    Parameters
-    ----------
-    held : (>= size, 3) array of int64
-        Rows in planes of `tall` rows, each with its first and last voxel.
-
-    Returns
-    -------
-    (C, 3) array of int64
-        Voxels (z, y, x).
+    `held`, (>= size, 3), has rows in planes of `tall` rows, with their first and last voxel. Of
+    voxels that all lie in a plane, more than the corners are returned.
     """
     points = np.empty((2 * size, 3), np.int64)
     line = np.empty((tall, 2), np.int64)
@@ -450,13 +382,7 @@ def corners_of(held, size, tall):
 
 @njit(nogil=True, cache=True)
 def find_outer_hull(voxels):
-    """Find the hull of the middles of the faces of voxels, in doubled coordinates.
-
-    Returns
-    -------
-    planes, spans : arrays of int64
-        As of `quickhull.find_hull`.
-    """
+    """Return planes and spans, as of `find_hull`, of the hull of voxels in doubled coordinates."""
     count = 6 * voxels.shape[0]
     middles = np.empty((count, 3), np.int64)
     for k in range(count):
@@ -473,17 +399,7 @@ def find_outer_hull(voxels):
 def fill_rows(planes, spans, deep, tall, held):
     """Find the first and last voxel of each row whose center lies in a hull.
 
-    Parameters
-    ----------
-    planes, spans
-        From `find_outer_hull`.
-    held : (>= deep * tall, 3) array of int64
-        Overwritten with the rows that hold voxels.
-
-    Returns
-    -------
-    pixels, rows : int
-        Voxels, and rows that hold any.
+    `held`, (>= deep * tall, 3), gets the rows that have any. Return the numbers of voxels and rows.
     """
     bounds = np.empty((2, tall))
     pixels = np.int64(0)
@@ -518,15 +434,10 @@ def fill_rows(planes, spans, deep, tall, held):
 
 @inlined
 def cut(bounds, along_y, along_x, rest):
-    """Keep of the rows of a plane what satisfies ``along_y * y + along_x * x <= rest``.
+    """Restrict the rows of a plane to ``along_y * y + along_x * x <= rest``.
 
-    Ends are multiples of 1 / along_x. A quarter of that is added before they are rounded, which
-    makes up for errors of floats.
-
-    Parameters
-    ----------
-    bounds : (2, rows) array of float64
-        Where each row begins and ends; updated.
+    Ends are multiples of 1 / along_x: a quarter of that, added before they are rounded, exceeds
+    all errors of floats. `bounds`, (2, rows), has begin and end of each row.
     """
     begin = (float(rest) + 0.25) / along_x
     slope = -float(along_y) / along_x

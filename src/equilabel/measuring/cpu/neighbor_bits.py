@@ -1,4 +1,4 @@
-"""Planes of bits: where an earlier neighbor has the same label, and is connected."""
+"""Planes of bits: where an earlier neighbor has the same label."""
 
 import numpy as np
 
@@ -7,27 +7,20 @@ from equilabel.devices.jit import njit
 from equilabel.runs.cpu.packing import agrees_within, differs_within
 from equilabel.runs.cpu.run_table import block_of, label_at
 
-# ---- Passes from pixels to planes of bits: where a pixel has the label of an earlier neighbor
-# Rows are the lines along the last axis, `columns` pixels long, `words` words of 64 bits each; all
-# leading axes are five, padded with ones in front. ``planes[row, word, 0]`` tells where labels are
-# not 0, ``planes[row, word, 1 + s]`` where they are also those of the pixel at ``steps[s]``, a step
-# (z, y, x) along the last three axes to an earlier pixel in raster order. The last of the steps is
-# (0, 0, -1).
+# ---- From pixels to planes of bits: where a pixel has the label of an earlier neighbor
+# Rows are lines along the last axis, of `columns` pixels in words of 64 bits. Leading axes are
+# five, padded with ones in front. ``planes[row, word, 0]`` is set where labels are not 0,
+# ``planes[row, word, 1 + s]`` where they also equal that at ``steps[s]``, a step (z, y, x) along
+# the last three axes to an earlier pixel in raster order. The last step is (0, 0, -1).
 
 
 @njit(nogil=True, cache=True)
 def compare(labels, columns, shape, steps, first_row, last_row, planes):
     """Compare the labels of some rows with those of earlier neighbors.
 
-    Parameters
-    ----------
-    labels : (R * columns,) array of int
-    shape : (5,) array of int64
-        Leading axes.
-    steps : (S, 3) array of int64
-    planes : (>= last_row - first_row, words, >= 1 + S) array of uint64
-        Overwritten from the first row on. Even if another thread changes labels meanwhile, each
-        run of the planes has a start and an end.
+    `labels` are flat, `shape`, (5,), has the leading axes, `steps` is (S, 3). `planes`,
+    (>= rows, words, >= 1 + S), is overwritten from the first row on. Even if another thread
+    changes labels meanwhile, each run of the planes has a start and an end.
     """
     zero = labels.dtype.type(0)
     words = -(-columns // 64)
@@ -60,12 +53,9 @@ def compare(labels, columns, shape, steps, first_row, last_row, planes):
 
 @njit(nogil=True, cache=True)
 def overlay(bits, shape, steps, first_row, last_row, planes):
-    """Do as `compare` for an image of one value whose neighbors all have the same label.
+    """Do as `compare` for an image of one value in which all neighbors have the same label.
 
-    Parameters
-    ----------
-    bits : (>= R, words) array of uint64
-        Foreground; no bits after the last column.
+    `bits`, (>= R, words), is the foreground, without bits after the last column.
     """
     words = bits.shape[1]
     for row in range(first_row, last_row):
@@ -95,7 +85,7 @@ def overlay(bits, shape, steps, first_row, last_row, planes):
 
 @njit(nogil=True, cache=True)
 def count_starts(planes, first, last, left, begin, end):
-    """Count the runs of some rows of planes, from one column to before another."""
+    """Count the runs of some rows of planes in columns `begin` to before `end`."""
     runs = 0
     for row in range(first, last):
         for word in range(begin >> 6, ((end - 1) >> 6) + 1):
@@ -106,7 +96,7 @@ def count_starts(planes, first, last, left, begin, end):
 
 @njit(nogil=True, cache=True)
 def within(word, begin, end):
-    """Set the bits of a word that stand for columns from `begin` to before `end`."""
+    """Return a word with the bits of columns `begin` to before `end`."""
     inside = ~NONE
     if begin > 64 * word:
         inside = NONE if begin >= 64 * word + 64 else inside << np.uint64(begin - 64 * word)
@@ -117,7 +107,7 @@ def within(word, begin, end):
 
 @njit(nogil=True, cache=True)
 def find_starts(planes, row, word, left, begin, end):
-    """Set bits where a run begins, cut at the first column."""
+    """Return the bits of a word where a run begins; runs are cut at the first column."""
     same = planes[row, word, left]
     if begin >> 6 == word:
         same &= ~(ONE << np.uint64(begin & 63))
@@ -126,7 +116,7 @@ def find_starts(planes, row, word, left, begin, end):
 
 @njit(nogil=True, cache=True)
 def find_ends(planes, row, word, left, begin, end):
-    """Set bits at the last pixel of each run, cut at the last column."""
+    """Return the bits of a word where a run ends; runs are cut at the last column."""
     same = planes[row, word, left] >> ONE
     if word + 1 < planes.shape[1]:
         same |= planes[row, word + 1, left] << LAST
@@ -144,26 +134,20 @@ def divide(bits, starts, first_row, last_row, planes):
             planes[row - first_row, word, 1] = bits[row, word] & ~starts[row, word]
 
 
-# ---- The pass that tells apart pixels of one value that touch without connecting
-# Planes and steps are those of `neighbor_bits`; the labels are those of runs.
+# ---- Neighbors of one value that are not connected
 
 
 @njit(nogil=True, cache=True)
 def separate(runs, steps, first_row, last_row, planes):
-    """Take out of what `neighbor_bits.overlay` found the neighbors with another label.
+    """Clear bits that `overlay` set for neighbors with another label; `runs.parents` are labels.
 
-    Neighbors across a face have the same. Others do if one of the steps between leads to a pixel
-    of the same label, which touches the other across a face, or if the pixel to the right touches
-    both; what is left is looked up.
-
-    Parameters
-    ----------
-    runs : Runs
-        Whose `parents` are labels by now.
+    Neighbors across a face have the same label. Others do if one of the steps between leads to a
+    pixel of the same label, which shares a face with the other one, or if the pixel to the right
+    shares a face with both; only for the rest, labels are looked up.
     """
     count = steps.shape[0]
     hops = np.zeros(count, np.int64)
-    between = np.full((count, 3), -1)  # steps that differ in one axis, which they do not go along
+    between = np.full((count, 3), -1)  # the same step without its part along an axis, if any
     for step in range(count):
         for axis in range(3):
             hops[step] += steps[step, axis] != 0
@@ -175,7 +159,7 @@ def separate(runs, steps, first_row, last_row, planes):
                 if near:
                     between[step, axis] = other
     shape, words = runs.shape, runs.starts.shape[1]
-    blocks = np.empty(1 + count, np.int64)  # of a row, and of those that the steps lead to
+    blocks = np.empty(1 + count, np.int64)  # of a row, and of the rows at each step
     for row in range(first_row, last_row):
         at = row - first_row
         blocks[0] = block_of(runs, row)

@@ -3,15 +3,15 @@
 from equilabel.devices.cpu.bits import LAST, NONE, ONE
 from equilabel.devices.jit import inlined, njit
 
-# ---- Passes from planes of bits to planes of configurations, whose bits add up to Euler numbers
+# ---- From planes of bits to planes of configurations whose bits add up to Euler numbers
 # The Euler number of an object with full connectivity is that of the union of its closed pixels:
 # vertices - edges + pixels in 2D, vertices - edges + faces - voxels in 3D. Each of these cells is
-# counted where a pixel is the first of its label, in raster order, to touch it. With face
-# connectivity it is that of the graph of pixels with its cells filled: pixels - pairs + squares -
-# cubes, each counted at its last pixel. Both sums are reduced here so that inside an object almost
-# no bit is left; touching objects come out as if alone, since only equal labels are neighbors.
+# counted at the first pixel of its label, in raster order, that touches it. With face connectivity
+# it is that of the graph of pixels with its cells filled: pixels - pairs + squares - cubes, each
+# counted at its last pixel. Both sums are reduced here so that almost no bit is left inside an
+# object. Objects that touch do not influence each other, since only equal labels are neighbors.
 #
-# A letter stands for the bits of a step: ``w`` left, ``n`` above, ``u`` the plane before.
+# Letters are the bits of a step: ``w`` left, ``n`` above, ``u`` the plane before.
 
 FULL_2D = 3  # planes that `euler_full` fills, of which the first counts +1, the others -1
 FACE_2D = 2
@@ -21,16 +21,9 @@ FACE_3D = 4
 
 @njit(nogil=True, cache=True)
 def euler_full_2d(planes, first, last, to):
-    """Set the bits that count for connectivity through corners.
+    """Set the bits that count if corners connect: `FULL_2D` planes from `to` on, for some rows.
 
-    Parameters
-    ----------
-    planes : (rows, words, >= to + 3) array of uint64
-        The first five as of `neighbor_bits.compare` with all steps.
-    first, last : int
-        Rows of the planes.
-    to : int
-        Planes from here on are overwritten.
+    The first five planes are those of `neighbor_bits.compare` with all steps.
     """
     for row in range(first, last):
         for word in range(planes.shape[1]):
@@ -45,7 +38,7 @@ def euler_full_2d(planes, first, last, to):
 
 @njit(nogil=True, cache=True)
 def euler_face_2d(planes, first, last, to):
-    """Set the bits that count for connectivity through faces; parameters as `euler_full_2d`."""
+    """Set the bits that count if faces connect, as `euler_full_2d` does."""
     for row in range(first, last):
         for word in range(planes.shape[1]):
             n = planes[row, word, 2]
@@ -56,7 +49,7 @@ def euler_face_2d(planes, first, last, to):
 
 @njit(nogil=True, cache=True)
 def euler_full_3d(planes, first, last, to):
-    """Set the bits that count for connectivity through corners; parameters as `euler_full_2d`.
+    """Set the bits that count if corners connect, as `euler_full_2d` does.
 
     Summed over the eight windows of 2 x 2 x 2 voxels, the twelve of 2 x 2 and the six of 2 around
     a voxel, most first touches cancel; five words are left.
@@ -90,7 +83,7 @@ def euler_full_3d(planes, first, last, to):
 
 @njit(nogil=True, cache=True)
 def euler_face_3d(planes, first, last, to):
-    """Set the bits that count for connectivity through faces; parameters as `euler_full_2d`."""
+    """Set the bits that count if faces connect, as `euler_full_2d` does."""
     for row in range(first, last):
         for word in range(planes.shape[1]):
             some = planes[row, word, 0]
@@ -111,11 +104,11 @@ def euler_face_3d(planes, first, last, to):
             planes[row, word, to + 3] = u & ~(w & uw)
 
 
-# ---- Border pixels of labels, sorted by their neighbors: what an estimate of the perimeter needs
-# A border pixel has a neighbor across an edge that is not of its label. Of its neighbors, those
-# that are border pixels of the same label count: `a` across edges and `b` across corners. Benkrid
-# and Crookes give it the weight 1 for a in (2, 3) and b < 3, sqrt(2) for (a, b) = (0, 2) or (1, 3),
-# and their mean for a = 1 and b in (1, 2).
+# ---- Border pixels of labels, classified by their neighbors for an estimate of the perimeter
+# A border pixel has a neighbor across an edge that is not of its label. Its neighbors that are
+# border pixels of the same label are counted: `a` across edges and `b` across corners. Benkrid and
+# Crookes give it the weight 1 for a in (2, 3) and b < 3, sqrt(2) for (a, b) = (0, 2) or (1, 3), and
+# their mean for a = 1 and b in (1, 2).
 
 EQUAL = 3  # planes filled by `classify`: weight 1, sqrt(2), and the mean of both
 UNEVEN = 8  # straight along x, y, (x y), (x x y), (x y y); diagonal; half diagonal, half x or y
@@ -123,14 +116,10 @@ UNEVEN = 8  # straight along x, y, (x y), (x x y), (x y y); diagonal; half diago
 
 @njit(nogil=True, cache=True)
 def find_border(planes, border):
-    """Set bits where a label has a neighbor across an edge that is another, or outside.
+    """Set bits where a label has a neighbor across an edge that has another label, or none.
 
-    Parameters
-    ----------
-    planes : (rows, words, >= 5) array of uint64
-        From `neighbor_bits.compare` with all steps in 2D.
-    border : (rows, words) array of uint64
-        Overwritten. The last row lacks the one below it.
+    `planes` are those of `neighbor_bits.compare` with all steps in 2D. `border`, (rows, words), is
+    overwritten; its last row does not see the one below.
     """
     rows, words = border.shape
     for row in range(rows):
@@ -147,16 +136,10 @@ def find_border(planes, border):
 
 @njit(nogil=True, cache=True)
 def classify(planes, border, first, last, uneven, to):
-    """Sort the border pixels of some rows into planes.
+    """Sort the border pixels of some rows into planes from `to` on.
 
-    Parameters
-    ----------
-    border : (rows, words) array of uint64
-        From `find_border`; right from the row before `first` to the one after `last`.
-    uneven : bool
-        Whether to tell steps along x and y apart: `UNEVEN` planes instead of `EQUAL`.
-    to : int
-        Planes from here on are overwritten.
+    `border`, from `find_border`, must be right from the row before `first` to the one after
+    `last`. `uneven` distinguishes steps along x and y: `UNEVEN` planes instead of `EQUAL`.
     """
     for row in range(first, last):
         for word in range(border.shape[1]):
@@ -193,13 +176,9 @@ def classify(planes, border, first, last, uneven, to):
 
 @inlined
 def border_beside(planes, border, row, word):
-    """Mark where the neighbors of the pixels of a word are border pixels of the same label.
+    """Return where the neighbors of a word's pixels are border pixels of the same label.
 
-    Returns
-    -------
-    north, south, west, east : uint64
-    diagonals : (uint64, uint64, uint64)
-        How many of the four at the corners are: from `tally`.
+    North, south, west, east; and the number of such diagonal neighbors, as of `tally`.
     """
     rows, words = border.shape
     north = NONE
@@ -241,7 +220,7 @@ def border_beside(planes, border, row, word):
 
 @inlined
 def tally(p, q, r, s):
-    """Add four words bit by bit: the ones, twos and fours of each sum."""
+    """Add four words bit by bit: return the ones, twos and fours of each sum."""
     pq = p ^ q
     rs = r ^ s
     return pq ^ rs, (p & q) ^ (r & s) ^ (pq & rs), p & q & r & s

@@ -1,7 +1,7 @@
-"""Labels that lie across periodic boundaries: where they are, and their pieces, from runs.
+"""Labels that lie across periodic boundaries: their coordinates, and their pieces, from runs.
 
-Along a periodic axis a label may be counted from another place than the first pixel of the image.
-What lies before that place is a piece of its own, for each set of axes along which it does.
+Along a periodic axis, coordinates of a label may begin elsewhere than at the first pixel of the
+image. Pixels before that form pieces, one for each set of axes along which they lie before it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,9 @@ if TYPE_CHECKING:
 
 
 def find_coordinates(found: Accumulator, wanted: NDArray[np.int64], axis: int) -> Array:
-    """Tell which coordinates along an axis the pixels of some labels have, (K, side).
+    """Return which coordinates along an axis the pixels of some labels have, (K, side).
 
-    Parameters
-    ----------
-    found : Accumulator
-        That keeps its runs.
-    wanted : (K,) array of int64
-        Rows of its table.
+    `found` must keep its runs; `wanted`, (K,), are rows of its table.
     """
     side, stride = found.sides[axis], _strides(found.sides)[axis]
     held = np.zeros((len(wanted), side), np.bool_)
@@ -44,24 +39,13 @@ def find_coordinates(found: Accumulator, wanted: NDArray[np.int64], axis: int) -
 
 
 class Pieces(Accumulator):
-    """Counts of labels, of which some are taken apart.
+    """Counts of labels, some of which are divided into pieces.
 
-    Parameters
-    ----------
-    found : Accumulator
-        That keeps its runs. Its strips are used up.
-    torn : (K,) array of int64
-        Rows of its table to be taken apart.
-    begins : (K, axes) array of int64
-        For each, what coordinates are counted from along each axis; no run goes across that.
-
-    Attributes
-    ----------
-    owners : (M,) array of int64
-        Row of the table of `found` that each row of this one belongs to. First come those that
-        have pixels where they are counted from, in order; then the pieces.
-    moved : (M, axes) array of bool
-        Along which axes a piece lies before that.
+    The labels in rows `torn`, (K,), of the table of `found` are divided at `begins`, (K, axes), the
+    coordinates at which their boxes begin; no run crosses these. `found` must keep its runs, and
+    its strips are used up. `owners`, (M,), has the row of `found` to which each row of this table
+    belongs: first come all labels, in order, then pieces. `moved`, (M, axes), tells along which
+    axes a piece lies before the beginning.
     """
 
     def __init__(
@@ -105,7 +89,7 @@ class Pieces(Accumulator):
 
 
 def _places(found: Accumulator, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each row of a table its place among those wanted, or -1."""
+    """Return for each row of a table its index among those wanted, or -1."""
     places = np.full(len(found.labels), -1)
     places[wanted] = np.arange(len(wanted))
     return places
@@ -119,18 +103,10 @@ def _strides(sides: tuple[int, ...]) -> list[int]:
 
 @njit(nogil=True, cache=True)
 def mark(runs, stride, places, held):
-    """Mark the coordinates that the runs of some labels have.
+    """Mark the coordinates of the runs of some labels in `held`, (K, side).
 
-    Parameters
-    ----------
-    runs : (N, 4) array of int64
-        Row, first column, last column + 1, and slot.
-    stride : int
-        Rows from one coordinate to the next; 0 for columns.
-    places : (slots,) array of int64
-        Row of `held` for each slot, or -1.
-    held : (K, side) array of bool
-        Updated.
+    `runs` is (N, 4); `stride` is the number of rows from one coordinate to the next, 0 for columns.
+    `places`, (slots,), has the row of `held` for each slot, or -1.
     """
     side = held.shape[1]
     for run in range(runs.shape[0]):
@@ -145,25 +121,12 @@ def mark(runs, stride, places, held):
 
 @njit(nogil=True, cache=True)
 def divide(runs, strides, sides, places, begins, slots, lookup, keys):
-    """Give the runs of pieces slots of their own, and return how many pieces there are.
+    """Give the runs of pieces slots of their own, from `slots` on; return the number of pieces.
 
-    Parameters
-    ----------
-    runs : (N, 4) array of int64
-        The slots, in the last column, are updated.
-    strides, sides : (axes,) arrays of int64
-        Rows from one coordinate to the next, 0 for columns; sides of the image.
-    places : (slots,) array of int64
-        Row of `begins` for each slot, or -1.
-    begins : (K, axes) array of int64
-        What is before these coordinates is a piece of its own.
-    slots : int
-        The first slot of pieces.
-    lookup : (K * 2 ** axes,) array of int32
-        Zeros; overwritten.
-    keys : array of int64
-        Overwritten, for each piece, with its row of `begins` times 2 ** axes, and a bit for each
-        axis along which it lies before.
+    `strides` and `sides` are (axes,), as of `_strides` and the image. `places`, (slots,), has the
+    row of `begins`, (K, axes), for each slot, or -1. `lookup`, (K * 2 ** axes,), must hold zeros.
+    `keys` gets, for each piece, its row of `begins` times 2 ** axes, plus a bit for each axis along
+    which it lies before.
     """
     count = 0
     axes = strides.size

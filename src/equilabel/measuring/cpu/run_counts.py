@@ -1,4 +1,4 @@
-"""Runs with their labels, and what they add to counts."""
+"""Lists of runs with their labels, and what they add to counts."""
 
 import numpy as np
 
@@ -8,25 +8,18 @@ from equilabel.runs.cpu.run_table import AXES, advance, block_of, label_at, loca
 
 from .neighbor_bits import compare, count_starts, find_ends, find_starts, within
 
-# ---- Passes from planes of bits to lists of runs, each with its label
-# A run is a row ``(row, begin, end, label)`` of int64; runs stand in raster order.
+# ---- From planes of bits to lists of runs
+# A run is a row ``(row, begin, end, label)`` of int64, later with a slot, the index of its label
+# in a table, in place of the label. Runs are in raster order.
 
 
 @njit(nogil=True, cache=True)
 def list_runs(labels, columns, span, planes, left, first_row, skip, runs):
-    """List the runs of some rows of labels, and return their least and greatest label.
+    """List the runs of some rows of labels, and return their smallest and largest label.
 
-    Parameters
-    ----------
-    labels : (R * columns,) array of int
-    span : (int, int)
-        Columns to look at.
-    planes : array of uint64
-        From `compare`; its row `skip` stands for `first_row`.
-    left : int
-        The plane of the pixel to the left.
-    runs : (N, 4) array of int64
-        Overwritten; N as of `count_starts`.
+    `labels` are flat; `span` are the columns to look at. Row `skip` of `planes`, from `compare`,
+    is that of `first_row`; plane `left` is that of the pixel to the left. `runs`, (N, 4), is
+    overwritten, with N from `count_starts`.
     """
     begin, end = span
     least = np.int64(0)
@@ -60,13 +53,7 @@ def list_runs(labels, columns, span, planes, left, first_row, skip, runs):
 
 @njit(nogil=True, cache=True)
 def list_joined(table, planes, left, first_row, skip, runs):
-    """List the runs of some rows of a run table, as `list_runs` does of labels.
-
-    Parameters
-    ----------
-    table : equilabel.runs.cpu.run_table.Runs
-        Whose `parents` are labels by now.
-    """
+    """List the runs of some rows of a run table, as `list_runs` does; its `parents` are labels."""
     words = table.starts.shape[1]
     columns = 64 * words
     least = np.int64(0)
@@ -102,16 +89,10 @@ def list_joined(table, planes, left, first_row, skip, runs):
 
 @njit(nogil=True, cache=True)
 def assign_slots(runs, least, lookup, ids):
-    """Replace the label of each run by its slot, the index of its label; count the labels.
+    """Replace the label of each run by its slot; return the number of labels.
 
-    Parameters
-    ----------
-    runs : (N, 4) array of int64
-        The last column is overwritten.
-    lookup : (most - least + 1,) array of int32
-        Zeros; overwritten.
-    ids : (>= labels,) array of int64
-        Overwritten with the label of each slot, in order of the first run.
+    `lookup`, (most - least + 1,), must hold zeros. `ids`, (>= labels,), gets the label of each
+    slot, in order of the first run.
     """
     count = 0
     for run in range(runs.shape[0]):
@@ -126,27 +107,16 @@ def assign_slots(runs, least, lookup, ids):
     return count
 
 
-# ---- Passes that add runs to a table of counts, in closed form; `equilabel.measuring.layout`
-# tells how
-# Sums wrap around at 2**64, so that differences of them are exact wherever these fit.
+# ---- From runs to a table of counts, see `equilabel.measuring.layout`
+# Sums wrap around at 2**64, so that differences of sums are exact where these fit.
 
 
 @njit(nogil=True, cache=True)
 def add_extents(runs, shape, sides, axes, table):
-    """Add pixels, sums, lows and highs.
+    """Add pixels, sums, lows and highs of runs to a table, (labels, >= 1 + 3 * axes).
 
-    Parameters
-    ----------
-    runs : (N, 4) array of int64
-        Row, first column, last column + 1, and slot, the index of its label in the table.
-    shape : (5,) array of int64
-        Leading axes.
-    sides : (axes,) array of int64
-        Sides of the image.
-    axes : int
-        Axes of the image, of which all but the last are the last of the leading ones.
-    table : (labels, >= 1 + 3 * axes) array of int64
-        Updated.
+    `shape`, (5,), has the leading axes, of which the last ones are those of the image; `sides`,
+    (axes,), are those of the image.
     """
     position = np.empty(AXES, np.int64)
     leading = AXES + 1 - axes
@@ -187,7 +157,7 @@ def add_first(runs, columns, size, column, table):
 
 @njit(nogil=True, cache=True)
 def add_products(runs, shape, rank, column, table):
-    """Add the sums of products of two spatial coordinates, from a column of the table on."""
+    """Add sums of products of two spatial coordinates, from a column of the table on."""
     position = np.empty(AXES, np.int64)
     leading = AXES + 1 - rank
     at = np.int64(-2)
@@ -208,7 +178,7 @@ def add_products(runs, shape, rank, column, table):
             table[slot, to] += here * total
             to += 1
         half = (length - 1) * length // 2
-        if half % 3 == 0:  # sum of squares of 0 to length - 1, without dividing what has wrapped
+        if half % 3 == 0:  # sum of squares of 0 to length - 1; divided before it can wrap around
             squares = half // 3 * (2 * length - 1)
         else:
             squares = half * ((2 * length - 1) // 3)
@@ -219,12 +189,8 @@ def add_products(runs, shape, rank, column, table):
 def add_planes(runs, planes, first_row, entries, table):
     """Add the bits of planes under each run.
 
-    Parameters
-    ----------
-    planes : (rows, words, P) array of uint64
-        Planes of the rows from `first_row` on.
-    entries : (E, 3) array of int64
-        Which plane counts in which column of the table, and how much a bit counts there.
+    `planes`, (rows, words, P), begin at `first_row`. Each of `entries`, (E, 3), is a plane, the
+    column of the table in which it counts, and what a bit counts.
     """
     for run in range(runs.shape[0]):
         row = runs[run, 0] - first_row
@@ -241,14 +207,9 @@ def add_planes(runs, planes, first_row, entries, table):
 
 @njit(nogil=True, cache=True)
 def add_table(whole, slots, part, lows, sums):
-    """Add the rows of a table to those of another.
+    """Add the rows of a table to the rows `slots` of another.
 
-    Parameters
-    ----------
-    slots : (labels,) array of int64
-        Line of `whole` for each of `part`.
-    lows, sums : int
-        Columns from the one to before the other hold greatest values; all others add up.
+    Columns from `lows` to before `sums` keep the greatest value; all others add up.
     """
     for row in range(part.shape[0]):
         to = slots[row]
@@ -261,36 +222,17 @@ def add_table(whole, slots, part, lows, sums):
 
 # ---- The runs and the table of a small image of labels in a single call
 
-ROOM = 16  # entries of a look-up table that each run may cost before labels are sorted instead
+ROOM = 16  # entries of a look-up table for each run, beyond which labels are sorted
 FLOOR = 2**16  # entries that it may have in any case
 
 
 @njit(nogil=True, cache=True)
 def measure_image(labels, shape, sides, steps, plan):
-    """Count what follows from the runs of all rows, as `strips.measure_strip` does of some.
+    """Count what follows from the runs of all rows, as `sources.measure_strip` does of some.
 
-    Parameters
-    ----------
-    labels : (R * columns,) array of int
-    shape : (5,) array of int64
-        Leading axes.
-    sides : (axes,) array of int64
-        Sides of the image.
-    steps : (S, 3) array of int64
-        To the neighbors that are compared.
-    plan : (5,) array of int64
-        Columns of the table, planes of bits, the columns of the first pixel and of products (0 if
-        there are none), and spatial axes.
-
-    Returns
-    -------
-    least : int
-        The least label; the arrays are of use only if it is not negative.
-    sparse : bool
-        Whether labels are so far apart that they have to be sorted: the last two arrays are not
-        of use then, and runs hold labels in place of slots.
-    planes, runs, ids, table : arrays
-        As in `measure_strip`.
+    `labels` are flat, `shape`, `sides` and `steps` as above; `plan` is `Passes.plan`. Return the
+    smallest label; whether labels are too sparse for a look-up table; planes, runs, ids and table.
+    If a label is negative or labels are sparse, the last two are empty, and runs hold labels.
     """
     columns = sides[-1]
     rows = labels.size // columns

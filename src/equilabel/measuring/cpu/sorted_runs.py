@@ -1,4 +1,4 @@
-"""The runs of each label in order; its holes, and the median of its values."""
+"""Runs sorted by label; holes of labels, and medians of their values."""
 
 from __future__ import annotations
 
@@ -20,23 +20,14 @@ if TYPE_CHECKING:
     from .accumulate import Accumulator
 
 
-# ---- Lists of runs sorted by label, and labels shared among threads
+# ---- Lists of runs sorted by label, and ranges of labels for threads
 
 
 def sort_runs(found: Accumulator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Put the runs of each label together.
+    """Return where the runs of each label begin, (N + 1,), and the sorted runs, (R, 3).
 
-    Parameters
-    ----------
-    found : Accumulator
-        One that keeps its runs.
-
-    Returns
-    -------
-    starts : (N + 1,) array of int64
-        Where the runs of each label begin.
-    runs : (R, 3) array of int64
-        Row, first column and last column + 1 of each; in raster order for each label.
+    A run is its row, first column and last column + 1, in raster order for each label. `found`
+    must keep its runs.
     """
     counts = np.zeros(len(found.labels), np.int64)
     strips = [(strip.runs, slots) for strip, slots in listed_strips(found)]
@@ -57,7 +48,7 @@ def starts_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def listed_strips(found: Accumulator) -> list[tuple[Any, NDArray[np.int64]]]:
-    """List the strips of an image, each with the place among all labels of those that it has."""
+    """Return the strips of an image, each with the indices among all labels of its own."""
     every = np.arange(len(found.labels))
     return [(strip, every[slots]) for strip, slots in zip(found.strips, found.slots, strict=True)]
 
@@ -65,12 +56,8 @@ def listed_strips(found: Accumulator) -> list[tuple[Any, NDArray[np.int64]]]:
 def spans_of(starts: NDArray[np.int64], weight: int) -> list[tuple[int, int]]:
     """Cut labels into ranges for threads, of about as many entries each.
 
-    Parameters
-    ----------
-    starts : (N + 1,) array of int64
-        Where the entries of each label begin.
-    weight : int
-        Entries below which a thread is not worth waking.
+    `starts`, (N + 1,), is where the entries of each label begin; fewer than `weight` entries are
+    not worth a thread.
     """
     labels, size = len(starts) - 1, int(starts[-1])
     pieces = min(size // weight, labels)
@@ -84,33 +71,16 @@ def spans_of(starts: NDArray[np.int64], weight: int) -> list[tuple[int, int]]:
 
 @njit(nogil=True, cache=True)
 def count_runs(runs, slots, counts):
-    """Count the runs of each label.
-
-    Parameters
-    ----------
-    runs : (N, 4) array of int64
-        Row, first column, last column + 1 and slot, in raster order.
-    slots : (labels,) array of int64
-        The label of each slot, by its place among all labels.
-    counts : (L,) array of int64
-        Updated.
-    """
+    """Count the runs, (N, 4), of each label; `slots` maps their slots to labels."""
     for run in range(runs.shape[0]):
         counts[slots[runs[run, 3]]] += 1
 
 
 @njit(nogil=True, cache=True)
 def gather_runs(runs, slots, ends, ordered):
-    """Put the runs of each label together.
+    """Sort the runs of each label into `ordered`, (R, 3).
 
-    Parameters
-    ----------
-    runs, slots
-        As for `count_runs`.
-    ends : (L,) array of int64
-        Place behind the runs of each label that are known; updated.
-    ordered : (R, 3) array of int64
-        Row, first column and last column + 1; updated.
+    `ends`, (L,), the end of the known runs of each label, is updated.
     """
     for run in range(runs.shape[0]):
         label = slots[runs[run, 3]]
@@ -121,15 +91,14 @@ def gather_runs(runs, slots, ends, ordered):
         ends[label] = place + 1
 
 
-# ---- Pixels of labels and of their holes on the CPU, from runs, in threads
-# A hole is what cannot be left without crossing the label, not even at a corner: all other pixels
-# are background here, whatever their label. Between two runs of a row lies a gap; gaps of
-# neighboring rows that touch are united, and those that touch what is outside of the label are no
-# holes.
+# ---- Pixels of labels and of their holes, from runs, in threads
+# A hole is not connected to the outside of the label, not even at a corner; all other labels are
+# background here. A gap lies between two runs of a row. Gaps of neighboring rows that touch are
+# united, and those united with the outside are not holes.
 
-RUNS = 2**14  # of labels, below which a thread is not worth waking
+RUNS = 2**14  # runs of labels that are worth a thread
 FAR = 2**62  # beyond any column
-# Along the two axes before the last one.
+# Steps to neighboring rows, along the two axes before the last one.
 FLAT = np.array([[0, -1], [0, 1]])
 DEEP = np.array([[-1, -1], [-1, 0], [-1, 1], [0, -1], [0, 1], [1, -1], [1, 0], [1, 1]])
 
@@ -137,14 +106,9 @@ DEEP = np.array([[-1, -1], [-1, 0], [-1, 1], [0, -1], [0, 1], [1, -1], [1, 0], [
 def fill_holes(
     found: Accumulator, starts: NDArray[np.int64], runs: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Count the pixels of each label and of its holes.
+    """Count the pixels of each label and of its holes; `starts` and `runs` are from `sort_runs`.
 
-    Parameters
-    ----------
-    found : Accumulator
-        Of two or three spatial axes; no label lies in several images of a stack.
-    starts, runs
-        Its runs, from `sort_runs`.
+    There must be two or three spatial axes, and no label lies in several images of a stack.
     """
     filled = np.empty(len(found.labels), np.int64)
     tall = np.int64(found.sides[-2])
@@ -160,20 +124,9 @@ def fill_holes(
 def add_holes(runs, starts, tall, steps, span, filled):
     """Count the pixels of some labels and of their holes.
 
-    Parameters
-    ----------
-    runs : (R, 3) array of int64
-        Row, first column and last column + 1, label by label, in raster order for each.
-    starts : (N + 1,) array of int64
-        Where the runs of each label begin.
-    tall : int
-        Rows of a plane.
-    steps : (K, 2) array of int64
-        Planes and rows to the neighbors of a row, in raster order: as many earlier as later ones.
-    span : (int, int)
-        Labels to look at.
-    filled : (N,) array of int64
-        Overwritten for these.
+    `runs` and `starts` as of `sort_runs`; a plane has `tall` rows. `steps`, (K, 2), are planes and
+    rows to the neighbors of a row, in raster order, as many earlier as later ones. `filled`, (N,),
+    is overwritten for the labels of `span`.
     """
     near = np.empty(steps.shape[0], np.int64)  # first run of each neighbor, or later
     for label in range(span[0], span[1]):
@@ -186,7 +139,7 @@ def add_holes(runs, starts, tall, steps, span, filled):
         filled[label] = pixels
         if gaps == 0:
             continue
-        # The gap before a run has the place of that run, and 0 stands for what is outside.
+        # The gap before a run has the index of that run; 0 is the outside.
         parents = np.arange(end - begin)
         near[:] = begin
         first = begin
@@ -200,7 +153,7 @@ def add_holes(runs, starts, tall, steps, span, filled):
                     near[k] += 1
                 here = near[k]
                 if beside < 0 or beside >= tall or here == end or runs[here, 0] != other:
-                    for run in range(first + 1, last):  # nothing of the label lies there
+                    for run in range(first + 1, last):  # the label has no pixels there
                         unite(parents, 0, run - begin)
                 elif 2 * k < steps.shape[0]:
                     there = end_of_row(runs, here, end)
@@ -222,14 +175,10 @@ def end_of_row(runs, run, end):
 
 @inlined
 def unite_gaps(runs, parents, begin, mine, theirs):
-    """Unite the gaps of two neighboring rows that touch, those at both ends with what is outside.
+    """Unite the gaps of two neighboring rows that touch; those at both ends are the outside.
 
-    Parameters
-    ----------
-    begin : int
-        First run of the label.
-    mine, theirs : (int, int)
-        Runs of the rows: the first one, and the one after the last.
+    `begin` is the first run of the label; `mine` and `theirs` are the first run and last + 1 of
+    each row.
     """
     one, other = mine[0], theirs[0]
     while one <= mine[1] and other <= theirs[1]:
@@ -249,10 +198,10 @@ def unite_gaps(runs, parents, begin, mine, theirs):
             other += 1
 
 
-# ---- Medians of the values under each label on the CPU, from runs, in threads
+# ---- Medians of the values under each label, from runs, in threads
 
-PIXELS = 2**15  # below which a thread is not worth waking
-FEW = 512  # pixels up to which comparing small integers is quicker than counting them
+PIXELS = 2**15  # pixels of labels that are worth a thread
+FEW = 512  # pixels up to which selection among small integers is faster than counting
 
 
 def find_medians(
@@ -261,19 +210,9 @@ def find_medians(
     runs: NDArray[np.int64],
     values: HostArray,
 ) -> NDArray[np.float64]:
-    """Find the median of the values of each label, as `numpy.median` defines it.
+    """Return the median of the values of each label, (N, C), as `numpy.median` defines it.
 
-    Parameters
-    ----------
-    found : Accumulator
-    starts, runs
-        Its runs, from `sort_runs`.
-    values : (P, C) array of number
-        Values of every pixel in each channel.
-
-    Returns
-    -------
-    (N, C) array of float64
+    `starts` and `runs` are from `sort_runs`; `values` is (P, C).
     """
     kind = values.dtype
     if kind.kind == "b":
@@ -292,7 +231,7 @@ def find_medians(
         lambda *span: kernel(runs, starts, columns, flat, (whole, few, least), span, medians),
         spans_of(pixels, PIXELS),
     )
-    if kind == np.float16:  # the mean of two has the type of the values
+    if kind == np.float16:  # as in NumPy, the mean of two has the type of the values
         return medians.astype(np.float16).astype(np.float64)
     return medians
 
@@ -301,22 +240,10 @@ def find_medians(
 def add_medians(runs, starts, columns, values, kind, span, medians):
     """Find the medians of some labels.
 
-    Parameters
-    ----------
-    runs : (R, 3) array of int64
-        Row, first column and last column + 1, label by label.
-    starts : (N + 1,) array of int64
-        Where the runs of each label begin.
-    columns : int
-        Of the image.
-    values : (P * C,) array of number
-    kind : (bool, int, int)
-        Whether these are integers (the mean of two floats is a float of their type); up to how many
-        pixels they are compared, and not counted; the least that the type has.
-    span : (int, int)
-        Labels to look at.
-    medians : (N, C) array of float64
-        Overwritten for these.
+    `runs` and `starts` as of `sort_runs`; `values` are flat, (P * C,). `kind` tells whether they
+    are integers (the mean of two floats is a float of their type), up to how many pixels they are
+    selected and not counted, and the smallest value of the type. `medians`, (N, C), is overwritten
+    for the labels of `span`.
     """
     whole, few, least = kind
     channels = medians.shape[1]
@@ -365,7 +292,7 @@ def add_medians(runs, starts, columns, values, kind, span, medians):
 
 @called
 def nth_small(room, size, wanted, least, counts):
-    """Return the integer of up to 16 bits that comes at a place in ascending order: by counting."""
+    """Return the integer of up to 16 bits at an index in ascending order, by counting its bytes."""
     high = 0
     for shift in (8, 0):
         counts[:] = 0
@@ -385,9 +312,9 @@ def nth_small(room, size, wanted, least, counts):
 
 @called
 def select(room, size, wanted):
-    """Bring the value that comes at a place in ascending order there, and none after it before.
+    """Move the value at an index in ascending order there, and no greater one before it.
 
-    Hoare's selection: what is around a pivot, the median of three, is swapped from both ends.
+    Hoare's selection; the pivot is the median of three.
     """
     low, high = 0, size - 1
     while low < high:

@@ -26,16 +26,11 @@ if TYPE_CHECKING:
     from equilabel.runs.cpu.run_table import RunTable
 
 
-# ---- What is measured: an image of labels, or a table of runs whose runs have their labels
+# ---- What is measured: an image of labels, or a table of labeled runs
 
 
 class LabelSource:
-    """The rows of an image of labels.
-
-    Parameters
-    ----------
-    labels : C-contiguous array of int, 1 to 6 axes
-    """
+    """The rows of a C-contiguous image of labels of 1 to 6 axes."""
 
     def __init__(self, labels: HostArray) -> None:
         self.sides = labels.shape
@@ -50,7 +45,7 @@ class LabelSource:
     def list(
         self, planes: Array, left: int, first: int, skip: int, span: Array, runs: Array
     ) -> Any:
-        """List the runs of some rows, and return their least and greatest label."""
+        """List the runs of some rows, and return their smallest and largest label."""
         columns = self.sides[-1]
         kernel: Kernel = run_counts.list_runs
         ends: tuple[int, int] = kernel(self.flat, columns, span, planes, left, first, skip, runs)
@@ -65,19 +60,10 @@ def _sides_of(sides: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 class RunSource:
-    """The rows of a run table whose runs have their labels: nothing is read of the image.
+    """The rows of a run table after `number`; the image is not read.
 
-    Neighbors are compared as pixels; labels are looked up where these leave it open, which is
-    where pixels touch that do not connect.
-
-    Parameters
-    ----------
-    table : RunTable
-        After `equilabel.runs.cpu.passes.number`.
-    sides : tuple of int
-        Shape of the image.
-    full : bool
-        Whether pixels that share a corner have one label.
+    `full` tells whether pixels that share a corner have one label. If not, labels of such pixels
+    are looked up where other neighbors do not decide.
     """
 
     def __init__(self, table: RunTable, sides: tuple[int, ...], *, full: bool) -> None:
@@ -89,7 +75,7 @@ class RunSource:
     def suffices(self, layout: Layout, values: Array, *, moments: bool) -> bool:
         """Return whether runs tell all that is counted, so that no image of labels is needed.
 
-        Neighbors can be compared unless their values matter; all sums over pixels follow.
+        Neighbors can be compared unless the foreground has many values.
         """
         return layout.compared == "none" or not self.table.many
 
@@ -105,28 +91,22 @@ class RunSource:
     def list(
         self, planes: Array, left: int, first: int, skip: int, span: Array, runs: Array
     ) -> Any:
-        """List the runs of some rows, and return their least and greatest label."""
+        """List the runs of some rows, and return their smallest and largest label."""
         kernel: Kernel = run_counts.list_joined
         ends: tuple[int, int] = kernel(self.table.runs, planes, left, first, skip, runs)
         return ends
 
 
-# ---- One strip of rows, from pixels to a table of its labels; and what joins the tables of strips
+# ---- One strip of rows, from pixels to a table of its labels, and joining the tables of strips
 
 SMALL = 2**16  # pixels up to which an image is measured in a single call
 
 
 @dataclass
 class Strip:
-    """What one strip of rows adds.
+    """What a strip of rows holds: its labels, in any order, their table, and its runs if kept.
 
-    Attributes
-    ----------
-    ids : (n,) array of int64
-        Its labels, in any order.
-    table : (n, width) array of int64
-    runs : (R, 4) array of int64
-        Row, first column, last column + 1 and slot, the row of `table`; kept if needed again.
+    A run, (R, 4), is its row, first column, last column + 1 and slot, the row of the table.
     """
 
     ids: NDArray[np.int64]
@@ -136,18 +116,18 @@ class Strip:
 
 @dataclass
 class Passes:
-    """Passes over a strip that a layout asks for, and the planes of bits they fill."""
+    """Passes over a strip that a layout needs, and the planes of bits that they fill."""
 
     layout: Layout
     steps: NDArray[np.int64]
     planes: int
-    entries: NDArray[np.int64]
-    fills: list[tuple[Kernel, int]]
-    outline: int  # plane from which border pixels are sorted, or 0
+    entries: NDArray[np.int64]  # for `run_counts.add_planes`
+    fills: list[tuple[Kernel, int]]  # kernels, and the first plane that each fills
+    outline: int  # the first plane of classified border pixels, or 0
 
     @cached_property
     def plan(self) -> NDArray[np.int64]:
-        """What `serial_table.measure_image` takes."""
+        """Width of the table, planes, columns of first pixels and of products (or 0), and rank."""
         layout = self.layout
         first = layout["first"].start * layout.first
         seconds = layout["seconds"].start * layout.seconds
@@ -228,7 +208,7 @@ def measure_strip(
     least, most = source.list(planes, passes.left, first, skip, columns, runs)
     if kept is not None:
         runs = runs[kept[runs[:, 0]]]
-    if least < 0:  # let it come to the caller's eyes
+    if least < 0:  # the caller reports it
         return Strip(np.array([least]), np.zeros((1, layout.width), np.int64), None)
     if most - least < ROOM * count + FLOOR:
         ids = np.empty(len(runs), np.int64)
@@ -250,7 +230,7 @@ def measure_strip(
 
 
 def measure_at_once(source: LabelSource, passes: Passes, keep: bool) -> Strip | None:
-    """Measure a small image of labels in a single call; None if that is to be done pass by pass."""
+    """Measure a small image of labels in a single call; None if it must be done in strips."""
     asked = source.flat, source.shape, source.lengths, passes.steps, passes.plan
     if not is_worth_compiling(measure_image, asked):
         return None
@@ -265,12 +245,9 @@ def measure_at_once(source: LabelSource, passes: Passes, keep: bool) -> Strip | 
 def _add_planes(
     passes: Passes, planes: Array, rows: tuple[int, int, int], runs: Array, table: Array
 ) -> None:
-    """Add what planes of bits tell of each run.
+    """Fill the planes of patterns, and add what the bits of planes count to the runs above them.
 
-    Parameters
-    ----------
-    rows : (int, int, int)
-        The row of the first plane, and which planes are those of the strip, from and to.
+    `rows` are the row of the first plane, and the first and last + 1 plane of the strip.
     """
     top, begin, end = rows
     for fill, plane in passes.fills:
@@ -287,7 +264,7 @@ def _add_planes(
 def rows_within(
     sides: tuple[int, ...], box: Sequence[tuple[int, int]] | None
 ) -> NDArray[np.bool_] | None:
-    """Return for each row whether it lies inside a box."""
+    """Return for each row whether it lies inside a box; None without a box."""
     if box is None:
         return None
     inside = np.zeros(sides[:-1], bool)

@@ -5,23 +5,14 @@ import numpy as np
 from equilabel.devices.jit import njit
 from equilabel.runs.cpu.run_table import AXES, locate
 
-# ---- Passes that sum the values under the pixels of runs
-# A run is a row ``(row, begin, end, slot)`` of int64, as `run_lists` makes it; the slot is the
-# index of its label among those of the list.
+# ---- Sums of the values under runs
+# A run is a row ``(row, begin, end, slot)`` of int64, as in `run_counts`; values are flat,
+# (pixels * channels,).
 
 
 @njit(nogil=True, cache=True)
 def add_values(runs, values, columns, channels, channel, sums, lows, highs):
-    """Sum the values of each label, and find the least and greatest.
-
-    Parameters
-    ----------
-    values : (pixels * channels,) array of int or float
-    channel : int
-        Which of the channels, which stand side by side.
-    sums, lows, highs : (labels,) arrays
-        Updated. NaN is kept.
-    """
+    """Add the values of each label in a channel to sums, lows and highs, (labels,); NaN is kept."""
     for run in range(runs.shape[0]):
         first = (runs[run, 0] * columns + runs[run, 1]) * channels + channel
         last = (runs[run, 0] * columns + runs[run, 2]) * channels
@@ -30,7 +21,7 @@ def add_values(runs, values, columns, channels, channel, sums, lows, highs):
         least = lows[slot]
         most = highs[slot]
         odd = least
-        if channels == 1:  # a loop of steps of 1 takes several values at once
+        if channels == 1:  # a loop with steps of 1 is vectorized
             for element in range(first, last):
                 value = values[element]
                 total += value
@@ -51,7 +42,7 @@ def add_values(runs, values, columns, channels, channel, sums, lows, highs):
 
 @njit(nogil=True, cache=True)
 def add_small_values(runs, values, columns, channels, channel, sums, lows, highs, squares):
-    """Do as `add_values` for integers of up to 16 bits, and sum their squares exactly too."""
+    """Do as `add_values` for integers of up to 16 bits, and sum their squares exactly, too."""
     for run in range(runs.shape[0]):
         first = (runs[run, 0] * columns + runs[run, 1]) * channels + channel
         last = (runs[run, 0] * columns + runs[run, 2]) * channels
@@ -82,7 +73,7 @@ def add_small_values(runs, values, columns, channels, channel, sums, lows, highs
 
 @njit(nogil=True, cache=True)
 def add_squares(runs, values, columns, channels, channel, centers, squares):
-    """Sum the squared distances of values from the center of their label."""
+    """Add the squared distances of values from the center of their label."""
     for run in range(runs.shape[0]):
         start = runs[run, 0] * columns
         slot = runs[run, 3]
@@ -94,23 +85,15 @@ def add_squares(runs, values, columns, channels, channel, centers, squares):
         squares[slot] += total
 
 
-# ---- Passes that sum powers of the coordinates of the pixels of runs, plain or weighted by values
-# A run is a row ``(row, begin, end, slot)`` of int64, as `run_lists` makes it; the slot is the
-# index of its label among those of the list.
+# ---- Sums of powers of coordinates, plain or weighted by values
 
 
 @njit(nogil=True, cache=True)
 def add_powers(runs, shape, rank, centers, powers):
-    """Sum the products of powers of coordinates up to 3 along each axis.
+    """Add products of powers of coordinates, up to 3 along each of 1 to 3 spatial axes.
 
-    Parameters
-    ----------
-    rank : int
-        Number of spatial axes, 1 to 3.
-    centers : (labels, rank) array of float64
-        What coordinates are counted from.
-    powers : (labels, 4 ** rank) array of float64
-        Updated; exponents of the last axis change first.
+    Coordinates are relative to `centers`, (labels, rank). In `powers`, (labels, 4 ** rank),
+    exponents of the last axis change first.
     """
     position = np.empty(AXES, np.int64)
     leading = AXES + 1 - rank
@@ -130,7 +113,7 @@ def add_powers(runs, shape, rank, centers, powers):
 
 @njit(nogil=True, cache=True)
 def add_weighted(runs, values, columns, channels, channel, shape, rank, centers, powers):
-    """Sum as `add_powers` does, each pixel weighted by its value."""
+    """Add as `add_powers` does, each pixel weighted by its value."""
     position = np.empty(AXES, np.int64)
     leading = AXES + 1 - rank
     along = np.empty(4)
@@ -160,7 +143,7 @@ def add_weighted(runs, values, columns, channels, channel, shape, rank, centers,
 
 @njit(nogil=True, cache=True)
 def add_product(along, position, leading, rank, centers, slot, powers):
-    """Multiply sums along the last axis by powers along the others, and add them up for a slot."""
+    """Multiply sums along the last axis by powers along the others, and add them to a slot."""
     y = 0.0
     z = 0.0
     if rank > 1:

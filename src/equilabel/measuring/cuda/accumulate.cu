@@ -1,13 +1,13 @@
-// Counts and values of every label of an image, as kernels/layout.py lays them out. Labels of neighbors
-// are compared, one pixel a thread; ballots make words of the answers, and the rest is as with runs.
-// Labels from 0 to `most`, the last row of the table, are counted. Of others, which are there if the size of
-// the table was guessed or if another stream changes labels meanwhile, the table tells the greatest.
+// Counts and values of every label of an image, in the layout of measuring/layout.py. Labels of neighbors are
+// compared, one pixel a thread; ballots combine the results into words, and the rest is as with runs.
+// Labels up to `most`, the last row of the table, are counted. Greater ones occur if the size of the table was
+// guessed, or if another stream changes labels meanwhile; the table keeps the greatest of them.
 
 #include "devices/cuda/launch_order.cuh"
 #include "measuring/cuda/counts.cuh"
 
-// The words of a strip: foreground, and which pixels have the label of each of their earlier neighbors; of
-// the one to the left alone, if no others are compared.
+// The words of a strip: foreground, and which pixels have the label of each of their earlier neighbors; only
+// of the one to the left if no others are compared.
 template <int WORDS, class Kinds>
 struct Compared {
     static constexpr bool Compares = Kinds::Compares, Deep = Kinds::Rank == 3 && Compares;
@@ -40,7 +40,7 @@ struct Compared {
         if constexpr (Kinds::Outline) {
             for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += MEASURERS) {
                 const int row = at / border.Pitch - 1, word = at % border.Pitch - 1;
-                const unsigned own = west().at(row, word);  // beyond the outer words nobody looks
+                const unsigned own = west().at(row, word);  // beyond the outer words, no bits are used
                 const unsigned after = word < Words ? west().at(row, word + 1) : 0;
                 border.word[at] = some.at(row, word) & ~(own & __funnelshift_r(own, after, 1) &
                                                          same[1].at(row, word) & same[1].at(row + 1, word));
@@ -49,8 +49,8 @@ struct Compared {
         }
     }
 
-    // A warp reads 32 columns and writes a word of every plane for each row. `Inner` says that nothing it
-    // looks at lies beyond the image.
+    // A warp reads 32 columns and writes a word of every plane for each row. With `Inner`, all that it reads
+    // lies inside the image.
     template <bool Inner, typename Label>
     __device__ void read_column(const Label* labels, const ImageLayout& layout, const Strip& strip, int column,
                                 int from, int tall)
@@ -80,7 +80,7 @@ struct Compared {
         for (int left = min(tall - from, Chunk); left > 0; left -= Batch) {
             Label own[Batch][3], next[Deep ? Batch : 1][3];
 #pragma unroll
-            for (int k = 0; k < Batch; ++k) {  // rows are asked for together: memory is far
+            for (int k = 0; k < Batch; ++k) {  // rows are read together to hide the latency of memory
                 read(own[k], at, k < left, y);
                 at += columns;
                 ++y;
@@ -236,8 +236,8 @@ __global__ void __launch_bounds__(MEASURERS, HELD<Values, MEASURERS>)
     block_table.close(write);
 }
 
-// The smallest flat index of every label, as the greatest of `size - index` in a column of the table: one
-// thread for each pixel, of which those write that begin a run. What is greater already is read first.
+// The smallest flat index of every label, as the greatest of `size - index` in a column of the table. There is
+// one thread for each pixel; those at the beginning of a run write, unless the table holds a greater value.
 template <typename Label>
 __global__ void count_first(const Label* __restrict__ labels, Index columns, Index size, u8 most, int width,
                             int column, u8* table)

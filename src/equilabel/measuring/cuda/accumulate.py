@@ -1,4 +1,4 @@
-"""Counts from an image of labels or from runs, and tables to the host."""
+"""Counts from an image of labels or from runs; tables come to the host."""
 
 from math import ceil, log2
 
@@ -14,30 +14,20 @@ from .sources import LabelSource, RunSource, columns_of_warps, describe, is_gray
 
 # ---- Tables with a row for each label: from the device to the host, and back
 
-SMALL = 1 << 23  # bytes of a table that come to the host with all their rows
+SMALL = 1 << 23  # bytes up to which a table comes to the host with all its rows
 
 
 class Slots:
-    """Which rows of tables, their slots, are those of labels that occur; row 0 is not.
+    """Which rows of tables, or slots, are those of labels that occur; row 0 is none.
 
-    Parameters
-    ----------
-    table : (L, width) cupy array of uint64
-        Its first column is 0 where a label does not occur.
-    dense : bool
-        Whether all are known to.
-
-    Attributes
-    ----------
-    table : (N, width) array of int64
-        Its rows of labels that occur.
-    labels : (N,) array of int64
-        Their numbers.
+    The first column of the given table, (L, width), is 0 where a label does not occur; `dense`
+    says that all occur. `table`, (N, width), has the rows of labels that occur, and `labels`, (N,),
+    their slots.
     """
 
     def __init__(self, table: Array, dense: bool) -> None:
         self._count = len(table)
-        self._few = None  # slots, if not all are kept; of the device, if the table is large
+        self._few = None  # slots, if not all are kept; on the device if the table is large
         if not dense and table.nbytes > SMALL:
             self._few = cupy.flatnonzero(table[1:, 0]) + 1
         self.table = self.fetch(table)
@@ -50,14 +40,14 @@ class Slots:
             self.labels = cupy.asnumpy(self._few)
 
     def fetch(self, table: Array) -> np.ndarray:
-        """Bring the rows of a table to the host, as int64; its columns lie together."""
+        """Copy the rows of a table to the host, as int64; its columns are contiguous."""
         on_device = isinstance(self._few, cupy.ndarray)
         part = table[self._few] if on_device else table[1:]
         found = download(cupy.ascontiguousarray(part.T), keep=True).view(np.int64).T
         return found if on_device else self._pick(found)
 
     def spread(self, rows: np.ndarray) -> Array:
-        """Take what belongs to each label to the device, as rows of a table."""
+        """Copy values of each label to the device, as rows of a table."""
         if isinstance(self._few, cupy.ndarray):
             spread = cupy.zeros((self._count, *rows.shape[1:]), rows.dtype)
             spread[self._few] = upload(rows)
@@ -70,35 +60,21 @@ class Slots:
         return found if self._few is None else np.take(found.T, self._few - 1, axis=-1).T
 
 
-# ---- Passes that measure labels on the GPU, named and shaped like those of the CPU
+# ---- Counts of labels on the GPU, with the interface of those on the CPU
 # Tables are filled on the device and come to the host once, without the rows of labels that do not
-# occur. Floats are added as whole numbers, see intensity.cu: the same bits every time.
+# occur. Floats are added as integers, see intensity.cu: the same bits every time.
 
 __all__ = ["Accumulator", "LabelSource", "RunSource"]
 
-WIDE = 32  # columns that a warp sums, as intensity.cu has them
+WIDE = 32  # columns that a warp sums, as in intensity.cu
 BITS = 62  # of a sum
 
 
 class Accumulator:
     """Counts of every label, and further sums over its pixels.
 
-    Parameters
-    ----------
-    source : LabelSource or RunSource
-    layout : Layout
-        What to count.
-    keep : bool
-        As on the CPU; pixels are looked at again anyway.
-    box : None
-        Parts of images are counted on the CPU, see `equilabel.measuring.counting.count_labels`.
-
-    Attributes
-    ----------
-    labels : (N,) array of int64
-        Labels that occur, ascending; a negative one is reported and not to be used.
-    table : (N, layout.width) array of int64
-        As `equilabel.measuring.layout` says.
+    Attributes are as on the CPU. `keep` and `box` are not used: pixels are read again, and parts
+    of images are counted on the CPU.
     """
 
     def __init__(
@@ -122,19 +98,10 @@ class Accumulator:
             self.labels = source.ids[self.labels]
 
     def values(self, values: Array) -> tuple[np.ndarray, ...]:
-        """Sum the values of each label, and find the least and greatest.
+        """Return sums, minima and maxima of the values of each label, (N, C), from values (P, C).
 
-        Parameters
-        ----------
-        values : (P, C) cupy array
-            Values of every pixel in each channel.
-
-        Returns
-        -------
-        sums, lows, highs : (N, C) arrays
-            Sums are exact int64 for integers of up to 32 bits, float64 otherwise.
-        squares : (N, C) array of int64
-            For a single channel of unsigned integers of up to 16 bits.
+        Sums are exact int64 for integers of up to 32 bits, float64 otherwise. A single channel of
+        unsigned integers of up to 16 bits also has exact sums of squares.
         """
         values = _plain(values)
         if values.shape[1] == 1 and is_gray(values):
@@ -149,7 +116,7 @@ class Accumulator:
         )
 
     def squares(self, values: Array, centers: np.ndarray) -> np.ndarray:
-        """Sum the squared distances of values from a center for each label and channel."""
+        """Return sums of squared distances of values from a center, for each label and channel."""
         values = _plain(values)
         scale = self._scale((2 * _greatest(values)) ** 2)
         sums = np.zeros((len(self.labels), values.shape[1]))
@@ -168,22 +135,15 @@ class Accumulator:
         return sums
 
     def powers(self, centers: np.ndarray) -> np.ndarray:
-        """Sum the products of powers of coordinates, up to 3 along each spatial axis.
+        """Return sums of products of powers of coordinates, up to 3 along each spatial axis.
 
-        Parameters
-        ----------
-        centers : (N, rank) array of float64
-            What the coordinates of each label are counted from.
-
-        Returns
-        -------
-        (N, 4 ** rank) array of float64
-            Exponents of the last axis change first.
+        Coordinates are relative to `centers`, (N, rank). In the result, (N, 4 ** rank), exponents
+        of the last axis change first.
         """
         return self._powers(None, 0, centers, 1.0)
 
     def weighted(self, values: Array, channel: int, centers: np.ndarray) -> np.ndarray:
-        """Sum as `powers` does, each pixel weighted by its value in one channel."""
+        """Return sums as `powers` does, each pixel weighted by its value in one channel."""
         values = _plain(values)
         sums = self._powers(values, channel, centers, _greatest(values))
         flags = self._values(values, channel, False, self._scale(_greatest(values)))[3]
@@ -211,7 +171,7 @@ class Accumulator:
         return sums
 
     def _scales(self, centers: np.ndarray, greatest: float) -> np.ndarray:
-        """Choose what products of powers are multiples of, so that their sums stay in bounds."""
+        """Choose for each product of powers the unit, 2^-scale, in which no sum overflows."""
         rank = self.layout.rank
         sides = np.array(self._rows.sides[-rank:], np.int64)
         first = sides - self.table[:, self.layout["lows"]][:, -rank:]
@@ -225,7 +185,7 @@ class Accumulator:
         return scales.clip(-1000, 1000).astype(np.int32)
 
     def _gray(self, values: Array) -> tuple[np.ndarray, ...]:
-        """Sum values of small types, and their squares."""
+        """Return sums of values of small types, and of their squares."""
         table = cupy.zeros((self._count, 4), np.uint64)
         self._rows.add_gray(self.layout, values, table)
         found = self._slots.fetch(table)
@@ -255,14 +215,14 @@ class Accumulator:
         return sums, low, high, flags
 
     def _scale(self, greatest: float) -> int:
-        """Choose what values are multiples of, so that their sums stay in bounds."""
+        """Choose the unit, 2^-scale, in which no sum of values overflows."""
         return max(
             -1000,
             min(1000, BITS - 1 - ceil(log2(self.table[:, 0].max(initial=1))) - _log(greatest)),
         )
 
     def _launch(self, function: Kernel, values: Array, channels: int, *arguments: object) -> None:
-        """Let warps go through pixels and values."""
+        """Start a kernel whose warps go through pixels and values."""
         if self._flat.size:
             tall, warps = columns_of_warps(self._rows.sides, WIDE)
             described, _ = describe(self._rows.sides, self.layout, tall, WIDE)
@@ -271,7 +231,7 @@ class Accumulator:
 
 
 def _plain(values: Array) -> Array:
-    """Return values in a type that kernels know."""
+    """Return values in a type that kernels support."""
     if values.dtype == bool:
         values = values.view(np.uint8)
     elif values.dtype == np.float16:
@@ -290,7 +250,7 @@ def _greatest(values: Array) -> float:
 
 
 def _log(greatest: float) -> int:
-    """Return how many bits a number takes before the point; negative for small ones."""
+    """Return the number of bits before the point; negative for small numbers."""
     return ceil(log2(greatest)) if greatest > 0 else 0
 
 
@@ -299,7 +259,7 @@ def _name(array: Array) -> str:
 
 
 def _from_key(keys: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Turn places in the order of a type into its numbers."""
+    """Convert positions in the order of a type to its numbers."""
     if dtype.kind == "u":
         return keys.astype(dtype)
     if dtype.kind == "i":

@@ -1,19 +1,19 @@
-// Counts of every label of an image where neighbors are not compared, as kernels/layout.py lays them out:
-// accumulate.cu has the rest. A lane takes four pixels of each row and goes down them, a warp 128 pixels
-// side by side; what neighbors in a column have in common is counted in registers.
+// Counts of every label of an image where neighbors are not compared, in the layout of measuring/layout.py;
+// accumulate.cu has the rest. A lane takes four pixels of each row, row after row, and a warp 128 pixels side
+// by side. Pixels of one label that follow each other in a lane are counted in registers.
 
 #include "devices/cuda/copy_async.cuh"
 #include "devices/cuda/launch_order.cuh"
 #include "measuring/cuda/counts.cuh"
 #include "runs/cuda/pixels.cuh"
 
-enum { SIZES, PLACES, PRODUCTS };  // what is counted: pixels; where they are, too; products of coordinates, too
+enum { SIZES, PLACES, PRODUCTS };  // what is counted: pixels; also coordinates; also products of coordinates
 
 constexpr int QUAD = 4, WIDE = 32 * QUAD;  // pixels of a lane, and of a warp
 constexpr unsigned ONE_EACH = 0x01010101u, PLACE_EACH = 0x03020100u, SQUARE_EACH = 0x09040100u;
 
 template <typename Label>
-constexpr int STAGES = sizeof(Label) == 8 ? 2 : 4;  // rows that are on their way at once
+constexpr int STAGES = sizeof(Label) == 8 ? 2 : 4;  // rows that are copied at once
 
 template <int What>
 using Counted = Kinds<2, 0, 0, 0, What == PRODUCTS>;
@@ -31,17 +31,17 @@ struct LineOf<SIZES> {
 template <int What>
 constexpr int STAY = What == PRODUCTS ? 3 : 4;  // blocks that a multiprocessor should hold at least
 
-// What a lane holds of one label: how often each of its four columns has it, a byte for each, and sums over
-// rows, which count from the first that the warp looks at.
+// Counts of one label in a lane: pixels in each of its four columns, a byte for each, and sums over rows, which
+// are relative to the first row of the warp.
 template <typename Label, int What>
 struct Column {
     typedef typename LineOf<What>::Type Entry;
-    Key<Label> label = ~Key<Label>(0);  // which no pixel has, so that it begins with nothing
+    Key<Label> label = ~Key<Label>(0);  // no pixel has this label
     unsigned count = 0, rows = 0;       // rows: their sum over all pixels
     unsigned across = 0, squares = 0;   // sums of row times place, and of row times row
     int first = 0, last = -1;
 
-    // Where the label is in a row, if anywhere.
+    // Add the pixels of a row; `places` has a one in the byte of each column that has the label.
     __device__ void add(unsigned places, int row)
     {
         count += places;
@@ -55,7 +55,7 @@ struct Column {
         }
     }
 
-    // The same, in fewer instructions: where rows are summed, `rows` has to be turned before, and is after.
+    // Do the same in fewer instructions; with PLACES, `rows` is turned (see `turn`) before and after.
     __device__ void meet(const Quad<Label>& quad, int row)
     {
         bool met = false;
@@ -69,14 +69,14 @@ struct Column {
         if (What == PLACES) rows = __dp4a(count, ONE_EACH, rows);
     }
 
-    // Make the sum of rows that of the pixels which had been met after each row up to this one, or the other
-    // way round: a pixel counts once for each row from its own on.
+    // Convert the sum of rows to the sum, over rows up to this one, of the pixels met so far, or back: a pixel
+    // then counts once for each row from its own on.
     __device__ void turn(int row)
     {
         if (What == PLACES) rows = (row + 1) * __dp4a(count, ONE_EACH, 0u) - rows;
     }
 
-    // In coordinates of a strip in which the lane begins at (x, y).
+    // Return the counts in coordinates of a strip in which the lane begins at (x, y).
     __device__ Entry entry(unsigned x, unsigned y) const
     {
         Entry entry = {};
@@ -98,7 +98,7 @@ struct Column {
     }
 };
 
-// Where four pixels have a label: ones in bytes.
+// Return a one in the byte of each of four pixels that has a label.
 template <typename Label>
 __device__ inline unsigned places_of(const Quad<Label>& quad, Key<Label> label)
 {
@@ -106,7 +106,7 @@ __device__ inline unsigned places_of(const Quad<Label>& quad, Key<Label> label)
            (quad.value[2] == label ? 1u << 16 : 0u) | (quad.value[3] == label ? 1u << 24 : 0u);
 }
 
-// Two labels are held: that which was met last, its rows turned, and another. A third takes the place of the
+// A lane holds two labels: the one that was met last, its rows turned, and another. A third label replaces the
 // other.
 template <typename Label, int What>
 struct Lane {
@@ -125,7 +125,7 @@ struct Lane {
         held.turn(row);
     }
 
-    // A row of a lane that begins at (x, y) of its strip.
+    // Take a row; the lane begins at (x, y) of its strip.
     template <class Write>
     __device__ void take(const Quad<Label>& quad, int row, unsigned x, unsigned y,
                          BlockTable<Key, Entry>& block_table, const Write& write)
@@ -162,13 +162,13 @@ struct Lane {
     }
 };
 
-// Rows on their way from memory to a lane: it reads what it copied itself, so that nobody waits for others.
-// `Fours` says that rows begin where quads can be read.
+// Rows that are copied from memory for a lane: it reads what it copied itself, so that no thread waits for
+// others. With `Fours`, the rows are aligned to quads.
 template <typename Label, bool Fours>
 struct Rows {
     Quad<Label> of[STAGES<Label>][MEASURERS];
 
-    // Start to copy a row; `left` pixels of it exist.
+    // Start to copy a row, of which `left` pixels exist.
     __device__ void copy(int stage, const Label* at, Index left)
     {
         Quad<Label>& to = of[stage][threadIdx.x];
@@ -189,7 +189,7 @@ struct Rows {
     }
 };
 
-// One block for each strip of `beside` warps side by side, and the others below them.
+// One block for each strip, of `beside` warps side by side and the others below them.
 template <typename Label, int What, bool Fours>
 __global__ void __launch_bounds__(MEASURERS, STAY<What>)
     count_quads(const Label* __restrict__ labels, const __grid_constant__ ImageLayout layout, u8 most, u8* table,

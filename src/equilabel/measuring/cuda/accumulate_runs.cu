@@ -1,7 +1,7 @@
-// Counts and values of every component, from the runs of the method `runs` once their nodes have labels.
+// Counts and values of every component, from the runs of the method `runs` after their nodes have labels.
 //
-// Neighbors with the same label are told by bits alone, which holds for runs of one value: across faces
-// always, across edges and corners where these connect.
+// Bits alone decide whether neighbors have the same label. That is right for runs of one value: always across
+// faces, and across edges and corners if these connect.
 
 #include "measuring/cuda/counts.cuh"
 #include "runs/cuda/pixels.cuh"
@@ -25,7 +25,7 @@ template <int WORDS, class Kinds>
 struct Planes {
     static constexpr bool Deep = Kinds::Rank == 3 && Kinds::Compares;
     static constexpr int Halo = Kinds::Outline ? 2 : Kinds::Compares ? 1 : 0;
-    // As rows.py has them.
+    // As in measuring/cuda/sources.py.
     static constexpr int Rows = RUN_MEASURERS / WORDS * (Deep || (Halo == 2 && WORDS < 16) ? 4 : 8);
     Plane<WORDS, Rows, Halo> set;
     Plane<WORDS, Deep ? Rows : 0, Halo> above;  // of the slab before
@@ -42,7 +42,7 @@ struct Planes {
         if constexpr (Kinds::Outline) {
             for (int at = threadIdx.x; at < (strip.rows + 2) * border.Pitch; at += RUN_MEASURERS) {
                 const int row = at / border.Pitch - 1, word = at % border.Pitch - 1;
-                const unsigned own = set.at(row, word);  // beyond the outer words nobody looks
+                const unsigned own = set.at(row, word);  // beyond the outer words, no bits are used
                 const unsigned before = word >= 0 ? set.at(row, word - 1) : 0;
                 const unsigned after = word < WORDS ? set.at(row, word + 1) : 0;
                 border.word[at] = own & ~(__funnelshift_l(before, own, 1) & __funnelshift_r(own, after, 1) &
@@ -89,9 +89,9 @@ template <typename Id, class Tile, class Planes>
 struct Runs {
     // Labels of the first runs of every row, in shared memory.
     static constexpr int Words = Tile::Words, Near = 4 * Words / sizeof(Id), Rows = Planes::Rows;
-    static constexpr int Abreast = 4;  // rows in which a thread looks up labels at once: memory is far
+    static constexpr int Abreast = 4;  // rows in which a thread looks up labels at once, to hide latency
     struct Labels {
-        Id of[Rows][Near + 1];  // a word more, so that rows begin in different banks
+        Id of[Rows][Near + 1];  // one more, so that rows begin in different banks
     };
 
     const Job& job;
@@ -99,11 +99,11 @@ struct Runs {
     const Planes& planes;
     Labels& labels;
     const u2 *near, *far;         // short and long tables of the first row
-    Index near_pitch, far_pitch;  // from there to those of the next
-    const unsigned* begins;       // of many values, of the first row
-    const unsigned* counts;       // runs and nodes, likewise
+    Index near_pitch, far_pitch;  // distance to those of the next row
+    const unsigned* begins;       // starts of runs in the first row, if there are many values
+    const unsigned* counts;       // numbers of runs and nodes in the first row
 
-    // Where runs begin in a word, and how many do before it.
+    // Bits where runs begin in a word, and the number of runs before it.
     struct Found {
         unsigned start, run;
     };
@@ -129,13 +129,13 @@ struct Runs {
         return counts[static_cast<Index>(row) * job.plan.segments] >> 16;
     }
 
-    // The entry of a run in a row of `total`.
+    // The entry of a run in a row of `total` runs.
     __device__ unsigned entry_of(int row, unsigned total, unsigned run) const
     {
         return total > NEAR ? far[row * far_pitch + run] : near[row * near_pitch + run];
     }
 
-    // The label of a run, by way of its node.
+    // The label of a run, from its node.
     __device__ Id look_up(int row, unsigned entry) const
     {
         const int z = static_cast<int>(strip.slab % job.plan.shape[3]);
@@ -144,8 +144,8 @@ struct Runs {
         return static_cast<const Id*>(job.nodes)[node_of<Tile>(job.plan, base, entry)] & ~LABEL<Id>;
     }
 
-    // Keep the labels of the first runs. All threads of a block call this; each group of neighbors sees
-    // what it did once it has waited.
+    // Keep the labels of the first runs of each row. All threads of a block call this; a warp sees its own
+    // results after it has waited.
     __device__ void look_up_rows(int each) const
     {
         const int first = threadIdx.x / Words * each, end = min(first + each, strip.rows);

@@ -1,20 +1,20 @@
-// Columns of a table from its counts, of all labels at once: no row is left of labels that do not occur,
-// and nothing is known before but how many rows the table of counts has.
+// Columns of a table from its counts, for all labels at once, without rows of labels that do not occur. Only
+// the number of rows of the table of counts is known before.
 #include "measuring/cuda/columns.cuh"
 #include "devices/cuda/launch_order.cuh"
 
 constexpr int ROWS = 256;  // of the table, that a block takes
 constexpr u8 PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
 
-// What the host is told: one more than rows, when they have been counted; a label that the table has no row
-// for, before that; whether one is torn; whether one of those before a label does not occur; last, that all
-// has been written.
+// The numbers that the host receives: the number of rows + 1, when they have been counted; before that, a label
+// that has no row in the table; whether a label lies in several images of a stack; whether a label that does
+// not occur is followed by one that does; last, that all has been written.
 enum { COUNTED, BEYOND, TORN, GAPS, ENDED };
-constexpr int ARRIVED = 40;  // bits of a number of rows, below that of blocks which have counted them
+constexpr int ARRIVED = 40;  // bits of a number of rows, below those of the number of blocks that counted them
 
-// Rows of labels that occur in all blocks before this one, by looking back at their states, 32 at once. A
-// warp calls this. Each block that is waited for drew a smaller number, so that it runs or has run; and it
-// tells its part before it waits.
+// Return the number of labels that occur in all blocks before this one, by looking back at the states of 32
+// blocks at once. A warp calls this. Each block that it waits for drew a smaller number, so that it runs or has
+// ended; and a block publishes its part before it waits.
 __device__ inline u8 rows_before(const volatile u8* states, Index block)
 {
     const int lane = threadIdx.x % 32;
@@ -24,7 +24,7 @@ __device__ inline u8 rows_before(const volatile u8* states, Index block)
         u8 state = other >= 0 ? 0 : WHOLE;
         while (state < PART) state = states[other];
         const unsigned whole = __ballot_sync(ALL, state >= WHOLE);
-        const int nearest = whole ? __ffs(whole) - 1 : 31;  // what lies before it, it has counted
+        const int nearest = whole ? __ffs(whole) - 1 : 31;  // its state includes all blocks before it
         u8 part = lane <= nearest ? state & VALUE : 0;
 #pragma unroll
         for (int step = 16; step; step /= 2) part += __shfl_xor_sync(ALL, part, step);
@@ -34,7 +34,7 @@ __device__ inline u8 rows_before(const volatile u8* states, Index block)
     return sum;
 }
 
-// A warp calls this for its block, and gets the rows of all blocks before it; `total` are those of its own.
+// Publish `total`, the rows of this block, and return those of all blocks before it. A warp calls this.
 __device__ inline u8 count_before(u8 total, Index block, u8* states)
 {
     const bool first = threadIdx.x % 32 == 0;
@@ -44,7 +44,7 @@ __device__ inline u8 count_before(u8 total, Index block, u8* states)
     return sum;
 }
 
-// One thread of each block calls this: the last tells the host, which can go on while columns are filled.
+// One thread of each block calls this; the last one informs the host, which continues while columns are filled.
 __device__ inline void tell_count(u8 total, u8 beyond, u8* states, u8* told)
 {
     const u8 others = atomicAdd(states + gridDim.x + 2, 1ull << ARRIVED | total);
@@ -56,7 +56,7 @@ __device__ inline void tell_count(u8 total, u8 beyond, u8* states, u8* told)
     *static_cast<volatile u8*>(told + COUNTED) = 1 + (others & ((1ull << ARRIVED) - 1)) + total;
 }
 
-// All threads of a block call this when they have written what they had to: the last block tells the host.
+// All threads of a block call this after they have written their results; the last block informs the host.
 __device__ inline void tell_end(u8* states, u8* told, bool clean)
 {
     __syncthreads();
@@ -69,17 +69,17 @@ __device__ inline void tell_end(u8* states, u8* told, bool clean)
     *static_cast<volatile u8*>(told + ENDED) = 1;
 }
 
-// All threads of a block call this: fill so many rows of a table with zeros.
+// Fill rows of a table with zeros. All threads of a block call this.
 __device__ inline void clear_rows(u8* table, Index first, Index rows, int width)
 {
     for (Index k = threadIdx.x; k < rows * width; k += ROWS) table[first * width + k] = 0;
 }
 
-// One thread for each row of the table of counts. Row 0 is that of no label; its first column is the
-// greatest label that the table has no row for, or 0. `states` holds zeros: one for each block, and three to draw
-// numbers, to count those that have ended, and those that have counted. `out` has room for `stride` rows of 64
-// bits in every column, `told` for five numbers that are 0; both may be memory of the host. To `clean` is to
-// leave zeros in both tables and `states`, unless a label has no row.
+// One thread for each row of the table of counts. Row 0 has no label; its first column is the greatest label that
+// has no row in the table, or 0. `states` holds zeros: one for each block, and three to draw numbers of blocks, to
+// count blocks that have ended, and blocks that have counted. `out` has room for `stride` rows of 64 bits in every
+// column, `told` for five numbers that are 0; both may be memory of the host. `clean` leaves zeros in both tables
+// and `states`, unless a label has no row.
 __global__ void __launch_bounds__(ROWS)
     fill_columns(u8* table, u8* values, Index rows, const __grid_constant__ ImageLayout layout,
                  const __grid_constant__ Formulas formulas, u8* states, u8* told, u8* out, Index stride, bool clean)

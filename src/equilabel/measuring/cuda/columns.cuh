@@ -1,12 +1,12 @@
-// What one label measures: formulas on a row of counts, with the operations of `equilabel.measuring` in
-// their order, so that results are the same to the bit where these are exactly rounded.
+// Formulas of one label, from a row of counts, with the operations of `equilabel.measuring` in the same order:
+// results have the same bits where the operations are correctly rounded.
 #pragma once
 #include "devices/cuda/image_layout.cuh"
 
 constexpr int STEPS = 64;     // columns that a kernel fills
 constexpr int WEIGHTS = 128;  // of all columns that are sums
 
-// Formulas, as measuring/layout.py numbers them.
+// Formulas, numbered as in measuring/layout.py.
 enum {
     LABEL,
     COUNT,
@@ -34,16 +34,16 @@ enum {
     VALUE_STD
 };
 
-// A column: its formula, and up to three numbers of which the formula knows the meaning.
+// A column: its formula, and numbers whose meaning depends on the formula.
 struct Step {
     int formula, one, other, weight;
 };
 
 struct Formulas {
-    double spacing[SIDES];    // of axes as `ImageLayout::sides` has them
+    double spacing[SIDES];    // of the axes of `ImageLayout::sides`
     double weights[WEIGHTS];  // of sums
     double pixel_size;
-    int count, torn;  // steps; whether a label that lies in several images of a stack is reported
+    int count, torn;  // number of steps; whether labels in several images of a stack are reported
     Step steps[STEPS];
 };
 
@@ -77,7 +77,7 @@ __device__ inline void eigenvalues(Tensor tensor, int rank, double (&found)[3])
         found[2] = 0;
         return;
     }
-    // Jacobi's rotations: each sets an entry beside the diagonal to zero, until all are.
+    // Jacobi's rotations: each sets an entry beside the diagonal to zero, until all are zero.
     for (int sweep = 0; sweep < 12; ++sweep) {
         if (a[0][1] == 0 && a[0][2] == 0 && a[1][2] == 0) break;
         for (int k = 0; k < 3; ++k) {
@@ -138,7 +138,7 @@ struct Row {
         return total;
     }
 
-    // Mean products of two distances from the centroid; differences of sums wrap around.
+    // Mean products of two distances from the centroid; sums wrap around, their differences are exact.
     __device__ Tensor covariance() const
     {
         Tensor tensor;
@@ -198,7 +198,7 @@ struct Row {
     }
 };
 
-// The whole number, or the bits of the float, that a formula gives.
+// Return the integer, or the bits of the float, that a formula gives.
 __device__ inline u8 compute(const Row& row, const Step& step)
 {
     const ImageLayout& layout = row.layout;

@@ -1,8 +1,8 @@
-"""Columns of tables, computed on the device from counts: nothing is waited for but their length.
+"""Columns of tables, computed on the device from counts, of which only the length is waited for.
 
-How many labels there are is not known before they are counted, so the table of counts has as many
-rows as are expected: those of the last image of this kind, and some more. If a label has none, all
-is counted once more.
+The number of labels is not known before they are counted, so the table of counts has as many rows
+as are expected: those of the last images of this kind, and some more. If a label has no row, all
+labels are counted again.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,13 +19,13 @@ from equilabel.measuring.layout import WHOLE, Formula, Layout, Step
 
 from .sources import AXES, describe
 
-STEPS, WEIGHTS = 64, 128  # as columns.cuh has them
-ROWS = 256  # of a block, as columns.cuh has them
-STATES = 3  # numbers of its own that it needs beside one for each block
+STEPS, WEIGHTS = 64, 128  # as in columns.cuh
+ROWS = 256  # of a block, as in columns.cu
+STATES = 3  # numbers that `fill_columns` needs beside one for each block
 FIRST_GUESS = (1 << 16,)  # labels
-TOLD = 5  # numbers that the host is told, as columns.cuh has them
+TOLD = 5  # numbers that the host receives, as in columns.cu
 COUNTED, BEYOND, TORN, GAPS, ENDED = range(TOLD)
-SPARE = 1 << 20  # bytes of the device that a table may hold and not use
+SPARE = 1 << 20  # unused bytes of a table that may stay allocated on the device
 FORMULAS = np.dtype(
     [
         ("spacing", "f8", AXES),
@@ -40,27 +40,18 @@ FORMULAS = np.dtype(
 
 
 class Formulas(NamedTuple):
-    """What is to be computed, as `fill_columns` is told.
+    """Formulas as the argument of `fill_columns`."""
 
-    Attributes
-    ----------
-    packed : () array of bytes
-    dtypes : tuple of numpy.dtype
-        Of the columns.
-    sizes : bool
-        Whether they need numbers of pixels alone.
-    """
-
-    packed: Array
-    dtypes: tuple[np.dtype, ...]
-    sizes: bool
+    packed: Array  # bytes of `FORMULAS`
+    dtypes: tuple[np.dtype, ...]  # of the columns
+    sizes: bool  # whether they need only numbers of pixels
 
 
 @lru_cache(256)
 def pack(
     steps: tuple[Step, ...], spacing: tuple[float, ...], pixel_size: float, stacked: bool
 ) -> Formulas | None:
-    """Put formulas into the form in which a kernel gets them; None if they are too many."""
+    """Convert formulas to the argument of a kernel; return None if there are too many."""
     weights = [weight for step in steps for weight in step.weights]
     if len(steps) > STEPS or len(weights) > WEIGHTS:
         return None
@@ -87,7 +78,7 @@ def pack(
 
 
 def _needs_size_alone(step: Step) -> bool:
-    """Return whether a step looks at no count but that of pixels, the first of a table."""
+    """Return whether a step needs no count but the number of pixels, the first of a table."""
     if step.formula == Formula.WEIGHED:
         return step.one == 0 and step.other == 1
     return step.formula in (Formula.LABEL, Formula.DIAMETER) or (
@@ -98,23 +89,10 @@ def _needs_size_alone(step: Step) -> bool:
 class Columns:
     """Columns that a device computes.
 
-    Parameters
-    ----------
-    source : callable
-        Returns, for a number of rows, a `LabelSource` or `RunSource` whose table has so many.
-    layout : Layout
-        What is counted.
-    formulas : Formulas
-    values : (size,) cupy array of bool or unsigned int of up to 16 bits, or None
-        Intensities.
-    kind : hashable
-        Images of one kind are expected to have about as many labels.
-    most : int
-        Labels for which a table has room.
-    on_host : bool
-        Whether columns are arrays of NumPy.
-    lasts : bool
-        Whether what is counted is still there when the columns are waited for.
+    `source` returns, for a number of rows, a `LabelSource` or `RunSource` whose table has so many.
+    `values` are flat, bool or unsigned int of up to 16 bits, or None. Images of one `kind` are
+    expected to have similar numbers of labels; a table has room for `most`. `on_host` asks for
+    columns of NumPy. `lasts` tells whether the source still exists when columns are waited for.
     """
 
     def __init__(
@@ -134,7 +112,7 @@ class Columns:
         self._start(min(expected(kind), most))
 
     def _start(self, labels: int) -> None:
-        """Count so many labels, and compute the columns of those that occur."""
+        """Start to count, with room for so many labels, and to compute the columns."""
         layout, steps = self._layout, len(self._formulas.dtypes)
         rows, blocks = labels + 1, -(-labels // ROWS) or 1
         table = 8 * rows * layout.width
@@ -163,18 +141,14 @@ class Columns:
         self._told, self._done, self._labels = told, done, labels
 
     def __del__(self) -> None:
-        if "_done" in self.__dict__:  # nobody else gets the memory while the kernel writes to it
+        if "_done" in self.__dict__:  # the memory must not be reused while the kernel writes to it
             self._done.synchronize()
 
     def finish(self) -> Sequence[Array] | None:
-        """Wait for the columns.
+        """Wait for the columns; return None if they must be computed in another way.
 
-        Returns
-        -------
-        sequence of (N,) arrays, or None
-            None if they are not found in this way: of negative labels, of labels that a table has
-            no room for (or had none, and what was counted is gone), and where a label lies in
-            several images of a stack.
+        That is for negative labels, labels beyond the room of any table (or of this one, if the
+        source is gone), and labels that lie in several images of a stack.
         """
         self._done.synchronize()
         del self._done
@@ -199,7 +173,7 @@ class Columns:
 def columns_of_host(
     told: Pinned, stride: int, count: int, dtypes: Sequence[np.dtype]
 ) -> list[Array]:
-    """Cut memory of the host, after what is told, into columns."""
+    """Cut memory of the host, after the numbers that it received, into columns."""
     whole = told.view()[TOLD:].reshape(len(dtypes), stride)[:, :count]
     if not told.keep(8 * len(dtypes) * count):
         whole = whole.copy()
@@ -215,7 +189,7 @@ def columns_of_device(out: Any, stride: int, count: int, dtypes: Sequence[np.dty
 
 
 _recent: dict[Any, tuple[int, ...]] = {}
-KINDS, RECENT = 256, 4  # that are remembered: kinds of images, and images of a kind
+KINDS, RECENT = 256, 4  # kinds of images, and images of a kind, that are remembered
 
 
 def expected(kind: Any) -> int:
@@ -224,7 +198,7 @@ def expected(kind: Any) -> int:
 
 
 def expect(kind: Any, labels: int) -> None:
-    """Expect so many labels in images of a kind, or as many as in some before it."""
+    """Note the number of labels of an image of a kind; the greatest of the last is expected."""
     if len(_recent) >= KINDS and kind not in _recent:
         _recent.clear()
     recent = _recent.get(kind, ())
@@ -232,7 +206,7 @@ def expect(kind: Any, labels: int) -> None:
 
 
 def roomy(labels: int) -> int:
-    """Add some to a number of labels; similar numbers become one, which spares allocations."""
+    """Return more than so many labels, rounded up so that similar tables share allocations."""
     labels += labels // 8 + 256
     step = 1 << max(8, labels.bit_length() - 4)
     return -(-labels // step) * step

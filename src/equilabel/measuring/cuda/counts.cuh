@@ -1,13 +1,12 @@
-// What 32 pixels of a row add to the columns of outlines and Euler numbers: a word for each kind, a bit
-// for each pixel.
+// What 32 pixels of a row add to counts, values, Euler numbers and outlines: words with a bit for each pixel.
 #pragma once
 
 #include "devices/cuda/warp.cuh"
 #include "measuring/cuda/walk.cuh"
 
-// Which columns are counted: pairs of each pixel with earlier neighbors (none, those across faces, all);
-// Euler numbers (bit 0: corners connect, bit 1: faces only); border pixels by what they add to the
-// perimeter (0, or 2 or 3 columns); products of coordinates; values of a type (`Nothing` if none).
+// What is counted: pairs of each pixel with earlier neighbors (none, those across faces, all); Euler numbers
+// (bit 0: corners connect, bit 1: faces only); classes of border pixels (0, 2 or 3 columns); products of
+// coordinates; values of a type (`Nothing` if none).
 struct Nothing {};
 
 template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS, typename GRAY = Nothing>
@@ -20,13 +19,13 @@ struct Kinds {
     static constexpr bool Compares = STEPS || EULER || OUTLINE;
 };
 
-// Which of the earlier neighbors have the label of the pixel, in raster order.
+// Pixels that have the label of each of their earlier neighbors, in raster order.
 template <int Rank>
 struct Same {
     unsigned of[Rank == 2 ? 4 : 13];
 };
 
-// Where the pairs that are counted lie among all neighbors.
+// Return the neighbor of each pair that is counted.
 template <class Kinds>
 __device__ constexpr int neighbor_of(int pair)
 {
@@ -35,8 +34,8 @@ __device__ constexpr int neighbor_of(int pair)
     return pair == 0 ? 4 : pair == 1 ? 10 : 12;
 }
 
-// Pixels at which configurations begin that add to an Euler number, and that take from it, as
-// measuring/cpu/outlines.py has them: those of corners, then those of faces.
+// Pixels whose configurations add to an Euler number, and subtract from it, as in measuring/cpu/outlines.py:
+// if corners connect, and if faces connect.
 struct Euler {
     unsigned more[2][2], less[2][3];
 };
@@ -64,13 +63,13 @@ struct Borders {
     unsigned north, south, west, east, northwest, northeast, southwest, southeast;
 };
 
-// Border pixels by what they add to the perimeter, as measuring/cpu/outlines.py sorts them: straight
-// lines, diagonal ones, and half of each.
+// Border pixels by what they add to the perimeter, as in measuring/cpu/outlines.py: a straight link, a diagonal
+// one, or half of each.
 struct Outline {
     unsigned straight, diagonal, mixed;
 };
 
-// Add words bit by bit: the ones, twos and fours of each sum.
+// Add four words bit by bit: the ones, twos and fours of each sum.
 __device__ inline void add_bits(unsigned p, unsigned q, unsigned r, unsigned s, unsigned sum[3])
 {
     const unsigned pq = p ^ q, rs = r ^ s;
@@ -89,7 +88,7 @@ __device__ inline Outline outline_marks(unsigned border, const Borders& near)
             (border & ~a[0] & ~a[1] & ~a[2] & b[1] & ~b[0]) | (once & b[0] & b[1]), once & (b[0] ^ b[1])};
 }
 
-// The same as columns of the table, for pixels of a mask: straight, diagonal.
+// Count border pixels of a mask for the columns of the table.
 template <class Kinds>
 __device__ inline void count_outline(const Outline& marks, const Borders& near, unsigned mask,
                                      unsigned* columns)
@@ -113,21 +112,21 @@ __device__ inline void count_outline(const Outline& marks, const Borders& near, 
 }
 
 // ------------------------------------------------------------------------------------------
-// Values of one or two bytes under the pixels of a stretch: a thread takes those of a word at once.
-// intensity.cu has all other types.
+// Values of one or two bytes under the pixels of a stretch; a thread takes those of a word at once.
+// All other types are in intensity.cu.
 
 enum { SUM, LOW, HIGH };
-typedef Entry<3, 1, 1u << LOW | 1u << HIGH> Values;  // LOW: of what is missing to the greatest of the type
+typedef Entry<3, 1, 1u << LOW | 1u << HIGH> Values;  // LOW: greatest value of the type minus the lowest
 constexpr int VALUE_COLUMNS = 4;  // of the table: sum, greatest of ~value and of value, sum of squares
 
-// The values of a word, several in a number.
+// The values of a word, several packed in a number.
 template <typename Gray>
 struct Numbers {
     static constexpr int Each = 4 / sizeof(Gray), Count = 32 / Each, Shift = 32 / Each;
     unsigned of[Count];
 };
 
-// Those of pixels that are not in `own` may be anything.
+// Read the values of a word; those of pixels that are not in `own` are undefined.
 template <typename Gray>
 __device__ inline Numbers<Gray> read_numbers(const Gray* values, const Strip& strip, int row, int word,
                                              unsigned own, Index columns, bool aligned)
@@ -161,7 +160,7 @@ __device__ inline Numbers<Gray> read_numbers(const Gray* values, const Strip& st
     return numbers;
 }
 
-// The values of an image, and where they go: a table with a row for each label.
+// The values of an image, and their table of sums, with a row for each label.
 template <typename Gray>
 struct Grays {
     const Gray* values;
@@ -188,10 +187,10 @@ __device__ inline Numbers<Nothing> read_numbers(const Grays<Nothing>&, const Str
     return {};
 }
 
-// Values as pairs of 16 bits, of which the greater are kept.
+// Keep the greater of each of two pairs of 16 bits.
 __device__ inline void keep_greater(unsigned& pair, unsigned other) { pair = __vmaxu2(pair, other); }
 
-// A byte of ones for each of four bits: each is brought to the head of its byte, which is then repeated.
+// Return a byte of ones for each of four bits: each is moved to the sign of its byte, which is then repeated.
 __device__ inline unsigned bytes_of(unsigned bits)
 {
     unsigned all;
@@ -209,7 +208,7 @@ __device__ inline Values count_bytes(unsigned mask, const unsigned (&numbers)[8]
         const unsigned four = numbers[k] & all, rest = four ^ all;
         entry.of[SUM] = __dp4a(four, 0x01010101u, entry.of[SUM]);
         squares = __dp4a(four, four, squares);
-        // The other byte of a pair decides between equals only.
+        // The lower byte of each pair only matters if the higher ones are equal.
         keep_greater(high[0], four);
         keep_greater(high[1], four * 256);
         keep_greater(low[0], rest);
@@ -262,10 +261,9 @@ __device__ inline void write_values(const Values& entry, u8* to)
 }
 
 // ------------------------------------------------------------------------------------------
-// What is counted of the pixels of a stretch, and how it goes to the table that kernels/layout.py lays out.
+// Counts of the pixels of a stretch, and how they are added to the table of measuring/layout.py.
 
-// Where the counts of an entry lie; the coordinates are taken from the first pixel of a strip. Values come
-// last.
+// Indices of the counts of an entry, in coordinates relative to the first pixel of a strip. Values come last.
 enum { PIXELS, X, Y, LOW_X, LOW_Y, HIGH_X, HIGH_Y, PAIRS };
 
 template <class Kinds>
@@ -282,8 +280,8 @@ struct At {
 template <int RANK, int STEPS, int EULER, int OUTLINE, bool SECONDS, typename Gray>
 using EntryOf = typename At<Kinds<RANK, STEPS, EULER, OUTLINE, SECONDS, Gray>>::Entry;
 
-// Whether a table whose last row is that of `most` has one for a label. If not, the table tells: the first
-// column of row 0, which is that of no label, keeps the greatest of them.
+// Return whether a table whose last row is that of `most` has one for a label. If not, the label is kept in the
+// first column of row 0, which has no label, if it is the greatest so far.
 template <typename Label>
 __device__ inline bool has_row(Label label, u8 most, u8* table)
 {
@@ -292,12 +290,12 @@ __device__ inline bool has_row(Label label, u8 most, u8* table)
     return false;
 }
 
-// The first pixel of a strip, and what the table says of the axes before rows.
+// The first pixel of a strip, and its coordinates along the axes before rows.
 struct Origin {
     Index x, y, before[4];
-    int skip;  // axes that the image has not
+    int skip;  // axes that the image lacks
 
-    // For shared memory: one thread fills it.
+    // One thread of a block calls this, as an origin lies in shared memory.
     __device__ void find(const Strip& strip, const ImageLayout& layout)
     {
         x = strip.x;
@@ -311,7 +309,7 @@ struct Origin {
     }
 };
 
-// Add an entry, its coordinates taken from an origin, to that of a label in the table.
+// Add an entry, in coordinates relative to an origin, to the row of a label in the table.
 template <class Kinds>
 __device__ inline void write_counts(const typename At<Kinds>::Entry& entry, const Origin& origin,
                                     const ImageLayout& layout, u8* to)
@@ -357,7 +355,7 @@ __device__ inline void write_counts(const typename At<Kinds>::Entry& entry, cons
 #pragma unroll
     for (int k = 0; k < Kinds::Pairs; ++k)
         if (entry.of[PAIRS + k]) atomicAdd(to + layout.pairs + k, static_cast<u8>(entry.of[PAIRS + k]));
-    const auto add_signed = [](u8* to, unsigned value) {  // where more may be taken than added
+    const auto add_signed = [](u8* to, unsigned value) {  // Euler numbers may be negative
         if (value) atomicAdd(to, static_cast<u8>(static_cast<Index>(static_cast<int>(value))));
     };
     if (Kinds::Euler & 1) add_signed(to + layout.euler_full, entry.of[At::Full]);
@@ -368,7 +366,7 @@ __device__ inline void write_counts(const typename At<Kinds>::Entry& entry, cons
             atomicAdd(to + layout.outline + k, static_cast<u8>(entry.of[At::Outline + k]));
 }
 
-// Add the values of an entry to those of a label in their own table.
+// Add the values of an entry to the row of a label in the table of values.
 template <class Kinds>
 __device__ inline void write_numbers(const typename At<Kinds>::Entry& entry,
                                      const Grays<typename Kinds::Gray>& grays, Index label)
@@ -383,7 +381,7 @@ __device__ inline void write_numbers(const typename At<Kinds>::Entry& entry,
     }
 }
 
-// What a word of a row looks like.
+// What is known of the neighbors of a word's pixels.
 template <class Kinds>
 struct NeighborBits {
     unsigned pairs[Kinds::Pairs ? Kinds::Pairs : 1];
@@ -405,11 +403,11 @@ struct NeighborBits {
     }
 };
 
-// What is seen of a word: its neighbors, and the values under it.
+// What is known of a word's pixels: their neighbors, and the values under them.
 template <class Kinds>
 struct Seen : NeighborBits<Kinds>, Numbers<typename Kinds::Gray> {};
 
-// The places of a stretch, in closed form, and its share of what was seen.
+// Return the counts of a stretch: coordinates in closed form, and its pixels of what was seen.
 template <class Kinds>
 __device__ inline typename At<Kinds>::Entry count_stretch(const Stretch& stretch, const Seen<Kinds>& seen)
 {
@@ -421,7 +419,7 @@ __device__ inline typename At<Kinds>::Entry count_stretch(const Stretch& stretch
     entry.of[PIXELS] = n;
     entry.of[X] = n * first + along;
     entry.of[Y] = n * row;
-    entry.of[LOW_X] = ~first;  // the greatest is that of the least
+    entry.of[LOW_X] = ~first;  // the greatest complement is that of the least
     entry.of[LOW_Y] = ~row;
     entry.of[HIGH_X] = first + n;
     entry.of[HIGH_Y] = row + 1;

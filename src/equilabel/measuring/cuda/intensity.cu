@@ -1,12 +1,12 @@
 // Sums over the pixels of labels: values, and powers of coordinates.
 //
-// A warp goes down a strip of rows, a column to each lane. A lane remembers one label and its sums in
-// registers. When another label comes, or the strip ends, the lanes that hold the same label add up what
-// they have, and one of them adds that to the table.
+// A warp goes down a strip of rows, a column for each lane. A lane keeps one label and its sums in registers.
+// When another label comes, or the strip ends, the lanes that hold the same label add up their sums, and one of
+// them adds the result to the table.
 //
-// Sums of whole numbers of up to 32 bits are exact. Others are added as whole multiples of 2^-scale,
-// chosen so that no sum leaves 63 bits: their order does not matter, and they have the same bits every
-// time. NaN and infinities are no multiples of anything; they are noted as flags.
+// Sums of integers of up to 32 bits are exact. Others are added as integer multiples of 2^-scale, chosen so that
+// all sums fit into 63 bits: their order does not matter, and they have the same bits every time. NaN and
+// infinities are kept as flags.
 
 #include "devices/cuda/image_layout.cuh"
 #include "devices/cuda/warp.cuh"
@@ -15,7 +15,7 @@ constexpr int WIDE = 32;
 constexpr int BATCH = 4;  // rows that a warp reads at once
 constexpr u8 NAN_SEEN = 1, HIGH_SEEN = 2, LOW_SEEN = 4;
 
-// What one warp looks at: all rows of a slab from `first` to before `last`, from column `x` on.
+// The strip of one warp: rows of a slab from `first` to before `last`, from column `x` on.
 struct View {
     Index slab, first, last, x;  // no rows where there is no such strip
 };
@@ -36,14 +36,14 @@ __device__ inline View find_view(const ImageLayout& layout)
     return view;
 }
 
-// A label, kept inside the table if another stream changes labels meanwhile: `most` is the last line.
+// Return a label, but `most`, the last row of the table, at most: another stream may change labels meanwhile.
 template <typename Label>
 __device__ inline Label known(Label label, u8 most)
 {
     return static_cast<Label>(min(static_cast<u8>(label), most));
 }
 
-// A number's place in the order of its type.
+// Return the position of a number in the order of its type.
 template <typename Value>
 __device__ inline u8 key_of(Value value)
 {
@@ -57,7 +57,7 @@ __device__ inline u8 key_of(Value value)
     }
 }
 
-// Whether values are added as they are.
+// Whether values are added as integers.
 template <typename Value>
 constexpr bool EXACT = Value(0.5) == Value(0) && sizeof(Value) <= 4;
 
@@ -66,7 +66,7 @@ __device__ inline u8 multiples(double value, int scale)
     return static_cast<u8>(__double2ll_rn(scalbn(value, scale)));
 }
 
-// For each label four columns: the sum, the greatest of ~key and of key, and flags.
+// Four columns for each label: the sum, the greatest of ~key and of key, and flags.
 template <typename Label, typename Value>
 __global__ void __launch_bounds__(256)
     add_values(const Label* __restrict__ labels, const Value* __restrict__ values, int channels,
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(256)
     for (Index y = view.first; y <= view.last; ++y) {
         const bool over = y == view.last;
         const int place = static_cast<int>(y - view.first) % BATCH;
-        if (place == 0) {  // rows are asked for together: memory is far
+        if (place == 0) {  // rows are read together to hide the latency of memory
 #pragma unroll
             for (int k = 0; k < BATCH; ++k) {
                 const bool exists = y + k < view.last && x < columns;
@@ -171,8 +171,8 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-// Products of powers 0 to 3 of the distances from a center along two or three axes, each pixel weighted
-// by its value if there are any; as multiples of 2^-scale, which differs by label and product.
+// Products of powers 0 to 3 of the distances from a center along two or three axes, each pixel weighted by its
+// value if there are values; as multiples of 2^-scale, which depends on label and product.
 template <typename Label, typename Value, int Rank, bool Weighted>
 __global__ void __launch_bounds__(256)
     add_powers(const Label* __restrict__ labels, const Value* __restrict__ values, int channels,
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(256)
     const Index columns = layout.sides[5], x = view.x + threadIdx.x % 32;
     const Index begin = view.slab * layout.sides[4] * columns + x;
     const double z = static_cast<double>(view.slab % layout.sides[3]);
-    double along[4] = {}, middle = 0;  // sums of powers of y; where y is counted from
+    double along[4] = {}, middle = 0;  // sums of powers of y; the center of y
     Label held = 0;
     for (Index y = view.first; y <= view.last; ++y) {
         const bool over = y == view.last;

@@ -1,4 +1,4 @@
-"""What is measured: an image of labels, or a table of runs; which kernel counts it."""
+"""What is measured, an image of labels or a table of runs, and which kernel counts it."""
 
 from functools import lru_cache
 from math import prod
@@ -13,16 +13,16 @@ from equilabel.devices.cuda.transfers import download
 from equilabel.measuring.layout import Layout
 from equilabel.runs.cuda.passes import RunTable
 
-# ---- Images as kernels that measure are told of them, see image_layout.cuh, and how they are cut
+# ---- The ImageLayout argument of the measuring kernels, see image_layout.cuh, and strips of images
 
 AXES = 6
-WARPS = 1 << 14  # that keep a card busy
-BLOCKS = 264  # likewise
-TALLEST = 256
-MEASURERS = 256  # threads of a block that measures labels, as walk.cuh has them
-RUN_MEASURERS = 128  # and of one that measures runs
-STRIP = 32  # rows of labels that a block takes, or a lane
-Described: TypeAlias = tuple[np.ndarray, int]  # an image, and how many strips it has
+WARPS = 1 << 14  # enough to keep a GPU busy
+BLOCKS = 264  # enough to keep a GPU busy
+TALLEST = 256  # rows of a warp, at most
+MEASURERS = 256  # threads of a block that measures labels, as in walk.cuh
+RUN_MEASURERS = 128  # threads of a block that measures runs, as in walk.cuh
+STRIP = 32  # rows of labels for each block, or lane
+Described: TypeAlias = tuple[np.ndarray, int]  # the argument, and the number of strips
 IMAGE_LAYOUT = np.dtype(
     [
         ("sides", "i8", AXES),
@@ -36,7 +36,7 @@ IMAGE_LAYOUT = np.dtype(
 
 @lru_cache(64)
 def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int) -> Described:
-    """Describe an image as image_layout.cuh does; return how many strips of a size it has, too."""
+    """Return an image as `ImageLayout`, cut into strips of a size, and the number of strips."""
     image = np.zeros((), IMAGE_LAYOUT)
     image["sides"] = padded = (1,) * (AXES - len(sides)) + tuple(sides)
     image["axes"], image["rank"], image["width"] = layout.axes, layout.rank, layout.width
@@ -50,7 +50,7 @@ def describe(sides: tuple[int, ...], layout: Layout, tall: int, wide: int) -> De
 
 
 def columns_of_warps(sides: tuple[int, ...], wide: int) -> tuple[int, int]:
-    """Return how many rows a warp goes down, of `wide` columns, and how many warps there are."""
+    """Return how many rows of `wide` columns a warp takes, and the number of warps."""
     rows = sides[-2] if len(sides) > 1 else 1
     beside = -(-sides[-1] // wide) * prod(sides[:-2])
     tall = min(TALLEST, max(8, -(-rows * beside // WARPS)))
@@ -64,7 +64,7 @@ def words_of(sides: tuple[int, ...]) -> int:
 
 @lru_cache(64)
 def kinds_of(layout: Layout) -> tuple[str, bool]:
-    """Name what counts.cuh is to count, and whether rows of three axes are compared."""
+    """Return the template arguments for what counts.cuh counts, and whether slabs are compared."""
     euler = layout.euler_full + 2 * layout.euler_face
     deep = layout.rank == 3 and layout.compared != "none"
     steps = ("none", "faces", "all").index(layout.pairs)
@@ -81,8 +81,8 @@ def count_strips(sides: tuple[int, ...], wide: int, tall: int) -> int:
 
 # ---- Which kernel counts an image of labels, and in which strips
 
-QUAD = 4  # pixels of a lane, as accumulate_quads.cu has them
-WIDE = 32 * QUAD  # of a warp
+QUAD = 4  # pixels of a lane, as in accumulate_quads.cu
+WIDE = 32 * QUAD  # pixels of a warp
 BESIDE = 4  # warps of a block side by side, at most
 Counting: TypeAlias = tuple[Kernel, Described, int | np.ndarray]
 
@@ -96,22 +96,10 @@ def find_counting(
     *,
     sizes: bool = False,
 ) -> Counting:
-    """Find the kernel that counts labels, the strips of its image, and its last argument.
+    """Return the kernel that counts labels, the strips of its image, and its last argument.
 
-    Parameters
-    ----------
-    labels : str
-        Their type, as kernels name it.
-    sides : tuple of int
-        Shape of the image.
-    layout : Layout
-        What to count.
-    address : int
-        Of the labels, or any that leaves as much, divided by 16.
-    under : (str, () array of bytes)
-        As `tell_grays` names the values that are summed too, and tells where they are.
-    sizes : bool
-        Whether only numbers of pixels are looked at.
+    `labels` is their type as a template argument, `address` theirs modulo 16 at least, and `under`
+    the result of `tell_grays`. `sizes` says that only numbers of pixels are needed.
     """
     name, grays = under
     if name == "Nothing" and take_quads(sides, layout):
@@ -134,7 +122,7 @@ def take_quads(sides: tuple[int, ...], layout: Layout) -> bool:
 
 
 def warps_beside(columns: int) -> int:
-    """Return how many warps of a block lie side by side: 1, 2 or 4, and others below them."""
+    """Return how many warps of a block lie side by side: 1, 2 or 4, with the others below them."""
     beside = 1
     while beside < BESIDE and WIDE * beside < columns:
         beside *= 2
@@ -142,7 +130,7 @@ def warps_beside(columns: int) -> int:
 
 
 def describe_quads(sides: tuple[int, ...], layout: Layout) -> Described:
-    """Describe strips in which a lane goes down `STRIP` rows of four pixels."""
+    """Return strips in which a lane takes `STRIP` rows of four pixels."""
     beside = warps_beside(sides[-1])
     return describe(sides, layout, STRIP * (MEASURERS // 32 // beside), WIDE * beside)
 
@@ -153,7 +141,7 @@ def has_fours(columns: int, address: int, size: int) -> bool:
 
 
 def quad_types(labels: str, layout: Layout, *, fours: bool, sizes: bool = False) -> str:
-    """Name what `count_quads` is compiled for: labels of a type; `sizes` alone may be wanted.
+    """Return the template arguments of `count_quads`; `sizes` counts pixels only.
 
     `fours` tells whether four labels of a row can be read at once.
     """
@@ -161,38 +149,24 @@ def quad_types(labels: str, layout: Layout, *, fours: bool, sizes: bool = False)
     return f"{labels}, {what}, {str(fours).lower()}"
 
 
-# ---- Images as measuring goes through them: rows of labels, or of runs that have their labels
+# ---- What is measured: an image of labels, or a table of labeled runs
 
 GRAYS = np.dtype([("values", "u8"), ("sums", "u8"), ("aligned", "?")], align=True)
 NOTHING = np.zeros((), "V1")
-ROOM = 4  # rows of a table that each pixel may cost before labels are looked up instead
+ROOM = 4  # rows of a table for each pixel, beyond which labels are numbered anew
 
 
 def is_gray(values: Array) -> bool:
-    """Return whether kernels take many values of a type at once: unsigned, of one or two bytes."""
+    """Return whether kernels read many values of a type at once: unsigned, of one or two bytes."""
     return values.dtype.kind in "bu" and values.itemsize <= 2
 
 
 class LabelSource:
-    """The rows of an image of labels.
+    """The rows of a C-contiguous image of labels of 1 to 6 axes; the greatest label is waited for.
 
-    Parameters
-    ----------
-    labels : C-contiguous cupy array of int, 1 to 6 axes
-        The greatest is waited for.
-
-    Attributes
-    ----------
-    sides : tuple of int
-        Shape of the image.
-    flat : (size,) cupy array of unsigned int
-        Labels that index the rows of a table.
-    slots : int
-        Of the table; 0 if a label is negative.
-    ids : array of int64, or None
-        What `flat` means, if it is not the labels themselves.
-    kind : str
-        Type of `flat` as kernels name it, without a sign.
+    `flat` are labels without a sign that index the `slots` rows of a table, 0 if a label is
+    negative; `kind` is their type as a template argument. `ids` are the labels that they stand
+    for, or None if they are the labels.
     """
 
     def __init__(self, labels: Array) -> None:
@@ -202,18 +176,19 @@ class LabelSource:
 
     @classmethod
     def guessed(cls, labels: Array, slots: int) -> "LabelSource":
-        """Make one of so many slots; whether a label has none, the table tells, nothing waits."""
+        """Return a source with so many slots, without waiting; the table tells if they suffice."""
         found = cls.__new__(cls)
         found.sides, found.slots, found.ids = labels.shape, slots, None
-        found.flat, found.kind = labels, f"u{labels.itemsize}"  # addresses are looked at alone
+        found.flat, found.kind = labels, f"u{labels.itemsize}"  # only its address is used
         return found
 
     def count(
         self, layout: Layout, table: Array = None, values: Array = None, sums: int = 0
     ) -> Array:
-        """Return a table of counts, on the device; `table` may be zeros, or where they are.
+        """Return a table of counts on the device.
 
-        `values`, as `add_gray` takes them, are added to a table at the address `sums`.
+        `table` is one of zeros, or the address of one. `values`, as for `add_gray`, are added to a
+        table at the address `sums`.
         """
         if table is None:
             table = cupy.zeros((self.slots, layout.width), np.uint64)
@@ -241,10 +216,7 @@ class LabelSource:
         )
 
     def add_gray(self, layout: Layout, values: Array, table: Array) -> None:
-        """Add the values of small types, one for each pixel, to a table, or where one is.
-
-        It has four columns.
-        """
+        """Add one value of a small type for each pixel to a table of 4 columns, or its address."""
         if self.flat.size:
             types = f"{self.kind}, {words_of(self.sides)}, {_name(values)}"
             _measure(
@@ -259,26 +231,11 @@ class LabelSource:
 
 
 class RunSource:
-    """The rows of a run table whose nodes have their labels.
+    """The rows of a run table after `number` and before `paint`.
 
-    Parameters
-    ----------
-    table : Table
-        After `equilabel.runs.cuda.passes.number`, and before `paint`.
-    sides : tuple of int
-        Shape of the image.
-    labels : int, optional
-        How many there are, or how many the table has rows for: whether a label has none, the table
-        tells. Without it, their number is waited for.
-    full : bool
-        Whether pixels that share a corner have one label.
-
-    Attributes
-    ----------
-    sides, ids
-        As `LabelSource` has them.
-    flat : None
-        There is no image of labels.
+    `labels` is their number, or the number of rows of the table, which tells if a label has none;
+    without it, their number is waited for. `full` tells whether pixels that share a corner have one
+    label. There is no image of labels: `flat` is None.
     """
 
     def __init__(
@@ -304,7 +261,7 @@ class RunSource:
     def suffices(self, layout: Layout, values: Array, *, moments: bool) -> bool:
         """Return whether runs tell all that is counted, so that no image of labels is needed.
 
-        They tell which neighbors have one label where bits do, and sums of values of small types.
+        Neighbors have the same label where their bits are set; values must be of small types.
         """
         compared = layout.compared
         told = compared == "none" or (not self.table.many and (self.full or compared == "faces"))
@@ -315,10 +272,7 @@ class RunSource:
     def count(
         self, layout: Layout, table: Array = None, values: Array = None, sums: int = 0
     ) -> Array:
-        """Return a table of counts, on the device; `table` may be zeros, or where they are.
-
-        `values`, as `add_gray` takes them, are added to a table at the address `sums`.
-        """
+        """Return a table of counts on the device; arguments as for `LabelSource.count`."""
         if table is None:
             table = cupy.zeros((self.slots, layout.width), np.uint64)
         kinds, deep = kinds_of(layout)
@@ -332,10 +286,7 @@ class RunSource:
         return table
 
     def add_gray(self, layout: Layout, values: Array, table: Array) -> None:
-        """Add the values of small types, one for each pixel, to a table, or where one is.
-
-        It has four columns.
-        """
+        """Add one value of a small type for each pixel to a table of 4 columns, or its address."""
         function = kernel(
             "measuring/cuda/accumulate_runs", f"value_runs<{self._types}, {_name(values)}>"
         )
@@ -347,13 +298,13 @@ class RunSource:
         return f"{self.table.node}, {self.table.tile}"
 
     def _measure(self, function: Kernel, image: Described, *arguments: object) -> None:
-        """Start a kernel that reads run tables, and labels by way of their nodes."""
+        """Start a kernel that reads run tables, and labels from their nodes."""
         told, blocks = image
         most = self.slots - 1
         start(function, blocks, RUN_MEASURERS, self.table.job, told, most, *arguments)
 
     def _describe(self, layout: Layout, most: int) -> Described:
-        """Describe strips in which a thread takes up to so many rows, fewer where there are few."""
+        """Return strips in which a thread takes up to so many rows, fewer in a small image."""
         words = self.table.tiling.tile[0]
         abreast = RUN_MEASURERS // words
         while most > 1 and count_strips(self.sides, 32 * words, abreast * most) < BLOCKS:
@@ -362,11 +313,11 @@ class RunSource:
 
 
 def _place(flat: Array) -> tuple[Array, int, np.ndarray | None]:
-    """Return labels that can index a table, its rows, and the labels if they are others."""
+    """Return labels that index a table, its number of rows, and the labels if they are others."""
     if flat.size == 0:
         return flat, 1, None
     unsigned = flat.view(f"u{flat.itemsize}")
-    most = int(unsigned.max())  # negative labels come last
+    most = int(unsigned.max())  # negative labels become the greatest
     if most > np.iinfo(np.int64 if flat.dtype.kind == "u" else flat.dtype).max:
         return flat, 0, np.array([-1], np.int64)
     if most <= ROOM * flat.size:
@@ -385,7 +336,7 @@ def _measure(function: Kernel, image: Described, source: Array, *arguments: obje
 
 
 def tell_grays(values: Array, sides: tuple[int, ...], sums: int) -> tuple[str, np.ndarray]:
-    """Name the type of values that are added beside counts, and tell where they are."""
+    """Return the type of values that are added beside counts, and where they are, as arguments."""
     if values is None:
         return "Nothing", NOTHING
     told = np.array((values.data.ptr, sums, _aligned(values, sides)), GRAYS)

@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from .columns import Formulas
 
 
-# ---- Memory of the device that holds zeros: those who take it leave zeros behind
+# ---- Memory of the device that holds zeros: kernels that use it clear it again
 
-KEPT = 1 << 22  # bytes of a device that a thread keeps
+KEPT = 1 << 22  # bytes of a device that a thread keeps, at most
 
 
 class Zeros(threading.local):
-    """What each thread keeps of each device, for kernels that need zeros and clear them again."""
+    """Memory of each device that a thread keeps, for kernels that need zeros and clear it again."""
 
     def __init__(self) -> None:
         self._kept: dict[int, Any] = {}
 
     def take(self, size: int, device: int, stream: int) -> Any:
-        """Return memory of the current device, for work on a stream; nobody else has it then."""
+        """Return memory of the current device for work on a stream; it belongs to the caller."""
         memory = self._kept.pop(device, None) if size <= KEPT else None
         if memory is not None and memory.mem.size >= size:
             return memory
@@ -57,15 +57,15 @@ class Zeros(threading.local):
         return memory
 
     def give_back(self, memory: Any, device: int) -> None:
-        """Take back memory whose user has ended and has left zeros."""
+        """Take back memory that holds zeros, when the work has ended."""
         self._kept[device] = memory
 
 
 # ---- Tables of labels on the GPU, prepared once for labels of one kind: a call fills in addresses
 
 ALIGNED = 16  # bytes that are read at once
-LARGE = 1 << 25  # bytes of labels: counting them takes longer than starting what follows
-LOOKS = 2000  # at what the host is told, before it waits in another way
+LARGE = 1 << 25  # bytes of labels: counting them takes longer than starting the next kernel
+LOOKS = 2000  # polls of the numbers for the host, before it waits in another way
 NOTHING_TOLD = [0] * TOLD
 VALUE_BYTES = 32  # of the sums of a label's values
 FAILURES = (
@@ -77,43 +77,21 @@ zeros = Zeros()
 
 
 class TableSpec(NamedTuple):
-    """What is computed of labels of one kind.
-
-    Attributes
-    ----------
-    layout : Layout
-        What is counted.
-    formulas : Formulas
-        Of `columns`.
-    gray : numpy.dtype, or None
-        Of the values that are summed, bool or unsigned int of up to 16 bits.
-    kind : hashable
-        Labels of one kind are expected to be about as many.
-    most : int
-        Labels for which a table has room.
-    on_host : bool
-        Whether columns are arrays of NumPy.
-    names : tuple of str
-        Of the columns.
-    """
+    """What is computed for labels of one kind."""
 
     layout: Layout
     formulas: Formulas
-    gray: Any
-    kind: Any
-    most: int
-    on_host: bool
-    names: tuple[str, ...]
+    gray: Any  # type of the values: bool or unsigned int of up to 16 bits; or None
+    kind: Any  # labels of one kind are expected to be similarly many
+    most: int  # labels for which a table has room
+    on_host: bool  # whether columns are arrays of NumPy
+    names: tuple[str, ...]  # of the columns
 
 
 class Tabler:
-    """Compute columns of labels of one kind in one thread.
+    """Compute columns of labels of one kind in one thread; owns a mutable argument buffer.
 
-    Parameters
-    ----------
-    labels : C-contiguous cupy array of int
-        The first of its kind, on the current device.
-    spec : TableSpec
+    `labels` are the first of their kind, C-contiguous on the current device.
     """
 
     def __init__(self, labels: Array, spec: TableSpec) -> None:
@@ -141,13 +119,9 @@ class Tabler:
         )  # fmt: skip
 
     def __call__(self, labels: Array, values: Array = None) -> dict[str, Array] | None:
-        """Measure labels of the right shape and type, or return None if that takes more care.
+        """Measure labels of the right shape and type; None if the caller must take another path.
 
-        Parameters
-        ----------
-        labels : cupy array
-        values : cupy array, optional
-            Only, and always, where a `gray` type was given.
+        `values` are given if and only if there is a `gray` type.
         """
         data, device = labels.data, self._device
         pixels = data.ptr
@@ -174,7 +148,7 @@ class Tabler:
             return None
 
     def _measure(self, pixels: int, room: int) -> dict[str, Array] | int | None:
-        """Count and compute columns of so many labels; return a label if there are more."""
+        """Return columns, with room for so many labels; or the greatest label if it has no room."""
         if room != self._room:
             self._arrange(room)
         stream = cupy.cuda.get_current_stream()
@@ -207,7 +181,7 @@ class Tabler:
                 found = self._name(cut(out, room, numbers[COUNTED] - 1, self._dtypes))
             wait_for(numbers, ENDED)
         finally:
-            if not numbers[ENDED]:  # nobody else gets the memory while kernels write to it
+            if not numbers[ENDED]:  # the memory must not be reused while kernels write to it
                 stream.synchronize()
         counted, beyond, torn, gaps, _ = numbers[:]
         if beyond or torn:
@@ -226,7 +200,7 @@ class Tabler:
         self._size = self._states + 8 * (blocks + STATES)
         self._out = 8 * len(self._dtypes) * room
         self._room, self._blocks, self._clean = room, blocks, self._size <= KEPT
-        self._fitting = 0  # what is told of as many labels as the room is right for
+        self._fitting = 0  # the value of COUNTED for which the room is right
 
     def _expect(self, room: int, counted: int, gaps: int) -> None:
         """Expect as many labels as were counted, or as there was room for if some are missing."""
@@ -240,12 +214,12 @@ class Tabler:
 
 
 def wait_for(numbers: Any, which: int) -> bool:
-    """Look for a while whether a kernel has told the host one of its numbers."""
+    """Poll for a while whether a kernel has written one of its numbers for the host."""
     return any(numbers[which] for _ in range(LOOKS))
 
 
 def tabler_for(labels: Array, spec: TableSpec) -> Tabler | None:
-    """Return what measures such labels; None if another device is the current one, or none."""
+    """Return a `Tabler` for such labels; None if the current device is another one, or fails."""
     try:
         if labels.data.device_id != cupy.cuda.runtime.getDevice():
             return None

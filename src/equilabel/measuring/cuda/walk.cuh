@@ -1,14 +1,14 @@
-// What a block counts of each label: in registers while a lane meets one label, then in shared memory,
-// then in a table.
+// Counts of each label in a block: in registers while a lane meets one label, then in shared memory, then in a
+// table.
 //
-// A giant component costs some operations in shared memory a block, and one entry of the table; small ones
-// cost an entry each. Whole numbers are added, so that the order does not matter.
+// A giant component costs a block some operations in shared memory, and one update of the table; small ones cost
+// an update each. Integers are added, so that their order does not matter.
 #pragma once
 
 #include "devices/cuda/image_layout.cuh"
 #include "devices/cuda/warp.cuh"
 
-// What a block table holds labels as.
+// The type of labels in a block table.
 template <bool Short>
 struct KeyOf {
     typedef u4 Type;
@@ -22,8 +22,8 @@ struct KeyOf<false> {
 template <typename Label>
 using Key = typename KeyOf<sizeof(Label) <= 4>::Type;
 
-// Columns counted of one label: N of 32 bits, which add up, or of which the greatest holds where a bit
-// of GREATEST is set; and WIDE of 64 bits, which add up. Zeros say nothing.
+// Counts of one label: N of 32 bits, which add up, or of which the greatest is kept where a bit of GREATEST is
+// set; and WIDE of 64 bits, which add up. Zeros are neutral.
 template <int COUNT, int WIDE, unsigned GREATEST>
 struct Entry {
     static constexpr int N = COUNT, Wide = WIDE;
@@ -41,7 +41,7 @@ struct Entry {
     }
 };
 
-// How many labels a block_table of such lines has room for, in 20 kB.
+// The number of such entries that a block table has room for, in 20 kB.
 template <class Entry>
 constexpr int SLOTS = 4 * Entry::N + 8 * Entry::Wide <= 32   ? 512
                       : 4 * Entry::N + 8 * Entry::Wide <= 72 ? 256
@@ -64,7 +64,7 @@ struct BlockTable {
         }
     }
 
-    // Where a label is held, from now on at least; -1 if there is no room.
+    // Return the slot of a label, which it gets if it has none; -1 if there is no room.
     __device__ int find(Label label)
     {
         int slot = static_cast<int>(label) & (Slots - 1);
@@ -78,7 +78,7 @@ struct BlockTable {
         return -1;
     }
 
-    // Add what one lane has; `write` takes a label and its entry where there is no room.
+    // Add the entry of one lane; `write` takes a label and its entry if there is no room.
     template <class Write>
     __device__ void add(Label label, const Entry& entry, const Write& write)
     {
@@ -97,8 +97,8 @@ struct BlockTable {
         for (int k = 0; k < Entry::Wide; ++k) atomicAdd(&wide[k][slot], entry.wide[k]);
     }
 
-    // Add what all lanes of a warp have, which call this together; 0 for those that have nothing. Where
-    // many have the same label they add up first.
+    // Add the entries of all lanes of a warp, which call this together; a lane without one has label 0. If many
+    // have the same label, they add up first.
     template <class Write>
     __device__ void add_all(Label label, Entry entry, const Write& write)
     {
@@ -129,7 +129,7 @@ struct BlockTable {
             slot = __shfl_sync(ALL, slot, 0);
             if (joins) label = 0;
             if (slot < 0) {
-                if (lane == (most & 31)) {  // one of those that have just let go
+                if (lane == (most & 31)) {  // one of the lanes whose label was cleared
                     label = common;
                     entry = sum;
                 }
@@ -147,7 +147,7 @@ struct BlockTable {
         if (label) add(label, entry, write);
     }
 
-    // Held every entry to `write`. All threads of a block call this, after they have waited for each other.
+    // Pass every entry to `write`. All threads of a block call this, after they have waited for each other.
     template <class Write>
     __device__ void close(const Write& write) const
     {
@@ -160,15 +160,15 @@ struct BlockTable {
         }
     }
 
-    static constexpr unsigned CROWD = 8;  // lanes for which it pays to add up first
+    static constexpr unsigned CROWD = 8;  // lanes from which it pays to add up first
 };
 
-// What a lane holds: the counts of one label. Another takes its place if it was not met in this row or the
-// one before, or when the other comes for the second time: a large object stays while small ones pass by.
+// The counts of one label in a lane. Another label replaces it if it was not met in this row or the one before,
+// or when the other comes for the second time: a large object stays while small ones come and go.
 template <typename Label, class Entry>
 struct Held {
     Label label = 0, other = 0;
-    int met = 0;  // in which row
+    int met = 0;  // row in which the label was last met
     Entry entry = {};
 
     template <class Write>
@@ -195,13 +195,13 @@ struct Held {
 };
 
 // ------------------------------------------------------------------------------------------
-// How measuring walks: a block takes a strip of some rows and columns, and neighboring threads the words
+// The order of measuring: a block takes a strip of some rows and columns, and neighboring threads take the words
 // of a row, one row after the other.
 
 constexpr int MEASURERS = 256;      // threads of a block that measures labels
-constexpr int RUN_MEASURERS = 128;  // and of one that measures runs
+constexpr int RUN_MEASURERS = 128;  // threads of a block that measures runs
 
-// Blocks of so many threads that a multiprocessor should hold at least: lines of many columns take registers.
+// Blocks of so many threads that a multiprocessor should hold at least: long entries take registers.
 template <class Entry, int Threads>
 constexpr int HELD = (Entry::N + 2 * Entry::Wide <= 8    ? 1024
                       : Entry::N + 2 * Entry::Wide <= 15 ? 768
@@ -209,10 +209,9 @@ constexpr int HELD = (Entry::N + 2 * Entry::Wide <= 8    ? 1024
                                                          : 640) /
                      Threads;
 
-// A strip: its first row, counted through all slabs, and where that is.
 struct Strip {
-    Index slab, first_row, y, x;  // first row in all, and in the slab; first column
-    int segment, rows;       // which one of those side by side; how many rows of it are in the slab
+    Index slab, first_row, y, x;  // first row among all, and in the slab; first column
+    int segment, rows;       // index among strips side by side; rows that lie in the slab
 };
 
 __device__ inline Strip find_strip(const ImageLayout& layout, int width)
@@ -229,8 +228,8 @@ __device__ inline Strip find_strip(const ImageLayout& layout, int width)
     return strip;
 }
 
-// Words of a strip in shared memory, with `Halo` rows above and below and, if there are any, a word to the
-// left and right.
+// Words of a strip in shared memory, with `Halo` rows above and below and, if Halo > 0, a word to the left and
+// to the right.
 template <int Words, int Rows, int Halo>
 struct Plane {
     static constexpr int Pitch = Words + 2 * (Halo > 0), Beside = Halo > 0;
@@ -239,7 +238,7 @@ struct Plane {
 
     __device__ unsigned at(int row, int place) const { return word[(row + Halo) * Pitch + place + Beside]; }
 
-    // The pixels before, or after, those of a word.
+    // The pixels to the left, or right, of those of a word.
     __device__ unsigned left(int row, int place) const
     {
         return __funnelshift_l(at(row, place - 1), at(row, place), 1);
@@ -250,7 +249,7 @@ struct Plane {
         return __funnelshift_r(at(row, place), at(row, place + 1), 1);
     }
 
-    // The same of pixels that are in another plane, too.
+    // The same for pixels that are set in another plane, too.
     __device__ unsigned left(const Plane& other, int row, int place) const
     {
         return __funnelshift_l(at(row, place - 1) & other.at(row, place - 1),
@@ -264,16 +263,15 @@ struct Plane {
     }
 };
 
-// A stretch of ones in a word, all of one label.
+// A stretch of ones in a word, with one label.
 struct Stretch {
     int row, word;  // in the strip
     unsigned bit, length, mask;
 };
 
-// Go through a strip. `pixels` tells the words of a row, where labels begin in them, and whose they are;
-// `ask` is shown a word a row early, and `look` in its turn, with what `ask` returned; `count` is shown a
-// stretch and what `look` returned, and returns an entry for the block_table; `write` takes entries that it
-// has no room for.
+// Go through a strip. `pixels` returns the words of a row, where labels begin in them, and the labels; `ask` gets a
+// word one row early, and `look` in its turn, with the result of `ask`; `count` gets a stretch and the result of
+// `look`, and returns an entry for the block table; `write` takes entries for which that has no room.
 template <int Words, class Pixels, class Label, class Entry, class Ask, class Look, class Count, class Write>
 __device__ inline void walk(const Strip& strip, int each, const Pixels& pixels,
                             BlockTable<Label, Entry>& block_table, const Ask& ask, const Look& look,
@@ -303,7 +301,7 @@ __device__ inline void walk(const Strip& strip, int each, const Pixels& pixels,
             stretch.length = after ? __ffs(after) - 1 : 32;
             stretch.mask = ALL >> (32 - stretch.length) << stretch.bit;
             rest &= ~stretch.mask;
-            // Asked for before it is needed: memory may be far.
+            // Read before it is needed, to hide the latency of memory.
             const Label next = rest ? pixels.label(found, row, word, __ffs(rest) - 1) : Label(0);
             held.take(label, row, count(stretch, seen), block_table, write);
             label = next;
