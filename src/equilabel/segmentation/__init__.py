@@ -1,4 +1,4 @@
-"""The whole way from an image to labels and a table: smooth, binarize, label, clean up, measure."""
+"""`segment`: from an image to labels and a table (smooth, binarize, label, clean up, measure)."""
 
 from __future__ import annotations
 
@@ -70,89 +70,91 @@ def segment(
     device: Device = "auto",
     progress: Callable[[str], None] | None = None,
 ) -> Segmentation:
-    """Find the objects of an image, label and measure them.
+    """Find the objects of an image, label them and measure them.
 
     Parameters
     ----------
     image : (M, N[, ...]) array of bool, int or float
-        Image to segment, of 1 to 6 axes; of NumPy, or on a GPU as for `label`.
+        Image to segment, of 1 to 6 axes: a NumPy array or, as for `label`, an array on a GPU.
     threshold : str, float or (float, float)
-        Method, number, or low and high for hysteresis: "otsu", "li", "triangle", "yen", "isodata",
-        "mean", "minimum" or "local". See `binarize`.
+        A method ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum" or "local"), a
+        number, or (low, high) for hysteresis. See `binarize`.
     background : float, str, or a sequence of them, optional
-        Subtract an uneven background before all else: what is wider than a box that reaches this
-        far to either side, wider than any object (the white top-hat; black for `dark`). As
-        `sigma`, a number of pixels or a length with a unit. Intensities are measured in the
-        image as it was; `threshold` is compared with what is left.
+        Subtract an uneven background before all other steps, with a white top-hat (a black one if
+        `dark`). This is the radius of its box: choose it larger than your objects, because anything
+        wider counts as background. A number of pixels or a length with a unit, as for `sigma`.
+        `threshold` is compared with the image after the subtraction; intensities are measured in
+        the original image.
     background_method : {"top_hat", "rolling_ball"}
-        The rolling ball takes `background` as its radius, keeps slopes that a ball can follow out
-        of the objects, and takes much longer. On a GPU it is computed on the host. A gray value is
-        as high as a pixel is wide, if the image spans 255 of them, as those of 8 bits do.
+        With the rolling ball, `background` is the radius of the ball. The ball also removes smooth
+        slopes, but takes much longer, and is computed on the CPU even for images on a GPU. Gray
+        values are scaled so that the range of the image is 255, as in an 8-bit image; one gray
+        value is then as high as a pixel is wide.
     sigma : float, str, or a sequence of them
-        Standard deviation of Gaussian smoothing before the threshold, for all axes or for each: a
-        number of pixels, or a length with its unit, "0.3um".
+        Standard deviation of the Gaussian that smooths the image before the threshold, for all axes
+        or for each: a number of pixels, or a length with a unit, "0.3um".
     dark : bool
         Whether objects are darker than the background.
     block_size : int or str, optional
-        Width of the neighborhood of a local threshold: an odd number of pixels, or a length with
-        its unit.
+        Width of the neighborhood of a local threshold: an odd number of pixels, or a length with a
+        unit.
     offset : float
         Subtracted from a local threshold.
     closing, opening : float, str, or a sequence of them
-        Radius of a ball that closes gaps of the foreground into which it does not fit, and of one
-        that opens it: specks and bridges into which it does not fit are removed. As `sigma`.
+        Radius of the ball of a morphological closing, which fills gaps of the foreground that are
+        too narrow for the ball, and of an opening, which removes specks and bridges that are too
+        narrow for it. Given as `sigma`.
     fill_holes : bool
-        Whether to fill the holes of objects: background that does not reach the border of the
+        Whether to fill the holes of objects: background that is not connected to the border of the
         image.
     connectivity, method, device
-        As for `label`. On a GPU only the table comes back to the host. A mask is computed only to
-        fill holes, and for a local threshold or hysteresis.
+        As for `label`. On a GPU, only the table is copied to the host. A mask is computed only for
+        filling holes, closing and opening, a local threshold and hysteresis.
     split : bool, float or str
-        Whether objects that touch are parted, as by `split_touching`; or its tolerance: the depth
-        of a neck in pixels, or a length with its unit. True stands for 0.8 pixels, False and 0 for
-        no splitting.
+        Whether to split objects that touch, as `split_touching` does; or its tolerance, in pixels
+        or as a length with a unit. True means 0.8 pixels; False and 0 mean no splitting.
     min_size, max_size : int or str
-        Least and greatest size of an object; others are dropped. A number of pixels, or an area
-        (in 3D a volume) with its unit: "5um2", "1um3".
+        Smallest and largest size of an object; other objects are dropped. A number of pixels, or an
+        area (in 3D a volume) with a unit: "5um2", "1um3".
     exclude_border : bool
-        Whether objects that touch the border of the image are dropped. Axes of length 1 have no
-        border.
+        Whether to drop objects that touch the border of the image. Axes of length 1 have no border.
     properties : iterable of str, optional
         Columns of the table, see `regionprops_table`. Default: label, frame (of a stack), area,
         bbox, centroid, equivalent_diameter_area, the perimeter in 2D (perimeter_crofton if
-        `spacing` differs), surface_area_crofton in 3D, and intensity_mean, _min, _max and _std.
+        `spacing` differs between axes), surface_area_crofton in 3D, and intensity_mean, _min, _max
+        and _std.
     spacing : float or sequence of float, optional
-        Distance of pixels along each spatial axis, in any unit. Default 1. The table is in this
-        unit; lengths and sizes given with a unit are converted with it.
+        Distance between neighboring pixels along each spatial axis, in any unit. Default 1. The
+        table is in this unit, and lengths and sizes with a unit are converted with it.
     unit : str, optional
-        Unit of `spacing`, such as "um", for lengths and sizes that are given with a unit.
+        Unit of `spacing`, such as "um". Needed if a length or a size is given with a unit.
     stacked : bool
-        Whether the first axis counts independent images, such as time points. They share one
-        threshold, and are smoothed, filled and labeled one by one. Labels differ between images.
+        Whether the first axis counts independent images, such as time points. All images share one
+        threshold; they are smoothed, filled and labeled separately. No label is used in two images.
     track : bool
-        Whether objects of a stack are followed from frame to frame: adds the columns track,
-        parent and event of `track_overlaps` to the table.
+        Whether to track objects of a stack from frame to frame: adds the columns track, parent and
+        event of `track_overlaps` to the table.
     channel_axis : int, optional
-        Axis of the channels. Intensities are measured in each: "intensity_mean-0", ...
+        Axis of the channels. Intensities are measured in each channel: "intensity_mean-0", ...
     channel : int, optional
-        Channel to binarize; needed if there are several.
+        Channel to binarize; required if there are several.
     progress : callable, optional
-        Called with the name of each step before it begins: "background", "binarize", "close and
+        Called with the name of each step before it starts: "background", "binarize", "close and
         open", "fill", "label", "split", "drop" and "measure"; steps that are not needed are left
-        out. What it raises ends the work.
+        out. An exception that it raises ends the run.
 
     Returns
     -------
     Segmentation
-        Labels, table, threshold and how they were found.
+        Labels, table, threshold, and the parameters that were used.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is out of range, the image is not of a real type, or it is shaped like an
-        RGB image and `channel_axis` is not given.
+        If an argument is out of range, the image is not of a real type, or the image has the shape
+        of an RGB image and `channel_axis` is not given.
     DeviceUnavailableError
-        If `device` was asked for by name and cannot be used.
+        If `device` was given by name and cannot be used.
 
     Examples
     --------

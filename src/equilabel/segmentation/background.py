@@ -1,4 +1,4 @@
-"""`subtract_background`: a median, a Gaussian or a rolling ball."""
+"""`subtract_background`: a top-hat or a rolling ball."""
 
 from __future__ import annotations
 
@@ -22,31 +22,18 @@ if TYPE_CHECKING:
     from equilabel.quantities import Lengths
 
 
-# ---- The background of an image below which a ball rolls, by scikit-image
+# ---- The background by scikit-image's rolling ball
 
-GRAY_VALUES = 255  # that the image is taken to span: those of 8 bits
+GRAY_VALUES = 255  # range to which images are scaled: that of 8 bits
 
 
 def find_level(pixels: HostArray, radii: Sequence[float], *, dark: bool = False) -> HostArray:
     """Return the background of an image by the rolling ball, see `subtract_background`.
 
-    Parameters
-    ----------
-    pixels : (M, N[, ...]) array of integer or float
-        Pixels that are not finite do not hold the ball up.
-    radii : sequence of float
-        Of the ball along each axis, in pixels.
-    dark : bool
-        Whether the ball rolls above the image.
+    `radii` of the ball are in pixels along each axis. The background is nowhere above `pixels`
+    (dark: below); for integers it is rounded away from the pixels. NaN and infinities do not stop
+    the ball.
 
-    Returns
-    -------
-    array
-        Nowhere above `pixels` (dark: below). Of integers, whole numbers: those further from the
-        pixels.
-
-    Examples
-    --------
     >>> image = np.array([[0, 9, 9, 255, 9, 9]], dtype=np.uint8)
     >>> find_level(image, (0, 2))
     array([[0, 0, 2, 9, 9, 9]], dtype=uint8)
@@ -63,7 +50,7 @@ def find_level(pixels: HostArray, radii: Sequence[float], *, dark: bool = False)
     kernel = _ball(radii, float(within.max() - within.min()) / GRAY_VALUES)
     upright[~finite] = np.inf  # as beyond the border
     known = inspect.signature(rolling_ball).parameters
-    most = "workers" if "workers" in known else "num_threads"  # the name before 0.26
+    most = "workers" if "workers" in known else "num_threads"  # its name before scikit-image 0.26
     options: dict[str, Any] = {most: threads.available()}
     level: NDArray[np.float64] = rolling_ball(upright, kernel=kernel, **options)
     if pixels.dtype.kind != "f":
@@ -74,16 +61,10 @@ def find_level(pixels: HostArray, radii: Sequence[float], *, dark: bool = False)
 
 
 def _ball(radii: Sequence[float], scale: float) -> NDArray[np.float64]:
-    """Return how high the upper half of an ellipsoid is above its equator; inf outside of it.
+    """Return the height of the upper half of an ellipsoid above its equator; inf outside of it.
 
-    Parameters
-    ----------
-    radii : sequence of float
-    scale : float
-        Gray values to a pixel: the ball is as high as its largest radius, times this.
+    The ball is as high as its largest radius times `scale`, in gray values per pixel.
 
-    Examples
-    --------
     >>> _ball((0, 5), 2.0)[0, 5:].round(1)
     array([10. ,  9.8,  9.2,  8. ,  6. ,  0. ])
     """
@@ -98,14 +79,14 @@ def _ball(radii: Sequence[float], scale: float) -> NDArray[np.float64]:
     )
 
 
-# ---- Subtraction of an uneven background, by a top-hat or by a rolling ball
+# ---- Subtraction of an uneven background
 
 BackgroundMethod = Literal["top_hat", "rolling_ball"]
 METHODS = ("top_hat", "rolling_ball")
 
 
 def check_background_method(method: object, background: object) -> None:
-    """Raise ValueError if there is no such way to find a background, or none is to be found."""
+    """Raise ValueError if the method is unknown, or needs a radius that is not given."""
     check_choice("background_method", method, METHODS, remedy="Pass 'top_hat' if unsure.")
     if method != "top_hat" and background is None:
         message = (
@@ -125,46 +106,47 @@ def subtract_background(
     unit: str | None = None,
     stacked: bool = False,
 ) -> HostArray:
-    """Subtract the background of an image: all that is wider than a box, or than a ball.
+    """Subtract the background of an image: everything that is wider than a box, or than a ball.
 
-    By the top-hat, the background is the opening of the image: its minimum in a box around each
-    pixel, then the maximum of the minima. For objects darker than the background it is the closing.
+    With the top-hat, the background is the morphological opening of the image: the minimum in a box
+    around each pixel, then the maximum of these minima. For dark objects it is the closing.
 
-    By the rolling ball, gray values are heights, and a ball rolls below them (dark: above them);
-    the background is where its top gets to. As in ImageJ, a gray value of an image of 8 bits is as
-    high as a pixel is wide; so that images of other types have the same background, the image is
-    taken to span 255 gray values from its least to its greatest value.
+    With the rolling ball, gray values are heights, and a ball rolls below the image (dark: above
+    it); the background is the surface that the ball can reach. As in ImageJ, one gray value of an
+    8-bit image is as high as a pixel is wide. Images of other types are scaled so that their range
+    is 255 gray values, and so have the same background.
 
     Parameters
     ----------
     image : (M, N[, ...]) array of bool, integer or float
+        Image with an uneven background.
     radius : float, str, or a sequence of them
         Half the width of the box, or the radius of the ball, for all axes or for each: a number of
-        pixels, or a length with its unit. The box reaches as many whole pixels to either side.
-        Choose it wider than any object.
+        pixels, or a length with a unit. Choose it larger than your objects, because anything wider
+        counts as background. The box is rounded down to whole pixels.
     dark : bool
         Whether objects are darker than the background.
     method : {"top_hat", "rolling_ball"}
-        The rolling ball is computed on the host, also for images on a GPU, and takes time that
-        grows with the square (in 3D the cube) of its radius.
+        The rolling ball is computed on the CPU even for images on a GPU, and its time grows with
+        the square (in 3D the cube) of the radius.
     spacing, unit, stacked
         As for `smooth`.
 
     Returns
     -------
     array
-        0 in the background, above it in objects (dark: below). Of the type of `image`; dark
-        objects in unsigned images get a signed type that holds them (uint64: float64). Pixels that
-        are not finite stay as they are, and do not contribute to the background.
+        0 in the background, positive in objects (dark: negative). Of the type of `image`; with dark
+        objects, unsigned types become signed types that hold the result (uint64: float64). NaN and
+        infinite pixels are not changed, and do not contribute to the background.
 
     Raises
     ------
     TypeError, ValueError
-        As `smooth`; and if the radius is less than a pixel along all axes.
+        As for `smooth`, and if the radius is less than a pixel along all axes.
 
     Notes
     -----
-    Beyond its border the image is not considered: boxes end there, and the ball sinks.
+    Pixels beyond the border do not exist: boxes end there, and the ball can sink.
 
     Examples
     --------
@@ -203,7 +185,7 @@ def subtract_background(
 
 
 def _level_of_ball(pixels: HostArray, radii: Sequence[float], *, dark: bool) -> HostArray:
-    """Return the background on the host; along a first axis without extent, image by image."""
+    """Return the background on the host, for each image along a first axis of radius 0."""
     host: HostArray = fetch(pixels)
     if radii[0] or host.ndim == 1:
         return find_level(host, radii, dark=dark)
@@ -212,18 +194,18 @@ def _level_of_ball(pixels: HostArray, radii: Sequence[float], *, dark: bool) -> 
 
 def _extreme(name: str, values: HostArray, sides: Sequence[int]) -> HostArray:
     """Return the minimum or the maximum in a box around each pixel, one axis after the other."""
-    if values.dtype == np.float16:  # SciPy's filters do not take it
+    if values.dtype == np.float16:  # SciPy's filters do not accept it
         return _extreme(name, values.astype(np.float32), sides).astype(np.float16)
     work: Any = getattr(filters(values), f"{name}_filter1d")
     for axis, side in enumerate(sides):
         if side > 1 and values.shape[axis] > 1:
-            reach = min(side, 2 * values.shape[axis] - 1)  # what lies beyond is not considered
+            reach = min(side, 2 * values.shape[axis] - 1)  # a larger box gives the same
             values = _filter_axis(work, values, axis, reach)
     return values
 
 
 def _filter_axis(work: Any, values: HostArray, axis: int, side: int) -> HostArray:
-    """Filter along one axis, in threads that divide the longest other one."""
+    """Filter along one axis, in threads that divide the longest other axis."""
     others = [a for a in range(values.ndim) if a != axis]
     if not others or is_on_cuda(values):
         filtered: HostArray = work(values, side, axis, mode="nearest")

@@ -1,4 +1,4 @@
-"""`binarize`: which pixels are foreground."""
+"""`binarize`: an image to a mask of its foreground."""
 
 from __future__ import annotations
 
@@ -26,18 +26,14 @@ if TYPE_CHECKING:
     from equilabel.quantities import Lengths
 
 
-# ---- The foreground of an image: gray values and the threshold they are compared with
+# ---- The foreground of an image: its pixels and the threshold they are compared with
 
 
 class ThresholdedImage(NamedTuple):
-    """An image and the threshold its pixels are compared with, before a mask is computed.
+    """Pixels (gray values or a mask) and the comparison that is true for foreground.
 
-    Attributes
-    ----------
-    pixels : array
-        Gray values, or a mask.
-    foreground : Foreground
-        The comparison that foreground pixels fulfill, with a number of the type of `pixels`.
+    The number in `foreground` has the type of the pixels. No mask is computed until `mask` is
+    called.
     """
 
     pixels: Array
@@ -51,7 +47,7 @@ class ThresholdedImage(NamedTuple):
 
 
 def from_mask(mask: Array) -> ThresholdedImage:
-    """Return a mask as an image whose threshold has been applied already."""
+    """Wrap a mask as a thresholded image."""
     return ThresholdedImage(mask, Foreground("!=", np.False_, values=False))
 
 
@@ -67,15 +63,10 @@ def apply_threshold(
     offset: float = 0.0,
     stacked: bool = False,
 ) -> tuple[ThresholdedImage, float | tuple[float, float] | None]:
-    """Smooth an image and find its threshold; arguments as for `binarize`.
+    """Smooth an image and find its threshold; arguments and threshold as for `binarize`.
 
-    Returns
-    -------
-    foreground : ThresholdedImage
-        A mask where foreground is not what compares with a single number: a local threshold,
-        hysteresis.
-    threshold : float, (low, high) or None
-        As `binarize` returns it.
+    The result holds a mask if no single number tells foreground from background: for a local
+    threshold and hysteresis.
     """
     pixels = as_pixels(image, stacked=stacked)
     level = check_threshold(threshold)
@@ -96,14 +87,14 @@ def apply_threshold(
 
 
 def comparable(pixels: HostArray) -> HostArray:
-    """Convert float16 to float32, as thresholds would be rounded."""
+    """Convert float16 to float32, because float16 would round thresholds."""
     return pixels.astype(np.float32) if pixels.dtype == np.float16 else pixels
 
 
 def compare_with(
     pixels: HostArray, level: float, *, dark: bool, strict: bool = False
 ) -> ThresholdedImage:
-    """Compare pixels with a level: above it; if dark, up to it; if dark and strict, below it."""
+    """Select pixels above a level; if dark, not above it; if dark and strict, below it."""
     if pixels.dtype == np.bool_:
         pixels = pixels.view(np.uint8)
     if pixels.size == 0:
@@ -112,7 +103,7 @@ def compare_with(
         with np.errstate(over="ignore"):
             level = pixels.dtype.type(level)
         return ThresholdedImage(pixels, Foreground(_operator(dark, strict), level, values=False))
-    # Integers are compared with an integer: it is exact beyond 2^53, and fast.
+    # Comparing integers with an integer is exact beyond 2^53, and fast.
     limits = np.iinfo(pixels.dtype)
     if level < limits.min or (level == limits.min and dark and strict):
         return from_mask(np.full_like(pixels, not dark, dtype=np.bool_))
@@ -144,7 +135,7 @@ def _hysteresis(pixels: HostArray, low: float, high: float, *, dark: bool, stack
 def _local(
     pixels: HostArray, block: Sequence[float], shift: float, *, dark: bool, stacked: bool
 ) -> Array:
-    """Compare each pixel with the mean of its block; no foreground where all pixels are equal."""
+    """Compare each pixel with the mean of its block; no foreground if all pixels are equal."""
     widths = widths_of_block(block)[stacked:]
     mask = library(pixels).zeros(pixels.shape, dtype=np.bool_)
     for number in range(len(pixels)) if stacked else (...,):
@@ -158,21 +149,14 @@ def _local(
 
 
 def widths_of_block(block: Sequence[float]) -> list[float]:
-    """Return the standard deviations of a Gaussian of which a block holds 99 %."""
+    """Return the standard deviations of a Gaussian that has 99 % of its weight in a block."""
     return [(side - 1) / 6 for side in block]
 
 
 def compare_locally(part: Array, widths: Sequence[float], shift: float, *, dark: bool) -> Array:
-    """Compare each pixel of an image with the Gaussian mean around it, less a number.
+    """Compare each pixel of an image with the Gaussian mean around it, less `shift` (dark: plus).
 
-    Parameters
-    ----------
-    part : array of integer or float
-    widths : sequence of float
-        Standard deviation of the Gaussian along each axis, in pixels.
-    shift : float
-        Subtracted from the mean; added if `dark`.
-    dark : bool
+    `widths` are the standard deviations of the Gaussian along each axis, in pixels.
     """
     values = converted(part, np.dtype(np.float32 if part.dtype == np.float32 else np.float64))
     values = gaussian(values, widths, mode="reflect")
@@ -185,7 +169,7 @@ def compare_locally(part: Array, widths: Sequence[float], shift: float, *, dark:
     return mask
 
 
-# ---- Binarize an image, or find its threshold by one of seven methods
+# ---- Binarizing an image, or finding its threshold by one of seven methods
 
 Threshold = (
     float
@@ -260,55 +244,61 @@ def binarize(
     Parameters
     ----------
     image : (M, N[, ..., P]) array of bool, integer or float
-        One axis or more.
+        Image to binarize, of one axis or more.
     threshold : str, float or (low, high)
-        A method, which finds one threshold for the whole image: "otsu", "li", "triangle", "yen",
-        "isodata", "mean", "minimum". A number. Two numbers, for hysteresis: pixels above `low`
-        that touch pixels above `high` by way of others above `low`, across faces. Or "local":
-        the Gaussian mean of the block around each pixel, less `offset`.
+        A method that finds one threshold for the whole image: "otsu", "li", "triangle", "yen",
+        "isodata", "mean", "minimum". Or a number. Or two numbers for hysteresis: foreground is the
+        pixels above `low` that are connected to pixels above `high` through faces, by pixels above
+        `low`. Or "local": the threshold of each pixel is the Gaussian mean of the block around it,
+        less `offset`.
     sigma : float, str, or a sequence of them
         Standard deviation of the Gaussian that smooths the image first, in pixels or with a
-        unit, "0.3um"; see `smooth`. Default 0: none.
+        unit, "0.3um"; see `smooth`. Default 0: no smoothing.
     spacing : float or sequence of float, optional
         Pixel size, for all axes or for each. Lengths with a unit are converted with it.
     unit : str, optional
         Unit of `spacing`: "um", "nm", ...
     dark : bool
-        Whether objects are darker than the background: foreground is then what is *not* above
-        the threshold. The hysteresis is mirrored: pixels up to `high` that touch pixels up to
-        `low`. A local threshold is raised by `offset`, and pixels below it are foreground.
+        Whether objects are darker than the background: pixels at or below the threshold are
+        foreground. Hysteresis keeps pixels up to `high` that are connected to pixels up to `low`. A
+        local threshold is raised by `offset`, and pixels below it are foreground.
     block_size : int, str, or a sequence of them, optional
-        For "local": side of the block, larger than the objects: an odd number of pixels, or a
-        length with a unit, "10um", of which the nearest odd number is taken.
+        For "local": side of the block, larger than the objects. An odd number of pixels, or a
+        length with a unit, "10um", which is rounded to the nearest odd number of pixels.
     offset : float
-        For "local": subtracted from the mean of the block. With a negative offset, foreground has
-        to differ more from its block.
+        For "local": subtracted from the mean of the block. With a negative offset, foreground must
+        differ more from its surroundings.
     stacked : bool
-        Whether the first axis counts independent images. Neither smoothing nor hysteresis nor
-        local thresholds cross it; a method still finds one threshold for all images.
+        Whether the first axis counts independent images. They are smoothed separately, and
+        hysteresis and local thresholds do not cross this axis; a method still finds one threshold
+        for all images.
     return_threshold : bool
         Whether to return the threshold, too.
 
     Returns
     -------
     mask : array of bool, same shape as `image`
+        True for foreground.
     threshold : float, (low, high) or None
-        Only with ``return_threshold=True``. None where local; NaN where no pixel is finite.
+        Only with ``return_threshold=True``. None for a local threshold; NaN if no pixel is finite.
 
     Raises
     ------
     TypeError
-        If the image is not of a real type, or a number is not a number.
+        If the image is not of a real type, or a number is required and something else is given.
     ValueError
-        If an argument is out of range, or the method finds no threshold ("minimum" asks for a
+        If an argument is out of range, or the method finds no threshold ("minimum" needs a
         histogram with two peaks).
 
     Notes
     -----
-    Thresholds equal those of ``skimage.filters.threshold_*``; see `find_threshold`. NaN is never
-    foreground. An infinite pixel counts as brighter (or darker) than any threshold. Where all
-    finite pixels are equal, a method finds no foreground, dark or bright. A mask (image of bool)
-    stays itself under every method, or becomes its complement if `dark`.
+    Thresholds equal those of ``skimage.filters.threshold_*`` to the last bit. Some cases that
+    scikit-image does not handle are defined here. NaN and infinities are left out of the histogram;
+    NaN is never foreground, and an infinite pixel is above (or below) any threshold. float16 is
+    treated as float32. Integers that span more than 2^24 values are counted in 65,536 bins. Floats
+    are scaled to 0 to 1 first if their sums overflow, or if they are too close together for 256
+    bins. If all finite pixels are equal, a method finds no foreground, bright or dark. A mask
+    (image of bool) is returned as it is by every method; its complement is returned if `dark`.
 
     Examples
     --------
@@ -347,41 +337,9 @@ def binarize(
 
 
 def find_threshold(image: ArrayLike, method: str = "otsu") -> float:
-    """Find the threshold that separates the foreground of an image from its background.
+    """Return the threshold of an image by a method; see the notes of `binarize`.
 
-    Parameters
-    ----------
-    image : array of bool, integer or float
-        One axis or more.
-    method : {"otsu", "li", "triangle", "yen", "isodata", "mean", "minimum"}
-
-    Returns
-    -------
-    float
-        Foreground is what exceeds it. NaN where no pixel is finite; the value of the pixels
-        where they are all equal; 0.5 for an image of bool.
-
-    Raises
-    ------
-    TypeError
-        If the image is not of a real type.
-    ValueError
-        If there is no such method, or "minimum" does not find two peaks in the histogram.
-
-    Notes
-    -----
-    Equal to ``skimage.filters.threshold_<method>`` to the last bit, with what that refuses or
-    loses defined: NaN and infinities are left out; float16 is treated as float32; signed
-    integers do not overflow; integers that span more than 2^24 values are counted in 65,536
-    steps, those beyond 2^53 from their lowest; floats whose sums overflow, or that are too close
-    together for 256 bins, are scaled to 0 to 1 first.
-
-    Examples
-    --------
-    >>> find_threshold([[1, 2, 2, 9], [1, 8, 9, 9]])
-    2.0
-    >>> find_threshold([0.0, 1.0, float("nan"), 5.0], "mean")
-    2.0
+    NaN if no pixel is finite; the value of the pixels if they are all equal; 0.5 for bool.
     """
     check_choice("method", method, THRESHOLDS, remedy="Pass 'otsu' if unsure.")
     return float(find_level(comparable(as_pixels(image)), method)[0])

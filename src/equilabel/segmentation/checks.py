@@ -1,4 +1,4 @@
-"""What `segment` and its steps accept."""
+"""Checks of the arguments of `segment` and its steps."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from equilabel.quantities import Lengths, Size
 
 
-# ---- Arguments of `binarize`: checks and error messages
+# ---- Arguments of `binarize`
 
 KINDS = "a number, (low, high) or"
 
 
 def check_threshold(threshold: object) -> str | float | tuple[float, float]:
-    """Return a threshold as a method, a number or two numbers, or raise TypeError or ValueError."""
+    """Return a method, a number or (low, high); raise TypeError or ValueError."""
     if isinstance(threshold, str):
         words = (*THRESHOLDS, "local")
         return check_choice("threshold", threshold, words, KINDS, "Pass 'otsu' if unsure.")
@@ -45,7 +45,7 @@ def check_threshold(threshold: object) -> str | float | tuple[float, float]:
 
 
 def check_number(name: str, value: Any) -> float:
-    """Return a number that is not NaN, or raise TypeError or ValueError; integers are kept."""
+    """Return a number that is not NaN; raise TypeError or ValueError. Integers stay integers."""
     level = name == "threshold"
     kinds = "a number, (low, high) or a method" if level else "a number"
     number = arguments.check_number(name, value, finite=not level, kinds=kinds)
@@ -60,7 +60,7 @@ def check_block(
     unit: str | None = None,
     stacked: bool,
 ) -> list[float]:
-    """Return the sides of the block of a local threshold, or raise TypeError or ValueError."""
+    """Return the sides of the block of a local threshold; raise TypeError or ValueError."""
     if block_size is None:
         message = (
             "block_size must be given where threshold='local'; got None. "
@@ -89,7 +89,7 @@ def check_block(
 
 
 def reject_unused(threshold: object, **given: tuple[object, object]) -> None:
-    """Raise ValueError if an argument is given that the threshold does not use."""
+    """Raise ValueError if an argument is given that this threshold does not use."""
     for name, (value, default) in given.items():
         alike = isinstance(value, Real) and value == default
         if value is not default and not alike:
@@ -101,7 +101,7 @@ def reject_unused(threshold: object, **given: tuple[object, object]) -> None:
             raise ValueError(message)
 
 
-# ---- Arguments of `segment` that no other room checks: channels and sizes
+# ---- Other arguments of `segment`: channels and sizes
 
 SIDE_OF_COLORS = 16  # pixels; smaller images are not taken for RGB
 
@@ -109,20 +109,9 @@ SIDE_OF_COLORS = 16  # pixels; smaller images are not taken for RGB
 def take_channel(
     image: HostArray, axis: int | None, channel: int | None
 ) -> tuple[HostArray, HostArray]:
-    """Return the image to binarize, and the one to measure with channels last.
+    """Return the channel to binarize, and the image to measure, whose last axis holds the channels.
 
-    Parameters
-    ----------
-    image : array
-    axis : int, optional
-        Axis of the channels, `channel_axis` of `segment`.
-    channel : int, optional
-        Channel to binarize.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is no such axis or channel, or one of several has to be named.
+    Raises TypeError or ValueError if the axis or the channel does not exist or is missing.
     """
     picked = check_channel(image.shape, axis, channel)
     if picked is None or axis is None:
@@ -132,19 +121,9 @@ def take_channel(
 
 
 def check_channel(shape: Sequence[int], axis: int | None, channel: int | None) -> int | None:
-    """Return the index of the channel to binarize; None if an image has no axis of channels.
+    """Return the index of the channel to binarize, or None without an axis of channels.
 
-    Parameters
-    ----------
-    shape : sequence of int
-        Of the image.
-    axis, channel
-        As for `take_channel`, and it raises the same errors.
-
-    Examples
-    --------
-    >>> check_channel((3, 20, 30), 0, 2), check_channel((20, 30, 1), -1, None)
-    (2, 0)
+    Raises the errors of `take_channel`.
     """
     axis = None if axis is None else check_whole("channel_axis", axis)
     channel = None if channel is None else check_whole("channel", channel)
@@ -175,7 +154,7 @@ def check_channel(shape: Sequence[int], axis: int | None, channel: int | None) -
 
 
 def refuse_colors(image: HostArray, axis: int | None, *, stacked: bool) -> None:
-    """Raise ValueError if an image without an axis of channels is shaped like an RGB image."""
+    """Raise ValueError if an image without an axis of channels has the shape of an RGB image."""
     if axis is not None or image.ndim != 3 + stacked or image.dtype == np.bool_:
         return
     *sides, colors = image.shape[-3:]
@@ -196,10 +175,8 @@ def check_sizes(
     spacing: Sequence[float] | None,
     unit: str | None,
 ) -> tuple[int, int | None]:
-    """Return the fewest and the most pixels of an object, or raise TypeError or ValueError.
+    """Return the smallest and the largest size in pixels; raise TypeError or ValueError.
 
-    Examples
-    --------
     >>> check_sizes("1um2", "2.1um2", 2, spacing=(0.5, 0.5), unit="um")
     (4, 8)
     """
@@ -236,7 +213,7 @@ def in_pixels(
 ) -> dict[str, Any]:
     """Return the lengths and sizes that were used, in pixels, by the names of their parameters.
 
-    Lengths are those along the spatial axes of an image of `axes` axes.
+    Lengths are those along the spatial axes; `axes` is the number of all axes of the image.
     """
     first = int(stacked)
     widths = widths_in_pixels(sigma, axes, stacked=stacked, **scale)

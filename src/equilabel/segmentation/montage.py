@@ -1,4 +1,4 @@
-"""Which components can be several objects; they are arranged and split together."""
+"""Selection of components that may be several objects, and montages that split many at once."""
 
 from __future__ import annotations
 
@@ -23,45 +23,34 @@ if TYPE_CHECKING:
     from equilabel.measuring import Counts
 
 
-# ---- Which components can be several objects that touch: told from their counts
+# ---- Selection of components that may be several objects, from their counts
 
-CONVEX = 0.99  # share of its ellipse of inertia that a component fills
+CONVEX = 0.99  # share of its ellipse of inertia that a convex component fills at least
 
 
 def shape_properties(rank: int) -> tuple[str, ...]:
-    """List the properties whose counts `may_touch` reads, for a number of spatial axes."""
+    """List the properties whose counts `may_touch` needs, for a number of spatial axes."""
     return {2: ("bbox", "inertia_tensor", "perimeter_edges"), 3: ("bbox", "inertia_tensor")}.get(
         rank, ("bbox",)
     )
 
 
 def may_touch(counts: Counts, tolerance: float, steps: Sequence[float]) -> NDArray[np.bool_]:
-    """Select components that may be several objects.
+    """Select components that may be several objects: (N,) array of bool.
 
-    Parameters
-    ----------
-    counts : Counts
-        Of the properties that `shape_properties` lists, at least.
-    tolerance : float
-        As for `split_component`.
-    steps : sequence of float
-        Distance of pixels along each spatial axis.
-
-    Returns
-    -------
-    (N,) array of bool
-        False where an object and its neck find no room, or the component is surely convex.
+    False if a component is too small to hold two objects and a neck, or is certainly convex.
+    `counts` are of the properties of `shape_properties`; `steps` are the distances of pixels.
     """
     found = Measurement(counts, (1.0,) * len(steps))
     sides = found.last - found.first
-    least = 2 * tolerance + min(steps)  # of the width of an object, without rounding
+    least = 2 * tolerance + min(steps)  # smallest width of an object, without rounding
     at_border = (found.first == 0) | (found.last == found.sides)
     room = (sides + 0.5) * steps >= np.where(at_border, least / 2, least)
     return np.asarray(room.all(axis=1) & ~_convex(found))
 
 
 def _convex(found: Measurement) -> NDArray[np.bool_]:
-    """Select components that fill their ellipse of inertia, and whose rows have no gap."""
+    """Select components that fill their ellipse of inertia, without gaps in rows and columns."""
     pixels, rank = found.pixels, found.rank
     if rank not in (2, 3):
         return np.zeros(len(pixels), np.bool_)
@@ -75,12 +64,12 @@ def _convex(found: Measurement) -> NDArray[np.bool_]:
     return np.asarray(convex)
 
 
-# ---- Components split together, in montages: boxes beside one another in one array
-# Most components are small, and a call of SciPy or scikit-image takes longer than its work on one
-# of them. In a montage, all of them together take a single call.
+# ---- Montages: boxes of many components side by side in one array
+# Most components are small, and calling SciPy or scikit-image takes longer than computing one. A
+# montage needs one call for all of its components.
 
-PIXELS = 2**15  # of a montage: what is computed from it stays in the cache of a core
-WASTE = 1.5  # pixels of a montage, per pixel of its boxes
+PIXELS = 2**15  # of a montage: intermediate arrays stay in the cache of a core
+WASTE = 1.5  # largest number of pixels of a montage, per pixel of its boxes
 
 
 @dataclass(frozen=True)
@@ -88,15 +77,15 @@ class Box:
     """A component: its label, and the part of the image around it."""
 
     view: HostArray
-    """With a pixel of background around the component, except where the image ends."""
+    """Has a margin of one pixel around the component, except where the image ends."""
 
     label: int
     cut: bool
-    """Whether it reaches the end of the image, beyond which it is taken to go on."""
+    """Whether the component reaches the end of the image; it is assumed to continue beyond."""
 
 
 def arrange(boxes: Iterable[Box]) -> list[list[Box]]:
-    """Arrange boxes into groups of similar shape, large ones first, each for a montage."""
+    """Group boxes of similar shape for montages, large ones first."""
     groups: list[list[Box]] = []
     sides: tuple[int, ...] = ()  # of the last group, without the columns
     columns = filled = 0  # of the last group; pixels of its boxes
@@ -115,19 +104,10 @@ def arrange(boxes: Iterable[Box]) -> list[list[Box]]:
 def split_montage(
     boxes: Sequence[Box], tolerance: float, steps: Sequence[float], connectivity: int
 ) -> list[NDArray[np.int32] | None]:
-    """Split the components of a group of boxes, as `split_component` would split each.
+    """Split the components of a group of boxes; arguments as for `find_seeds`.
 
-    Parameters
-    ----------
-    boxes : sequence of Box
-    tolerance, steps, connectivity
-        As for `find_seeds`.
-
-    Returns
-    -------
-    list of arrays of int32, or None
-        For each component the number of its part at each pixel, and 0 outside; these are different
-        for all parts of the group. None for a component of one part.
+    Returns for each component the number of its part at each pixel and 0 outside, or None if it has
+    one part. No number is used twice in the group.
     """
     if len(boxes) == 1:
         mask = boxes[0].view == boxes[0].label
@@ -156,21 +136,12 @@ def split_montage(
 def split_component(
     mask: NDArray[np.bool_], tolerance: float, steps: Sequence[float], connectivity: int
 ) -> NDArray[np.int32] | None:
-    """Split a component at its necks.
+    """Split a component at its necks; arguments as for `find_seeds`.
 
-    Parameters
-    ----------
-    mask : array of bool
-        The component with a pixel of background around it, except where the image ends: there it
-        is taken to go on. It may hold several components that do not touch.
-    tolerance, steps, connectivity
-        As for `find_seeds`.
-
-    Returns
-    -------
-    array of int32, or None
-        Number of the part at each pixel, from 1; 0 outside, and in a component that is too thin to
-        have a seed. None if there is one part.
+    `mask` has a margin of background, except where the image ends: there the component is assumed
+    to continue. It may hold several components that do not touch. Returns the number of the part at
+    each pixel, from 1, and 0 outside and in components too thin for a seed; None if there is one
+    part.
     """
     if mask.all():
         return None
@@ -187,12 +158,12 @@ def _shape(boxes: Sequence[Box]) -> tuple[int, ...]:
 
 
 def _columns(box: Box) -> int:
-    """Count the columns of a box, with one that keeps it apart from the next if it has none."""
+    """Count the columns of a box, and one to separate it from the next box if it has no margin."""
     width: int = box.view.shape[-1]
     return width + box.cut
 
 
-# ---- Components whose bounding boxes overlap many times over: split together, in few images
+# ---- Components whose bounding boxes overlap many times: split together in few images
 
 
 def split_sprawling(
@@ -202,26 +173,14 @@ def split_sprawling(
     steps: Sequence[float],
     connectivity: int,
 ) -> Iterator[NDArray[np.int32]]:
-    """Split components of an image, all those at once that do not touch each other.
+    """Yield the parts of the chosen labels, of all labels at once that do not touch each other.
 
-    The time this takes is bounded by the size of the image, whatever shape components have.
-
-    Parameters
-    ----------
-    labels : array of int
-    chosen : array of int
-        Labels of the components to split.
-    tolerance, steps, connectivity
-        As for `split_component`.
-
-    Yields
-    ------
-    array of int32
-        What `split_component` returns for components that do not touch, if they have several parts.
+    Yields what `split_component` returns. The time is bounded by the size of the image, for
+    components of any shape.
     """
     colors = _color(labels, chosen)
     count = int(colors.max(initial=0))
-    colored = colors.astype(np.min_scalar_type(count))[labels]  # callers overwrite labels
+    colored = colors.astype(np.min_scalar_type(count))[labels]  # a copy: callers overwrite labels
     for color in range(1, count + 1):
         parts = split_component(colored == color, tolerance, steps, connectivity)
         if parts is not None:
@@ -229,7 +188,7 @@ def split_sprawling(
 
 
 def _color(labels: HostArray, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give each chosen label a number from 1, such that labels that touch have different ones."""
+    """Give each chosen label a number from 1, so that labels that touch have different numbers."""
     wanted = np.zeros(int(labels.max(initial=0)) + 1, np.bool_)
     wanted[chosen] = True
     near: dict[int, set[int]] = {int(label): set() for label in chosen}

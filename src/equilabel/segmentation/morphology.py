@@ -21,34 +21,23 @@ if TYPE_CHECKING:
     Work = Callable[[Array, Sequence[float]], Array]
 
 
-# ---- Opening and closing of a mask with a ball, by SciPy's distances, or CuPy's twin of them
+# ---- Opening and closing of a mask with a ball, from distances of SciPy or CuPy
 
-BLOCK = 2**20  # pixels of a block: a quarter of a second, after which cancelling is noticed
-ROUNDING = 1 + 1e-9  # of distances that equal the radius
+BLOCK = 2**20  # pixels of a block: a quarter of a second, so that cancelling is soon noticed
+ROUNDING = 1 + 1e-9  # so that distances equal to the radius are within it
 
 
 def close_mask(mask: Array, radii: Sequence[float]) -> Array:
-    """Close a mask: its gaps, cracks and bays become foreground if no ball fits into them.
+    """Close a mask: gaps, cracks and bays that are too narrow for a ball become foreground.
 
-    Parameters
-    ----------
-    mask : (M, N[, ...]) array of bool
-    radii : sequence of float
-        Of the ball along each axis, in pixels: an ellipsoid where they differ. 0 along axes that
-        do not belong together, such as time.
+    `radii` of the ball are in pixels along each axis: an ellipsoid if they differ, and 0 along axes
+    that are not connected, such as time. A background pixel stays if a ball that contains its
+    center contains no center of the foreground. Everything beyond the border is background.
 
-    Returns
-    -------
-    array of bool
-        Holds all of `mask`. A pixel of the background stays if a ball that contains its center
-        holds no center of the foreground. Beyond the border all is background.
-
-    Examples
-    --------
     >>> close_mask(np.array([[1, 1, 0, 1, 1, 0, 0, 0]], dtype=bool), (0, 1)).astype(int)
     array([[1, 1, 1, 1, 1, 0, 0, 0]])
     """
-    if max(radii, default=0) < 1 or not mask.any():  # a ball that reaches no neighbor
+    if max(radii, default=0) < 1 or not mask.any():  # the ball does not reach a neighbor
         return mask
     margins = [math.ceil(radius) + 1 if radius >= 1 else 0 for radius in radii]
     padded = np.pad(mask, [(margin, margin) for margin in margins])
@@ -57,22 +46,11 @@ def close_mask(mask: Array, radii: Sequence[float]) -> Array:
 
 
 def open_mask(mask: Array, radii: Sequence[float]) -> Array:
-    """Open a mask: specks, spurs and bridges become background if no ball fits into them.
+    """Open a mask: specks, spurs and bridges that are too narrow for a ball become background.
 
-    Parameters
-    ----------
-    mask, radii
-        As for `close_mask`.
+    A foreground pixel stays if a ball around a pixel of the image contains its center and no
+    background. Balls may reach beyond the border: objects are not eroded from there.
 
-    Returns
-    -------
-    array of bool
-        Lies within `mask`. A pixel of the foreground stays if a ball around a pixel of the image
-        contains its center, and none of the background. Balls may reach beyond the border:
-        objects that it cuts are not eaten away from there.
-
-    Examples
-    --------
     >>> open_mask(np.array([[0, 1, 0, 0, 1, 1, 1, 0]], dtype=bool), (0, 1)).astype(int)
     array([[0, 0, 0, 0, 1, 1, 1, 0]])
     """
@@ -82,7 +60,7 @@ def open_mask(mask: Array, radii: Sequence[float]) -> Array:
 
 
 def _apply(work: Work, mask: Array, radii: Sequence[float]) -> Array:
-    """Work image by image along axes without extent, else in threads by blocks."""
+    """Apply `work` to each image along axes of radius 0, else to blocks in threads."""
     flat = next((axis for axis, radius in enumerate(radii) if radius < 1), None)
     if flat is not None:
         inner = [radius for axis, radius in enumerate(radii) if axis != flat]
@@ -103,10 +81,10 @@ def _apply(work: Work, mask: Array, radii: Sequence[float]) -> Array:
 
 
 def _by_blocks(work: Work, mask: Array, radii: Sequence[float]) -> Array:
-    """Work block by block, each with a halo, in threads: a run can be cancelled between them."""
+    """Apply `work` to blocks with a halo, in threads: a run can be cancelled between blocks."""
     if is_on_cuda(mask):
         return work(mask, radii)
-    halo = [2 * math.ceil(radius) for radius in radii]  # a pixel depends on those within two radii
+    halo = [2 * math.ceil(radius) for radius in radii]  # pixels depend on others up to here
     out = np.empty_like(mask)
 
     def fill_block(*block: tuple[int, int]) -> None:
@@ -123,16 +101,9 @@ def _by_blocks(work: Work, mask: Array, radii: Sequence[float]) -> Array:
 
 
 def cut(shape: Sequence[int], halo: Sequence[int]) -> list[list[tuple[int, int]]]:
-    """Cut each axis of an image into pieces, so that a block with its halo has `BLOCK` pixels.
+    """Cut each axis into pieces, so that a block with its halo has up to `BLOCK` pixels.
 
-    Blocks are larger where their sides would be shorter than four times the halo.
-
-    Examples
-    --------
-    >>> cut((40, 3000), (4, 4))
-    [[(0, 40)], [(0, 3000)]]
-    >>> [len(pieces) for pieces in cut((512, 512, 512), (4, 4, 4))]
-    [6, 6, 5]
+    Blocks are larger if their sides would be shorter than four times the halo.
     """
     counts = [1] * len(shape)
 
@@ -153,7 +124,7 @@ def cut(shape: Sequence[int], halo: Sequence[int]) -> list[list[tuple[int, int]]
 
 
 def _close(mask: Array, radii: Sequence[float]) -> Array:
-    """Dilate, then erode by the same ellipsoid; beyond the border nothing is eroded."""
+    """Dilate, then erode by the same ellipsoid; nothing is eroded from beyond the border."""
     if not mask.any():
         return mask
     dilated = _near(mask, radii)
@@ -162,7 +133,7 @@ def _close(mask: Array, radii: Sequence[float]) -> Array:
 
 
 def _open(mask: Array, radii: Sequence[float]) -> Array:
-    """Erode, beyond the border nothing, then dilate by the same ellipsoid."""
+    """Erode, but not from beyond the border, then dilate by the same ellipsoid."""
     if mask.all():
         return mask
     eroded = ~_near(~mask, radii)
@@ -171,10 +142,10 @@ def _open(mask: Array, radii: Sequence[float]) -> Array:
 
 
 def _near(mask: Array, radii: Sequence[float]) -> Array:
-    """Mark the pixels that have a pixel of the mask within the ellipsoid around them."""
+    """Select the pixels that have a pixel of the mask within the ellipsoid around them."""
     scale = max(radii)
     sampling = [scale / radius for radius in radii]
-    if is_on_cuda(mask) and mask.ndim in (2, 3):  # all that CuPy has
+    if is_on_cuda(mask) and mask.ndim in (2, 3):  # CuPy supports no others
         distances = filters(mask).distance_transform_edt(
             ~mask, sampling=sampling, float64_distances=True
         )
@@ -186,28 +157,13 @@ def _near(mask: Array, radii: Sequence[float]) -> Array:
     return library(mask).asarray(near)
 
 
-# ---- Holes of a mask, which are filled
+# ---- Filling holes of a mask
 
 
 def fill_holes(mask: NDArray[np.bool_], *, stacked: bool = False) -> NDArray[np.bool_]:
-    """Fill the holes of a mask: background that does not reach the border across faces.
+    """Fill holes: background not connected through faces to the border of the image.
 
-    Parameters
-    ----------
-    mask : (M, N[, ...]) array of bool
-    stacked : bool
-        Whether the first axis counts independent images.
-
-    Returns
-    -------
-    array of bool
-        As `scipy.ndimage.binary_fill_holes` returns it for each image.
-
-    Examples
-    --------
-    >>> ring = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]], dtype=bool)
-    >>> bool(fill_holes(ring).all())
-    True
+    As `scipy.ndimage.binary_fill_holes` does for each image of a stack.
     """
     where = resolve("auto", mask)  # the mask stays where it is
     gaps, count = label(~mask, return_num=True, connectivity=1, stacked=stacked, device=where)

@@ -1,4 +1,4 @@
-"""Parts of components: maxima of the distance to the outside, and a watershed."""
+"""Parts of components: maxima of the distance to the background, and a watershed."""
 
 from __future__ import annotations
 
@@ -15,33 +15,22 @@ if TYPE_CHECKING:
     Seeds = tuple[NDArray[np.intp], NDArray[np.int32]]
 
 
-# ---- Radii of the largest disks (balls) that lie inside a mask, at points between pixels too
-# Centers of pixels alone would not do: the middle of a rod of even width lies between pixels, so a
-# rod that is not parallel to an axis would be wider and narrower by turns, by half a pixel.
+# ---- Radii of the largest disks (balls) inside a mask, also around points between pixels
+# Distances of pixel centers are not enough: the middle of a rod of even width lies between pixels,
+# so the radii along a rod that is not parallel to an axis would vary by half a pixel.
 
-FINE = 2**24  # half pixels, along each axis, that are looked at at once: half a gigabyte in 2D
-WHOLE = 2**15  # half pixels along an axis, whose squares add up in 32 bits
+FINE = 2**24  # half pixels (halved along each axis) computed at once: half a gigabyte in 2D
+WHOLE = 2**15  # half pixels along an axis whose squared distances add up in 32 bits
 
 
 def measure_radii(
     mask: NDArray[np.bool_], steps: Sequence[float]
 ) -> tuple[NDArray[np.float64], float]:
-    """Measure for each pixel how large a disk (ball) around a point of it may be.
+    """Return for each pixel the radius of the largest disk (ball) around a point of it, as float64.
 
-    Parameters
-    ----------
-    mask : array of bool
-        With a pixel outside at least.
-    steps : sequence of float
-        Distance of pixels along each axis.
-
-    Returns
-    -------
-    radii : array of float64
-        Distance of the best of 4 (8) points of each pixel to the nearest outside.
-    rounding : float
-        By how much radii may differ along a rod of even width: 0, or half a pixel where objects are
-        so large that memory allows no more than the distance of centers.
+    The radius is the greatest distance of 4 (in 3D 8) points of the pixel to the background; `mask`
+    must have a background pixel. Also returns by how much radii may vary along a rod of even width:
+    0, or half a pixel if objects are too large for this, so that only pixel centers are measured.
     """
     if mask.size << mask.ndim <= FINE:
         return _radii(mask, steps), 0.0
@@ -65,8 +54,8 @@ def measure_radii(
 
 
 def _radii(mask: NDArray[np.bool_], steps: Sequence[float]) -> NDArray[np.float64]:
-    """Measure a mask at once."""
-    if mask.all():  # a core of an object, of which nothing is used
+    """Measure the radii of a whole mask at once."""
+    if mask.all():  # a block inside an object, whose radii are not used
         return np.zeros(mask.shape)
     for axis in range(mask.ndim):
         mask = mask.repeat(2, axis=axis)
@@ -80,9 +69,9 @@ def _radii(mask: NDArray[np.bool_], steps: Sequence[float]) -> NDArray[np.float6
 
 
 def _squares(mask: NDArray[np.bool_], steps: Sequence[float] | None) -> NDArray[Any]:
-    """Return the squares of distances to the nearest pixel outside; as int32 if without steps.
+    """Return squared distances to the nearest background pixel; as int32 if `steps` is None.
 
-    SciPy computes distances from the same indices, in larger arrays that take longer.
+    SciPy computes distances from the same indices, but in larger arrays, which takes longer.
     """
     from scipy.ndimage import distance_transform_edt
 
@@ -97,17 +86,17 @@ def _squares(mask: NDArray[np.bool_], steps: Sequence[float] | None) -> NDArray[
     return np.asarray(total)
 
 
-# ---- Where a component has necks, and what parts it falls into there
-# At each pixel, the distance to the nearest point outside is the radius of the largest disk (ball)
-# around it that lies inside. Each object has a maximum of it; between two that touch lies a neck,
-# where the best way from one maximum to the other is narrowest. A maximum counts if the radius
-# there exceeds that at the neck to any higher one by more than a tolerance: maxima of height h, in
-# the words of mathematical morphology. From them a watershed floods the component.
+# ---- Necks of components, and the parts between them
+# At each pixel, the distance to the background is the radius of the largest disk (ball) around it
+# that lies inside. It has a maximum in each object. A neck is the narrowest part of the widest path
+# between two maxima. A maximum is a seed if its radius exceeds the radius of the neck to any higher
+# maximum by more than the tolerance (h-maxima in mathematical morphology). A watershed floods the
+# component from the seeds.
 #
-# Components that lie beside one another in a montage are searched at the same time: nothing that is
-# done to one depends on another.
+# All components of a montage are searched at the same time; the result of one does not depend on
+# the others.
 
-ROUNDS = 12  # each looks at all pixels; a reconstruction takes as long as 20
+ROUNDS = 12  # each reads all pixels; a reconstruction takes as long as 20
 
 
 def find_seeds(
@@ -117,28 +106,12 @@ def find_seeds(
     steps: Sequence[float],
     connectivity: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Find the parts that components fall into, of a montage of them.
+    """Return the seeds of the parts of components, (..., C) int32, and which images have several.
 
-    Parameters
-    ----------
-    radii : (..., C) array of float64
-        What `measure_radii` returns for images beside one another along the last axis, whose
-        components do not touch.
-    owners : (C,) array of int
-        To which image each column belongs, from 0. Ascending.
-    tolerance : float
-        How much wider than its neck an object has to be, as a radius.
-    steps : sequence of float
-        Distance of pixels along each axis, in the unit of `tolerance`.
-    connectivity : int
-        Most hops between neighbors.
-
-    Returns
-    -------
-    seeds : (..., C) array of int32
-        Number of the seed at each pixel, from 1, and 0 elsewhere.
-    several : (N,) array of bool
-        Whether each image has several seeds.
+    `radii`, (..., C), are those of images side by side along the last axis, whose components do not
+    touch; `owners`, (C,) and ascending, is the image of each column. `tolerance` is by how much the
+    radius of an object must exceed that of its neck, in the unit of `steps`, the distances of
+    pixels.
     """
     from scipy import ndimage
 
@@ -153,22 +126,10 @@ def grow_seeds(
     mask: NDArray[np.bool_],
     connectivity: int,
 ) -> NDArray[np.int32]:
-    """Flood an image of a component from its seeds.
+    """Flood a component from its seeds: the number of the part at each pixel, 0 outside.
 
-    Not a montage: where two seeds are equally near, the watershed of scikit-image decides by what
-    else it floods.
-
-    Parameters
-    ----------
-    seeds, radii : array
-        As `find_seeds` and `measure_radii` return them.
-    mask : array of bool
-    connectivity : int
-
-    Returns
-    -------
-    array of int32
-        Number of the seed whose part it is at each pixel, and 0 outside.
+    Not for montages: where two seeds are equally near, the result of scikit-image's watershed
+    depends on what else it floods.
     """
     from skimage.segmentation import watershed
 
@@ -177,12 +138,11 @@ def grow_seeds(
 
 
 class _Search:
-    """Finds the maxima of more than a height, with all around that is not lower by as much.
+    """Finds the maxima that exceed their necks by more than the tolerance.
 
-    From the greatest maximum of each image down, the pixels that can be reached without falling by
-    more than the tolerance are looked at: if a higher one is among them, no maximum there counts. A
-    few rounds suffice for most components; of others, the reconstruction of scikit-image finds all
-    at once.
+    It starts at the greatest maximum of each image and visits the pixels that can be reached
+    without going down by more than the tolerance. If a higher maximum is among them, none of the
+    maxima reached counts. A few rounds suffice for most components; the rest take a reconstruction.
     """
 
     def __init__(
@@ -198,12 +158,12 @@ class _Search:
         top = maximum_filter(radii, footprint=neighbors) == radii
         places = np.array(np.nonzero(top & (radii > tolerance + least)))  # a neck has a width
         heights, owner = radii[tuple(places)], owners[places[-1]]
-        order = np.lexsort((-heights, owner))  # of equals, the first in raster order
+        order = np.lexsort((-heights, owner))  # equal maxima in raster order
         self.places, self.heights, self.owner = places[:, order], heights[order], owner[order]
-        self.left = np.ones(len(order), np.bool_)  # maxima that were not yet looked at
+        self.left = np.ones(len(order), np.bool_)  # maxima that were not visited yet
         self.found = np.zeros(int(owners[-1]) + 1, np.intp)  # seeds in each image
-        self.radii, self.owners = radii, owners  # of the images that are left
-        self.columns = np.arange(len(owners))  # where these are
+        self.radii, self.owners = radii, owners  # of the images that are not done
+        self.columns = np.arange(len(owners))  # their columns in the montage
         self.tolerance, self.neighbors = tolerance, neighbors
 
     def seeds(self) -> NDArray[np.int32]:
@@ -224,7 +184,7 @@ class _Search:
         return seeds
 
     def _narrow(self, going_on: NDArray[np.bool_]) -> None:
-        """Leave out the images that are done."""
+        """Remove the columns of images that are done."""
         kept, inside = going_on[self.owners], going_on[self.owner]
         self.columns, self.owners = self.columns[kept], self.owners[kept]
         self.radii = self.radii[..., kept]
@@ -233,7 +193,7 @@ class _Search:
         self.places[-1] = (np.cumsum(kept) - 1)[self.places[-1]]
 
     def _look(self) -> Seeds:
-        """Look at the greatest maximum that is left in each image."""
+        """Visit the greatest remaining maximum of each image."""
         from scipy import ndimage
 
         left = np.flatnonzero(self.left)
@@ -256,7 +216,7 @@ class _Search:
         return places, numbers[reached.reshape(-1)[places]]
 
     def _reconstruct(self) -> Seeds:
-        """Find all seeds of the images that are left."""
+        """Find all seeds of the remaining images."""
         from scipy import ndimage
 
         high = _high_maxima(self.radii, self.tolerance, self.neighbors)
@@ -273,11 +233,11 @@ class _Search:
 def _high_maxima(
     distance: NDArray[np.float64], tolerance: float, neighbors: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Find the maxima of more than a height, and what is around them.
+    """Return the h-maxima of a height, with the pixels around them.
 
-    `skimage.morphology.h_maxima` would return all pixels of the greatest value, so two equal
-    disks as two seeds even without a neck. The maxima of what remains if `tolerance` is cut off
-    from every peak are right: they are plateaus of one value, copied and not computed.
+    `skimage.morphology.h_maxima` returns all pixels of the greatest value, so two equal disks would
+    be two seeds even without a neck. Cutting `tolerance` off every peak gives the right maxima:
+    plateaus of one value, which is copied, not computed.
     """
     from skimage.morphology import local_maxima, reconstruction
 

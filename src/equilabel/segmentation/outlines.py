@@ -1,4 +1,4 @@
-"""Outlines and places of labeled objects on a plane, which a viewer shows while a person waits."""
+"""Outlines and bounding boxes of labeled objects on a plane, for an interactive viewer."""
 
 from __future__ import annotations
 
@@ -15,27 +15,16 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import Array, HostArray
 
-EDGE = 2  # in an outline; 0 is outside, 1 inside
-LARGEST = 2**25  # pixels of a volume that is drawn while a person looks on
+EDGE = 2  # value of outlines; 0 is outside, 1 inside
+LARGEST = 2**25  # pixels of a volume that can be drawn interactively
 
 
 def outline(labels: HostArray, width: int = 1) -> NDArray[np.uint8]:
-    """Tell for each pixel whether it is outside of objects, inside, or at the edge of one.
+    """Return 0 outside of objects, 1 inside and `EDGE` at their edges: (M, N) uint8.
 
-    Parameters
-    ----------
-    labels : (M, N) array of bool or int
-        0 is background.
-    width : int
-        Width of the edge in pixels: more than 1 if the image is drawn smaller than it is.
+    `width` of the edge is in pixels: more than 1 if the image is displayed smaller than it is. The
+    border of the image is not an edge.
 
-    Returns
-    -------
-    (M, N) array of uint8
-        0 outside, 1 inside and `EDGE`. The border of the image is no edge.
-
-    Examples
-    --------
     >>> outline(np.pad(np.ones((3, 3), bool), 1))
     array([[0, 0, 0, 0, 0],
            [0, 2, 2, 2, 0],
@@ -52,23 +41,10 @@ def outline(labels: HostArray, width: int = 1) -> NDArray[np.uint8]:
 
 
 class Outlines:
-    """An image with the outlines of chosen objects, of which a viewer reads the part that it draws.
+    """Image of the outlines of chosen labels, computed for the part that a viewer reads.
 
-    Parameters
-    ----------
-    labels : array of int
-        Of NumPy or Dask; indexing reads it.
-    chosen : array of int
-        Labels of the objects. Others are left out, and so are all of a large volume.
-    width : callable
-        Returns the width of an outline in pixels.
-
-    Examples
-    --------
-    >>> Outlines(np.pad(np.full((3, 3), 4), 1), np.array([4]), lambda: 1)[1:4, 1:4]
-    array([[2, 2, 2],
-           [2, 1, 2],
-           [2, 2, 2]], dtype=uint8)
+    `labels` may be a Dask array; `width` is a function that returns the width of outlines in
+    pixels. Nothing is drawn of large volumes.
     """
 
     dtype = np.dtype(np.uint8)
@@ -85,7 +61,7 @@ class Outlines:
         hit = np.isin(part, self._chosen)
         if part.ndim != 2:
             return hit.astype(np.uint8) * np.uint8(EDGE)
-        padded = np.pad(np.where(hit, part, 0), 1)  # the border of the image is an edge, too
+        padded = np.pad(np.where(hit, part, 0), 1)  # so that the border of the image is an edge
         return outline(padded, self._width())[1:-1, 1:-1]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> HostArray:
@@ -96,26 +72,12 @@ class Outlines:
 def find_box(
     labels: Array, number: int, point: Sequence[int], displayed: Sequence[int]
 ) -> tuple[HostArray, HostArray] | None:
-    """Find an object in the plane at a point or, where that does not show it, that shows most.
+    """Return the first and last pixel of an object along each axis, in one plane, or None.
 
-    Parameters
-    ----------
-    labels : array of int
-        Of NumPy or Dask; planes are read one by one.
-    number : int
-        Label of the object.
-    point : sequence of int
-        Where the plane is along the axes that are not displayed; it may be outside.
-    displayed : sequence of int
-        The axes of the plane.
+    The plane has the axes `displayed` and contains `point`, which may lie outside of the image; if
+    the object is not in it, the plane with most of its pixels. `labels` may be a Dask array, of
+    which planes are read one by one.
 
-    Returns
-    -------
-    first, last : arrays of int, or None
-        First and last pixel of the object in the plane, along each axis. None if there is none.
-
-    Examples
-    --------
     >>> labels = np.array([[[0, 0, 0]], [[0, 7, 7]]])
     >>> find_box(labels, 7, (0, 0, 0), (1, 2))
     (array([1, 0, 1]), array([1, 0, 2]))

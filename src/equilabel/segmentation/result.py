@@ -1,4 +1,4 @@
-"""The result of `segment`: labels, their table, and how both were found."""
+"""The result of `segment`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-GIVEN = "_table"  # attribute that holds what was given for a table
+GIVEN = "_table"  # attribute that holds the columns or the DataFrame
 MOST_NAMES = 6  # of columns that a description lists
 
 
 class _Table:
-    """A table that is made of its columns when it is first asked for.
+    """Descriptor that makes the DataFrame from its columns on first access.
 
     pandas takes longer to make it than a small image takes to be labeled.
     """
@@ -28,7 +28,7 @@ class _Table:
     def __get__(self, found: Segmentation | None, _: object = None) -> pd.DataFrame:
         import pandas as pd
 
-        if found is None:  # asked of the class: the field has no default
+        if found is None:  # read from the class: the field has no default
             raise AttributeError(GIVEN)
         table = vars(found)[GIVEN]
         if not isinstance(table, pd.DataFrame):
@@ -41,29 +41,30 @@ class _Table:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Segmentation:
-    """Labels and table of the objects that `segment` found, and how it found them.
+    """Labels and table of the objects that `segment` found, and the parameters that were used.
 
     Attributes
     ----------
     labels : array of int32 or int64
-        Objects numbered 1 to `num`; the shape of the image without its channels. Of NumPy or, if
-        the image is held by a GPU, of CuPy. Of `segment_chunked`, what `label_chunked` returns.
+        Objects numbered 1 to `num`, in the shape of the image without its channels. A NumPy array
+        or, if the image is on a GPU, a CuPy array. For `segment_chunked`, the labels that
+        `label_chunked` returns.
     table : pandas.DataFrame
-        A row for each object, in the order of labels. May be given as a dict of columns.
+        One row for each object, in the order of labels. May be given as a dict of columns.
     threshold : float, (float, float) or None
-        Found or given; None for a local threshold.
+        Threshold that was found or given; None for a local threshold.
     num : int
         Number of objects.
     connectivity : int
-        Most hops between neighbors.
+        Maximum number of orthogonal hops between neighbors.
     spacing : tuple of float
-        Distance of pixels along each spatial axis.
+        Distance between neighboring pixels along each spatial axis.
     method, device : str
         Method and device that labeled the image.
     in_pixels : dict
         Lengths and sizes that were used, in pixels, by the names of the parameters of `segment`:
-        "sigma" along each spatial axis, "min_size", "max_size" and, where they are used,
-        "block_size", "background", "closing" and "opening" along each, and "split".
+        "sigma" along each spatial axis, "min_size", "max_size" and, if used, "split" and, along
+        each spatial axis, "block_size", "background", "closing" and "opening".
     """
 
     labels: HostArray
@@ -78,7 +79,7 @@ class Segmentation:
 
     @property
     def columns(self) -> dict[str, HostArray]:
-        """The columns of `table` by their names, as arrays of NumPy."""
+        """The columns of `table` by name, as NumPy arrays."""
         given: Any = vars(self)[GIVEN]
         if isinstance(given, dict):
             return dict(given)
@@ -86,15 +87,15 @@ class Segmentation:
 
     @property
     def features(self) -> pd.DataFrame:
-        """The table as features of a labels layer of napari: row i is label i.
+        """The table as features of a napari labels layer: row i belongs to label i.
 
-        ``viewer.add_labels(found.labels, features=found.features)`` shows the measurements of an
-        object under the mouse. The table must have its column "label".
+        ``viewer.add_labels(found.labels, features=found.features)`` shows the measurements of the
+        object under the mouse. The table must have the column "label".
         """
         return as_features(self.table)
 
     def __repr__(self) -> str:
-        """Describe the result in three lines; the labels and the table are left out.
+        """Describe the result in three lines, without the labels and the table themselves.
 
         Examples
         --------
@@ -120,12 +121,12 @@ class Segmentation:
         )
 
 
-# Only now: a class attribute would have been taken for the default of the field.
+# Set after the class is made: dataclass would take it for the default of the field.
 Segmentation.table = _Table()  # type: ignore[assignment]
 
 
 def _checked(table: Any) -> dict[str, HostArray]:
-    """Return the columns of a table, or raise TypeError unless these are arrays of one length."""
+    """Return the columns of a table; raise TypeError unless they are arrays of the same length."""
     columns = check_mapping("table", table)
     shapes = {np.shape(column) for column in columns.values() if hasattr(column, "dtype")}
     whole = all(hasattr(column, "dtype") for column in columns.values())
@@ -136,7 +137,7 @@ def _checked(table: Any) -> dict[str, HostArray]:
 
 
 def _labels(labels: Any) -> str:
-    """Describe labels: an array, or the path where they are."""
+    """Describe labels, which are an array or the path of a file."""
     return (
         f"{tuple(labels.shape)} {labels.dtype}" if hasattr(labels, "shape") else repr(str(labels))
     )

@@ -1,4 +1,4 @@
-"""Which objects are kept, by size, border or measurement."""
+"""Selection of objects by size, border or measurement."""
 
 from __future__ import annotations
 
@@ -29,28 +29,15 @@ if TYPE_CHECKING:
     from equilabel.measuring import Counts
 
 
-# ---- Which components are kept: small, large and border objects are dropped
+# ---- Dropping small, large and border components
 
 
 def select_components(
     counts: Counts, *, min_size: int = 0, max_size: int | None = None, exclude_border: bool = False
 ) -> NDArray[np.bool_]:
-    """Select components by their size, and by whether they touch the border of their image.
+    """Return for each component whether it is kept: (N,) array of bool.
 
-    Parameters
-    ----------
-    counts : Counts
-        Of all components. To exclude those at the border, bounding boxes must have been counted,
-        which is not checked.
-    min_size, max_size : int
-        Fewest and most pixels.
-    exclude_border : bool
-        Whether components that touch the border are left out. Axes of length 1 have no border.
-
-    Returns
-    -------
-    (N,) array of bool
-        True for each component that is kept.
+    To exclude components at the border, `counts` must hold bounding boxes; this is not checked.
     """
     kept = counts.pixels >= min_size
     if max_size is not None:
@@ -65,22 +52,10 @@ def select_components(
 
 
 def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
-    """Set the labels of dropped components to 0, in place, and number the others from 1.
+    """Set the labels of dropped components to 0 and number the others from 1, in place.
 
-    Parameters
-    ----------
-    labels : array of int
-        Labels 1 to N. Overwritten.
-    kept : (N,) array of bool
-        Whether each component is kept.
+    Labels are 1 to N, and `kept` has the shape (N,). Returns the number of components left.
 
-    Returns
-    -------
-    int
-        Number of components that are left.
-
-    Examples
-    --------
     >>> labels = np.array([1, 0, 2, 3])
     >>> drop_components(labels, np.array([True, False, True])), labels
     (2, array([1, 0, 0, 2]))
@@ -100,32 +75,32 @@ def drop_components(labels: HostArray, kept: NDArray[np.bool_]) -> int:
     return count
 
 
-# ---- Keep the objects of a segmentation whose measurements lie within ranges
+# ---- Objects of a segmentation whose measurements lie within ranges
 
 
 def filter_objects(
     found: Segmentation, ranges: Mapping[str, tuple[float | None, float | None]]
 ) -> Segmentation:
-    """Keep the objects of a segmentation within ranges of their measurements.
+    """Keep the objects of a segmentation whose measurements lie within ranges.
 
     Parameters
     ----------
     found : Segmentation
-        Its labels are read into memory if they are in chunks.
+        Its labels are read into memory if they are stored in chunks.
     ranges : mapping of str to (float or None, float or None)
-        Column to the least and the greatest value that are kept; None for no limit. A missing
-        value is outside of any range.
+        For each column, the smallest and the largest value to keep; None means no limit. Objects
+        with a missing value in the column are dropped.
 
     Returns
     -------
     Segmentation
-        Objects are numbered from 1 again; the column "label_before" is the number an object had.
+        Objects are numbered from 1 again; the column "label_before" holds their previous labels.
 
     Raises
     ------
     TypeError, ValueError
-        If a column is not in the table, or not of numbers; if labels are only in a file, or do not
-        fit the table.
+        If a column is not in the table or does not hold numbers; if the labels are only in a file,
+        or do not match the table.
 
     Examples
     --------
@@ -160,7 +135,7 @@ def filter_objects(
 
 
 def _limits(name: str, limits: Any) -> tuple[float, float]:
-    """Return the least and the greatest value of a range, or raise TypeError or ValueError."""
+    """Return the smallest and the largest value of a range; raise TypeError or ValueError."""
     if not is_sequence(limits) or len(limits) != 2:
         message = f"ranges must map columns to (least, greatest); got {shown(limits)} for {name!r}."
         raise TypeError(message)
@@ -172,11 +147,11 @@ def _limits(name: str, limits: Any) -> tuple[float, float]:
 
 
 def _labels_of(found: Any) -> Array:
-    """Return a copy of the labels of a segmentation; raise an error unless they fit its table."""
+    """Return a copy of the labels of a segmentation; raise an error unless they match its table."""
     if not isinstance(found, Segmentation):
         message = f"found must be a Segmentation; got {shown(found)}."
         raise TypeError(message)
-    held: Any = found.labels  # of `segment_chunked` also a path
+    held: Any = found.labels  # `segment_chunked` may give a path
     if isinstance(held, (str, Path)):
         message = f"found must hold labels in an array; got {shown(str(held))}. Open it with Zarr."
         raise TypeError(message)

@@ -1,4 +1,4 @@
-"""`smooth`: a Gaussian filter, with lengths in pixels or units."""
+"""`smooth`: a Gaussian filter whose width is in pixels or has a unit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Border = Literal["nearest", "reflect"]
 
 
-# ---- Widths of Gaussians and other filters along the axes of an image, in pixels
+# ---- Widths of filters along the axes of an image, in pixels
 
 
 def widths_in_pixels(
@@ -35,21 +35,9 @@ def widths_in_pixels(
     stacked: bool = False,
     name: str = "sigma",
 ) -> list[float]:
-    """Return the width of a filter in pixels along each axis, 0 along that of a stack.
+    """Return the width of a filter in pixels along each of `ndim` axes, 0 along that of a stack.
 
-    Parameters
-    ----------
-    ndim : int
-        Number of axes of the image.
-    sigma, spacing, unit, stacked
-        As for `smooth`.
-    name : str
-        What to call `sigma` in an error.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `smooth`.
+    Arguments and errors as for `smooth`; `name` is what errors call `sigma`.
     """
     sizes = per_axis("spacing", 1.0 if spacing is None else spacing, ndim, stacked=stacked)
     if not all(0 < value < np.inf for value in sizes):
@@ -67,7 +55,7 @@ def widths_in_pixels(
 
 
 def question(sigma: Lengths, widths: Sequence[float], shape: Sequence[int]) -> None:
-    """Warn if a Gaussian is so wide that it blurs objects together, rather than noise."""
+    """Warn if a Gaussian is so wide that it blurs objects together."""
     found = wide_blur(widths, shape)
     if found is None or not questions_asked():
         return
@@ -85,31 +73,10 @@ def question(sigma: Lengths, widths: Sequence[float], shape: Sequence[int]) -> N
 def per_axis(
     name: str, value: object, ndim: int, *, stacked: bool, fill: float | None = None
 ) -> list[float]:
-    """Return a number for each axis of an image, from one number or a sequence.
+    """Return one number for each axis of an image, from one number or a sequence.
 
-    Parameters
-    ----------
-    name : str
-        What to call it in an error.
-    value : float or sequence of float
-    ndim : int
-        Axes of the image.
-    stacked : bool
-        Whether the first axis counts independent images; a sequence may leave it out.
-    fill : float, optional
-        What the stacked axis gets, whatever was given for it. Default 1.
-
-    Returns
-    -------
-    list of float
-        `ndim` numbers.
-
-    Raises
-    ------
-    TypeError
-        If they are no numbers.
-    ValueError
-        If there are too few or too many.
+    A sequence may leave out the axis of a stack, which always gets `fill`, by default 1. Errors
+    call the value `name`: TypeError if it is not numeric, ValueError if its length does not match.
     """
     inner = ndim - stacked
     given = as_host_array(name, value)
@@ -130,9 +97,9 @@ def per_axis(
     return [1.0 if fill is None else fill] * stacked + [float(number) for number in numbers]
 
 
-# ---- Gaussian smoothing before an image is binarized, by pixels or by a physical length
+# ---- Gaussian smoothing
 
-NARROWEST = 0.125  # pixels; below, the kernel is a single pixel
+NARROWEST = 0.125  # pixels; narrower kernels are a single pixel
 
 
 def smooth(
@@ -151,43 +118,42 @@ def smooth(
         Image to smooth.
     sigma : float, str, or a sequence of them
         Standard deviation, for all axes or for each. A number counts pixels, the same along all
-        axes. Text may name a unit, "0.3um": the same length in all directions. Gray values stay
-        what they are where it is 0.
+        axes. Text may have a unit, "0.3um": the same length in all directions. With 0 the image is
+        not smoothed.
     spacing : float or sequence of float, optional
         Pixel size, for all axes or for each. Only a `sigma` with a unit depends on it.
     unit : str, optional
         Unit of `spacing`: "um", "nm", ...
     stacked : bool
-        Whether the first axis counts independent images: nothing is smoothed along it, and
+        Whether the first axis counts independent images: it is not smoothed along this axis, and
         sequences may leave it out.
 
     Returns
     -------
     array of the same shape
-        `image` itself where there is nothing to smooth. Otherwise float32 of bool, integers up
-        to 16 bits, float16 and float32, and float64 of wider types. The range of gray values
-        is kept.
+        `image` itself if there is nothing to smooth. Otherwise float32 for bool, integers up
+        to 16 bits, float16 and float32, and float64 for wider types. Gray values are not rescaled.
 
     Raises
     ------
     TypeError
-        If the image is not of a real type, or a number is not a number.
+        If the image is not of a real type, or a number is required and something else is given.
     ValueError
-        If `sigma` is negative or beyond 1000 pixels, `spacing` not positive, a sequence has
-        not one entry per axis, or `sigma` has a unit and `spacing` has none.
+        If `sigma` is negative or more than 1000 pixels, `spacing` is not positive, a sequence does
+        not have one entry for each axis, or `sigma` has a unit and `spacing` has none.
 
     Warns
     -----
     UserWarning
         If the blur is wider than a tenth of the image: its full width at half maximum, 2.355
-        `sigma`. Up to 2 pixels are never too many.
+        `sigma`. There is no warning up to 2 pixels.
 
     Notes
     -----
-    Equal to ``skimage.filters.gaussian(image, sigma, preserve_range=True)`` but for rounding:
-    beyond its border an image is continued by its last pixel. Pixels that are NaN or infinite are
-    not changed, and do not contribute to their neighbors. A constant image stays constant to the
-    last bit.
+    Equal to ``skimage.filters.gaussian(image, sigma, preserve_range=True)`` except for rounding:
+    beyond its border, the image is continued by its last pixel. NaN and infinite pixels are not
+    changed, and do not contribute to their neighbors. A constant image stays constant to the last
+    bit.
 
     Examples
     --------
@@ -213,21 +179,11 @@ def smooth(
 
 
 def gaussian(values: HostArray, widths: Sequence[float], *, mode: Border) -> HostArray:
-    """Smooth in place; pixels that are not finite are left out.
+    """Smooth an array of float32 or float64 in place; NaN and infinities are left out.
 
-    Parameters
-    ----------
-    values : array of float32 or float64
-        Overwritten.
-    widths : sequence of float
-        Standard deviation per axis, in pixels.
-    mode : {"nearest", "reflect"}
-        How the image is continued beyond its border, as in `scipy.ndimage`.
-
-    Returns
-    -------
-    array
-        `values`; equal to `scipy.ndimage.gaussian_filter` where all are finite.
+    `widths` are the standard deviations along each axis, in pixels; `mode` continues the image
+    beyond its border as in `scipy.ndimage`. Equal to `scipy.ndimage.gaussian_filter` for finite
+    pixels.
     """
     if _all_finite(values):
         return _filter(values, widths, mode)
@@ -240,7 +196,7 @@ def gaussian(values: HostArray, widths: Sequence[float], *, mode: Border) -> Hos
 
 
 def converted(pixels: HostArray, dtype: np.dtype[Any]) -> HostArray:
-    """Copy pixels as another type, in threads where they are many."""
+    """Copy pixels as another type, in threads if there are many."""
     if is_on_cuda(pixels):
         return pixels.astype(dtype)
     out = np.empty_like(pixels, dtype)
@@ -250,25 +206,10 @@ def converted(pixels: HostArray, dtype: np.dtype[Any]) -> HostArray:
 
 
 def as_pixels(image: ArrayLike, *, stacked: bool = False) -> HostArray:
-    """Return an image as an array of real numbers in native byte order.
+    """Return an image as an array of bool, integers or floats in native byte order, on its device.
 
-    Parameters
-    ----------
-    image : array_like
-    stacked : bool
-        Whether the first axis counts independent images.
-
-    Returns
-    -------
-    array of bool, integer or float
-        Of NumPy, or of CuPy where a GPU holds it. Not copied where it need not be.
-
-    Raises
-    ------
-    TypeError
-        If the pixels are anything else, such as complex numbers.
-    ValueError
-        If there are too few axes.
+    Copied only if necessary. Raises TypeError for other types, such as complex numbers, and
+    ValueError if there are too few axes.
     """
     pixels: HostArray = normalize_bools(take(image))
     if pixels.dtype.kind not in "buif" or pixels.dtype.itemsize > 8:
@@ -287,19 +228,9 @@ def as_pixels(image: ArrayLike, *, stacked: bool = False) -> HostArray:
 
 
 def extremes(pixels: HostArray) -> tuple[Any, Any, bool]:
-    """Find the smallest and the largest finite pixel.
+    """Return the smallest and the largest finite pixel, and whether all pixels are finite.
 
-    Parameters
-    ----------
-    pixels : array of bool, integer or float
-        Not empty.
-
-    Returns
-    -------
-    lowest, highest : scalars of the type of `pixels`
-        Infinity and minus infinity where no pixel is finite.
-    finite : bool
-        Whether all are.
+    `pixels` must not be empty. Without a finite pixel these are infinity and minus infinity.
     """
     with np.errstate(invalid="ignore"):
         lowest, highest = fetch(pixels.min())[()], fetch(pixels.max())[()]

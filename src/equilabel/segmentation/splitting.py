@@ -1,4 +1,4 @@
-"""Objects that touch: components are split at their necks, and numbered again."""
+"""`split_touching`: components are split at their necks and numbered again."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from equilabel.measuring import Counts
     from equilabel.quantities import Length
 
-TOLERANCE = 0.8  # pixels: less cuts rings; docs/guide.md has the figures
-CROPS = 2  # pixels of all bounding boxes, per pixel of the image, beyond which they are not cropped
-FLATTEST = 1e9  # times as far apart as along another axis, pixels touch no others
+TOLERANCE = 0.8  # pixels: a smaller one cuts rings; docs/guide.md has the figures
+CROPS = 2  # pixels of all boxes, per pixel of the image, from which on they are not cropped
+FLATTEST = 1e9  # largest ratio of spacings that is distinguished
 OVERHEAD = 500  # pixels that take as long as the calls for one box
 
 
@@ -42,35 +42,36 @@ def split_touching(
 ) -> HostArray:
     """Split objects that touch, and label the parts.
 
-    Two objects are parted if the neck between them is deep enough: if the radius of the largest
-    disk (ball) that fits into the smaller one exceeds the radius of the largest that fits through
-    the neck by more than a tolerance. Convex objects have no neck, and stay whole; so do rods and
-    rings. Thin spirals may be cut by the steps of their outline; a tolerance of 1 keeps them whole.
+    Two objects are separated if the part between them, the neck, is thinner than the smaller object
+    by more than the tolerance: the radius of the largest disk (ball) inside the smaller object is
+    compared with the radius of the largest disk that fits through the neck. Convex objects have no
+    neck and are not split; neither are rods and rings. Thin spirals may be cut because of the steps
+    of their outline; a tolerance of 1 avoids this.
 
     Parameters
     ----------
     labels_or_mask : (M, N[, ...]) array of bool or int
-        Mask, whose components are split; or labels, of which each is split by itself, and pixels
-        of different labels stay apart. Pixels of one label that do not touch are different objects
-        in any case. An array that a GPU holds is answered there.
+        A mask, whose components are split; or labels: each label is split separately, and different
+        labels are never joined. Pixels of one label that are not connected are always different
+        objects. Of an array on a GPU, the result is on the GPU.
     tolerance : float or str
-        Depth of a neck, in pixels or with a unit: 1.5, "1.5px", "0.4um". The smaller it is, the
-        more objects are parted.
+        Smallest difference of the two radii, in pixels or with a unit: 1.5, "1.5px", "0.4um". With
+        a smaller tolerance, more objects are split.
     spacing : float or sequence of float, optional
-        Distance of pixels along each spatial axis, in any unit. Default 1. Where these differ, a
-        pixel of `tolerance` is the smallest.
+        Distance between neighboring pixels along each spatial axis, in any unit. Default 1. If the
+        axes differ, a `tolerance` in pixels refers to the smallest spacing.
     unit : str, optional
-        Unit of `spacing`: "µm", "nm", ... Needed if `tolerance` has one.
+        Unit of `spacing`: "µm", "nm", ... Required if `tolerance` has a unit.
     connectivity : int, optional
-        Most orthogonal hops between neighbors, as for `label`.
+        Maximum number of orthogonal hops between neighbors, as for `label`.
     stacked : bool
         Whether the first axis counts independent images, such as the frames of a movie.
 
     Returns
     -------
     array of int32 or int64
-        Objects numbered 1 to N in raster order of their first pixel, as `label` does; of NumPy or,
-        if a GPU holds the input, of CuPy.
+        Objects numbered 1 to N in raster order of their first pixels, as by `label`. A NumPy array
+        or, if the input is on a GPU, a CuPy array.
 
     Raises
     ------
@@ -79,9 +80,9 @@ def split_touching(
 
     Notes
     -----
-    Components are labeled and measured where the array lies. Those that may be several objects are
-    split on the CPU, in threads, by SciPy's distance transform and scikit-image's reconstruction
-    and watershed: CuPy offers the first of these alone.
+    Components are labeled and measured on the device that holds the array. Those that may be
+    several objects are split on the CPU, in threads, by SciPy's distance transform and
+    scikit-image's reconstruction and watershed, because CuPy offers only the first of these.
 
     Examples
     --------
@@ -113,15 +114,7 @@ def split_touching(
 def tolerance_in_pixels(
     name: str, tolerance: Length, spacing: Sequence[float] | None, unit: str | None
 ) -> float:
-    """Return a tolerance as a number of pixels along the axis that has the smallest.
-
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for errors.
-    tolerance, spacing, unit
-        As for `split_touching`.
-    """
+    """Return a tolerance in pixels along the axis of the smallest spacing, named in errors."""
     parse(name, tolerance)  # one length, not one for each axis
     finest = None if spacing is None else (min(spacing),)
     return length_in_pixels(name, tolerance, 1, spacing=finest, unit=unit)[0]
@@ -134,26 +127,11 @@ def split_components(
     spacing: Sequence[float],
     connectivity: int,
 ) -> tuple[Array, int] | None:
-    """Split those components of an image that are several objects.
+    """Split the components that are several objects; return new labels and their number, or None.
 
-    Parameters
-    ----------
-    labels : array of int
-        Labels 1 to N in raster order, of NumPy or CuPy. May be overwritten.
-    counts : Counts
-        Of these labels, and of what `shape_properties` lists.
-    tolerance : float
-        In pixels along the axis that has the smallest.
-    spacing : sequence of float
-        Distance of pixels along each spatial axis.
-    connectivity : int
-
-    Returns
-    -------
-    labels : array of int
-        Numbered again, where `labels` is; the same array, if its type allows it.
-    count : int
-        Number of objects. None in place of both if nothing was split.
+    `labels` are 1 to N in raster order and may be overwritten; `counts` are theirs, of the
+    properties of `shape_properties`. `tolerance` is in pixels along the axis of the smallest
+    spacing. None means that nothing was split.
     """
     steps = tuple(min(step / min(spacing), FLATTEST) for step in spacing)
     if len(steps) < 2:
@@ -181,14 +159,14 @@ def _parts_of(
     steps: tuple[float, ...],
     connectivity: int,
 ) -> Iterator[list[tuple[HostArray, NDArray[np.int32]]]]:
-    """Yield views of the image that hold components of several parts, with these parts.
+    """Yield lists of views of the image that hold components of several parts, with these parts.
 
     The parts of one list have different numbers.
     """
     stacked = int(counts.layout.stacked)
     first, last = counts.begins[chosen], counts.ends[chosen]
     first[:, stacked:] = np.maximum(first[:, stacked:] - 1, 0)
-    last[:, stacked:] += 1  # beyond the image there is nothing to cut
+    last[:, stacked:] += 1  # slices end at the end of the image
     numbers = counts.labels[chosen]
     work = np.prod(last - first, axis=1, dtype=np.float64) + OVERHEAD
     if work.sum() > CROPS * labels.size + OVERHEAD:
@@ -209,7 +187,7 @@ def _parts_of(
 
 
 def _in_raster_order(labels: Array, host: HostArray, count: int) -> tuple[Array, int]:
-    """Renumber labels on the host; return them where `labels` is, with their number."""
+    """Renumber labels on the host; return them on the device of `labels`, with their number."""
     found, where = _numbered(host, count), resolve("auto", labels)
     if where == "cpu":
         return found
@@ -224,7 +202,7 @@ def _numbered(labels: HostArray, count: int) -> tuple[HostArray, int]:
     flat = labels.reshape(-1)
     starts = np.flatnonzero(flat[1:] != flat[:-1])[::-1] + 1  # of runs, last to first
     first = np.full(count + 1, flat.size, np.int64)
-    first[flat[starts]] = starts  # the last assignment holds
+    first[flat[starts]] = starts  # the last assignment, of the first run, is the one that stays
     first[flat[0]] = 0
     first[0] = -1
     order = np.argsort(first, kind="stable")

@@ -1,4 +1,4 @@
-"""The steps of `segment`: to the foreground, splitting, tracks; columns it measures."""
+"""Steps of `segment` before and after labeling, and the columns that it measures."""
 
 from __future__ import annotations
 
@@ -27,19 +27,11 @@ if TYPE_CHECKING:
     from .background import BackgroundMethod
 
 
-# ---- Objects of `segment` that touch: the tolerance asked for, and counts of the parts
+# ---- Splitting of objects that touch
 
 
 def depth_of(split: bool | Length, **scale: Any) -> float | None:
-    """Return the tolerance of `split_touching` in pixels, or None if nothing is to be split.
-
-    Examples
-    --------
-    >>> depth_of(True), depth_of(False), depth_of(0)
-    (0.8, None, None)
-    >>> depth_of("0.5um", spacing=(1.0, 0.25, 0.25), unit="um")
-    2.0
-    """
+    """Return the tolerance of `split_touching` in pixels, or None if nothing is split."""
     if split is False or split is None:
         return None
     known: Any = {"spacing": None, "unit": None, **scale}
@@ -50,10 +42,7 @@ def depth_of(split: bool | Length, **scale: Any) -> float | None:
 def counted_for(
     names: list[str], rank: int, depth: float | None, *, exclude_border: bool
 ) -> list[str]:
-    """List what has to be counted: columns, and what splitting and dropping need.
-
-    A method may count sizes alone, so boxes have to be asked for.
-    """
+    """List the properties to count: the columns, and what splitting and dropping need."""
     shapes = () if depth is None else shape_properties(rank)
     return [*names, *(("bbox",) if exclude_border else ()), *shapes]
 
@@ -66,7 +55,7 @@ def split_objects(
     connectivity: int,
     report: Callable[[str], None],
 ) -> tuple[Array, int, Counts]:
-    """Split objects that touch; return labels, their number, and counts of what a request asks."""
+    """Split objects that touch; return labels, their number, and their counts."""
     if depth is None:
         return labels, len(counts.labels), counts
     report("split")
@@ -76,7 +65,7 @@ def split_objects(
     return *found, count_labels(found[0], request.values, request.plan)
 
 
-# ---- Columns of the table: those measured by default, and their order
+# ---- Columns of the table
 
 
 def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> tuple[str, ...]:
@@ -87,7 +76,7 @@ def default_properties(rank: int, spacing: tuple[float, ...], stacked: bool) -> 
     rank : int
         Number of spatial axes.
     spacing : tuple of float
-        Distance of pixels along each.
+        Distance between neighboring pixels along each spatial axis.
     stacked : bool
         Whether the first axis counts images, so that the table gets a column "frame".
 
@@ -120,25 +109,20 @@ def make_table(columns: Columns, names: Iterable[str]) -> dict[str, HostArray]:
     return {key: column for name in names for key, column in columns[name].items()}
 
 
-# ---- Steps of `segment` before and after labeling: the foreground, and tracks
+# ---- The foreground, dropped objects and tracks
 
 TRACKS = ("track", "parent", "event")
 
 
 class Radii(NamedTuple):
-    """Radii of filters along each axis of an image, in pixels; empty where there is no filter.
-
-    Attributes
-    ----------
-    background, closing, opening : tuple of float
-    """
+    """Radii of filters along each axis, in pixels; empty for a filter that is not used."""
 
     background: tuple[float, ...]
     closing: tuple[float, ...]
     opening: tuple[float, ...]
 
     def in_pixels(self, stacked: bool) -> dict[str, Any]:
-        """Return those that are used, along the spatial axes, by their names."""
+        """Return the radii of the filters that are used, along the spatial axes, by name."""
         return {name: radii[stacked:] for name, radii in self._asdict().items() if radii}
 
 
@@ -181,9 +165,9 @@ def find_foreground(
     stacked: bool,
     **options: Any,
 ) -> tuple[ThresholdedImage, float | tuple[float, float] | None]:
-    """Return the foreground of an image, and its threshold, after the steps that are wanted.
+    """Return the foreground of an image and its threshold.
 
-    Arguments are those of `segment`, and `options` the others of `apply_threshold`.
+    Arguments are those of `segment`; `options` are the other arguments of `apply_threshold`.
     """
     check_background_method(background_method, radii.background or None)
     if radii.background:
@@ -212,7 +196,7 @@ def drop(
     limits: tuple[int, int | None],
     exclude_border: bool,
 ) -> tuple[int, Counts]:
-    """Drop objects from labels, in place, by size and border; return how many are left."""
+    """Drop objects by size and border, in place; return the number and the counts of the others."""
     smallest, largest = limits
     if smallest <= 1 and largest is None and not exclude_border:
         return count, counts
@@ -224,7 +208,7 @@ def drop(
 
 
 def check_track(track: bool, stacked: bool) -> None:
-    """Raise ValueError if tracks are wanted of a single image."""
+    """Raise ValueError if tracks are requested for a single image."""
     if track and not stacked:
         message = (
             "track needs stacked=True, where the first axis counts frames; got stacked=False. "
@@ -236,7 +220,7 @@ def check_track(track: bool, stacked: bool) -> None:
 def with_tracks(
     table: dict[str, HostArray], names: Iterable[str], labels: Array
 ) -> dict[str, HostArray]:
-    """Return a table with the columns of tracks after its label and its frame."""
+    """Return a table with the columns of tracks inserted after "label" and "frame"."""
     tracks = track_overlaps(labels)  # in the order of labels, which are unique
     place = sum(name in ("label", "frame") for name in list(names)[:2])
     columns = list(table.items())

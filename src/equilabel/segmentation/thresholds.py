@@ -1,4 +1,4 @@
-"""Thresholds from histograms."""
+"""Histograms of gray values, and the thresholds that scikit-image finds in them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 # ---- Histograms of gray values: exact for integers, in 256 bins for floats
 
-WIDEST = 2**24  # gray values that a table may hold
-COARSE = 2**16  # steps into which more gray values than that are gathered
+WIDEST = 2**24  # largest number of gray values that are counted one by one
+COARSE = 2**16  # bins if there are more
 BINS = 256
 PIECE = 2**20  # pixels that are copied at once
 
@@ -37,27 +37,12 @@ PIECE = 2**20  # pixels that are copied at once
 def count_integers(
     pixels: HostArray, span: tuple[int, int] | None = None
 ) -> tuple[NDArray[np.int64], int, int]:
-    """Count the gray values of an image of integers.
+    """Return counts of gray values of integers, (V,) int64, the first value, and the bin width.
 
-    Parameters
-    ----------
-    pixels : array of integer
-        Any shape and layout; not empty.
-    span : (int, int), optional
-        Smallest and greatest gray value of the image that these are a part of: histograms of
-        parts add up.
+    The bin width is 1, or more if the image spans more than 2^24 values. `pixels` must not be
+    empty. `span` is the smallest and the largest value of the whole image if these are the pixels
+    of a part, so that histograms of parts add up.
 
-    Returns
-    -------
-    counts : (V,) array of int64
-        The first and the last are not 0, in the whole image.
-    first : int
-        The gray value counted first.
-    step : int
-        Gray values counted together: 1, or more where the image spans more than 2^24.
-
-    Examples
-    --------
     >>> count_integers(np.array([[7, 5], [7, 8]]))
     (array([1, 0, 2, 1]), 5, 1)
     """
@@ -72,7 +57,7 @@ def count_integers(
     xp = library(pixels)
     counts = xp.zeros((last - first) // step + 1, dtype=np.int64)
     for piece in _pieces(pixels):
-        # The difference is right modulo 2^64, and it is less than that.
+        # The difference is right modulo 2^64, and less than 2^64.
         offset = piece.astype(np.uint64) - np.uint64(first % 2**64)
         if step > 1:
             offset //= np.uint64(step)
@@ -83,31 +68,10 @@ def count_integers(
 def count_floats(
     pixels: HostArray, lowest: float, highest: float
 ) -> tuple[NDArray[np.int64], HostArray]:
-    """Count the pixels of a float image in 256 bins of equal width, as `numpy.histogram` does.
+    """Return counts and centers of 256 bins of equal width, as `numpy.histogram` does.
 
-    Parameters
-    ----------
-    pixels : array of float32 or float64
-        Any shape and layout; NaN and infinities are left out.
-    lowest, highest : float
-        Of the finite pixels; they differ.
-
-    Returns
-    -------
-    counts : (256,) array of int64
-    centers : (256,) array of the type of `pixels`
-        Middle of each bin.
-
-    Raises
-    ------
-    FloatingPointError
-        If the type cannot tell 257 edges apart between the two.
-
-    Examples
-    --------
-    >>> counts, centers = count_floats(np.linspace(0, 256, 1024), 0, 256)
-    >>> counts[0], centers[:3]
-    (np.int64(4), array([0.5, 1.5, 2.5]))
+    NaN and infinities are left out. `lowest` and `highest` are those of the finite pixels and
+    differ. Raises FloatingPointError if the type cannot represent 257 different edges between them.
     """
     ends = np.array([lowest, highest], dtype=pixels.dtype)
     try:
@@ -148,35 +112,22 @@ def _pieces(pixels: HostArray) -> Iterator[HostArray]:
 
 
 # ---- Criteria for thresholds of a histogram, equal to those of scikit-image to the last bit
-# Each takes counts per gray value and the gray values, ascending, at least two, the first and the
-# last with a count. Sums run in float32 where scikit-image's do.
+# Each takes counts, (V,) int64, and gray values, (V,) and ascending: two or more, and the counts of
+# the first and the last are not 0. Each returns the largest value of the lower class. Sums are in
+# float32 where those of scikit-image are.
 
-ROUNDS = 10_000  # of smoothing, before the search for two peaks is given up
+ROUNDS = 10_000  # of smoothing, after which the search for two peaks fails
 
 
 class NoThresholdError(ValueError, RuntimeError):
-    """A criterion finds no threshold in an image."""
+    """Raised if a criterion finds no threshold in an image."""
 
 
 def otsu(counts: Counts, values: HostArray) -> float:
-    """Find Otsu's threshold, which maximizes the variance between the two classes.
+    """Return Otsu's threshold, which maximizes the variance between the two classes.
 
-    Parameters
-    ----------
-    counts : (V,) array of int64
-    values : (V,) array
-
-    Returns
-    -------
-    float
-        The largest value of the lower class.
-
-    Notes
-    -----
     N. Otsu, IEEE Trans. Sys., Man., Cyber. 9 (1979) 62-66.
 
-    Examples
-    --------
     >>> otsu(np.array([5, 1, 0, 1, 4]), np.arange(5))
     1
     """
@@ -189,20 +140,8 @@ def otsu(counts: Counts, values: HostArray) -> float:
 
 
 def yen(counts: Counts, values: HostArray) -> float:
-    """Find Yen's threshold, which maximizes a correlation criterion.
+    """Return Yen's threshold, which maximizes a correlation criterion.
 
-    Parameters
-    ----------
-    counts : (V,) array of int64
-    values : (V,) array
-
-    Returns
-    -------
-    float
-        The largest value of the lower class.
-
-    Notes
-    -----
     J.-C. Yen, F.-J. Chang and S. Chang, IEEE Trans. Image Process. 4 (1995) 370-378.
     """
     weights = counts.astype(np.float32)
@@ -216,22 +155,11 @@ def yen(counts: Counts, values: HostArray) -> float:
 
 
 def isodata(counts: Counts, values: HostArray) -> float:
-    """Find the lowest threshold halfway between the means of the two classes.
+    """Return the lowest threshold halfway between the means of the two classes.
 
-    Parameters
-    ----------
-    counts : (V,) array of int64
-    values : (V,) array
-
-    Returns
-    -------
-    float
-        The largest value of the lower class.
-
-    Notes
-    -----
-    T. W. Ridler and S. Calvard, IEEE Trans. Sys., Man., Cyber. 8 (1978) 630-632. Where float32
-    is too coarse for the counts, so that scikit-image finds none, sums run in float64.
+    T. W. Ridler and S. Calvard, IEEE Trans. Sys., Man., Cyber. 8 (1978) 630-632. Sums are in
+    float64 if float32 is not precise enough for the counts, so that scikit-image finds no
+    threshold.
     """
     for precision in (np.float32, np.float64):
         weights = counts.astype(precision)
@@ -248,19 +176,8 @@ def isodata(counts: Counts, values: HostArray) -> float:
 
 
 def triangle(counts: Counts, values: HostArray) -> float:
-    """Find the value farthest below the line from the peak to the end of the longer tail.
+    """Return the value farthest below the line from the peak to the end of the longer tail.
 
-    Parameters
-    ----------
-    counts : (V,) array of int64
-    values : (V,) array
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
     G. W. Zack, W. E. Rogers and S. A. Latt, J. Histochem. Cytochem. 25 (1977) 741-753.
     """
     peak = int(np.argmax(counts))
@@ -275,24 +192,9 @@ def triangle(counts: Counts, values: HostArray) -> float:
 
 
 def minimum(counts: Counts, values: HostArray) -> float:
-    """Find the minimum between the two peaks of a histogram, which is smoothed until it has two.
+    """Return the minimum between the two peaks of a histogram, smoothed until it has only two.
 
-    Parameters
-    ----------
-    counts : (V,) array of int64
-    values : (V,) array
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    NoThresholdError
-        If the histogram never has two peaks. scikit-image raises RuntimeError.
-
-    Notes
-    -----
+    Raises NoThresholdError if it never has two peaks; scikit-image raises RuntimeError.
     J. M. S. Prewitt and M. L. Mendelsohn, Ann. N. Y. Acad. Sci. 128 (1966) 1035-1053.
     """
     from scipy.ndimage import uniform_filter1d
@@ -314,21 +216,9 @@ def minimum(counts: Counts, values: HostArray) -> float:
 
 
 def li(counts: Counts, values: HostArray) -> float:
-    """Find Li's threshold, which minimizes the cross entropy of an image and its class means.
+    """Return Li's threshold, which minimizes the cross entropy of an image and its class means.
 
-    Parameters
-    ----------
-    counts : (V,) array of int64
-    values : (V,) array of integer
-        Evenly spaced by 1.
-
-    Returns
-    -------
-    float
-        Seldom a whole number.
-
-    Notes
-    -----
+    The gray values are integers in steps of 1; the threshold is usually not a whole number.
     C. H. Li and P. K. S. Tam, Pattern Recognit. Lett. 19 (1998) 771-776.
     """
     offsets = values - values[0]
@@ -346,16 +236,9 @@ def li(counts: Counts, values: HostArray) -> float:
 
 
 def li_of_floats(pixels: HostArray) -> float:
-    """Find Li's threshold in an image of floats, without a histogram.
+    """Return Li's threshold of (P,) floats, without a histogram; `pixels` are overwritten.
 
-    Parameters
-    ----------
-    pixels : (P,) array of float32 or float64
-        Finite, at least two different ones, in the raster order of the image. Overwritten.
-
-    Returns
-    -------
-    float
+    They are finite, in raster order of the image, and not all equal.
     """
     lowest = _number(pixels.min())
     pixels -= lowest
@@ -373,20 +256,10 @@ def li_of_floats(pixels: HostArray) -> float:
 
 
 def descend(start: float, tolerance: float, means: Callable[[float], tuple[float, float]]) -> float:
-    """Iterate Li's threshold until it converges, or repeats.
+    """Iterate Li's threshold until it converges or repeats.
 
-    Parameters
-    ----------
-    start : float
-        First threshold, positive.
-    tolerance : float
-        A step that is not longer is the last.
-    means : callable
-        Takes a threshold and returns the mean of the pixels up to it and of those above.
-
-    Returns
-    -------
-    float
+    `start` is positive; a step not longer than `tolerance` is the last. `means` takes a threshold
+    and returns the mean of the pixels up to it and of those above it.
     """
     current, following, seen = -2 * tolerance, start, set()
     while abs(following - current) > tolerance and following not in seen:
@@ -418,41 +291,27 @@ def _peaks(heights: NDArray[np.float32]) -> NDArray[np.intp]:
 
 
 def _number(array: Array) -> Any:
-    """Bring a number to the host, in its type."""
+    """Copy a number to the host, in its type."""
     return fetch(array)[()]
 
 
 def _item(number: Any) -> float:
-    """Turn a number of NumPy into one of Python, which compares as the image's type does."""
+    """Convert a NumPy number to a Python number, which compares in the type of the image."""
     item: float = number.item() if hasattr(number, "item") else number
     return item
 
 
-# ---- The threshold that a method finds in an image, whatever the type of its pixels
+# ---- The threshold of an image of any type by a method
 
 THRESHOLDS: tuple[str, ...] = ("otsu", "li", "triangle", "yen", "isodata", "mean", "minimum")
-EXACT = 2**53  # beyond, not every integer is a float
+EXACT = 2**53  # not every larger integer is a float
 
 
 def find_level(pixels: HostArray, method: str) -> tuple[float, bool]:
-    """Find the threshold of an image by a method.
+    """Return the threshold of an image by a method, and whether all finite pixels are equal to it.
 
-    Parameters
-    ----------
-    pixels : array of bool, integer, float32 or float64
-        Any shape and layout.
-    method : str
-        One of `THRESHOLDS`.
+    Foreground is above the threshold. It is NaN if no pixel is finite, and 0.5 for bool.
 
-    Returns
-    -------
-    level : int or float
-        Foreground exceeds it. NaN where no pixel is finite; 0.5 for bool.
-    constant : bool
-        Whether all finite pixels are equal to it.
-
-    Examples
-    --------
     >>> find_level(np.array([1, 2, 2, 9]), "otsu")
     (2, False)
     """
@@ -479,7 +338,7 @@ def _find_in_integers(pixels: HostArray, method: str) -> tuple[float, bool]:
 
 
 def level_of_integers(counts: NDArray[np.int64], first: int, step: int, method: str) -> float:
-    """Find the threshold of integers from their histogram, as `count_integers` returns it."""
+    """Return the threshold of integers from the histogram of `count_integers`."""
     criterion = CRITERIA[method]
     last = first + (len(counts) - 1) * step
     if step == 1 and first >= -EXACT and last <= EXACT:
@@ -499,7 +358,7 @@ def _find_in_floats(pixels: HostArray, method: str) -> tuple[float, bool]:
             return _apply(pixels, method, lowest, highest, finite=finite), False
     except FloatingPointError:
         pass
-    # The numbers are too large, or too close together, for their type: scale them to 0 to 1.
+    # The numbers are too large or too close together for their type: scale them to 0 to 1.
     lowest, highest = np.float64(lowest), np.float64(highest)
     half = 0.5 if np.isinf(highest - lowest) else 1.0
     low, high = half * lowest, half * highest

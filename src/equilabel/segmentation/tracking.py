@@ -1,4 +1,4 @@
-"""Objects of a movie, linked from frame to frame by the pixels that they share."""
+"""`link_frames` and `track_overlaps`: objects of a movie, linked by the pixels that they share."""
 
 from __future__ import annotations
 
@@ -23,22 +23,14 @@ LARGEST = 2**63 - 1
 
 
 class Objects(NamedTuple):
-    """All objects of a movie, by frame and label, and the pairs that share pixels.
-
-    Attributes
-    ----------
-    frames, labels, sizes : (N,) arrays of int64
-        Frame, label and number of pixels of each object.
-    before, after, pixels : (P,) arrays of int64
-        Index of an object, of one in the next frame, and how many pixels they share.
-    """
+    """N objects of a movie, by frame and label, and P pairs that share pixels; arrays of int64."""
 
     frames: Integers
     labels: Integers
-    sizes: Integers
-    before: Integers
-    after: Integers
-    pixels: Integers
+    sizes: Integers  # in pixels
+    before: Integers  # index of an object
+    after: Integers  # index of an object of the next frame
+    pixels: Integers  # number of pixels that they share
 
 
 def link_frames(labels: ArrayLike) -> pd.DataFrame:
@@ -47,14 +39,14 @@ def link_frames(labels: ArrayLike) -> pd.DataFrame:
     Parameters
     ----------
     labels : (T, M, N[, P]) array of int
-        Labels of each frame, 0 for background, of NumPy or CuPy. Numbers may be used again in
-        other frames.
+        Labels of each frame, 0 for background, as a NumPy or CuPy array. Different frames may use
+        the same labels.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each pair that shares pixels, with the columns "frame" and "label" of the first
-        object, "next_label" of the second, which is in the next frame, and "pixels".
+        One row for each pair that shares pixels, with the columns "frame" and "label" of the first
+        object, "next_label" of the object in the next frame, and "pixels".
 
     Raises
     ------
@@ -85,26 +77,26 @@ def link_frames(labels: ArrayLike) -> pd.DataFrame:
 
 
 def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0) -> pd.DataFrame:
-    """Follow the objects of a movie through its frames by the pixels that they share.
+    """Track the objects of a movie through its frames by the pixels that they share.
 
     Parameters
     ----------
     labels : (T, M, N[, P]) array of int
         Labels of each frame, as for `link_frames`.
     min_overlap : float
-        Smallest share, of the smaller of two objects, that both have in common for a link: 0, any
-        pixel, to 1, all of it.
+        Smallest overlap for a link, as a share of the smaller of the two objects: 0 (any common
+        pixel) to 1 (all of its pixels).
 
     Returns
     -------
     pandas.DataFrame
-        A row for each object, by frame and label, with the columns
+        One row for each object, by frame and label, with the columns
 
         - "frame" and "label",
         - "track": number of the track, from 1, in the order of their first objects,
-        - "parent": the track that split into this one and others; 0 if it did not begin so,
-        - "event": "split" if the object is the last before a split; "merge" if it has grown from
-          several; "merge split" if both; else empty.
+        - "parent": the track that split into this one and others; 0 if there is none,
+        - "event": "split" if the object is the last before a split; "merge" if several objects
+          became this one; "merge split" if both; otherwise empty.
 
     Raises
     ------
@@ -113,16 +105,17 @@ def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0) -> pd.DataFra
 
     Notes
     -----
-    Each object is linked to the object of the frame before that it shares most pixels with, the
-    smaller label of two that are equal. Objects that are linked to one and the same object are
-    its daughters. A single daughter continues the track. Two or more begin tracks of their own,
-    whose parent it is. In the same way each object has an object of the next frame that it shares
-    most pixels with: where several have the same, it is a merge. It continues the track of the
-    one it is linked to, and the tracks of the others end, unless they have daughters.
+    Each object is linked to the object of the previous frame that it shares most pixels with; if
+    two are equal, to the smaller label. Objects that are linked to the same object are its
+    daughters. A single daughter continues the track. Two or more daughters start new tracks, with
+    the track of that object as their parent. In the other direction, each object shares most pixels
+    with one object of the next frame: if several share most with the same object, this is a merge.
+    It continues the track of the object that it is linked to; the tracks of the others end, unless
+    they have daughters.
 
-    This follows objects that move by less than their own width between frames. Objects that move
-    further begin a new track, as do those that were missing in a frame. Labels of CuPy are counted
-    on their GPU, and only the counts come to the host.
+    This tracks objects that move by less than their own width between frames. Objects that move
+    further start a new track, and so do objects that are missing in a frame. For CuPy arrays,
+    pixels are counted on the GPU, and only the counts are copied to the host.
 
     Examples
     --------
@@ -169,7 +162,7 @@ def track_overlaps(labels: ArrayLike, *, min_overlap: float = 0.0) -> pd.DataFra
 
 
 def _partner(of: Integers, to: Integers, pixels: Integers, size: int) -> Integers:
-    """Return for each object the one it shares most pixels with, the first of equals; else -1."""
+    """Return for each object the one it shares most pixels with, the first of equals, or -1."""
     order = np.lexsort((to, -pixels, of))
     begins = np.flatnonzero(np.diff(of[order], prepend=-1))
     partner = np.full(size, -1)
@@ -178,7 +171,7 @@ def _partner(of: Integers, to: Integers, pixels: Integers, size: int) -> Integer
 
 
 def _first(links: Integers) -> Integers:
-    """Follow links, from an object to that before, to the first of each track."""
+    """Follow the links of objects to the previous frame, to the first object of each track."""
     while True:
         further = links[links]
         if np.array_equal(further, links):
@@ -239,14 +232,14 @@ def _checked(labels: Array) -> Array:
 
 
 def _count(labels: Array) -> tuple[Integers, Integers]:
-    """Return the labels of a frame but 0, in order, and how many pixels each has."""
+    """Return the labels of a frame in order, without 0, and their numbers of pixels."""
     starts, lengths = _runs(labels)
     found, counts = _add_up(labels[starts], lengths)
     return found[found > 0], counts[found > 0]
 
 
 def _count_pairs(one: Array, other: Array) -> tuple[Integers, Integers, Integers]:
-    """Return the pairs of labels but 0 at the same pixels, in order, and how many pixels."""
+    """Return the pairs of labels at the same pixels in order, without 0, and their counts."""
     xp = library(one)
     starts, lengths = _runs(one, other)
     both = (one[starts] != 0) & (other[starts] != 0)
@@ -271,7 +264,7 @@ def _runs(*images: Array) -> tuple[Array, Array]:
 
 
 def _add_up(values: Array, lengths: Array) -> tuple[Integers, Integers]:
-    """Add up the lengths of runs of the same value; on the host, in the order of values."""
+    """Return the values of runs in order, and the sums of their lengths, on the host."""
     xp = library(values)
     found, which = xp.unique(values, return_inverse=True)
     totals = xp.bincount(which.reshape(-1), weights=lengths, minlength=len(found))

@@ -1,4 +1,4 @@
-"""Passes from pixels to histograms."""
+"""Kernels that count pixels in histograms."""
 
 from __future__ import annotations
 
@@ -14,22 +14,14 @@ if TYPE_CHECKING:
 
     from equilabel.array_types import HostArray
 
-PIECE = 2**20  # pixels that are worth a thread
-MOST = 8  # threads: each needs a table of its own
+PIECE = 2**20  # pixels for each thread at least
+MOST = 8  # threads at most: each needs its own table
 
 
 def count_values(pixels: HostArray, bins: int) -> NDArray[np.int64]:
-    """Count how often each value occurs.
+    """Count how often each value of (P,) uint8 or uint16 occurs: (bins,) int64.
 
-    Parameters
-    ----------
-    pixels : (P,) array of uint8 or uint16
-    bins : int
-        More than every pixel; not checked.
-
-    Returns
-    -------
-    (bins,) array of int64
+    `bins` must be more than every pixel; not checked.
     """
     spans = _spans(pixels)
     tables = np.zeros((len(spans), 4, bins), np.int64)
@@ -40,19 +32,7 @@ def count_values(pixels: HostArray, bins: int) -> NDArray[np.int64]:
 
 
 def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
-    """Count the pixels in each of many bins of equal width.
-
-    Parameters
-    ----------
-    pixels : (P,) array of float32 or float64
-        NaN and pixels outside of the edges are left out.
-    edges : (B + 1,) array of the type of `pixels`
-        Ascending, finite, evenly spaced but for rounding. Not checked.
-
-    Returns
-    -------
-    (B,) array of int64
-    """
+    """Count (P,) pixels in bins of equal width, as `add_bins`: (B,) int64."""
     spans = _spans(pixels)
     tables = np.zeros((len(spans), edges.size - 1), np.int64)
     tasks = [(pixels[a:b], edges, table) for (a, b), table in zip(spans, tables, strict=True)]
@@ -62,25 +42,19 @@ def count_bins(pixels: HostArray, edges: HostArray) -> NDArray[np.int64]:
 
 
 def _spans(pixels: HostArray) -> list[tuple[int, int]]:
-    """Cut pixels among few threads."""
+    """Divide pixels among few threads."""
     pieces = min(pixels.size // PIECE, threads.available(), MOST)
     return threads.ranges(pixels.size, pieces * threads.WEIGHT)
 
 
-# -------------------------------------------------------------------- kernels
+# ---- Kernels
 
 
 @njit(nogil=True, cache=True)
 def add_values(pixels, counts):
-    """Count how often each value occurs.
+    """Add how often each value of (P,) uint8 or uint16 occurs to (4, V) counts; V > every pixel.
 
-    Four tables take turns, so that a long stretch of one value does not wait for its own count.
-
-    Parameters
-    ----------
-    pixels : (P,) array of uint8 or uint16
-    counts : (4, V) array of int64
-        Added to. ``V`` exceeds every pixel; not checked.
+    The four rows take turns, so that equal pixels in succession do not wait for the same counter.
     """
     end = pixels.size - pixels.size % 4
     for i in range(0, end, 4):
@@ -94,17 +68,10 @@ def add_values(pixels, counts):
 
 @njit(nogil=True, cache=True)
 def add_bins(pixels, edges, counts):
-    """Count the pixels in each of many bins of equal width.
+    """Add the numbers of (P,) pixels in each bin to (B,) counts; edges are (B + 1,), of their type.
 
-    Parameters
-    ----------
-    pixels : (P,) array of float32 or float64
-        NaN and pixels outside of the edges are left out.
-    edges : (B + 1,) array of the type of `pixels`
-        Ascending, finite, evenly spaced but for rounding. A bin holds its lower edge, the last
-        one also its upper edge. Not checked.
-    counts : (B,) array of int64
-        Added to.
+    Edges are ascending, finite and, except for rounding, evenly spaced; not checked. A bin includes
+    its lower edge, the last one also its upper edge. NaN and pixels outside are left out.
     """
     bins = counts.size
     lowest = edges[0]

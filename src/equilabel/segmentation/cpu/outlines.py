@@ -1,4 +1,4 @@
-"""The outlines of labeled objects, which are drawn again whenever a threshold is moved."""
+"""Kernels for the outlines of labeled objects, drawn again whenever a threshold is moved."""
 
 import numpy as np
 
@@ -9,17 +9,10 @@ OUTSIDE, INSIDE, EDGE = np.uint8(0), np.uint8(1), np.uint8(2)
 
 @njit(nogil=True, cache=True)
 def draw_outlines(labels, width, code):
-    """Write for every pixel whether it is outside of objects, inside, or at the edge of one.
+    """Write `OUTSIDE`, `INSIDE` or `EDGE` for each pixel into `code`, (M, N) uint8.
 
-    Parameters
-    ----------
-    labels : (M, N) array of int
-        0 is background.
-    width : int
-        At the edge are the pixels of an object that are at most so many steps away from another
-        label. The border of the image is no edge.
-    code : (M, N) array of uint8
-        Overwritten with `OUTSIDE`, `INSIDE` and `EDGE`.
+    The edge of an object is its pixels up to `width` steps away from another label. The border of
+    the image is not an edge.
     """
     rows, columns = labels.shape
     last = columns - 1
@@ -41,14 +34,14 @@ def draw_outlines(labels, width, code):
 
 @inlined
 def place(value, above, below, left, right):
-    """Return where a pixel lies whose four neighbors have these values."""
+    """Return the code of a pixel from its value and those of its four neighbors."""
     same = (above == value) & (below == value) & (left == value) & (right == value)
     return OUTSIDE if value == 0 else INSIDE if same else EDGE
 
 
 @njit(nogil=True, cache=True)
 def widen(code, edge):
-    """Write ``edge + 1`` for the pixels inside of objects that are beside one of `edge`."""
+    """Write ``edge + 1`` for the inside pixels that have a neighbor of code `edge`."""
     rows, columns = code.shape
     for y in range(rows):
         here, above, below = code[y], code[max(y - 1, 0)], code[min(y + 1, rows - 1)]

@@ -1,8 +1,8 @@
-// Histograms: each block counts in shared memory, and adds what it found once.
+// Histograms: each block counts in shared memory, then adds its counts to the result.
 
 #include "devices/cuda/index.cuh"
 
-// How often each value from `first` on occurs; others are left out. `bins` tables fit shared memory.
+// Count the `bins` values from `first` on; other pixels are left out. `bins` counters fit shared memory.
 template <typename Pixel>
 __global__ void count_values(const Pixel* __restrict__ pixels, Index size, Index first, int bins,
                              unsigned long long* counts)
@@ -11,7 +11,7 @@ __global__ void count_values(const Pixel* __restrict__ pixels, Index size, Index
     for (int k = threadIdx.x; k < bins; k += blockDim.x) table[k] = 0;
     __syncthreads();
     const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
-    // A thread adds stretches of one value at once: background would make all wait for one counter.
+    // A thread counts equal pixels in a register: otherwise all would wait for the counter of background.
     Index value = -1;
     unsigned times = 0;
     for (Index i = thread_index(); i < size; i += step) {
@@ -29,8 +29,8 @@ __global__ void count_values(const Pixel* __restrict__ pixels, Index size, Index
         if (table[k]) atomicAdd(counts + k, static_cast<unsigned long long>(table[k]));
 }
 
-// Pixels in each of `bins` bins between ascending edges, evenly spaced but for rounding. NaN and pixels
-// outside are left out; the last bin holds its upper edge too.
+// Count pixels in `bins` bins. Edges are ascending and evenly spaced except for rounding. NaN and pixels
+// outside are left out; the last bin includes its upper edge.
 template <typename Real>
 __global__ void count_bins(const Real* __restrict__ pixels, Index size, const Real* __restrict__ edges,
                            int bins, unsigned long long* counts)

@@ -10,21 +10,13 @@ BLOCKS = 2048
 
 
 def count_values(pixels: Array, bins: int) -> Array:
-    """Count how often each value occurs.
+    """Count how often each value of (P,) uint8 or uint16 occurs: (bins,) int64.
 
-    Parameters
-    ----------
-    pixels : (P,) array of uint8 or uint16
-    bins : int
-        More than every pixel; not checked.
-
-    Returns
-    -------
-    (bins,) array of int64
+    `bins` must be more than every pixel; not checked.
     """
     counts = cupy.zeros(bins, cupy.int64)
     first, last = 0, bins
-    if bins > BINS:  # few images span all that their type can hold
+    if bins > BINS:  # few images span the whole range of their type
         first, last = int(pixels.min()), int(pixels.max()) + 1
     function = kernel("segmentation/cuda/histogram", f"count_values<{pixels.dtype.str[1:]}>")
     for begin in range(first, last, BINS):
@@ -35,18 +27,10 @@ def count_values(pixels: Array, bins: int) -> Array:
 
 
 def count_bins(pixels: Array, edges: HostArray) -> Array:
-    """Count the pixels in each of many bins of equal width.
+    """Count (P,) pixels in bins of equal width: (B,) int64; (B + 1,) edges are on the host.
 
-    Parameters
-    ----------
-    pixels : (P,) array of float32 or float64
-        NaN and pixels outside of the edges are left out.
-    edges : (B + 1,) numpy array of the type of `pixels`
-        Ascending, finite, evenly spaced but for rounding. Not checked.
-
-    Returns
-    -------
-    (B,) array of int64
+    Edges are ascending, finite, evenly spaced except for rounding; not checked. NaN and pixels
+    outside are left out.
     """
     bins = edges.size - 1
     counts = cupy.zeros(bins, cupy.int64)
