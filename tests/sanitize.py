@@ -28,10 +28,8 @@ from equilabel.domains import lattices
 from equilabel.labeling import at_once as known
 from equilabel.labeling.checks import make_problem
 from equilabel.labeling.parts import label_in_parts
-from equilabel.measuring.cuda import table_at_once
 from equilabel.papers import load_passes, load_recipe
-from equilabel.runs.cuda import at_once, bands
-from equilabel.runs.cuda import jobs as run_jobs
+from equilabel.runs.cuda import bands
 from equilabel.samples import blobs, percolation
 from graphs import GRAPHS
 from references import ANSWERS, GRID_METHODS, grid_of
@@ -77,8 +75,6 @@ def measure_all():
         values = cupy.asarray(np.random.default_rng(0).integers(0, 200, shape).astype(np.uint8))
         for dtype in (np.uint8, np.int16, np.int32, np.int64):
             moved = cupy.asarray(labels.astype(dtype))
-            # Columns begin while labels are counted, or after that.
-            table_at_once.LARGE = 0 if dtype in (np.int16, np.int32) else 1 << 25
             for names in (("label", "area"), ("label", "bbox", "centroid", "inertia_tensor")):
                 expected = regionprops_table(labels, properties=names)
                 for _ in range(2):  # prepared, and from memory that was left clean
@@ -95,8 +91,7 @@ def measure_all():
 
 
 def label_few_runs():
-    """Label tiles of few runs, one launch for each pass, which begins while the one before ends."""
-    run_jobs.LARGE = 0
+    """Label tiles of few runs and of many, one launch for each pass."""
     for shape in ((70, 1100), (40, 90), (5000,), (9, 17, 385)):
         for image in (percolation(shape, 0.03), np.ones(shape, bool), percolation(shape, 0.97)):
             for connectivity in (1, len(shape)):
@@ -159,7 +154,7 @@ def label_into_every_place():
 
 
 def label_in_bands():
-    """Label masks in one launch: one band, those of a cluster, those of a grid, in both ranks.
+    """Label masks in one launch: one band, and several, in both ranks.
 
     Then by threads that have several chunks, as in large images; the last bands are single rows.
     """
@@ -172,7 +167,7 @@ def label_in_bands():
         (((64, 1, 132),), 2),
     ):
         bands.CUTS = cuts
-        at_once.prepare_launch.cache_clear()
+        bands.prepare_bands.cache_clear()
         known.forget()
         for shape, share in product([*shapes[:some], (30, 512)], (0.3, 0.6)):
             mask = percolation(shape, share)
@@ -181,7 +176,7 @@ def label_in_bands():
                 expected = label(mask, connectivity=connectivity)
                 np.testing.assert_array_equal(found.get(), expected)
     bands.CUTS = usual
-    at_once.prepare_launch.cache_clear()
+    bands.prepare_bands.cache_clear()
 
 
 def label_lattices_and_graphs():

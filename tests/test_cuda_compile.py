@@ -81,12 +81,6 @@ INSTANCES = {
     "PairTile": [
         f"Tile<false, {words}, {tall}, {deep}>" for many, words, tall, deep in TILES if not many
     ],
-    "LowTile": [
-        f"Tile<{many}, {words}, {tall}, {deep}>"
-        for high, words, tall, deep in TILES
-        if high
-        for many in ("false", "true")
-    ],
     "BondTile": [
         f"Tile<true, {', '.join(map(str, tile))}>"
         for tile in (bonds.NARROW, bonds.FLAT, bonds.DEEP)
@@ -144,10 +138,6 @@ def expressions(file, *, every=False):
         found = cycle(["find_tiles", "find_tile_pairs"])
         grays = zip(found, GRAYS, cycle(["u4", "u8", "u8"]), cycle(tiles), strict=False)
         names += sorted(f"{one}<Gray<{gray}>, {node}, {tile}>" for one, gray, node, tile in grays)
-    if file == "runs/cuda/at_once":
-        tiles = [tile for tile in INSTANCES["LowTile"] if "false" in tile]
-        grays = zip(GRAYS, cycle(tiles), cycle(INSTANCES["Edges"]), strict=False)
-        names += [f"label_at_once<Gray<{gray}>, {tile}, {most}>" for gray, tile, most in grays]
     if file == "runs/cuda/bands":
         grays = zip(GRAYS, cycle(["false", "true"]), cycle(INSTANCES["Slots"]), strict=False)
         names += [f"label_bands<Gray<{gray}>, {deep}, {slots}>" for gray, deep, slots in grays]

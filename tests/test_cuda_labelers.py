@@ -9,16 +9,9 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="launchers import CuPy")
 
 from equilabel.domains.grid import Foreground
-from equilabel.runs.cuda import (
-    at_once,
-    bands,
-    labeler,
-    tiling,
-)
-from equilabel.runs.cuda import jobs as run_jobs
+from equilabel.runs.cuda import bands, labeler
 
 SHAPE = (100, 200)
-JOBS = {"?": (bands.ADDRESSES, 0), "i2": (run_jobs.ADDRESSES, tiling.PLAN.itemsize)}
 
 
 class Memory:
@@ -37,7 +30,12 @@ def array(shape, dtype):
     memory = Memory(int(np.prod(shape)) * np.dtype(dtype).itemsize)
     flags = SimpleNamespace(c_contiguous=True)
     return SimpleNamespace(
-        shape=shape, dtype=np.dtype(dtype), data=memory, flags=flags, nbytes=memory.size
+        shape=shape,
+        ndim=len(shape),
+        dtype=np.dtype(dtype),
+        data=memory,
+        flags=flags,
+        nbytes=memory.size,
     )
 
 
@@ -56,35 +54,29 @@ def driver(monkeypatch):
         seen.tables.append(Memory(size))
         return seen.tables[-1]
 
-    attributes = {at_once.MULTIPROCESSORS: 132, at_once.COOPERATIVE: 1, bands.SHARED: 232_448}
+    attributes = {bands.MULTIPROCESSORS: 132, bands.COOPERATIVE: 1, bands.SHARED: 232_448}
     runtime = SimpleNamespace(
         getDevice=lambda: seen.device, deviceGetAttribute=lambda which, _: attributes[which]
     )
-    calls = SimpleNamespace(
-        launchKernel=start,
-        launchCooperativeKernel=start,
-        occupancyMaxActiveBlocksPerMultiprocessor=lambda *_: 1,
-    )
+    calls = SimpleNamespace(launchKernel=start, launchCooperativeKernel=start)
     cuda = SimpleNamespace(
         runtime=runtime,
         driver=calls,
         alloc=alloc,
         get_current_stream=lambda: SimpleNamespace(ptr=0),
-        Device=lambda _: SimpleNamespace(compute_capability="90"),
     )
-    for module in (at_once, bands, labeler):
+    for module in (bands, labeler):
         monkeypatch.setattr(module, "cupy", SimpleNamespace(cuda=cuda, ndarray=array))
-    for module in (at_once, bands):
-        monkeypatch.setattr(module, "kernel", lambda *_: SimpleNamespace(ptr=7))
-    at_once.prepare_launch.cache_clear()
+    monkeypatch.setattr(bands, "kernel", lambda *_: SimpleNamespace(ptr=7))
+    bands.prepare_bands.cache_clear()
     yield seen
-    for cached in (at_once.prepare_launch, at_once._compiled, bands._compiled):
+    for cached in (bands.prepare_bands, bands._compiled):
         cached.cache_clear()
 
 
-def prepare(image):
+def prepare(image, stacked=False):
     foreground = Foreground("!=", image.dtype.type(0), values=image.dtype.kind != "b")
-    return at_once.labeler_for(image, foreground, 2, False, image.shape)
+    return bands.labeler_for(image, foreground, 2, stacked, image.shape)
 
 
 def addresses(driver, layout, skipped):
@@ -95,20 +87,6 @@ def addresses(driver, layout, skipped):
 
 def memory_at(address, size):
     return ctypes.string_at(address, size)
-
-
-def test_every_call_tells_the_kernel_where_this_image_and_its_tables_are(driver):
-    image = array(SHAPE, "i2")
-    prepared = prepare(image)
-    for pixels in (image, array(SHAPE, "i2")):
-        labels, _ = prepared(pixels)
-        told = addresses(driver, run_jobs.ADDRESSES, tiling.PLAN.itemsize)
-        tables = driver.tables[-1]
-        inside = sorted(told[k] - tables.ptr for k in (1, 2, 3, 4, 5, 7, 8))
-        assert (told[0], told[6]) == (pixels.data.ptr, labels.data.ptr)
-        assert inside[0] == 0
-        assert told[4] - tables.ptr + 4 * np.prod(SHAPE) == tables.size  # nodes are the last
-        assert all(offset % 16 == 0 for offset in inside)
 
 
 def test_every_call_tells_the_kernel_of_bands_where_all_is(driver):
@@ -136,13 +114,12 @@ def moved(out, step):
     return SimpleNamespace(**{**vars(out), "data": data})
 
 
-@pytest.mark.parametrize("dtype", ["?", "i2"])
-def test_labels_go_straight_to_an_array_that_can_take_them(driver, dtype):
-    image = array(SHAPE, dtype)
+def test_labels_go_straight_to_an_array_that_can_take_them(driver):
+    image = array(SHAPE, "?")
     prepared, out = prepare(image), array(SHAPE, "i4")
     labels, _ = prepared(image, out)
     assert labels is out
-    assert out.data.ptr in addresses(driver, *JOBS[dtype])
+    assert out.data.ptr in addresses(driver, bands.ADDRESSES, 0)
     away = array(SHAPE, "i4")
     away.data.device_id = 1
     gaps = array(SHAPE, "i4")
@@ -177,11 +154,11 @@ def test_what_does_not_fit_a_device_has_no_bands():
     assert bands.cut((2, 2000, 2000), 132, 2**18) is None
 
 
-def test_images_that_do_not_fit_at_once_have_no_labeler(driver):
-    assert prepare(array((1024, 1024), "u1")) is not None  # 128 tiles for 132 multiprocessors
-    assert prepare(array((1024, 1025), "u1")) is None
+def test_what_bands_do_not_know_has_no_labeler(driver):
     assert prepare(array((1024, 1024), "?")) is not None
-    assert prepare(array((2048, 2049), "?")) is None
-    assert prepare(array((8, 2**17 - 1), "u1")) is not None
-    assert prepare(array((7, 2**15), "u1")) is not None
-    assert prepare(array((1, 33 * 32 * 132), "u1")) is None  # more tiles
+    assert prepare(array((2048, 2049), "?")) is None  # larger than all bands
+    assert prepare(array((64, 64), "u1")) is None  # values tell runs apart
+    assert prepare(array((64, 64), "?"), stacked=True) is None
+    assert prepare(array((64,), "?")) is None
+    driver.device = 1
+    assert prepare(array((64, 64), "?")) is None

@@ -27,7 +27,6 @@ from equilabel.measuring.layout import (
 from equilabel.papers import load_recipe
 from equilabel.papers.kalentev2011 import cuda as kalentev
 from equilabel.papers.komura2016 import cuda as komura
-from equilabel.runs.cuda import jobs as run_jobs
 from equilabel.runs.cuda import numbering as roots
 from equilabel.runs.cuda import tiling
 from equilabel.segmentation.cuda import histogram
@@ -286,17 +285,3 @@ def test_a_histogram_is_counted_in_parts_that_follow_one_another(started, bins):
         assert 0 < given["bins"] <= min(histogram.BINS, bins - expected)
         expected += given["bins"]
     assert expected == bins
-
-
-def test_the_pass_that_numbers_does_not_begin_while_tiles_are_found(monkeypatch):
-    monkeypatch.setattr(run_jobs, "can_follow", lambda _: True)
-    after, following = run_jobs.start_after, run_jobs.start_following
-    counts = [(10, 256), (3, 256), (2, 1024), (10, 512)]
-    for blocks, numbers in (3, following), (0, after):  # that unite tiles
-        counts[1] = blocks, 256
-        starts, launches = run_jobs.plan_launches((1, 2, 3, 4), tuple(counts), run_jobs.LARGE, 0)
-        assert starts == (after, after, numbers, following)
-        assert [function for _, function, *_ in launches] == ([1, 2, 3, 4] if blocks else [1, 3, 4])
-        assert launches[-2:] == ((numbers, 3, 2, 1024), (following, 4, 10, 512))
-    starts, _ = run_jobs.plan_launches((1, 2, 3, 4), tuple(counts), run_jobs.LARGE - 1, 0)
-    assert starts == (after,) * 4

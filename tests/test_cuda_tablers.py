@@ -101,7 +101,6 @@ def driver(monkeypatch):
         monkeypatch.setattr(module, "cupy", made)
     monkeypatch.setattr(table_at_once, "kernel", kernel)
     monkeypatch.setattr(sources, "kernel", kernel)
-    monkeypatch.setattr(table_at_once, "can_follow", lambda _: False)
     monkeypatch.setattr(columns, "_recent", {})
     monkeypatch.setattr(columns, "FIRST_GUESS", (9000,))
     monkeypatch.setattr(table_at_once, "zeros", zeros.Zeros())
@@ -153,20 +152,6 @@ def test_every_call_tells_the_kernels_where_everything_is(driver, kinds, gray):
         }
         assert got == columns_of
     assert driver.waited == 0
-
-
-@pytest.mark.parametrize(("rows", "follows"), [(40, False), (2**15, True)])
-def test_columns_of_many_labels_begin_while_these_are_counted(driver, monkeypatch, rows, follows):
-    started = []
-    monkeypatch.setattr(table_at_once, "can_follow", lambda _: True)
-    monkeypatch.setattr(
-        table_at_once, "start_following", lambda *call: started.append(kernels.start_after(*call))
-    )
-    driver.told = [{"found": 3}]
-    labels = array((rows, 256), "i4")
-    assert prepare(labels)(labels)["label"][0] == (3,)
-    assert len(started) == follows
-    assert len(driver.started) == 2
 
 
 def test_more_labels_than_expected_are_counted_again(driver):

@@ -61,23 +61,6 @@ def test_values_are_summed_with_the_counts(cupy, shape, kind):
         agree(cupy, label(percolation(shape, density)), values, names)
 
 
-@pytest.fixture
-def following(monkeypatch):
-    """Let columns of the smallest image begin while its labels are counted."""
-    monkeypatch.setattr("equilabel.measuring.cuda.table_at_once.LARGE", 0)
-
-
-@pytest.mark.parametrize("shape", [(300, 411), (64, 2048), (12, 40, 70)])
-def test_columns_may_begin_while_labels_are_counted(cupy, following, shape):
-    names = [name for name in ALL if len(shape) == 2 or name != "perimeter"]
-    values = np.random.default_rng(0).integers(0, 200, shape).astype("u1")
-    for density in (0.02, 0.4, 0.7):
-        labels = label(percolation(shape, density))
-        agree(cupy, labels)
-        agree(cupy, labels, values, names)
-        agree(cupy, labels % 50)
-
-
 def test_values_that_no_column_needs_are_checked_all_the_same(cupy):
     labels = cupy.asarray(label(percolation((40, 50), 0.5)))
     expected = regionprops_table(labels.get(), None, PLACES)
@@ -124,10 +107,8 @@ def test_what_is_refused_is_refused_after_a_like_table_was_made(cupy, options, k
             regionprops_table(labels, **options)
 
 
-@pytest.mark.parametrize("large", [0, 1 << 25])
-def test_labels_that_changed_are_counted_anew(cupy, monkeypatch, large):
+def test_labels_that_changed_are_counted_anew(cupy):
     """The table has room for those of the last image: more of them, fewer, and negative ones."""
-    monkeypatch.setattr("equilabel.measuring.cuda.table_at_once.LARGE", large)
     labels = cupy.zeros((512, 600), np.int32)
     for most in (1, 300_000, 7, 90_000):
         labels[...] = cupy.asarray(np.random.default_rng(most).integers(0, most + 1, labels.shape))

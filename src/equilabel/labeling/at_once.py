@@ -102,7 +102,7 @@ def _prepare_on_gpu(image: Array, background: Any, connectivity: int | None, sta
     grid = plain_grid(image, background, connectivity, stacked)
     if grid is None:
         return None
-    prepare = passes("runs.at_once", "cuda").labeler_for
+    prepare = passes("runs.bands", "cuda").labeler_for
     return prepare(grid.pixels, grid.foreground, grid.connectivity, stacked, image.shape)
 
 

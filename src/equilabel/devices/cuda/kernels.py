@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import sys
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,75 +13,7 @@ import numpy as np
 from cupy.cuda.compiler import CompileException
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-
-# ---- Starting a kernel by addresses: after the one before it, or while that one ends
-# The second is programmatic dependent launch, which cards have from compute capability 9.0 on. CuPy
-# has no call for it, so the driver is asked directly.
-
-FOLLOWS = 90  # compute capability that knows programmatic dependent launch
-SERIALIZATION = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-Start: TypeAlias = "Callable[[int, int, int, int, int], None]"
-"""How a kernel is started: by handle, blocks, threads, stream and address of its arguments."""
-
-
-class _Attribute(ctypes.Structure):
-    """CUlaunchAttribute: a kind, and a value of 64 bytes."""
-
-    _fields_ = (("kind", ctypes.c_int), ("value", ctypes.c_uint64 * 8))
-
-
-FOLLOWING = _Attribute(SERIALIZATION, (ctypes.c_uint64 * 8)(1))
-ATTRIBUTES = ctypes.addressof(FOLLOWING), 1
-LAUNCH = struct.Struct("7IPPI")  # CUlaunchConfig: grid, block, shared bytes, stream, attributes
-
-
-def start_after(function: int, blocks: int, threads: int, stream: int, arguments: int) -> None:
-    """Start a kernel once all before it have ended: a third of the time of a call.
-
-    Parameters
-    ----------
-    function : int
-        Handle of the kernel.
-    blocks, threads : int
-        Of the grid, and of a block.
-    stream : int
-    arguments : int
-        Address of the addresses of all arguments.
-    """
-    cupy.cuda.driver.launchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0)
-
-
-def start_following(function: int, blocks: int, threads: int, stream: int, arguments: int) -> None:
-    """Start a kernel as soon as the one before lets it begin; parameters as in `start_after`.
-
-    The kernel itself waits for what that one writes, see launch_order.cuh.
-    """
-    launch = LAUNCH.pack(blocks, 1, 1, threads, 1, 1, 0, stream, *ATTRIBUTES)
-    code = _driver()(launch, function, arguments, None)
-    if code:
-        raise cupy.cuda.driver.CUDADriverError(code)
-
-
-@cache
-def can_follow(device: int) -> bool:
-    """Return whether a device and its driver know `start_following`."""
-    return int(cupy.cuda.Device(device).compute_capability) >= FOLLOWS and _driver() is not None
-
-
-@cache
-def _driver() -> Any:
-    """Return the call of the driver, or None if there is none."""
-    try:
-        call = ctypes.CDLL(DRIVER).cuLaunchKernelEx
-    except (OSError, AttributeError):
-        return None
-    call.argtypes = (ctypes.c_void_p,) * 4
-    call.restype = ctypes.c_int
-    return call
 
 
 # ---- Types of indices of elements, see index.cuh
@@ -133,6 +64,11 @@ def handle(function: Kernel) -> int:
     return found
 
 
+def start_at(function: int, blocks: int, threads: int, stream: int, arguments: int) -> None:
+    """Start a kernel by its handle and the address of the addresses of its arguments."""
+    cupy.cuda.driver.launchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, 0)
+
+
 def launch(function: Kernel, size: int, *arguments: object) -> None:
     """Start a kernel in blocks of `THREADS` threads, at least `size` in all; none for 0."""
     if size:
@@ -165,8 +101,7 @@ def start(function: Kernel, blocks: int, threads: int, *arguments: Any) -> None:
         else:
             words[-1] = argument.data.ptr
     memory[:] = words
-    stream = cupy.cuda.get_current_stream().ptr
-    start_after(handle(function), blocks, threads, stream, base)
+    start_at(handle(function), blocks, threads, cupy.cuda.get_current_stream().ptr, base)
 
 
 class Call:
@@ -179,16 +114,11 @@ class Call:
         Of a block.
     *arguments : int, bool, None or () numpy.ndarray
         Numbers, structures, and None for what `start` is told.
-    begin : callable
-        How it is started.
     """
 
-    def __init__(
-        self, function: Any, threads: int, *arguments: Any, begin: Start = start_after
-    ) -> None:
+    def __init__(self, function: Any, threads: int, *arguments: Any) -> None:
         count = len(arguments)
         self._function, self._threads, self._kept = handle(function), threads, arguments
-        self._begin = begin
         self._words = (ctypes.c_uint64 * (2 * count))()  # addresses, then numbers: open ones first
         self._address = ctypes.addressof(self._words)
         order = sorted(range(count), key=lambda k: arguments[k] is not None)
@@ -205,7 +135,7 @@ class Call:
     def start(self, blocks: int, stream: int, *numbers: int) -> None:
         """Start it with numbers in the places that were left open."""
         self._open.pack_into(self._words, self._where, *numbers)
-        self._begin(self._function, blocks, self._threads, stream, self._address)
+        start_at(self._function, blocks, self._threads, stream, self._address)
 
 
 @cache

@@ -3,7 +3,6 @@
 // Labels up to `most`, the last row of the table, are counted. Greater ones occur if the size of the table was
 // guessed, or if another stream changes labels meanwhile; the table keeps the greatest of them.
 
-#include "devices/cuda/launch_order.cuh"
 #include "measuring/cuda/counts.cuh"
 
 // The words of a strip: foreground, and which pixels have the label of each of their earlier neighbors; only
@@ -184,7 +183,6 @@ __global__ void __launch_bounds__(MEASURERS, HELD<EntryOf<Rank, Steps, Euler, Ou
     __shared__ Origin origin;
     __shared__ Words words;
     const Strip strip = find_strip(layout, 32 * Words::Words);
-    let_next_begin();
     block_table.clear();
     if (threadIdx.x == 0) origin.find(strip, layout);
     words.read(labels, layout, strip);

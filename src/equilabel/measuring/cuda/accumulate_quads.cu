@@ -3,7 +3,6 @@
 // by side. Pixels of one label that follow each other in a lane are counted in registers.
 
 #include "devices/cuda/copy_async.cuh"
-#include "devices/cuda/launch_order.cuh"
 #include "measuring/cuda/counts.cuh"
 #include "runs/cuda/pixels.cuh"
 
@@ -208,7 +207,6 @@ __global__ void __launch_bounds__(MEASURERS, STAY<What>)
     const Index columns = layout.sides[5], left = columns - strip.x - x;
     const Label* next = labels + (strip.first_row + first) * columns + strip.x + x;
     for (int row = 0; row < STAGES<Label>; ++row, next += columns) ahead.copy(row, next, row < rows ? left : 0);
-    let_next_begin();
     block_table.clear();
     if (threadIdx.x == 0) origin.find(strip, layout);
     __syncthreads();

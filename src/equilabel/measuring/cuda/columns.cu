@@ -1,7 +1,6 @@
 // Columns of a table from its counts, for all labels at once, without rows of labels that do not occur. Only
 // the number of rows of the table of counts is known before.
 #include "measuring/cuda/columns.cuh"
-#include "devices/cuda/launch_order.cuh"
 
 constexpr int ROWS = 256;  // of the table, that a block takes
 constexpr u8 PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
@@ -89,7 +88,6 @@ __global__ void __launch_bounds__(ROWS)
     __shared__ unsigned counts[ROWS / 32];
     if (threadIdx.x == 0) drawn = atomicAdd(states + gridDim.x, 1ull);
     __syncthreads();
-    wait_for_last();
     const Index block = drawn;
     const Index label = 1 + block * ROWS + threadIdx.x;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import cupy
 import numpy as np
 
-from equilabel.devices.cuda.kernels import Call, can_follow, kernel, start_after, start_following
+from equilabel.devices.cuda.kernels import Call, kernel
 from equilabel.devices.cuda.transfers import Pinned
 
 from .columns import (
@@ -64,7 +64,6 @@ class Zeros(threading.local):
 # ---- Tables of labels on the GPU, prepared once for labels of one kind: a call fills in addresses
 
 ALIGNED = 16  # bytes that are read at once
-LARGE = 1 << 25  # bytes of labels: counting them takes longer than starting the next kernel
 LOOKS = 2000  # polls of the numbers for the host, before it waits in another way
 NOTHING_TOLD = [0] * TOLD
 VALUE_BYTES = 32  # of the sums of a label's values
@@ -111,11 +110,9 @@ class Tabler:
         )  # fmt: skip
         self._count = Call(function, MEASURERS, None, image, None, None, last)
         image, _ = describe(shape, layout, 1, 1)
-        follows = labels.nbytes >= LARGE and can_follow(self._device)
         self._fill = Call(
             kernel("measuring/cuda/columns", "fill_columns"), ROWS,
             None, None, None, image, formulas.packed, None, None, None, None, None,
-            begin=start_following if follows else start_after,
         )  # fmt: skip
 
     def __call__(self, labels: Array, values: Array = None) -> dict[str, Array] | None:

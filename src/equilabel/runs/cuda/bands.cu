@@ -209,15 +209,11 @@ struct Band : BandRuns<Pixel, Deep, Slots> {
     }
 };
 
-template <typename Pixel, bool Deep, int Slots, typename Blocks>
-__device__ __forceinline__ void
-label_band(const Bands& job)
+// A thread for each chunk of a band, or for a chunk in each of its slots.
+template <typename Pixel, bool Deep, int Slots>
+__global__ void __launch_bounds__(1024, 1) label_bands(const __grid_constant__ Bands job)
 {
     extern __shared__ uint4 shared[];
-    if (blockIdx.x >= job.bands) {  // a cluster may have more blocks
-        for (int phase = 0; phase < 2; ++phase) Blocks::wait();
-        return;
-    }
     Band<Pixel, Deep, Slots> band(job, shared);
     band.read();
     __syncthreads();
@@ -232,9 +228,9 @@ label_band(const Bands& job)
     if (job.bands > 1) {
         __syncthreads();
         band.tell_last_plane();
-        Blocks::wait();
+        wait_for_blocks();
         band.unite_nodes(total >> 16);
-        Blocks::wait_and(band.memory.marks, [&] { band.shorten_ways(total >> 16); });
+        wait_for_blocks_and(band.memory.marks, [&] { band.shorten_ways(total >> 16); });
         base = label_nodes(job, band.memory, band.number, total);
     } else if (threadIdx.x == 0) {
         *job.found = total;
@@ -242,18 +238,4 @@ label_band(const Bands& job)
     band.label_roots(base);
     __syncthreads();
     band.paint();
-}
-
-// A thread for each chunk of a band, or for a chunk in each of its slots.
-template <typename Pixel, bool Deep, int Slots>
-__global__ void __launch_bounds__(1024, 1) label_bands(const __grid_constant__ Bands job)
-{
-    label_band<Pixel, Deep, Slots, WholeGrid>(job);
-}
-
-// The same by the blocks of a cluster.
-template <typename Pixel, bool Deep>
-__global__ void CLUSTERS __launch_bounds__(1024, 1) label_bands_in_cluster(const __grid_constant__ Bands job)
-{
-    label_band<Pixel, Deep, 1, WholeCluster>(job);
 }

@@ -13,17 +13,18 @@ import cupy
 from equilabel.devices.cuda.kernels import handle, kernel
 
 from .jobs import COMPARES, level_bits, pixel_type
-from .labeler import Launch
+from .labeler import ALIGNED, FAILURES, Labeler, Launch
 
 if TYPE_CHECKING:
+    from equilabel.array_types import Array
     from equilabel.domains.grid import Foreground
 
 CHUNK, ENTRIES = 8, 4  # pixels and entries of a chunk, see band_nodes.cuh
 PAIRS, DEEP_PAIRS = 4, 12  # places in the queue for each chunk, see band_nodes.cuh
 SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 STATIC = 1024  # bytes of static shared memory of the kernel
-CLUSTER = 8  # blocks of a cluster, see grid_barrier.cuh
-CLUSTERS = 90  # lowest compute capability with clusters
+COOPERATIVE = 95  # cudaDevAttrCooperativeLaunch
+MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
 # Threads of a block, chunks of a thread, and most bands: the first entry that fits is used.
 CUTS = (
     (512, 1, 1),
@@ -82,6 +83,29 @@ def cut(shape: tuple[int, ...], multiprocessors: int, shared: int) -> Cut | None
     return None
 
 
+def labeler_for(
+    image: Array,
+    foreground: Foreground,
+    connectivity: int,
+    stacked: bool,
+    shape: tuple[int, ...],
+) -> Labeler | None:
+    """Return a labeler for such images, of labels of this shape; None if one launch is not enough.
+
+    `shape` is that of the image, possibly with more axes of length 1.
+    """
+    device = cupy.cuda.runtime.getDevice()
+    if image.data.device_id != device or image.ndim not in (2, 3) or stacked or foreground.values:
+        return None
+    kind = image.shape, image.dtype, foreground, connectivity
+    try:
+        launch = prepare_bands(*kind, image.data.ptr % ALIGNED, device)
+    except FAILURES:
+        return None
+    return None if launch is None else Labeler(launch, shape)
+
+
+@lru_cache(256)
 def prepare_bands(
     shape: tuple[int, ...],
     dtype: Any,
@@ -89,15 +113,16 @@ def prepare_bands(
     connectivity: int,
     alignment: int,
     device: int,
-    most: int,
-    clusters: bool,
 ) -> Launch | None:
-    """Prepare the launch for an image of one value; None if it needs more than `most` bands.
+    """Prepare everything that does not depend on addresses; None if bands do not fit the device.
 
-    `clusters` says whether the device has clusters; other arguments: see `at_once.prepare_launch`.
+    `alignment` is the address of the pixels modulo 16; `device` is the current device. All bands
+    run at the same time, because they wait for each other.
     """
     width, deep = shape[-1], len(shape) == 3
-    shared = cupy.cuda.runtime.deviceGetAttribute(SHARED, device) - STATIC
+    attribute = cupy.cuda.runtime.deviceGetAttribute
+    shared = attribute(SHARED, device) - STATIC
+    most = attribute(MULTIPROCESSORS, device) if attribute(COOPERATIVE, device) else 1
     found = cut(shape, most, shared)
     if found is None:
         return None
@@ -117,13 +142,12 @@ def prepare_bands(
         (width % 4 == 0) + (width % (2 * CHUNK) == 0),
     )
     *begins, number, room = found.begins()
-    cluster = 1 < found.bands <= CLUSTER and clusters and found.slots == 1
     return Launch(
-        _compiled(pixel_type(dtype, foreground), deep, found.slots, cluster, shared, device),
-        CLUSTER if cluster else found.bands,
+        _compiled(pixel_type(dtype, foreground), deep, found.slots, shared, device),
+        found.bands,
         found.threads,
         found.shared,
-        found.bands > 1 and not cluster,
+        found.bands > 1,
         device,
         alignment,
         bytes(ADDRESSES.size) + rest,
@@ -137,12 +161,8 @@ def prepare_bands(
 
 
 @lru_cache(64)
-def _compiled(pixel: str, deep: bool, slots: int, cluster: bool, shared: int, device: int) -> int:
+def _compiled(pixel: str, deep: bool, slots: int, shared: int, device: int) -> int:
     """Return the handle of the kernel for such pixels, with `shared` bytes of shared memory."""
-    kind = f"{pixel}, {str(deep).lower()}"
-    if cluster:
-        function = kernel("runs/cuda/bands", f"label_bands_in_cluster<{kind}>")
-    else:
-        function = kernel("runs/cuda/bands", f"label_bands<{kind}, {slots}>")
+    function = kernel("runs/cuda/bands", f"label_bands<{pixel}, {str(deep).lower()}, {slots}>")
     function.max_dynamic_shared_size_bytes = shared
     return handle(function)

@@ -10,7 +10,7 @@ import numpy as np
 
 from equilabel.devices.cuda.kernels import THREADS, handle, kernel
 
-from .jobs import ADDRESSES, NUMBER_THREADS, REST, Work, lay_out, plan_launches
+from .jobs import ADDRESSES, NUMBER_THREADS, REST, Work, lay_out
 from .tiling import AXES, PLAN, Tiling
 
 MOST_STEPS = 64
@@ -59,16 +59,15 @@ def prepare_bonds(
         kernel("runs/cuda/numbering", f"number_nodes<{node}, {words}>"),
         kernel("runs/cuda/painting", f"paint<{node}, u{label_bytes}, {tile}>"),
     )
-    handles = tuple(map(handle, kernels))
     counts = (
         (tiling.tiles, THREADS),
         (tiling.row_blocks, THREADS),
         (blocks, NUMBER_THREADS),
         (tiling.tiles, tiling.words),
     )
-    starts, launches = plan_launches(handles, counts, size, device)
+    launches = tuple((handle(each), *count) for each, count in zip(kernels, counts, strict=True))
     job = tiling.plan + bytes(ADDRESSES.size) + rest
-    return Work(tiling, handles, blocks, node_bytes, begins, job, starts, launches)
+    return Work(tiling, blocks, node_bytes, begins, job, launches)
 
 
 def cut_lattice(shape: tuple[int, ...], steps: Steps, periodic: tuple[bool, ...]) -> Tiling:

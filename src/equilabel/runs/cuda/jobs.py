@@ -11,12 +11,9 @@ import numpy as np
 
 from equilabel.devices.cuda.kernels import (
     THREADS,
-    Start,
-    can_follow,
     handle,
     kernel,
-    start_after,
-    start_following,
+    start_at,
 )
 
 from .tiling import Tiling, arrange
@@ -29,7 +26,6 @@ NUMBER_THREADS = 1024
 COMPARES = ("all", "!=", ">", "<=", "<")  # as pixels.cuh counts them
 SECTOR = 32  # bytes of memory that are moved at once
 NEAR = 16  # most entries of a run table that is next to those of other segments, see tiling.cuh
-LARGE = 2**23  # pixels from which a pass may begin while the one before ends
 JOB = 16  # where the job begins, after the addresses of a pass's arguments
 ARGUMENTS = struct.Struct("2Q")
 ADDRESSES = struct.Struct("9Q")  # of a Job, after its plan
@@ -40,16 +36,19 @@ class Work(NamedTuple):
     """What images of one shape, type, foreground and neighborhood have in common."""
 
     tiling: Tiling
-    kernels: tuple[int, ...]  # handles of the passes
     blocks: int  # of the pass that numbers
     node_bytes: int
     # Offsets of foreground, starts of runs, counts, sums, run tables and the number of components
     # in the memory for tables, and its size.
     begins: tuple[int, ...]
     job: bytes  # a Job of tiling.cuh whose addresses are 0
-    starts: tuple[Start, ...]  # how each pass is started
-    # The same, handle, blocks and threads of each pass that has any blocks, in order.
-    launches: tuple[tuple[Start, int, int, int], ...]
+    launches: tuple[tuple[int, int, int], ...]  # handle, blocks and threads of each pass
+
+    def start(self, number: int, stream: int, arguments: int) -> None:
+        """Start a pass by its number, if it has any blocks; `arguments` as `tell` returns them."""
+        function, blocks, threads = self.launches[number]
+        if blocks:
+            start_at(function, blocks, threads, stream, arguments)
 
     def tell(
         self, pixels: int, labels: int, tables: int, nodes: int | None = None
@@ -110,40 +109,18 @@ def prepare(
         (blocks, NUMBER_THREADS),
         (tiling.tiles, tiling.words),
     )
-    starts, launches = plan_launches(kernels, counts, size, device)
+    launches = tuple((each, *count) for each, count in zip(kernels, counts, strict=True))
     job = tiling.plan + bytes(ADDRESSES.size) + rest
-    return Work(tiling, kernels, blocks, node_bytes, begins, job, starts, launches)
+    return Work(tiling, blocks, node_bytes, begins, job, launches)
 
 
-def plan_launches(
-    kernels: tuple[int, ...], counts: tuple[tuple[int, int], ...], size: int, device: int
-) -> tuple[tuple[Start, ...], tuple[tuple[Start, int, int, int], ...]]:
-    """Return `starts` and `launches` of `Work`, for passes with these handles, blocks and threads.
-
-    The last two passes, which number and paint, begin while the pass before them ends. Without a
-    pass that unites, the one that numbers starts after tiles are found, because it reads what that
-    pass writes (see launch_order.cuh). An early start costs the host time, so small images go
-    without.
-    """
-    follows = size >= LARGE and can_follow(device)
-    following = start_following if follows else start_after
-    starts = (start_after, start_after, following if counts[1][0] else start_after, following)
-    return starts, tuple(
-        (start, function, *count)
-        for start, function, count in zip(starts, kernels, counts, strict=True)
-        if count[0]
-    )
-
-
-def lay_out(
-    tiling: Tiling, rows: int, *, many: bool, blocks: int = 0
-) -> tuple[int, tuple[int, ...]]:
+def lay_out(tiling: Tiling, rows: int, *, many: bool) -> tuple[int, tuple[int, ...]]:
     """Return the blocks of the pass that numbers, and `begins` of `Work`, for so many rows.
 
-    `many` says whether values tell runs apart; `blocks` is computed unless it is given.
+    `many` says whether values tell runs apart.
     """
     segments, words = tiling.segments, tiling.tile[0]
-    blocks = blocks or -(-segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
+    blocks = -(-segments // (NUMBER_THREADS // 32 * min(32, 256 // words)))
     plane = segments * words * 4
     even = tiling.columns + tiling.columns % 2
     entries = 2 * rows * even if many else 2 * NEAR * segments

@@ -2,7 +2,6 @@
 // background.
 
 #include "devices/cuda/index.cuh"
-#include "devices/cuda/launch_order.cuh"
 #include "runs/cuda/node_labels.cuh"
 
 constexpr unsigned long long PART = 1ull << 62, WHOLE = 2ull << 62, VALUE = PART - 1;
@@ -71,7 +70,6 @@ __global__ void __launch_bounds__(MANY_THREADS)
     __shared__ __align__(8) unsigned roots_of[Room];  // which nodes are roots, and room for lists
     const Plan& plan = job.plan;
     Id* const nodes = static_cast<Id*>(job.nodes);
-    let_next_begin();
     if (threadIdx.x == 0) drawn = atomicAdd(job.states + job.blocks, 1ull);
     __syncthreads();
     const Index block = drawn;
@@ -81,7 +79,6 @@ __global__ void __launch_bounds__(MANY_THREADS)
     int segment;
     const Index line = line_of(plan, mine, segment);
     items.count(real ? job.counts[mine] & 0xffff : 0, first_pixel(plan, line, segment), sums);
-    wait_for_last();
 
     // Each warp takes a range of nodes. It lists those that are not roots behind the bits that mark roots.
     const unsigned share = (items.total + 2 * MANY_THREADS - 1) / (2 * MANY_THREADS) * 64;

@@ -1,6 +1,5 @@
 // Last pass of `runs`: every label is written once.
 
-#include "devices/cuda/launch_order.cuh"
 #include "runs/cuda/paint_words.cuh"
 
 // One block per tile, one thread per word. Nodes and tables of a tile may be in the memory of its labels, but
@@ -32,7 +31,6 @@ __global__ void __launch_bounds__(Tile::Rows * Tile::Words)
     const unsigned* const table = reinterpret_cast<const unsigned*>(
         run_table<Many>(plan, nodes, job.tables, line, corner.segment, total));
     const Id base = first_pixel(plan, corner.row, corner.segment);
-    wait_for_last();
     const auto look_up = [&](unsigned entry) {
         return nodes[node_of<Tile>(plan, base, entry)] & ~LABEL<Id>;
     };

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import cupy
 import numpy as np
 
-from equilabel.devices.cuda.kernels import THREADS
-
 from . import boundaries
-from .at_once import labeler_for
+from .bands import labeler_for
 from .bonds import prepare_bonds
-from .jobs import JOB, NUMBER_THREADS, Work, prepare
+from .jobs import JOB, Work, prepare
 from .labeler import FAILURES, Count, can_receive
 
 if TYPE_CHECKING:
@@ -57,12 +55,9 @@ class RunTable:
         many = "true" if self.many else "false"
         return f"Tile<{many}, {', '.join(map(str, self.tiling.tile))}>"
 
-    def start(self, number: int, blocks: int, threads: int = THREADS) -> None:
+    def start(self, number: int) -> None:
         """Start a pass by its number, if it has any blocks."""
-        if blocks:
-            function = self.work.kernels[number]
-            begin = self.work.starts[number]
-            begin(function, blocks, threads, self.stream, self.arguments)
+        self.work.start(number, self.stream, self.arguments)
 
 
 def label_at_once(
@@ -108,8 +103,8 @@ def label_at_once(
         tables = cupy.cuda.alloc(work.begins[-1])
         arguments, _memory = work.tell(pixels, room, tables.ptr)
         stream = cupy.cuda.get_current_stream().ptr
-        for start, function, blocks, threads in work.launches:
-            start(function, blocks, threads, stream, arguments)
+        for number in range(len(work.launches)):
+            work.start(number, stream, arguments)
     except FAILURES:
         return None
     return labels, Count(tables + work.begins[5])
@@ -160,14 +155,13 @@ def pack(domain: Grid | Bonds, room: cupy.ndarray) -> RunTable:
         (image, room, nodes, tables, memory),
         domain if domain.kind == "grid" and domain.periodic else None,
     )
-    table.start(0, table.tiling.tiles)
+    table.start(0)
     return table
 
 
 def unite(table: RunTable) -> None:
     """Unite nodes where tiles meet, and then across periodic boundaries."""
-    tiling = table.tiling
-    table.start(1, tiling.seam_blocks + tiling.row_blocks, tiling.joiners)
+    table.start(1)
     if table.domain is not None:
         boundaries.join_runs(table, table.domain)
 
@@ -177,10 +171,10 @@ def number(table: RunTable) -> Count:
 
     Labels are 1 to N, or 0 to N - 1 on a lattice of bonds, which has no background.
     """
-    table.start(2, table.work.blocks, NUMBER_THREADS)
+    table.start(2)
     return table.count
 
 
 def paint(table: RunTable, out: cupy.ndarray, blank: bool) -> None:
     """Write the label of every pixel to `out`, the `room` of `pack`; `blank` is ignored."""
-    table.start(3, table.tiling.tiles, table.tiling.words)
+    table.start(3)

@@ -158,22 +158,3 @@ __device__ inline void unite_straight(unsigned touch, unsigned touch_below, cons
         unite_shared(parents, entry((row + k) * Pitch, mine), entry((other_row + k) * Pitch, there));
     }
 }
-
-// Runs above each other form chains, mostly as long as tiles are tall: halve them until they are short, if a word
-// has few runs.
-template <typename Tile>
-__device__ inline void shorten(const unsigned (&start)[Tile::Each], unsigned base,
-                               const unsigned (&run)[Tile::Each], unsigned* parents)
-{
-    for (int tall = 2; tall < Tile::Tall; tall *= 2) {
-#pragma unroll
-        for (int k = 0; k < Tile::Each; ++k) {
-            const int runs = __popc(start[k]);
-            for (int j = 0; runs <= CROWD && j < runs; ++j) {
-                const unsigned own = entry(base + k * Tile::Pitch, run[k] + j);
-                const unsigned parent = parent_of(parents, own), above = parent_of(parents, parent);
-                if (above != parent) atomicMin(parents + own, above);
-            }
-        }
-    }
-}

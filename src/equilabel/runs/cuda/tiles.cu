@@ -91,11 +91,7 @@ find_pairs(const Job& job, const unsigned tile, PairMemory<Tile>& memory)
     const Lines<Tile> lines(plan, corner);
     Rows<Tile> rows;
     read_rows<Pixel>(job, tile, corner, lines, rows, memory.rows);
-    if constexpr (Tellable<Tile> && Tile::Deep == 1) {  // with layers, pairs leave fewer unions
-        if (is_empty_or_few<Id>(job, corner, lines, rows, memory.rows)) return;
-    } else {
-        if (is_empty(job, corner, lines, rows)) return;
-    }
+    if (is_empty(job, corner, lines, rows)) return;
     read_back(memory.rows, rows);
     const unsigned(&set)[2] = rows.set, (&start)[2] = rows.start;
     if constexpr (Tile::Deep == 1)  // row by row is faster for few runs

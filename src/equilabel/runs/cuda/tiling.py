@@ -63,14 +63,12 @@ class Tiling:
 
 
 @lru_cache(64)
-def arrange(
-    shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool, low: bool = False
-) -> Tiling:
+def arrange(shape: tuple[int, ...], connectivity: int, stacked: bool, many: bool) -> Tiling:
     """Cut an image into tiles; with `low`, tiles have half the rows where possible."""
     columns = shape[-1]
     padded = (1,) * (AXES + 1 - len(shape)) + shape[:-1]
     leading = len(shape) - 1 - stacked
-    words, tall, deep = tile_of(columns, leading, many or low)
+    words, tall, deep = tile_of(columns, leading, many)
     width = 32 * words
     # A tile spans one or two axes before the last, those that edges lead along.
     tiles = [*padded[:3], -(-padded[3] // deep), -(-padded[4] // tall)]
