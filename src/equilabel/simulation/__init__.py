@@ -1,8 +1,8 @@
-"""Cluster simulations of the Potts model on periodic lattices, and what is needed to judge them.
+"""Cluster simulations of the Potts model on periodic lattices, and tools to judge their results.
 
 The q-state Potts model with coupling J = 1 and Boltzmann's constant 1 has the energy
-``-sum(spins[i] == spins[j])`` over pairs of neighbors. Its update after Swendsen and Wang opens
-each bond between equal spins with the probability ``1 - exp(-beta)`` and gives each cluster of open
+``-sum(spins[i] == spins[j])`` over pairs of neighbors. The update of Swendsen and Wang opens each
+bond between equal spins with the probability ``1 - exp(-beta)`` and gives each cluster of open
 bonds a new state. For q = 2 it is the Ising model at half the beta: ``beta = 2 * beta_ising``,
 ``energy_ising = 2 * energy + ndim``.
 """

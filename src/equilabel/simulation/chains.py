@@ -38,9 +38,9 @@ def swendsen_wang(
     Parameters
     ----------
     shape, q, beta, temperature, seed, start, device, method
-        As for `PottsSimulation`, which has checkpoints and the few-cluster update besides.
+        As for `PottsSimulation`, which also has checkpoints and the few-cluster update.
     sweeps : int
-        How many to make after those that are discarded.
+        Sweeps to make after those that are discarded.
     discard : int
         Sweeps to make first, to reach equilibrium.
     every : int
@@ -53,10 +53,8 @@ def swendsen_wang(
     iterator of Measurement
         ``sweeps // every`` of them.
 
-    Examples
-    --------
-    The energy of the Ising model on a lattice of 16 x 16 sites at the critical temperature, beside
-    the exact value:
+    Examples -------- The energy of the Ising model on a lattice of 16 x 16 sites at the critical
+    temperature, compared with the exact value:
 
     >>> from equilabel.simulation import (
     ...     critical_beta, exact_ising_energy, integrated_autocorrelation_time, swendsen_wang)
@@ -92,10 +90,10 @@ def fortuin_kasteleyn_bonds(
     device: Device = "auto",
     method: str = "auto",
 ) -> Bonds:
-    """Open the bonds of a sweep of Swendsen and Wang, in a configuration of the Potts model.
+    """Return the bonds that a sweep of Swendsen and Wang opens in a Potts configuration.
 
-    Their clusters percolate at the critical temperature: they are what the papers on cluster
-    identification label.
+    Their clusters percolate at the critical temperature: the papers on cluster identification
+    label such clusters.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What is known exactly of the square lattice: critical temperatures, energies of the Ising model.
+"""Exact results for the square lattice: critical temperatures, energies of the Ising model.
 
-The formula is that of B. Kaufman, Phys. Rev. 76 (1949) 1232-1243, doi:10.1103/PhysRev.76.1232, as
-A. E. Ferdinand and M. E. Fisher write it, Phys. Rev. 185 (1969) 832-846,
+The formula is that of B. Kaufman, Phys. Rev. 76 (1949) 1232-1243, doi:10.1103/PhysRev.76.1232, in
+the form of A. E. Ferdinand and M. E. Fisher, Phys. Rev. 185 (1969) 832-846,
 doi:10.1103/PhysRev.185.832.
 """
 
@@ -18,7 +18,7 @@ from equilabel.storage.memory import check_room
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-STEP = 1e-20  # into the complex plane: the derivative is exact to rounding
+STEP = 1e-20  # complex step, for which the derivative is exact to rounding
 
 
 def critical_beta(q: int = 2) -> float:
@@ -48,15 +48,14 @@ def exact_ising_energy(shape: tuple[int, int], beta: float) -> float:
     Parameters
     ----------
     shape : tuple of two int
-        Sides of the lattice, of at least 2; between two sites on a side of 2 there are two bonds.
+        Sides of the lattice, of at least 2; two bonds join the sites along a side of 2.
     beta : float
-        Inverse temperature, as the Potts model counts it: twice that of the Ising model; 1e-6 to
-        100.
+        Inverse temperature of the Potts model, twice that of the Ising model; 1e-6 to 100.
 
     Returns
     -------
     float
-        Between -2 and 0: the same convention as `Measurement.energy`.
+        Between -2 and 0, with the convention of `Measurement.energy`.
 
     References
     ----------
@@ -77,11 +76,11 @@ def exact_ising_energy(shape: tuple[int, int], beta: float) -> float:
 
 
 def _log_partition(rows: int, columns: int, coupling: complex) -> Any:
-    """Return the logarithm of the partition function of the Ising model, but for a constant."""
+    """Return the logarithm of the partition function of the Ising model, up to a constant."""
     double = 2 * coupling
     turns = np.arange(2 * columns) * math.pi / columns
     gammas = np.arccosh(np.cosh(double) / np.tanh(double) - np.cos(turns))
-    gammas[0] = double + np.log(np.tanh(coupling))  # the one that changes its sign, at beta_c
+    gammas[0] = double + np.log(np.tanh(coupling))  # this one changes its sign at beta_c
     halves = rows * gammas / 2
     products = [_log_product(halves[parity::2], kind) for parity in (0, 1) for kind in (1, -1)]
     largest = max(logarithm.real for _, logarithm in products)
@@ -92,7 +91,7 @@ def _log_partition(rows: int, columns: int, coupling: complex) -> Any:
 def _log_product(halves: NDArray[np.complex128], kind: int) -> tuple[int, Any]:
     """Return sign and logarithm of a product of 2 cosh(x), or of 2 sinh(x) for a kind of -1.
 
-    The sign is kept apart: as an imaginary part of pi it would drown the derivative.
+    The sign is kept apart, because an imaginary part of pi would hide the tiny derivative.
     """
     negative = halves.real < 0
     folded = np.where(negative, -halves, halves)  # the exponential cannot overflow

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from equilabel.devices import Device
 
 
-# ---- Checks of what a simulation is asked: errors say what to pass
+# ---- Checks of arguments
 
-UNIT = 2**32  # of a probability, as kernels compare it with a word
+UNIT = 2**32  # kernels take probabilities in units of 1 / UNIT
 MOST_SITES = 2**32 - 1
 RANKS = 6
-BYTES = 16  # of a site, of a simulation and its method
+BYTES = 16  # for each site, of a simulation and its method
 UPDATES = ("swendsen_wang", "few_clusters")
-STATE = ("sweep", "q", "beta", "seed", "update", "tile", "flip_probability")  # and the spins
+STATE = ("sweep", "q", "beta", "seed", "update", "tile", "flip_probability")  # besides the spins
 
 
 def check_sides(shape: Any) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ def check_sides(shape: Any) -> tuple[int, ...]:
 
 
 def check_beta(beta: float | None, temperature: float | None) -> float:
-    """Return the inverse temperature, from one of the two."""
+    """Return the inverse temperature, given one of the two."""
     if (beta is None) == (temperature is None):
         message = (
             f"one of beta and temperature must be given; got beta={shown(beta)}, "
@@ -77,12 +77,12 @@ def check_beta(beta: float | None, temperature: float | None) -> float:
 
 
 def threshold_of(probability: float) -> int:
-    """Return a probability in units of 2**-32, as kernels take it."""
+    """Return a probability in units of 2**-32."""
     return round(probability * UNIT)
 
 
 def check_update(update: str, flip_probability: float) -> None:
-    """Raise an error unless an update is known and its clusters are flipped often, not always."""
+    """Raise an error unless an update is known and the flip probability is between 0 and 1."""
     check_choice("update", update, UPDATES)
     if not 0 < check_number("flip_probability", flip_probability) < 1:
         message = (
@@ -93,7 +93,7 @@ def check_update(update: str, flip_probability: float) -> None:
 
 
 def check_start(start: Any, shape: tuple[int, ...], q: int) -> Array | None:
-    """Return the spins to start from as a copy, of NumPy or CuPy; None for a word."""
+    """Return a copy of the initial spins, of NumPy or CuPy; None for "cold" and "hot"."""
     if isinstance(start, str):
         if start in ("cold", "hot"):
             return None
@@ -113,7 +113,7 @@ def check_start(start: Any, shape: tuple[int, ...], q: int) -> Array | None:
 def check_spins(
     spins: Array, shape: tuple[int, ...], device: str, states: int | None = None
 ) -> None:
-    """Raise ValueError if kernels would leave the arrays of spins, which a caller may change."""
+    """Raise ValueError if spins, which users may change, are not what kernels can take."""
     fits = (
         is_on_cuda(spins) == (device != "cpu")
         and getattr(spins, "shape", None) == shape
@@ -139,22 +139,13 @@ def check_state(state: Any) -> tuple[dict[str, Any], Array]:
     return {name: np.asarray(state[name]).item() for name in STATE}, take(state["spins"], "spins")
 
 
-# ---- Clusters of bonds get numbers, by whichever method
+# ---- Labels of clusters of bonds, by any method
 
 
 def find_bond_method(name: str, rank: int, device: str, options: Mapping[str, Any]) -> str:
-    """Return the name of a method that can label a lattice of bonds.
+    """Return the name of a method that can label a lattice of bonds; "auto" is the first.
 
-    Parameters
-    ----------
-    name : str
-        As for `label`; "auto" is the first that can.
-    rank : int
-        Number of axes.
-    device : str
-        A device that `equilabel.devices.resolve` returned.
-    options : mapping
-        Keyword arguments for its recipe.
+    `device` is from `equilabel.devices.resolve`.
     """
     method = find_method(name, "bonds")
     check_ability(method, "bonds", rank, device.partition(":")[0], options)
@@ -164,24 +155,10 @@ def find_bond_method(name: str, rank: int, device: str, options: Mapping[str, An
 def label_clusters(
     bonds: Bonds, method: str, device: str, labels: Array, options: Mapping[str, Any]
 ) -> int:
-    """Give the clusters of a lattice of bonds numbers, in raster order of their first sites.
+    """Label the clusters of a lattice of bonds in raster order of their first sites.
 
-    Parameters
-    ----------
-    bonds : Bonds
-        On the device, which is the current one.
-    method : str
-        Its name.
-    device : str
-    labels : (N,) array of int32 or int64
-        Overwritten.
-    options : mapping
-        Keyword arguments for the recipe of a method that finds roots.
-
-    Returns
-    -------
-    int
-        The label of the first cluster: 0, or 1 where roots were numbered.
+    The bonds are on the device, which is the current one. `labels` is (N,) of int32 or int64.
+    Returns the label of the first cluster: 0, or 1 if the method finds roots.
     """
     if METHODS[method].answer == "runs":
         label_bonds_by_runs(bonds, labels)
@@ -191,17 +168,17 @@ def label_clusters(
     return 1
 
 
-# ---- A Markov chain of the Potts model that is updated by clusters, wholly on one device
+# ---- The Markov chain, on one device
 
-BATCH = 32  # measurements that a GPU keeps before they are fetched
+BATCH = 32  # measurements on a GPU that are copied to the host together
 MOST_SWEEPS = 2**63 - 1
 
 
 class PottsSimulation:
     """A Markov chain of the q-state Potts model on a periodic square, cubic, ... lattice.
 
-    The chain is a function of the arguments alone: the same seed gives the same spins, bit by bit,
-    on the CPU and on a GPU, whatever the method and the number of threads.
+    The chain depends on the arguments alone: the same seed gives the same spins, bit by bit, on the
+    CPU and on a GPU, for every method and number of threads.
 
     Parameters
     ----------
@@ -219,22 +196,22 @@ class PottsSimulation:
     seed : int
         0 to 2**64 - 1: key of the random numbers.
     start : {"cold", "hot"} or array of int
-        All spins 0, all random, or the spins themselves, 0 to q - 1.
+        All spins 0, all spins random, or an array of spins, 0 to q - 1.
     device : {"auto", "cpu", "cuda"} or "cuda:<index>"
-        "auto" is where an array given as `start` lies, else the CPU.
+        "auto" is the device of an array given as `start`, or the CPU.
     method : str
-        Method of `METHODS` that identifies clusters; it must know lattices of bonds. "auto" is
-        the fastest.
+        Method of `METHODS` that labels clusters; it must support lattices of bonds. "auto" is the
+        fastest.
     method_options : mapping, optional
         Options of the method, as `METHODS` lists them.
     update : {"swendsen_wang", "few_clusters"}
-        Every cluster gets a new state (Swendsen and Wang), or a cluster from each tile of the
-        lattice, that of a random site, gets another one (Weigel, Section III).
+        Either every cluster gets a new state (Swendsen and Wang), or, in each tile of the lattice,
+        the cluster of a random site gets another state (Weigel, Section III).
     tile : int
-        Edge of these tiles. The lattice's largest side, or more, makes one tile: a variant of the
-        update of Wolff.
+        Edge of these tiles. With the largest side of the lattice, or more, there is one tile: a
+        variant of the update of Wolff.
     flip_probability : float
-        How often the clusters chosen by "few_clusters" are flipped, between 0 and 1: were it 1, a
+        How often the clusters chosen by "few_clusters" are flipped, between 0 and 1. With 1, a
         single spin could never be flipped alone, and the chain would not be ergodic.
 
     Attributes
@@ -244,15 +221,13 @@ class PottsSimulation:
     spins : array of uint8, of NumPy or CuPy
         The configuration, on the device. It may be changed in place, to states 0 to q - 1.
     sweep : int
-        Sweeps made so far.
+        Number of sweeps so far.
 
-    Notes
-    -----
-    Random numbers are those of Philox 4x32-10 [3]_: each is a function of the seed, the sweep, the
-    site and the purpose, so that there is no state of a generator, and a checkpoint is the spins
-    and the number of the sweep. Probabilities are rounded to multiples of 2**-32.
+    Notes ----- Random numbers are those of Philox 4x32-10 [3]_: each is a function of the seed, the
+    sweep, the site and the purpose. So there is no state of a generator, and a checkpoint consists
+    of the spins and the number of the sweep. Probabilities are rounded to multiples of 2**-32.
 
-    A site takes 1 byte for its spin, 1 for its bonds, 4 for the number of its cluster, and what the
+    A site takes 1 byte for its spin, 1 for its bonds, 4 for the label of its cluster, and what the
     method needs; measuring takes 4 to 8 more.
 
     References
@@ -331,7 +306,7 @@ class PottsSimulation:
         )
 
     def advance(self, sweeps: int = 1) -> PottsSimulation:
-        """Make sweeps without measuring, as to reach equilibrium; return the simulation itself.
+        """Make sweeps without measuring, for example to reach equilibrium; return the simulation.
 
         On a GPU, this may return before the device has finished.
         """
@@ -344,23 +319,23 @@ class PottsSimulation:
     def measure(
         self, sweeps: int, *, every: int = 1, batch: int | None = None
     ) -> Iterator[Measurement]:
-        """Make sweeps, and measure after each of them or after some.
+        """Make sweeps, and measure after every one of them, or after every few.
 
         Parameters
         ----------
         sweeps : int
-            How many to make.
+            Number of sweeps to make.
         every : int
             Sweeps from one measurement to the next.
         batch : int, optional
-            Measurements to make before they are brought to the host together: a GPU does not have
-            to wait for the host after every one. The simulation is then up to so many measurements
-            ahead of what the iterator yields. Default 32 on a GPU, 1 on the CPU.
+            Number of measurements that are copied to the host together, so that a GPU does not wait
+            for the host after every one. The simulation is then ahead of the iterator by up to as
+            many measurements. Default is 32 on a GPU, 1 on the CPU.
 
         Returns
         -------
         iterator of Measurement
-            ``sweeps // every`` of them. Nothing is computed before it is asked for the first.
+            ``sweeps // every`` of them. Computation begins when the first is requested.
         """
         sweeps = check_whole("sweeps", sweeps, 0, MOST_SWEEPS)
         every = check_whole("every", every, 1, MOST_SWEEPS)
@@ -371,7 +346,7 @@ class PottsSimulation:
     def bonds(self) -> Bonds:
         """Return the bonds that the next sweep opens, as a lattice of bonds.
 
-        They are the clusters of Fortuin and Kasteleyn in the configuration of now.
+        Their clusters are those of Fortuin and Kasteleyn in the present configuration.
         """
         check_spins(self.spins, self.shape, self.device)
         with using(self.device):
@@ -380,7 +355,7 @@ class PottsSimulation:
         return found
 
     def state(self) -> dict[str, Any]:
-        """Return a checkpoint: all that `resume` needs, as `numpy.savez` can write it.
+        """Return a checkpoint for `resume`, which `numpy.savez` can write.
 
         The spins are copied to the host.
         """
@@ -391,14 +366,14 @@ class PottsSimulation:
     def resume(
         cls, state: Mapping[str, Any], *, device: Device = "auto", method: str = "auto"
     ) -> PottsSimulation:
-        """Continue from a checkpoint; the chain goes on as if it had never stopped.
+        """Return a simulation that continues from a checkpoint with the same chain.
 
         Parameters
         ----------
         state : mapping
-            What `state` returned, or what `numpy.load` returns of the file that it was written to.
+            The result of `state`, or of `numpy.load` for the file it was written to.
         device, method
-            As for the class; they need not be the same as before.
+            As for the class; they may differ from those before.
         """
         known, spins = check_state(state)
         sweep = check_whole("sweep", known.pop("sweep"), 0, MOST_SWEEPS)
@@ -416,7 +391,7 @@ class PottsSimulation:
         self._kernels.activate_bonds(self.spins, self._threshold, self.sweep, self.seed, bonds.open)
 
     def _update(self) -> None:
-        """Make a sweep; the labels of its clusters are left."""
+        """Make a sweep; `_labels` then holds the clusters, from `_first` on."""
         kernels, drawn = self._kernels, (self.sweep, self.seed)
         self._activate(self._bonds)
         self._first = label_clusters(
@@ -436,7 +411,7 @@ class PottsSimulation:
         while left:
             rows = min(left, batch)
             with using(self.device):
-                # Their states are counted; all are new after an update of Swendsen and Wang.
+                # Kernels count by state; an update of Swendsen and Wang replaces all states first.
                 states = self.q if self.update == "few_clusters" else None
                 check_spins(self.spins, self.shape, self.device, states)
                 table = library(self.spins).zeros((rows, 1 + self.q + CLUSTERS), np.int64)
@@ -448,7 +423,7 @@ class PottsSimulation:
         self.advance(rest)
 
     def _measure_into(self, row: Array, sweeps: int) -> int:
-        """Make sweeps and count into a row of a table; return the number of the last sweep."""
+        """Make sweeps and write counts to a row of a table; return the number of the last sweep."""
         for _ in range(sweeps):
             self._update()
         self._kernels.measure_spins(self.spins, self.q, row[: 1 + self.q])

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
 
-# ---- What is measured after a sweep, from the integers that the device counts
+# ---- Measurements, from integers that the device counts
 
-CLUSTERS = 3  # columns of a row that are counted from clusters; before them come bonds and states
+CLUSTERS = 3  # columns of a row for clusters; before them come bonds and states
 
 
 class Measurement(NamedTuple):
@@ -28,15 +28,15 @@ class Measurement(NamedTuple):
     sweep : int
         Sweeps since the start.
     energy : float
-        Per site: minus the number of bonds between equal spins, over the number of sites. Between
-        minus the number of axes and 0.
+        Energy per site: minus the number of bonds between equal spins, over the number of sites.
+        Between minus the number of axes and 0.
     magnetization : float
-        Order parameter ``(q * largest - 1) / (q - 1)``, where `largest` is the share of the state
-        that most sites are in; 0 to 1. For q = 2 the absolute magnetization of the Ising model.
+        Order parameter ``(q * largest - 1) / (q - 1)``, where `largest` is the fraction of sites in
+        the most frequent state; 0 to 1. For q = 2 the absolute magnetization of the Ising model.
     clusters : int
-        Number of clusters of open bonds in the sweep that led here.
+        Number of clusters of open bonds in the last sweep.
     largest_cluster : float
-        Share of the sites that the largest of them holds.
+        Fraction of sites in the largest of them.
     mean_cluster_size : float
         Sum of the squares of their sizes over the number of sites. Its mean is the improved
         estimator of N <m^2>, the susceptibility without its factor beta (Wolff 1988), where m is
@@ -52,13 +52,10 @@ class Measurement(NamedTuple):
 
 
 def from_row(row: HostArray, sweep: int, sites: int) -> Measurement:
-    """Turn a row of counts into a measurement.
+    """Turn a row of counts, (1 + q + CLUSTERS,) of int64, into a measurement.
 
-    Parameters
-    ----------
-    row : (1 + q + CLUSTERS,) array of int64
-        Bonds between equal spins, sites in each state, number of clusters, sites of the largest,
-        sum of squares, which is an unsigned number.
+    The row holds bonds between equal spins, sites in each state, the number of clusters, the sites
+    of the largest, and the sum of squares, an unsigned number.
     """
     bonds, *states, clusters, largest, squares = row.tolist()
     q = len(states)
@@ -72,24 +69,24 @@ def from_row(row: HostArray, sweep: int, sites: int) -> Measurement:
     )
 
 
-# ---- How many sweeps it takes until measurements are independent, and the error of their mean
+# ---- Autocorrelation times, and errors of means
 
 
 class AutocorrelationTime(NamedTuple):
-    """An integrated autocorrelation time, and what follows from it.
+    """An integrated autocorrelation time, and the error of the mean that follows from it.
 
     Attributes
     ----------
     time : float
-        In units of the distance of two measurements; 0.5 if they are independent.
+        In units of the distance between two measurements; 0.5 if they are independent.
     error : float
         Its standard error (Madras and Sokal 1988, Equation E.11).
     window : int
         Lag at which the sum was cut.
     mean : float
-        Of the series.
+        Mean of the series.
     standard_error : float
-        Of the mean, with correlations: ``sqrt(2 * time * variance / N)``.
+        Standard error of the mean, with correlations: ``sqrt(2 * time * variance / N)``.
     """
 
     time: float
@@ -104,8 +101,8 @@ def integrated_autocorrelation_time(
 ) -> AutocorrelationTime:
     """Estimate the integrated autocorrelation time of a series of measurements.
 
-    The normalized autocorrelation is added up to the smallest lag that is at least `window_factor`
-    times the sum so far: more lags add noise, fewer leave correlations out.
+    The normalized autocorrelation is summed up to the smallest lag that is at least `window_factor`
+    times the sum so far: more lags add noise, fewer leave out correlations.
 
     Parameters
     ----------
@@ -113,8 +110,8 @@ def integrated_autocorrelation_time(
         Measurements at equal distances, in equilibrium. N should be many times the result: 1000
         times for an error of some percent.
     window_factor : float
-        Lags to take, in units of the result. More than 4; 6 to 10 where correlations do not decay
-        as one exponential.
+        Lags to sum, in units of the result. More than 4; 6 to 10 if correlations do not decay as
+        one exponential.
 
     Returns
     -------
@@ -157,10 +154,10 @@ def integrated_autocorrelation_time(
     values /= unit
     size, mean = values.size, float(values.mean())
     deviations = values - mean
-    padded = np.fft.rfft(deviations, 2 ** int(np.ceil(np.log2(2 * size))))  # no wrapping around
+    padded = np.fft.rfft(deviations, 2 ** int(np.ceil(np.log2(2 * size))))  # avoids wrapping around
     sums = np.fft.irfft(padded * padded.conj())[:size]
     variance = float(sums[0] / size)
-    if variance <= 1e-28 * mean**2:  # a constant, but for rounding
+    if variance <= 1e-28 * mean**2:  # constant, except for rounding
         return AutocorrelationTime(0.5, 0.0, 0, mean * unit, 0.0)
     correlations = sums / np.arange(size, 0, -1) / variance
     times = np.cumsum(correlations) - 0.5

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from equilabel.array_types import HostArray
 
 
-# ---- Random numbers that are computed from where and when they are needed: Philox 4x32-10
+# ---- Random numbers without a state: Philox 4x32-10
 # J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, Parallel random numbers: as easy as 1, 2, 3,
-# Proc. SC11 (2011), doi:10.1145/2063384.2063405. A generator has no state: four words of 32 bits
-# are a function of a counter and a key, so every site has its own numbers in every sweep, whichever
-# thread or device asks for them. The counter is (site, low word of the sweep, high word of the
-# sweep, purpose); the key is the seed.
+# Proc. SC11 (2011), doi:10.1145/2063384.2063405. Four words of 32 bits are a function of a counter
+# and a key, so every site has its own numbers in every sweep, on every thread and device. The
+# counter is (site, low word of the sweep, high word of the sweep, purpose); the key is the seed.
 
-# What numbers are drawn for: the last word of the counter. Axes 4 and 5 take the purpose after.
+# Purposes, the last word of the counter. Axes 4 and 5 use the next number.
 SPINS, BONDS, STATES, POINTS, FLIPS = 0, 1, 3, 4, 6
 
 ROUNDS = 10
@@ -35,21 +34,9 @@ WEYL = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 
 @inlined
 def philox(site, sweep, purpose, seed):
-    """Return the four words that a site draws in a sweep for one purpose.
+    """Return the four words, each below 2**32, that a site draws in a sweep for one purpose.
 
-    Parameters
-    ----------
-    site : int
-        Below 2**32; not checked.
-    sweep : uint64
-    purpose : int
-        `SPINS`, `BONDS`, ...
-    seed : uint64
-
-    Returns
-    -------
-    tuple of four uint64
-        Each below 2**32.
+    `site` is below 2**32 (not checked); `sweep` and `seed` are uint64.
     """
     zero, one = np.uint64(site), sweep & LOW
     two, three = sweep >> HALF, np.uint64(purpose)
@@ -69,29 +56,27 @@ def philox(site, sweep, purpose, seed):
 
 @inlined
 def below(limit, word):
-    """Turn a word into a number of 0 to `limit` - 1; each comes up as often as any to 2**-32."""
+    """Turn a word into a number of 0 to `limit` - 1; all are equally likely to 2**-32."""
     return (word * np.uint64(limit)) >> HALF
 
 
-# ---- Passes of cluster updates of the Potts model (Swendsen and Wang 1987) on the CPU
+# ---- Passes of cluster updates of the Potts model (Swendsen and Wang 1987)
 # A spin is one of the states 0 to q - 1, one byte. All axes are periodic and at least 2 long, and
-# there are fewer than 2**32 sites. Random numbers come from `philox`, so that a chain is the same
-# bits on every device, in any number of threads. Step k leads along the axis ``rank - 1 - k``.
+# there are fewer than 2**32 sites. Step k leads along the axis ``rank - 1 - k``.
 #
-# Labels of clusters are numbers in raster order of the first sites, from `first` on, int32 or
-# int64: a cluster draws its random numbers by its number, so that all methods lead to the same
-# chain.
+# Labels of clusters, int32 or int64, count from `first` in raster order of the first sites. A
+# cluster draws its random numbers by its number: all methods give the same chain.
 
 
 def random_words(sites: HostArray, sweep: int, purpose: int, seed: int) -> NDArray[np.uint32]:
-    """Return the four words that each site draws, (N, 4); `purpose` as in `philox`."""
+    """Return the four words that each site draws, (N, 4)."""
     words = np.empty((sites.size, 4), np.uint32)
     fill_words(sites, np.uint64(sweep), purpose, np.uint64(seed), words)
     return words
 
 
 def random_spins(shape: tuple[int, ...], states: int, seed: int) -> NDArray[np.uint8]:
-    """Draw a state for every site, each as likely as any."""
+    """Return a random state for every site, all equally likely."""
     spins = np.empty(prod(shape), np.uint8)
     _in_threads(fill_spins, spins.size, states, np.uint64(seed), spins)
     return spins.reshape(shape)
@@ -102,13 +87,8 @@ def activate_bonds(
 ) -> None:
     """Open each bond between equal spins with a probability (Weigel 2011, Equation 7).
 
-    Parameters
-    ----------
-    spins : array of uint8
-    threshold : int
-        The probability in units of 2**-32.
-    opened : array of uint8, shape of `spins`
-        Overwritten: bit k of a site is set if its bond along step k is open.
+    `threshold` is the probability in units of 2**-32. Bit k of a site of `opened`, of uint8, is set
+    if its bond along step k is open.
     """
     shape = np.array(spins.shape, np.int64)
     drawn = np.uint64(threshold), np.uint64(sweep), np.uint64(seed)
@@ -120,7 +100,7 @@ def activate_bonds(
 def flip_clusters(
     spins: HostArray, labels: HostArray, first: int, states: int, sweep: int, seed: int
 ) -> None:
-    """Give every cluster a new state, each as likely as any; spins are overwritten."""
+    """Give every cluster a new state, all equally likely; spins are overwritten."""
     drawn = states, np.uint64(sweep), np.uint64(seed)
     _in_threads(draw_states, spins.size, labels, first, *drawn, spins.reshape(-1))
 
@@ -130,15 +110,8 @@ def mark_clusters(
 ) -> NDArray[np.uint8]:
     """Mark the cluster of a random site of each tile (Weigel 2011, Section III).
 
-    Parameters
-    ----------
-    tile : int
-        Edge of the tiles, those at the far ends of axes may be smaller.
-
-    Returns
-    -------
-    (N,) array of uint8
-        1 for the clusters chosen, by their numbers from 0.
+    Tiles have the edge `tile`, or less at the far ends of axes. Returns 1 for the chosen clusters,
+    by their numbers from 0.
     """
     marked = np.zeros(labels.size, np.uint8)
     shape = np.array(spins.shape, np.int64)
@@ -181,7 +154,7 @@ def measure_spins(spins: HostArray, states: int, row: HostArray) -> None:
 def measure_clusters(labels: HostArray, first: int, row: HostArray) -> None:
     """Count clusters, the sites of the largest, and the sum of the squares of all their sizes.
 
-    `row`, (3,) of int64 and zeros, is overwritten; the sum wraps as an unsigned number would.
+    `row`, (3,) of int64 and zeros, is overwritten; the sum wraps around as an unsigned number does.
     """
     add_sizes(labels, first, row)
 
@@ -252,7 +225,7 @@ def open_bonds(begin, end, spins, shape, threshold, sweep, seed, opened):
 
 @njit(nogil=True, cache=True)
 def draw_states(begin, end, labels, first, states, sweep, seed, spins):
-    """Give a range of sites the states that their clusters draw. Neighbors mostly share theirs."""
+    """Give a range of sites the states that their clusters draw; neighbors mostly share theirs."""
     last = -1
     state = 0
     for i in range(begin, end):
@@ -289,7 +262,7 @@ def mark_points(labels, first, shape, tile, sweep, seed, marked):
 
 @njit(nogil=True, cache=True)
 def shift_marked(begin, end, labels, first, marked, states, threshold, sweep, seed, spins):
-    """Move a range of sites to the new states of their clusters."""
+    """Change the spins of a range of sites to the new states of their clusters."""
     last = -1
     shift = 0
     for i in range(begin, end):
@@ -305,7 +278,7 @@ def shift_marked(begin, end, labels, first, marked, states, threshold, sweep, se
 
 @njit(nogil=True, cache=True)
 def count_spins(begin, end, spins, shape, row):
-    """Add what a range of rows counts to `row`."""
+    """Add the counts of a range of rows to `row`."""
     rank = shape.size
     width = shape[-1]
     ahead = np.empty(rank, np.int64)

@@ -1,11 +1,11 @@
-// Random numbers that are computed from where and when they are needed: Philox 4x32-10 (Salmon, Moraes,
-// Dror, Shaw, Parallel random numbers: as easy as 1, 2, 3, Proc. SC11, 2011, doi:10.1145/2063384.2063405).
-// The same numbers as simulation/cpu/potts.py, which says what the counter and the key are.
+// Random numbers without a state: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, Parallel random numbers: as easy
+// as 1, 2, 3, Proc. SC11, 2011, doi:10.1145/2063384.2063405). The same numbers as in simulation/cpu/potts.py,
+// which explains the counter and the key.
 
 #include "devices/cuda/index.cuh"
 #include "devices/cuda/warp.cuh"
 
-// What numbers are drawn for. Axes 4 and 5 take the purpose after.
+// Purposes of random numbers. Axes 4 and 5 use the next number.
 constexpr unsigned SPINS = 0, BONDS = 1, STATES = 3, POINTS = 4, FLIPS = 6;
 
 constexpr unsigned MULTIPLIERS[] = {0xD2511F53u, 0xCD9E8D57u}, WEYL[] = {0x9E3779B9u, 0xBB67AE85u};
@@ -30,23 +30,22 @@ __device__ inline uint4 philox(unsigned site, u8 sweep, unsigned purpose, u8 see
     return words;
 }
 
-// One of four words; `k` is known where loops are unrolled, so that nothing is indexed in memory.
+// One of four words; `k` is a constant in unrolled loops, so that words stay in registers.
 __device__ inline unsigned word_of(uint4 words, int k)
 {
     return k == 0 ? words.x : k == 1 ? words.y : k == 2 ? words.z : words.w;
 }
 
-// A number of 0 to limit - 1 from a word; each comes up as often as any to 2**-32.
+// A number of 0 to limit - 1 from a word; all are equally likely to 2**-32.
 __device__ inline unsigned below(unsigned limit, unsigned word) { return __umulhi(word, limit); }
 
 // ------------------------------------------------------------------------------------------
 // Cluster updates of the Potts model (Swendsen and Wang 1987): bonds, new states, measurements.
 //
-// A spin is one of the states 0 to q - 1, one byte. All axes are periodic and at least 2 long, and there
-// are fewer than 2**32 sites, so that coordinates come from divisions of 32 bits. No kernel here waits for
-// memory long: a site costs two to seven bytes and one call of Philox, about a hundred instructions on
-// integers, which bounds activation and flipping to some hundredths of a nanosecond for each site; the
-// identification between them takes more.
+// A spin is one of the states 0 to q - 1, one byte. All axes are periodic and at least 2 long, and there are
+// fewer than 2**32 sites, so that coordinates need divisions of 32 bits only. Kernels are bound by computation
+// rather than memory: a site needs two to seven bytes and one call of Philox, about a hundred integer
+// instructions. Labeling the clusters takes longer.
 
 constexpr int RANKS = 6;  // axes, at most
 
@@ -75,7 +74,7 @@ struct Ahead {
     }
 };
 
-// The words that each site draws, for tests.
+// Write the words that each site draws, for tests.
 __global__ void random_words(const unsigned* __restrict__ sites, Index size, u8 sweep,
                              unsigned purpose, u8 seed, uint4* __restrict__ words)
 {
@@ -89,8 +88,8 @@ __global__ void random_spins(Index size, unsigned states, u8 seed, u1* __restric
     if (i < size) spins[i] = below(states, philox(static_cast<unsigned>(i), 0, SPINS, seed).x);
 }
 
-// Weigel 2011, Equation 7: a bond between equal spins is open if its number is below the threshold. Spins
-// of other rows are read twice, from the second-level cache the second time: 1 byte in, 1 byte out.
+// Weigel 2011, Equation 7: a bond between equal spins is open if its random number is below the threshold. The
+// second read of a spin, for another row, hits the second-level cache: 1 byte in, 1 byte out.
 template <int rank>
 __global__ void activate_bonds(const u1* __restrict__ spins, Lattice lattice, u8 threshold,
                                u8 sweep, u8 seed, u1* __restrict__ open)
@@ -115,8 +114,8 @@ __global__ void activate_bonds(const u1* __restrict__ spins, Lattice lattice, u8
     open[i] = static_cast<u1>(equal & kept);
 }
 
-// Labels of clusters are numbers in raster order from `first` on. Each site of a cluster draws the same for
-// itself: no table of new states is written, and none read at random places.
+// Labels of clusters count from `first` in raster order. Each site computes the new state of its cluster itself,
+// which is faster than to read it from a table at random places.
 template <typename Id>
 __global__ void flip_clusters(const Id* __restrict__ labels, Id first, Index size, unsigned states,
                               u8 sweep, u8 seed, u1* __restrict__ spins)
@@ -127,7 +126,7 @@ __global__ void flip_clusters(const Id* __restrict__ labels, Id first, Index siz
     spins[i] = below(states, philox(cluster, sweep, STATES, seed).x);
 }
 
-// Weigel 2011, Section III: the cluster of a random site of each tile. Threads that choose the same cluster
+// Weigel 2011, Section III: mark the cluster of a random site of each tile. Threads that choose the same cluster
 // write the same byte.
 template <int rank, typename Id>
 __global__ void mark_clusters(const Id* __restrict__ labels, Id first, Lattice lattice, unsigned tile,
@@ -163,8 +162,8 @@ __global__ void flip_marked(const Id* __restrict__ labels, Id first, Index size,
     if (words.x < threshold) spins[i] = (spins[i] + 1 + below(states - 1, words.y)) % states;
 }
 
-// Bonds between equal spins, and sites in each state: each block counts in shared memory, and adds what it
-// found once. All lanes of a warp make the same number of turns.
+// Count bonds between equal spins, and sites in each state: each block counts in shared memory, then adds to the
+// row once. All lanes of a warp make the same number of turns.
 template <int rank>
 __global__ void measure_spins(const u1* __restrict__ spins, Lattice lattice, unsigned states, u8* row)
 {
@@ -195,8 +194,8 @@ __global__ void measure_spins(const u1* __restrict__ spins, Lattice lattice, uns
         if (counts[k]) atomicAdd(row + 1 + k, static_cast<u8>(counts[k]));
 }
 
-// Sites of each cluster, by its number. A warp keeps the count of one cluster, that of its first site, for
-// itself: where one cluster spans the lattice, all warps would wait for its counter in every turn.
+// Count the sites of each cluster. A warp counts one cluster, that of its first site, in a register: if one cluster
+// spans the lattice, all warps would otherwise wait for its counter in every turn.
 template <typename Id>
 __global__ void add_sizes(const Id* __restrict__ labels, Id first_label, Index size, unsigned* sizes)
 {
@@ -218,7 +217,7 @@ __global__ void add_sizes(const Id* __restrict__ labels, Id first_label, Index s
     if (lane == 0) atomicAdd(sizes + (own - first_label), times);
 }
 
-// Clusters, the largest, and the sum of the squares.
+// Count clusters, the sites of the largest, and the sum of the squares of all sizes.
 __global__ void sum_sizes(const unsigned* __restrict__ sizes, Index size, u8* row)
 {
     u8 clusters = 0, squares = 0;

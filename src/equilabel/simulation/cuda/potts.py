@@ -1,6 +1,6 @@
-"""Launchers for potts.cu, named and shaped like `equilabel.simulation.cpu.potts`.
+"""Launchers for potts.cu, with the names and signatures of `equilabel.simulation.cpu.potts`.
 
-None waits for the device.
+None of them waits for the device.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def random_words(sites: Array, sweep: int, purpose: int, seed: int) -> Array:
 
 
 def random_spins(shape: tuple[int, ...], states: int, seed: int) -> Array:
-    """Draw a state for every site, each as likely as any."""
+    """Return a random state for every site, all equally likely."""
     spins = cupy.empty(shape, cupy.uint8)
     function = kernel("simulation/cuda/potts", "random_spins")
     launch(function, spins.size, spins.size, np.uint32(states), np.uint64(seed), spins)
@@ -55,7 +55,7 @@ def activate_bonds(spins: Array, threshold: int, sweep: int, seed: int, opened: 
 def flip_clusters(
     spins: Array, labels: Array, first: int, states: int, sweep: int, seed: int
 ) -> None:
-    """Give every cluster a new state, each as likely as any; spins are overwritten."""
+    """Give every cluster a new state, all equally likely; spins are overwritten."""
     function = kernel("simulation/cuda/potts", f"flip_clusters<u{labels.itemsize}>")
     drawn = np.uint32(states), np.uint64(sweep), np.uint64(seed)
     launch(function, spins.size, *_numbered(labels, first), spins.size, *drawn, spins)
@@ -114,7 +114,7 @@ def _numbered(labels: Array, first: int) -> tuple[Array, np.integer]:
 
 @cache
 def _lattice(shape: tuple[int, ...]) -> Array:
-    """Describe a lattice to kernels, as the bytes of `Lattice` in potts.cu."""
+    """Return a lattice as the bytes of `Lattice` in potts.cu."""
     lattice = np.ones((), LATTICE)
     lattice["sides"][: len(shape)] = shape[::-1]
     lattice["size"] = prod(shape)
