@@ -25,7 +25,8 @@ def expected_labels(image, background=None, connectivity=None):
         return measure.label(image, background, connectivity=connectivity)
     background = 0 if background is None else background
     if image.dtype.kind == "u" and image.itemsize == 8:  # scikit-image wraps its upper half
-        values, image = np.unique(image, return_inverse=True)
+        values, inverse = np.unique(image, return_inverse=True)
+        image = inverse.reshape(image.shape)  # flat, before NumPy 2
         background = values.tolist().index(background) if background in values.tolist() else -1
     if image.ndim <= 3:
         return measure.label(image, background, connectivity=connectivity)

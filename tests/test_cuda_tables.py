@@ -150,7 +150,7 @@ def test_an_array_may_be_freed_and_another_lie_there(cupy):
             pool.free_all_blocks()
 
 
-def test_streams_share_no_tables(cupy, spin, following):
+def test_streams_share_no_tables(cupy, spin):
     labels = [label(percolation((300, 500), 0.5, seed=seed)) for seed in range(6)]
     expected = [regionprops_table(each, None, PLACES) for each in labels]
     moved = [cupy.asarray(each) for each in labels]
