@@ -65,7 +65,7 @@ def drawn(seed: int, overlap: float) -> tuple[Any, Any]:
     shape = (512, 512)
     taken, truth = np.zeros(shape, np.bool_), np.zeros(shape, np.int32)
     nuclei = scatter(taken, rng, fraction=0.25, radius=11, spacing=(1, 1), overlap=overlap)
-    for number, (_, box, distance) in enumerate(nuclei, 1):
+    for number, (box, distance) in enumerate(nuclei, 1):
         truth[box][(distance <= 1) & (truth[box] == 0)] = number
     rough = ndimage.gaussian_filter(rng.standard_normal(shape), 1.2)
     inside, outside = map(ndimage.distance_transform_edt, (truth > 0, truth == 0))

@@ -1,4 +1,4 @@
-"""What is connected to what: grids of pixels, lattices of bonds, graphs."""
+"""Domains say what is connected to what: grids of pixels, lattices of bonds, graphs."""
 
 import lazy_loader as _lazy
 

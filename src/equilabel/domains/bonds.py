@@ -23,8 +23,7 @@ class Bonds:
     """A lattice whose bonds are open or closed: sites joined by open bonds are connected.
 
     Every site belongs to a component. A bond is stored once, as a bit of the site from which it
-    leads forward in raster order (at a periodic boundary, around to the first sites), so no list
-    of neighbors is made.
+    leads forward in raster order (at a periodic boundary, around to the first sites).
 
     Attributes
     ----------
@@ -32,20 +31,20 @@ class Bonds:
         One integer for each site, in C order: bit ``k`` is set if the bond along ``steps[k]`` is
         open. Bits that lead outside, across a boundary that is not periodic, must be 0.
     steps : (K, ndim) array of int64
-        Steps to neighbors, of -1, 0 and 1, the first entry that is not 0 being 1. K is at most
-        the number of bits of `open`.
+        Steps to neighbors, of -1, 0 and 1; the first entry that is not 0 is 1. K is at most the
+        number of bits of `open`.
     periodic : tuple of bool
         For each axis, whether sites at its end have bonds to those at its beginning.
 
     Raises
     ------
     TypeError, ValueError
-        If the three do not fit each other; whether open bonds lead outside is checked by
-        `label_graph` and ``Graph.from_bonds``.
+        If the three do not fit together. Only `label_graph` and ``Graph.from_bonds`` check whether
+        open bonds lead outside.
 
     Examples
     --------
-    A ring of four sites, with the bond from the last to the first and one other open:
+    A ring of four sites; the bond from the last to the first and one other are open:
 
     >>> ring = Bonds(np.array([0, 1, 0, 1], np.uint8), np.array([[1]]), (True,))
     >>> ring.neighbors(0).tolist()
@@ -97,14 +96,14 @@ class Bonds:
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
-        """Distance of flat indices along each step, away from boundaries, (K,)."""
+        """Distance of flat indices along each step, except around boundaries, (K,)."""
         return self.steps @ neighborhood.strides(self.shape)
 
     @cached_property
     def arrays(self) -> tuple[Array, Array, Array]:
-        """Shape, steps and periodic axes as arrays, where `open` is.
+        """Shape, steps and periodic axes as arrays, on the device of `open`.
 
-        Of int64, int64 and bool: (ndim,), (K, ndim) and (ndim,).
+        Their types are int64, int64 and bool: (ndim,), (K, ndim) and (ndim,).
         """
         parts = np.array(self.shape, np.int64), self.steps, np.array(self.periodic, np.bool_)
         shape, steps, periodic = (np.asarray(part, like=self.open) for part in parts)
@@ -127,7 +126,7 @@ class Bonds:
 
 
 def _checked_steps(given: object, opened: Array) -> NDArray[np.int64]:
-    """Return steps of a lattice as int64, or raise TypeError or ValueError unless they are some."""
+    """Return the steps of a lattice as int64, or raise TypeError or ValueError."""
     steps: NDArray[np.int64] = as_host_array("steps", given)
     if steps.dtype.kind not in "iu":
         message = f"steps must be an array of integers; got {steps.dtype}. Convert it."

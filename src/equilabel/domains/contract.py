@@ -1,4 +1,4 @@
-"""What a method is asked and what it answers: the contract between recipes, passes and domains."""
+"""The contract between recipes, passes and domains, and the description of a method."""
 
 from __future__ import annotations
 
@@ -14,37 +14,29 @@ if TYPE_CHECKING:
 class Domain(Protocol):
     """What is connected to what: a grid of pixels, a lattice of bonds, a graph.
 
-    Recipes hand it from pass to pass; passes read from it the description that suits them.
+    Recipes hand a domain from pass to pass; passes read the description that they need from it.
     """
 
     @property
     def kind(self) -> str:
-        """Word for it in `Method.domains`: "grid"."""
+        """Name of this kind of domain in `Method.domains`, such as "grid"."""
         ...
 
 
 class Roots(NamedTuple):
-    """What the recipe of a published method returns.
+    """The result of the recipe of a published method."""
 
-    Attributes
-    ----------
-    roots : (N,) array of int64
-        For each element the smallest index of its component; -1 for background. On a GPU it may be
-        of int32, for up to 2^31 elements.
-    rounds : int
-        How often the recipe repeated its passes; 1 for methods without iteration.
-    counts : (size, 1 + axes) array of int, or None
-        What the method accumulated for each component while labeling, see `equilabel.papers.
-        kalentev.recipe`; rows of zeros in between.
-    """
-
+    # (N,) of int64: smallest index of the component of each element, -1 for background. On a GPU it
+    # may be of int32, for up to 2^31 elements.
     roots: Array
-    rounds: int = 1
+    rounds: int = 1  # how often the recipe repeated its passes; 1 without iteration
+    # (size, 1 + axes) of int, or None: counts for each component at its first element, and zeros
+    # elsewhere, see `equilabel.papers.kalentev2011.recipes`.
     counts: Array = None
 
 
 class Recipe(Protocol):
-    """The loop of a method on the host, once for all devices and all domains that it knows."""
+    """The loop of a method on the host, once for all devices and all domains that it supports."""
 
     def __call__(self, passes: Any, domain: Any, **options: Any) -> Any:
         """Return `Roots`, or the table of runs of the method `runs`."""
@@ -53,75 +45,34 @@ class Recipe(Protocol):
 
 @dataclass(frozen=True)
 class Option:
-    """A keyword argument of `label` that one method understands.
+    """A keyword argument of `label` that belongs to one method."""
 
-    Attributes
-    ----------
-    type : type
-        Of its value.
-    default : object
-    meaning : str
-        What it changes, in one sentence.
-    choices : tuple
-        The values allowed; empty for any of the type.
-    limits : mapping of int to (int, int)
-        For each number of axes, the least and the greatest value; empty for any.
-    """
-
-    type: type
+    type: type  # of its value
     default: Any
-    meaning: str
-    choices: tuple[Any, ...] = ()
+    meaning: str  # one sentence
+    choices: tuple[Any, ...] = ()  # allowed values; empty for any of the type
+    # Least and greatest value for each number of axes; empty for any.
     limits: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Method:
-    """One way to label connected components.
+    """A method to label connected components."""
 
-    Attributes
-    ----------
-    name : str
-        The word to pass as ``method=``.
-    summary : str
-        The idea in one sentence.
-    paper : str
-        Where it was published; empty for our own.
-    answer : {"runs", "roots"}
-        What its recipe returns: "roots" for each element the smallest index of its component, or
-        "runs", a table of runs, which are numbered and painted without an array of roots.
-    aliases : tuple of str
-        Other words for it.
-    domains : tuple of str
-        Kinds of domains that it labels.
-    ranks : tuple of int
-        Numbers of axes that it knows, axes of length 1 and the one that counts the images of a
-        stack aside.
-    devices : tuple of str
-        Devices that have its passes.
-    options : mapping of str to Option
-        Keyword arguments of its recipe that a caller can choose.
-    propagates : bool
-        Whether labels move by an element, a tile or a line in a round, so that rounds grow with the
-        extent of components: such a method may be hopelessly slow on large ones.
-    accumulates : bool
-        Whether its recipe counts elements and exposed faces if called with ``accumulate=True``.
-    recipe : str
-        Where its recipe is, as "papers.komura2016.recipe:recipe".
-    passes : str
-        The module of its passes, with "{}" for the kind of device.
-    """
-
-    name: str
-    summary: str
-    paper: str
+    name: str  # the value of ``method=``
+    summary: str  # the idea in one sentence
+    paper: str  # citation; empty for methods of this project
+    # The recipe returns roots, or a table of runs, from which labels follow without roots.
     answer: Literal["runs", "roots"]
-    aliases: tuple[str, ...] = ()
-    domains: tuple[str, ...] = ("grid",)
+    aliases: tuple[str, ...] = ()  # other names
+    domains: tuple[str, ...] = ("grid",)  # kinds of domains that it supports
+    # Supported numbers of axes, without axes of length 1 and the one that counts images of a stack.
     ranks: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6)
-    devices: tuple[str, ...] = ("cpu", "cuda")
-    options: Mapping[str, Option] = field(default_factory=dict)
+    devices: tuple[str, ...] = ("cpu", "cuda")  # devices that have its passes
+    options: Mapping[str, Option] = field(default_factory=dict)  # keyword arguments of its recipe
+    # Labels move by an element, a tile or a line in a round, so that rounds grow with the extent of
+    # components: such a method may be extremely slow on large ones.
     propagates: bool = False
-    accumulates: bool = False
-    recipe: str = ""
-    passes: str = ""
+    accumulates: bool = False  # with ``accumulate=True``, the recipe counts elements and faces
+    recipe: str = ""  # such as "papers.komura2016.recipe:recipe"
+    passes: str = ""  # module of its passes, with "{}" for the kind of device

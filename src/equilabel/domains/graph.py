@@ -1,4 +1,4 @@
-"""Graphs as lists of neighbors, and what they can be made of."""
+"""Graphs as lists of neighbors, and conversions from other forms."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from .bonds import Bonds
 
 
-# ---- Who is a neighbor of whom in a graph: checked, and brought into compressed sparse rows
-# Arrays are of NumPy or CuPy, and stay where they are.
+# ---- Checks, and conversion to compressed sparse rows (CSR)
+# Arrays are of NumPy or CuPy, and stay on their device.
 
 Asymmetric = Literal["refuse", "symmetrize"]
 CHOICES = ("refuse", "symmetrize")
 MOST = 3_037_000_499  # vertices whose pairs can be numbered in 63 bits
-BYTES = 16  # of a vertex, while a graph is made
+BYTES = 16  # for each vertex, while a graph is made
 SHORT = np.iinfo(np.int32).max
 
 
 def as_array(values: Any, name: str = "image") -> Array:
-    """Take an array of CuPy as it is, and anything else as one of NumPy."""
+    """Return an array of CuPy as it is, and anything else as an array of NumPy."""
     return values if is_of_cupy(values) else as_host_array(name, values)
 
 
 def is_of_cupy(values: Any) -> bool:
-    """Return whether an array is one of CuPy, which this room does not import."""
+    """Return whether an array is one of CuPy, without importing CuPy."""
     return type(values).__module__.partition(".")[0] == "cupy"
 
 
 def as_indices(values: Any, name: str) -> Array:
-    """Return an array of int32 or int64, or raise TypeError if it is not of integers."""
+    """Return an array of int32 or int64; raise TypeError if it is not of integers."""
     array = as_array(values, name)
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         array = array.astype(np.int64)
@@ -101,7 +101,7 @@ def check_size(size: int | None, *ends: Array) -> int:
 
 
 def check_csr(offsets: Any, neighbors: Any) -> tuple[Array, Array]:
-    """Return both arrays, or raise ValueError unless they describe lists of neighbors."""
+    """Return both arrays; raise TypeError or ValueError unless they are lists of neighbors."""
     starts, ends = as_indices(offsets, "offsets"), as_indices(neighbors, "neighbors")
     if is_of_cupy(starts) != is_of_cupy(ends):
         kinds = f"{type(offsets).__name__} and {type(neighbors).__name__}"
@@ -118,7 +118,7 @@ def check_csr(offsets: Any, neighbors: Any) -> tuple[Array, Array]:
 
 
 def _check_rows(starts: Array, ends: Array) -> tuple[Array, Array]:
-    """Return both arrays; raise ValueError unless the first are places, the second vertices."""
+    """Return both arrays; raise ValueError unless these are valid offsets and vertices."""
     rises = bool((starts[1:] >= starts[:-1]).all())
     if not rises or int(starts[0]) != 0 or int(starts[-1]) != ends.size:
         message = (
@@ -142,12 +142,7 @@ def from_arcs(
 ) -> tuple[Array, Array]:
     """Sort arcs by source and target; return offsets and neighbors of the narrowest types.
 
-    Parameters
-    ----------
-    both : bool
-        Whether each arc stands for both directions.
-    unique : bool
-        Whether repeated arcs are dropped.
+    `both` says that each arc stands for both directions; `unique` drops repeated arcs.
     """
     keys = _keys(one, other, size)
     check_room("size", size, BYTES * size)
@@ -166,7 +161,7 @@ def from_arcs(
 
 
 def symmetric(offsets: Array, neighbors: Array, asymmetric: str) -> tuple[Array, Array]:
-    """Return arcs that are there in both directions; raise ValueError if that is not allowed."""
+    """Return arcs in both directions; raise ValueError if some are missing and this is refused."""
     size = int(offsets.size) - 1
     one, other = arc_sources(offsets, neighbors), neighbors
     forth, back = _keys(one, other, size), _keys(other, one, size)
@@ -187,7 +182,7 @@ def symmetric(offsets: Array, neighbors: Array, asymmetric: str) -> tuple[Array,
 
 
 def _keys(one: Array, other: Array, size: int) -> Array:
-    """Return a number for each pair of vertices; raise ValueError if these are too many."""
+    """Return a number for each pair of vertices; raise ValueError if there are too many."""
     if size > MOST:
         message = (
             f"a graph must have at most {MOST} vertices to be sorted; got {shown(size)}. "
@@ -198,7 +193,7 @@ def _keys(one: Array, other: Array, size: int) -> Array:
 
 
 def _distinct(keys: Array) -> Array:
-    """Drop what is repeated from sorted numbers."""
+    """Return sorted numbers without repetitions."""
     new = np.empty(keys.size, np.bool_, like=keys)
     new[:1] = True
     new[1:] = keys[1:] != keys[:-1]
@@ -209,7 +204,7 @@ def _distinct(keys: Array) -> Array:
 
 
 def from_table(neighbors: Any, size: int | None) -> tuple[Array, Array]:
-    """Turn Komura's list of neighbors into offsets and neighbors."""
+    """Return offsets and neighbors of Komura's list of neighbors."""
     table = as_indices(neighbors, "neighbors")
     size = None if size is None else check_whole("size", size, 0)
     if table.ndim == 1 and size and table.size % size == 0:
@@ -239,7 +234,7 @@ def from_sparse(array: Any) -> tuple[Array, Array]:
         message = f"array must have as many rows as columns; got shape {array.shape}."
         raise ValueError(message)
     rows = array.tocsr()
-    if getattr(array, "format", None) == "bsr":  # zeros that fill up its blocks are no entries
+    if getattr(array, "format", None) == "bsr":  # zeros that fill up its blocks are not entries
         rows.eliminate_zeros()
     return rows.indptr, rows.indices
 
@@ -311,31 +306,30 @@ def from_bonds(bonds: Bonds) -> tuple[Array, Array]:
     return np.concatenate(ends[0]), np.concatenate(ends[1])
 
 
-# ---- The domain of graphs: vertices, and for each the list of its neighbors
+# ---- The domain of graphs
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
     """An undirected graph: vertices 0 to N - 1, and the neighbors of each (CSR).
 
-    Each edge is stored twice, once for either end: as two arcs. Self loops and repeated edges may
-    occur; they change no component. Arrays of other integers are converted; those of int32 and
-    int64 are kept, and `label_graph` looks at them again. Whether each edge is stored twice is
-    checked by the constructors below, and not by ``Graph(offsets, neighbors)`` itself.
+    Each edge is stored twice, once at either end: as two arcs. Self loops and repeated edges may
+    occur; they change no component. Arrays of int32 and int64 are kept, others are converted. The
+    constructors below check that each edge is stored twice; ``Graph(offsets, neighbors)`` does not.
 
     Attributes
     ----------
     offsets : (N + 1,) array of int32 or int64, of NumPy or CuPy
         The neighbors of vertex ``i`` are ``neighbors[offsets[i]:offsets[i + 1]]``.
     neighbors : (A,) array of int32 or int64, of the same library
-        Where there is ``j`` among the neighbors of ``i``, there is ``i`` among those of ``j``.
+        If ``j`` is among the neighbors of ``i``, then ``i`` is among those of ``j``.
 
     Raises
     ------
     TypeError
         If they are not integers.
     ValueError
-        If offsets do not rise from 0 to the number of neighbors, or a neighbor is no vertex.
+        If offsets do not rise from 0 to the number of neighbors, or a neighbor is not a vertex.
 
     Examples
     --------
@@ -378,7 +372,7 @@ class Graph:
     def from_edges(
         cls, sources: ArrayLike, targets: ArrayLike | None = None, *, size: int | None = None
     ) -> Graph:
-        """Make a graph of a list of edges.
+        """Make a graph from a list of edges.
 
         Parameters
         ----------
@@ -393,7 +387,7 @@ class Graph:
         TypeError
             If the ends are not integers.
         ValueError
-            If a vertex is negative or not below `size`, or the shapes are others.
+            If a vertex is negative or not below `size`, or if the shapes do not match.
         """
         one, other = check_ends(sources, targets)
         count = check_size(size, one, other)
@@ -403,15 +397,15 @@ class Graph:
     def from_csr(
         cls, offsets: ArrayLike, neighbors: ArrayLike, *, asymmetric: Asymmetric = "refuse"
     ) -> Graph:
-        """Make a graph of the two arrays of a compressed sparse matrix.
+        """Make a graph from the two arrays of a compressed sparse matrix.
 
         Parameters
         ----------
         offsets, neighbors : arrays of int
             As the attributes.
         asymmetric : {"refuse", "symmetrize"}
-            What to do if ``j`` is a neighbor of ``i`` but ``i`` is none of ``j``: raise ValueError,
-            or add what is missing.
+            What to do if ``j`` is a neighbor of ``i``, but ``i`` is not one of ``j``: raise
+            ValueError, or add the missing arc.
 
         Raises
         ------
@@ -432,12 +426,12 @@ class Graph:
         *,
         asymmetric: Asymmetric = "refuse",
     ) -> Graph:
-        """Make a graph of a table with equally many entries for each vertex (Komura 2016).
+        """Make a graph from a table with equally many entries for each vertex (Komura 2016).
 
         Parameters
         ----------
         neighbors : (K, N) or (K * N,) array of int
-            Entry ``i + k * N`` is a neighbor of vertex ``i``, or -1 where it has fewer than K.
+            Entry ``i + k * N`` is a neighbor of vertex ``i``, or -1 if it has fewer than K.
         size : int, optional
             N; needed if the array is flat.
         asymmetric : {"refuse", "symmetrize"}
@@ -446,7 +440,7 @@ class Graph:
         Raises
         ------
         TypeError, ValueError
-            As `from_csr` does.
+            As for `from_csr`.
 
         Examples
         --------
@@ -459,20 +453,20 @@ class Graph:
 
     @classmethod
     def from_scipy(cls, array: Any, *, asymmetric: Asymmetric = "symmetrize") -> Graph:
-        """Make a graph of a sparse array of SciPy or, on a GPU, of `cupyx.scipy.sparse`.
+        """Make a graph from a sparse array of SciPy or, on a GPU, of `cupyx.scipy.sparse`.
 
         Parameters
         ----------
         array : (N, N) sparse array or matrix
-            A stored entry is an edge, whatever its value; one of two directions is enough. Zeros
-            that fill up the blocks of a BSR array are no entries.
+            A stored entry is an edge, whatever its value; one of the two directions is enough.
+            Zeros that fill up the blocks of a BSR array are not entries.
         asymmetric : {"refuse", "symmetrize"}
             As for `from_csr`.
 
         Raises
         ------
         TypeError
-            If it is no sparse array.
+            If it is not a sparse array.
         ValueError
             If it is not square.
         """
@@ -481,17 +475,17 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Graph:
-        """Make a graph of one of NetworkX; vertices are numbered in the order of iteration.
+        """Make a graph from one of NetworkX; vertices are numbered in the order of iteration.
 
         Parameters
         ----------
         graph : networkx.Graph, or one of its relatives
-            Directions of edges do not count.
+            Directions of edges are ignored.
 
         Raises
         ------
         TypeError
-            If it is no graph of NetworkX.
+            If it is not a graph of NetworkX.
         """
         return cls.from_edges(*from_networkx(graph), size=len(graph))
 
@@ -499,14 +493,14 @@ class Graph:
     def from_image(
         cls, image: ArrayLike, connectivity: int | None = None, *, background: int | None = 0
     ) -> Graph:
-        """Make a graph of an image: neighbors of equal value are joined.
+        """Make a graph from an image: neighbors of equal value are joined.
 
         Parameters
         ----------
         image : array of bool or int
             Each pixel is a vertex, in raster order; background pixels are vertices without edges.
         connectivity : int, optional
-            As for `label`; by default all axes.
+            As for `label`; by default the number of axes.
         background : int, optional
             Value whose pixels are not joined; None if there is none.
 
@@ -521,7 +515,7 @@ class Graph:
 
     @classmethod
     def from_bonds(cls, bonds: Bonds) -> Graph:
-        """Make a graph of a lattice: its open bonds are edges.
+        """Make a graph from a lattice: its open bonds are edges.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The domain of images: what is foreground, and which pixels are neighbors."""
+"""The domain of images: which pixels are foreground, and which are neighbors."""
 
 from __future__ import annotations
 
@@ -19,25 +19,14 @@ Compare = Literal["all", "!=", ">", "<=", "<"]
 
 
 class Foreground(NamedTuple):
-    """Which pixels of an image are foreground, and whether their values tell components apart.
+    """Which pixels of an image are foreground, and whether their values tell components apart."""
 
-    Attributes
-    ----------
-    compare : {"all", "!=", ">", "<=", "<"}
-        How a foreground pixel compares with `level`; "all" if every pixel is foreground. NaN is
-        never foreground.
-    level : scalar of the type of the pixels, or None
-    values : bool
-        Whether neighbors of different values belong to different components. If not, all
-        foreground counts as one value.
-    """
-
-    compare: Compare
-    level: Any
-    values: bool
+    compare: Compare  # foreground pixels compare so with `level`; "all" pixels. NaN never is
+    level: Any  # scalar of the type of the pixels, or None
+    values: bool  # neighbors of different values belong to different components
 
     def mask(self, pixels: Array) -> Array:
-        """Return the foreground as an array of bool, where `pixels` is; that may be `pixels`."""
+        """Return the foreground as an array of bool on the same device; it may be `pixels`."""
         if self.compare == "!=" and pixels.dtype == np.bool_ and not self.level:
             return pixels
         if self.compare == "all":
@@ -52,34 +41,20 @@ class Foreground(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """An image as the passes of a method see it.
+    """An image as the passes of a method see it, with its neighborhood in several forms.
 
-    Foreground pixels are connected with neighbors of equal value, or with all foreground
-    neighbors, as `foreground` says. All geometry comes from here: a method asks for neighbors in
-    the form that suits it.
-
-    Attributes
-    ----------
-    pixels : array of bool, int or float, of NumPy or CuPy
-        Not empty, 0 to 6 axes, in native byte order.
-    foreground : Foreground
-    connectivity : int
-        Most orthogonal hops between neighbors, 1 to the number of axes that are not stacked.
-    stacked : bool
-        Whether the first axis counts independent images.
-    periodic : tuple of bool
-        For each axis, whether its last elements are neighbors of its first; empty if none are.
-        Recipes see an image with open boundaries; `boundaries`, passes of their own, join what
-        touches across the periodic ones, of 3 or more elements: shorter axes are as they would be
-        without.
+    Foreground pixels are connected with neighbors of equal value, or with all foreground neighbors.
     """
 
     kind: ClassVar[Literal["grid"]] = "grid"
 
-    pixels: Array
+    pixels: Array  # of bool, int or float; not empty, 0 to 6 axes, in native byte order
     foreground: Foreground
-    connectivity: int
-    stacked: bool = False
+    connectivity: int  # 1 to the number of axes that are not stacked
+    stacked: bool = False  # the first axis counts independent images
+    # For each axis, whether its last elements are neighbors of its first; empty if none are.
+    # Recipes see open boundaries; the passes of `boundaries` join components across periodic axes
+    # of at least 3 elements. On shorter axes, periodicity changes nothing.
     periodic: tuple[bool, ...] = ()
 
     @property
@@ -90,7 +65,7 @@ class Grid:
 
     @property
     def rank(self) -> int:
-        """Number of axes along which neighbors lie."""
+        """Number of spatial axes."""
         return len(self.shape) - self.stacked
 
     @cached_property
@@ -100,26 +75,26 @@ class Grid:
 
     @cached_property
     def block(self) -> tuple[int, int]:
-        """Rows of the largest blocks whose pixels touch wherever their columns do."""
+        """Rows of the largest blocks in which all rows touch each other."""
         return neighborhood.blocks(len(self.shape), self.connectivity, stacked=self.stacked)
 
     def edges(self, block: tuple[int, int]) -> NDArray[np.int64]:
-        """List what has to be compared to unite a block of rows with earlier blocks."""
+        """List the pairs of rows to compare when blocks are united with earlier blocks."""
         return neighborhood.block_edges(
             len(self.shape), self.connectivity, block, stacked=self.stacked
         )
 
     @cached_property
     def values(self) -> tuple[Array, Any]:
-        """Flat unsigned integers that are equal where pixels are, and the one of the background.
+        """Flat unsigned integers that are equal where pixels are, and the value of background.
 
-        The background is None if there is none. Where values do not matter, foreground is 1.
+        The background is None if there is none. If values do not matter, foreground is 1.
         """
         pixels, (compare, level, many) = self.pixels, self.foreground
         if not many:
             return self.foreground.mask(pixels).reshape(-1).view(np.uint8), np.uint8(0)
         if pixels.dtype.kind == "f":
-            pixels = pixels + 0.0  # -0.0 becomes 0.0: equality needs the bits alone from here on
+            pixels = pixels + 0.0  # -0.0 becomes 0.0, so that equal values have equal bits
         bits = pixels.reshape(-1).view(f"u{pixels.itemsize}")
         if compare == "all":
             return bits, None
@@ -127,7 +102,7 @@ class Grid:
 
     @property
     def bounded_values(self) -> tuple[Array, Any, bool]:
-        """Values, their background, which is 0 if there is none, and whether there is one."""
+        """Values, their background (0 if there is none), and whether there is one."""
         values, background = self.values
         if background is None:
             return values, values.dtype.type(0), False
@@ -135,9 +110,9 @@ class Grid:
 
     @cached_property
     def half(self) -> tuple[Array, Array, Array]:
-        """Shape, steps to earlier neighbors, and these as distances of flat indices.
+        """Shape, steps to earlier neighbors, and these steps as distances of flat indices.
 
-        Each pair of neighbors occurs once. Arrays of int64, where the pixels are: (ndim,),
+        Each pair of neighbors occurs once. Arrays of int64 on the device of the pixels: (ndim,),
         (K / 2, ndim) and (K / 2,).
         """
         earlier = neighborhood.half(self.steps)
@@ -152,35 +127,23 @@ class Grid:
 
     @cached_property
     def padding(self) -> Padding:
-        """The image laid into a frame of background, so that no step leaves it."""
+        """Geometry of the image in a frame of background, so that no step leaves it."""
         rows, size, jumps, shifts = neighborhood.pad(self.shape, self.steps)
         faces = neighborhood.face_neighbors(self.shape, self.steps)
         sides = np.append(jumps, 0)[faces], np.append(shifts, 0)[faces]
         return Padding(size, *self._beside(rows, jumps, shifts, *sides))
 
     def _beside(self, *parts: NDArray[np.int64]) -> tuple[Array, ...]:
-        """Bring arrays to where the pixels are."""
+        """Bring arrays to the device of the pixels."""
         return tuple(np.asarray(part, like=self.pixels) for part in parts)
 
 
 class Padding(NamedTuple):
-    """An image in a frame of background, see `equilabel.domains.neighborhood.pad`.
+    """Geometry of an image in a frame of background, see `equilabel.domains.neighborhood.pad`."""
 
-    Attributes
-    ----------
-    size : int
-        Number of elements, frame included.
-    rows : (R,) array of int64
-        Where each row of the image begins.
-    jumps, shifts : (K,) arrays of int64
-        Steps to neighbors as distances in the frame and in the image.
-    face_jumps, face_shifts : (ndim, 2) arrays of int64
-        The same for the two neighbors along each axis; 0 where there are none.
-    """
-
-    size: int
-    rows: Array
-    jumps: Array
-    shifts: Array
-    face_jumps: Array
+    size: int  # number of elements, with the frame
+    rows: Array  # (R,) of int64: where each row of the image begins
+    jumps: Array  # (K,) of int64: steps to neighbors as distances in the frame
+    shifts: Array  # (K,) of int64: the same in the image
+    face_jumps: Array  # (ndim, 2): the same for the two neighbors along each axis, 0 for none
     face_shifts: Array

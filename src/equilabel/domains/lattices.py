@@ -1,8 +1,8 @@
 """Lattices of physics: sites, and bonds between neighboring sites that are open or closed.
 
-`square`, `cubic`, `triangular` and `honeycomb` return `Bonds`, one bit for each bond; make a graph
-of them with ``Graph.from_bonds``. `bethe` returns a `Graph`. With ``open_probability=p`` each bond
-is open with probability p, independently of all others: bond percolation.
+`square`, `cubic`, `triangular` and `honeycomb` return `Bonds`, one bit for each bond;
+``Graph.from_bonds`` turns them into a graph. `bethe` returns a `Graph`. With ``open_probability=p``
+each bond is open with probability p, independently of all others: bond percolation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["bethe", "cubic", "honeycomb", "square", "triangular"]
 
 Shape = int | tuple[int, ...]
 Periodic = bool | tuple[bool, ...]
-BYTES = 28  # of a site, while a lattice is made
+BYTES = 28  # for each site, while a lattice is made
 
 
 def square(
@@ -49,7 +49,7 @@ def square(
     open_probability : float
         Probability of each bond to be open, 0 to 1.
     seed : int
-        Chooses which; the same seed opens the same bonds on every device.
+        Seed of the random choice; the same seed opens the same bonds on every device.
     like : array, optional
         An array of CuPy, to make the lattice on its GPU.
 
@@ -60,7 +60,7 @@ def square(
     Raises
     ------
     TypeError, ValueError
-        If a side is less than 1, the probability not in [0, 1], or there is too little memory.
+        If a side is less than 1, the probability is not in [0, 1], or there is too little memory.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def triangular(
 ) -> Bonds:
     """Make a triangular lattice: 6 neighbors, a square lattice with one of the diagonals.
 
-    Parameters are those of `square`. Bond percolation has its threshold at 2 sin(pi / 18).
+    Parameters are those of `square`. The threshold of bond percolation is 2 sin(pi / 18).
 
     Examples
     --------
@@ -125,7 +125,7 @@ def honeycomb(
 
     Site ``(y, x)`` has a bond to ``(y + 1, x)`` if ``y + x`` is even; the other bonds along the
     first axis do not exist, and are never open. Parameters are those of `square`; sides of
-    periodic axes have to be even. Bond percolation has its threshold at 1 - 2 sin(pi / 18).
+    periodic axes must be even. The threshold of bond percolation is 1 - 2 sin(pi / 18).
 
     Examples
     --------
@@ -162,13 +162,13 @@ def bethe(
     z : int
         Coordination number, 2 or more.
     generations : int
-        Shells of sites around the one in the center; 0 for that site alone.
+        Shells of sites around the central site; 0 for that site alone.
     order : {"standard", "random"}
-        Numbers sites from the center outwards, or at random.
+        Whether sites are numbered from the center outwards, or at random.
     open_probability : float
-        Probability of each bond to be open, 0 to 1; bonds that are not are left out.
+        Probability of each bond to be open, 0 to 1; closed bonds are left out.
     seed : int
-        Chooses open bonds and the random order; the same on every device.
+        Seed for open bonds and the random order; the result is the same on every device.
     like : array, optional
         An array of CuPy, to make the lattice on its GPU.
 
@@ -192,7 +192,7 @@ def bethe(
     check_choice("order", order, ("standard", "random"))
     probability = check_number("open_probability", open_probability, 0, 1)
     _check_like(like)
-    shells = generations if z == 2 else min(generations, 64)  # which no memory holds
+    shells = generations if z == 2 else min(generations, 64)  # 64 do not fit into any memory
     size = 1 + 2 * shells if z == 2 else 1 + z * ((z - 1) ** shells - 1) // (z - 2)
     check_room("generations", generations, 4 * BYTES * size)
     children = np.arange(1, size, like=like)
@@ -223,7 +223,7 @@ def _wraps(periodic: Periodic, rank: int) -> tuple[bool, ...]:
 
 
 def _check_like(like: Array) -> None:
-    """Raise TypeError unless a lattice can be made like an array."""
+    """Raise TypeError unless NumPy functions can make arrays like this one."""
     if like is not None and not hasattr(like, "__array_function__"):
         message = f"like must be an array of NumPy or CuPy; got {shown(like)}."
         raise TypeError(message)
@@ -256,7 +256,7 @@ def _bonds(
 
 
 def _chance(size: int, k: int, probability: float, seed: int, like: Array) -> Array:
-    """Tell for each bond of a kind whether it is open, (size,)."""
+    """Return for each bond of a kind whether it is open, (size,) of bool."""
     if probability in (0, 1):
         same = np.empty(size, np.bool_, like=like)
         same[:] = bool(probability)
@@ -270,7 +270,8 @@ def _random_bits(size: int, k: int, seed: int, like: Array) -> Array:
     """Return random 64-bit numbers, all of them different, (size,).
 
     A counter is mixed into a random number (splitmix64: G. L. Steele, D. Lea, C. H. Flood, OOPSLA
-    2014, doi:10.1145/2660193.2660195), so that nothing depends on the order of bonds or the device.
+    2014, doi:10.1145/2660193.2660195), so that the numbers do not depend on the order of bonds or
+    on the device.
     """
     start = int(np.random.SeedSequence([seed, k]).generate_state(1, np.uint64)[0])
     mixed = np.arange(size, dtype=np.uint64, like=like)

@@ -15,25 +15,11 @@ if TYPE_CHECKING:
 
 @cache
 def offsets(ndim: int, connectivity: int, *, stacked: bool = False) -> NDArray[np.int64]:
-    """List the steps from an element to its neighbors.
+    """List the steps from an element to its neighbors in raster order, (K, ndim), read-only.
 
-    Parameters
-    ----------
-    ndim : int
-        Number of axes.
-    connectivity : int
-        Most orthogonal hops between neighbors, 1 to `ndim`. Not checked.
-    stacked : bool
-        Whether the first axis counts independent images: no step goes along it.
+    The first half leads to earlier elements; row ``K - 1 - k`` is minus row ``k``. `connectivity`
+    is 1 to `ndim`, not checked. If `stacked`, no step leads along the first axis.
 
-    Returns
-    -------
-    (K, ndim) array of int64, read-only
-        In raster order, so that the first half leads to earlier elements and row
-        ``K - 1 - k`` is minus row ``k``.
-
-    Examples
-    --------
     >>> offsets(2, 1).tolist()
     [[-1, 0], [0, -1], [0, 1], [1, 0]]
     >>> [len(offsets(3, connectivity)) for connectivity in (1, 2, 3)]
@@ -48,29 +34,13 @@ def offsets(ndim: int, connectivity: int, *, stacked: bool = False) -> NDArray[n
 
 
 def half(steps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Keep the steps that lead to earlier elements in raster order: half of the neighborhood.
-
-    Parameters
-    ----------
-    steps : (K, ndim) array of int64
-        As `offsets` returns them.
-
-    Returns
-    -------
-    (K / 2, ndim) array of int64
-        Enough to meet every pair of neighbors once.
-
-    Examples
-    --------
-    >>> half(offsets(2, 2)).tolist()
-    [[-1, -1], [-1, 0], [-1, 1], [0, -1]]
-    """
+    """Return the steps of `offsets` that lead to earlier elements: each pair of neighbors once."""
     return steps[: len(steps) // 2]
 
 
 @cache
 def steps_around(ndim: int, connectivity: int, axis: int, stacked: bool) -> NDArray[np.int64]:
-    """List the steps forward along an axis, the straight one first: they lead around its end.
+    """List the steps forward along an axis, which lead around its end; the straight one first.
 
     >>> steps_around(2, 2, 1, False).tolist()
     [[0, 1], [-1, 1], [1, 1]]
@@ -82,12 +52,10 @@ def steps_around(ndim: int, connectivity: int, axis: int, stacked: bool) -> NDAr
 
 @cache
 def earlier_steps(ndim: int, connectivity: int, stacked: bool) -> NDArray[np.int64]:
-    """List the steps to neighbors in earlier rows along six axes, those before the image's being 0.
+    """List the steps to neighbors in earlier rows, padded with zeros in front to six axes.
 
-    The nearest come first, of these the one along the first axis.
+    The nearest come first, and of these the one along the first axis.
 
-    Examples
-    --------
     >>> earlier_steps(2, 2, False)[:, 4:].tolist()
     [[-1, 0], [-1, -1], [-1, 1]]
     """
@@ -110,13 +78,7 @@ def row_unions(
 
 
 def strides(shape: tuple[int, ...] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the distances of flat indices along each axis, in C order.
-
-    Examples
-    --------
-    >>> strides((2, 3, 4)).tolist()
-    [12, 4, 1]
-    """
+    """Return the distances of flat indices along each axis, in C order."""
     sides = np.asarray(shape, np.int64)
     return np.cumprod(np.append(1, sides[:0:-1]), dtype=np.int64)[::-1][: len(sides)]
 
@@ -124,29 +86,13 @@ def strides(shape: tuple[int, ...] | NDArray[np.int64]) -> NDArray[np.int64]:
 def pad(
     shape: tuple[int, ...], steps: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], int, NDArray[np.int64], NDArray[np.int64]]:
-    """Lay an image into a frame of background, so that no step leaves it.
+    """Return the geometry of an image in a frame of background that no step leaves.
 
-    Only the axes that steps go along get a frame. Position 0 always belongs to it: label 0 means
-    background.
+    Only the axes that steps lead along get a frame. Position 0 always belongs to it, because label
+    0 means background. `steps` is (K, ndim); those along an axis of length 1 are dropped. Returns
+    where each row begins in the padded image, (R,); its number of elements; and the steps as
+    distances in the padded image and in the image, (L,).
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of the image.
-    steps : (K, ndim) array of int64
-        Steps to neighbors. Those along an axis of length 1 lead nowhere and are dropped.
-
-    Returns
-    -------
-    rows : (R,) array of int64
-        Where each row of the image (all axes but the last) begins in the padded image.
-    size : int
-        Number of elements of the padded image.
-    jumps, shifts : (L,) arrays of int64
-        The steps as distances in the padded image and in the image, both in C order.
-
-    Examples
-    --------
     >>> pad((2, 3), np.array([[-1, 0], [0, -1], [0, 1], [1, 0]]))
     (array([ 6, 11]), 20, array([-5, -1,  1,  5]), array([-3, -1,  1,  3]))
     """
@@ -164,15 +110,10 @@ def pad(
 
 
 def face_neighbors(shape: tuple[int, ...], steps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Find the two steps along each axis among those that `pad` keeps.
+    """Return the indices of the two steps along each axis, (ndim, 2), in those that `pad` keeps.
 
-    Returns
-    -------
-    (ndim, 2) array of int64
-        Places in `jumps` and `shifts`; -1 where no step goes along the axis.
+    -1 if there is no step along the axis.
 
-    Examples
-    --------
     >>> face_neighbors((2, 3), np.array([[-1, 0], [0, -1], [0, 1], [1, 0]])).tolist()
     [[0, 3], [1, 2]]
     """
@@ -189,23 +130,11 @@ def face_neighbors(shape: tuple[int, ...], steps: NDArray[np.int64]) -> NDArray[
 
 
 def blocks(ndim: int, connectivity: int, *, stacked: bool = False) -> tuple[int, int]:
-    """Size the largest blocks of rows whose pixels touch wherever their columns do.
+    """Return the rows, along the last two leading axes, of the largest blocks whose rows all touch.
 
     A row is a line along the last axis. In a block, any two rows are neighbors and overlap
     diagonally, so that runs of the union of its rows are connected pixels.
 
-    Parameters
-    ----------
-    ndim, connectivity, stacked
-        As for `offsets`.
-
-    Returns
-    -------
-    deep, tall : int
-        Rows of a block along the third and second axis from the end.
-
-    Examples
-    --------
     >>> blocks(2, 1), blocks(2, 2), blocks(3, 2), blocks(3, 3)
     ((1, 1), (1, 2), (1, 2), (2, 2))
     """
@@ -219,30 +148,15 @@ def blocks(ndim: int, connectivity: int, *, stacked: bool = False) -> tuple[int,
 def block_edges(
     ndim: int, connectivity: int, block: tuple[int, int] = (1, 1), *, stacked: bool = False
 ) -> NDArray[np.int64]:
-    """List what has to be compared to unite a block of rows with earlier blocks.
+    """List the pairs of rows to compare when a block of rows is united with earlier blocks.
 
     A neighbor row with ``k`` non-zero steps exists if ``k <= connectivity``, and overlaps
-    diagonally if ``k + 1 <= connectivity``.
+    diagonally if ``k + 1 <= connectivity``. There are 1 to 6 axes; `block` is from `blocks`, or (1,
+    1). The result is (E, 10), read-only, the nearest block first. Columns: the step to the other
+    block along five leading axes (5); whether the overlap is diagonal (1); one or two rows of this
+    block and of the other that are compared together (2 + 2), in raster order; a single row occurs
+    twice.
 
-    Parameters
-    ----------
-    ndim : int
-        Number of axes, 1 to 6.
-    connectivity, stacked
-        As for `offsets`.
-    block : (int, int)
-        Rows of a block, as `blocks` returns them or (1, 1).
-
-    Returns
-    -------
-    (E, 10) array of int64, read-only
-        Columns: the step to the other block along five leading axes (5); whether the overlap is
-        diagonal (1); one or two rows of this block and of the other, which are compared together
-        (2 + 2), counted in raster order; a single row stands twice. The nearest block comes
-        first.
-
-    Examples
-    --------
     >>> block_edges(2, 2, (1, 2))[:, 4:].tolist()
     [[-1, 1, 0, 0, 1, 1]]
     """
@@ -275,20 +189,20 @@ def block_edges(
 
 
 def _frozen(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Forbid writing to a table that callers share."""
+    """Make a table read-only, because callers share it."""
     table.flags.writeable = False
     return table
 
 
 def _pairs(rows: list[int]) -> list[tuple[int, int]]:
-    """Take rows two by two; a last one that is alone stands twice."""
+    """Group rows in pairs; a last one that is alone occurs twice."""
     return [(rows[k], rows[min(k + 1, len(rows) - 1)]) for k in range(0, len(rows), 2)]
 
 
 def _touch(
     outer: NDArray[np.int64], inner: tuple[int, ...], other: tuple[int, ...], connectivity: int
 ) -> int:
-    """Return whether two rows do not touch (0), overlap straight (1) or diagonally too (2)."""
+    """Return 0 if two rows do not touch, 1 if they overlap straight, 2 if diagonally too."""
     step = outer.copy()
     step[-2:] += np.array(other) - np.array(inner)
     if np.abs(step).max() > 1:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .fields import blobs, hilbert, percolation, porous_medium, spiral, voronoi
-from .movie import movie
-from .nuclei import nuclei_2d, nuclei_3d, nuclei_mask
+from .nuclei import movie, nuclei_2d, nuclei_3d, nuclei_mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,29 +31,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample image, and the metadata of its file.
+    """A sample image, and the metadata of its file."""
 
-    Attributes
-    ----------
-    make : callable
-        Makes the image; all its arguments have defaults.
-    description : str
-        One sentence.
-    axes : str
-        One letter of T, Z, Y and X per axis.
-    spacing : mapping of str to float
-        Pixel size by axis in `unit`; empty where an image has no scale.
-    unit : str
-    interval : float or None
-        Seconds between the frames of a movie.
-    """
-
-    make: Callable[..., HostArray]
-    description: str
-    axes: str = "YX"
-    spacing: Mapping[str, float] = field(default_factory=dict)
+    make: Callable[..., HostArray]  # all its arguments have defaults
+    description: str  # one sentence
+    axes: str = "YX"  # a letter of T, Z, Y and X for each axis
+    spacing: Mapping[str, float] = field(default_factory=dict)  # pixel size by axis, in `unit`
     unit: str = ""
-    interval: float | None = None
+    interval: float | None = None  # seconds between the frames of a movie
 
 
 SAMPLES: dict[str, Sample] = {

@@ -1,4 +1,4 @@
-"""Nuclei, and the camera that takes their picture."""
+"""Nuclei as a mask, as fluorescence images of a plane or a stack, and as a movie."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .fields import blur, check_sample, smooth_field
+from .fields import blur, check_sample, positions, smooth_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,24 +17,12 @@ if TYPE_CHECKING:
     Box = tuple[slice, ...]
 
 
-# ---- Light and the camera that records it: borders of objects, noise, rounding, saturation
+# ---- Light and the camera
 
 
-def profile(distance: NDArray[np.float32], softness: float = 0.16) -> NDArray[np.float32]:
-    """Turn distances from the center into brightness: 1 inside, half at the border, 0 outside.
-
-    Parameters
-    ----------
-    distance : array of float32
-        1 is the border.
-    softness : float
-        Half the width of the border.
-
-    Returns
-    -------
-    array of float32
-    """
-    ramp = np.clip((1 + softness - distance) / (2 * softness), 0, 1)
+def profile(distance: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Turn distances from the center into brightness: 1 inside, half at distance 1, 0 outside."""
+    ramp = np.clip((1.16 - distance) / 0.32, 0, 1)
     bright: NDArray[np.float32] = ramp * ramp * (3 - 2 * ramp)
     return bright
 
@@ -48,32 +36,12 @@ def expose(
     read_noise: float,
     white: int,
 ) -> NDArray[np.float32]:
-    """Record light with a camera: photon noise, read noise, offset, rounding, saturation.
+    """Record expected photons with a camera: whole gray values from 0 to `white`, as float32.
 
-    Parameters
-    ----------
-    photons : array of float32
-        Expected number of photons per pixel; less than 0 counts as 0.
-    rng : numpy.random.Generator
-    gain : float
-        Gray values per photon.
-    offset : float
-        Gray value of darkness.
-    read_noise : float
-        Standard deviation in gray values.
-    white : int
-        Largest gray value.
-
-    Returns
-    -------
-    array of float32
-        Whole numbers from 0 to `white`.
-
-    Notes
-    -----
-    Poisson numbers are made from normal ones: the square root of a Poisson number is nearly
-    normal with standard deviation 1/2. Every pixel uses up as many random numbers as any other,
-    so that a last bit that differs between machines changes one pixel, not all that follow.
+    `gain` is in gray values per photon; `offset` and `read_noise` are in gray values. Poisson
+    numbers are made from normal ones: the square root of a Poisson number is nearly normal with
+    standard deviation 1/2. Every pixel uses equally many random numbers, so that a rounding error
+    on another machine changes one pixel, not all that follow.
     """
     image = np.sqrt(np.maximum(photons, 0))
     image += np.float32(0.5) * rng.standard_normal(photons.shape, dtype=np.float32)
@@ -84,63 +52,35 @@ def expose(
     return np.clip(np.rint(image, out=image), 0, white, out=image)
 
 
-# ---- Nuclei: as a mask of any rank, and as fluorescence images of one plane or a stack
+# ---- Nuclei of any rank
 
 
-@dataclass(frozen=True)
-class Nucleus:
-    """An ellipsoid, longer along one direction and egg-shaped along another.
+def draw(
+    shape: Sequence[int],
+    spacing: NDArray[np.float64],
+    center: NDArray[np.float64],
+    radius: float,
+    axis: NDArray[np.float64],
+    stretch: float,
+    skew: NDArray[np.float64],
+) -> tuple[Box, NDArray[np.float32]]:
+    """Return the box that a nucleus can touch, and distances from its center: 1 is its border.
 
-    Lengths are in the unit of the spacing: one pixel of the last axis where that is 1.
-
-    Attributes
-    ----------
-    center : (R,) array of float
-        In pixels.
-    radius : float
-        Across `axis`.
-    axis, skew : (R,) arrays of float
-        Unit vector of the long axis, and of the pointed end times how pointed it is.
-    stretch : float
-        Length along `axis` over length across it.
+    A nucleus is an ellipsoid, `stretch` times longer along the unit vector `axis` than across it
+    (`radius`, in the unit of the spacing), and pointed in the direction of `skew`.
     """
-
-    center: NDArray[np.float64]
-    radius: float
-    axis: NDArray[np.float64]
-    stretch: float
-    skew: NDArray[np.float64]
-
-    def draw(
-        self, shape: Sequence[int], spacing: NDArray[np.float64]
-    ) -> tuple[Box, NDArray[np.float32]]:
-        """Measure how far from the center pixels lie: 1 is the border of the nucleus.
-
-        Parameters
-        ----------
-        shape : sequence of int
-            Of the image.
-        spacing : (R,) array of float
-
-        Returns
-        -------
-        box : tuple of slice
-            The part of the image that the nucleus can touch.
-        distance : array of float32
-            One value per pixel of the box.
-        """
-        reach = 1.25 * self.radius * max(self.stretch, 1.0) / spacing
-        start = np.clip(np.ceil(self.center - reach).astype(int), 0, shape)
-        stop = np.clip(np.floor(self.center + reach).astype(int) + 1, 0, shape)
-        square = along = ahead = np.zeros(())
-        for a, (low, high) in enumerate(zip(start, stop, strict=True)):
-            step = (np.arange(low, high) - self.center[a]) * (spacing[a] / self.radius)
-            square = np.add.outer(square, step**2)
-            along = np.add.outer(along, step * self.axis[a])
-            ahead = np.add.outer(ahead, step * self.skew[a])
-        square = square + (self.stretch**-2 - 1) * along**2
-        distance = np.sqrt(np.maximum(square, 0)) * (1 + ahead * np.minimum(square, 1))
-        return tuple(map(slice, start, stop)), distance.astype(np.float32)
+    reach = 1.25 * radius * max(stretch, 1.0) / spacing
+    start = np.clip(np.ceil(center - reach).astype(int), 0, shape)
+    stop = np.clip(np.floor(center + reach).astype(int) + 1, 0, shape)
+    square = along = ahead = np.zeros(())
+    for a, (low, high) in enumerate(zip(start, stop, strict=True)):
+        step = (np.arange(low, high) - center[a]) * (spacing[a] / radius)
+        square = np.add.outer(square, step**2)
+        along = np.add.outer(along, step * axis[a])
+        ahead = np.add.outer(ahead, step * skew[a])
+    square = square + (stretch**-2 - 1) * along**2
+    distance = np.sqrt(np.maximum(square, 0)) * (1 + ahead * np.minimum(square, 1))
+    return tuple(map(slice, start, stop)), distance.astype(np.float32)
 
 
 def scatter(
@@ -151,28 +91,11 @@ def scatter(
     radius: float,
     spacing: Sequence[float],
     overlap: float = 0.03,
-) -> Iterator[tuple[Nucleus, Box, NDArray[np.float32]]]:
-    """Drop nuclei onto a mask until they cover a fraction of it.
+) -> Iterator[tuple[Box, NDArray[np.float32]]]:
+    """Place nuclei of a median radius until they cover a fraction, below 0.5, of a mask.
 
-    Parameters
-    ----------
-    mask : array of bool
-        Overwritten: True where a nucleus lies.
-    rng : numpy.random.Generator
-    fraction : float
-        Part of the mask to cover, below about 0.5.
-    radius : float
-        Median radius, in the unit of the spacing.
-    spacing : sequence of float
-        Pixel size per axis.
-    overlap : float
-        A nucleus is dropped elsewhere when more than this part of it lies on others.
-
-    Yields
-    ------
-    nucleus : Nucleus
-    box, distance
-        As `Nucleus.draw` returns them.
+    Yields the result of `draw` for each; the mask becomes True where nuclei are. A nucleus is left
+    out if more than the fraction `overlap` of it is on others.
     """
     ndim, sizes = mask.ndim, np.asarray(spacing, dtype=float)
     ball = np.pi ** (ndim / 2) / {1: 0.8862, 2: 1.0, 3: 1.3293}.get(ndim, 2.0 ** (ndim / 2 - 1))
@@ -187,18 +110,17 @@ def scatter(
     for values in zip(centers, radii, axes, stretches, skews, strict=True):
         if missing <= 0:
             return
-        nucleus = Nucleus(*values)
-        box, distance = nucleus.draw(mask.shape, sizes)
+        box, distance = draw(mask.shape, sizes, *values)
         inside = distance <= 1
         taken, covered = np.count_nonzero(mask[box] & inside), np.count_nonzero(inside)
         if covered > 0 and taken <= overlap * covered:
             mask[box] |= inside
             missing -= covered - taken
-            yield nucleus, box, distance
+            yield box, distance
 
 
 def nuclei_mask(shape: Sequence[int] = (512, 512), seed: int = 0) -> NDArray[np.bool_]:
-    """Make a mask of nuclei, some of which touch: what a benchmark of labeling wants.
+    """Make a mask of nuclei, some of which touch, for benchmarks of labeling.
 
     They cover 15 % of an image of one or two axes and 10 % of others; (4096, 4096) holds about
     5,000, (256, 256, 256) about 900.
@@ -219,21 +141,20 @@ def nuclei_mask(shape: Sequence[int] = (512, 512), seed: int = 0) -> NDArray[np.
     0.15
     """
     shape, seed = check_sample(shape, seed)
-    mask = np.zeros(shape, dtype=np.bool_)
-    fraction = 0.15 if mask.ndim <= 2 else 0.10
-    radius = {1: 8.0, 2: 10.8, 3: 6.4}.get(mask.ndim, 4.0)
+    mask, ndim = np.zeros(shape, dtype=np.bool_), len(shape)
+    fraction, radius = 0.15 if ndim <= 2 else 0.10, {1: 8.0, 2: 10.8, 3: 6.4}.get(ndim, 4.0)
     rng = np.random.default_rng(seed)
-    for _ in scatter(mask, rng, fraction=fraction, radius=radius, spacing=(1,) * mask.ndim):
+    for _ in scatter(mask, rng, fraction=fraction, radius=radius, spacing=(1,) * ndim):
         pass
     return mask
 
 
 def nuclei_2d(shape: Sequence[int] = (512, 512), seed: int = 0) -> NDArray[np.uint16]:
-    """Make a fluorescence image of nuclei as a camera sees it.
+    """Make a fluorescence image of nuclei, with the noise of a camera.
 
-    Light is uneven and falls off to one corner. Some nuclei are three times dimmer than others,
-    some touch; chromatin makes them mottled, light from out of focus hazy. Photons bring their
-    noise, the camera an offset of 100 and noise of its own.
+    Illumination is uneven and decreases toward one corner. Some nuclei are three times dimmer than
+    others, and some touch. Chromatin makes them mottled, out-of-focus light makes them hazy. The
+    camera adds photon noise, read noise and an offset of 100.
 
     Parameters
     ----------
@@ -254,16 +175,14 @@ def nuclei_2d(shape: Sequence[int] = (512, 512), seed: int = 0) -> NDArray[np.ui
     rng = np.random.default_rng(seed)
     light = _nuclei(shape, rng, fraction=0.17, radius=12.0, spacing=(1, 1), overlap=0.06)
     light = 55 + 620 * blur(light, (1.0, 0), (0.10, 8), (0.12, 40))
-    height, width = shape
-    y = (np.arange(height, dtype=np.float32)[:, None] + 0.5) / max(height, 1) - 0.42
-    x = (np.arange(width, dtype=np.float32) + 0.5) / max(width, 1) - 0.38
-    light *= np.exp(-1.5 * (x * x + y * y))
+    y, x = positions(shape)
+    light *= np.exp(-1.5 * ((x - 0.38) ** 2 + (y - 0.42) ** 2))
     image = expose(light, rng, gain=1.0, offset=100, read_noise=4.0, white=65535)
     return image.astype(np.uint16)
 
 
 def nuclei_3d(shape: Sequence[int] = (32, 192, 192), seed: int = 0) -> NDArray[np.uint8]:
-    """Make a confocal stack of nuclei whose planes lie four times farther apart than its pixels.
+    """Make a confocal stack of nuclei, in which the distance of planes is that of four pixels.
 
     Light is lost with depth, and nuclei are blurred more along the first axis than across it.
 
@@ -291,26 +210,133 @@ def nuclei_3d(shape: Sequence[int] = (32, 192, 192), seed: int = 0) -> NDArray[n
 
 
 def _nuclei(
-    shape: Sequence[int],
+    shape: tuple[int, ...],
     rng: np.random.Generator,
     *,
-    fraction: float,
-    radius: float,
     spacing: Sequence[float],
-    overlap: float,
+    **options: float,
 ) -> NDArray[np.float32]:
-    """Draw mottled nuclei with soft borders; the median one has brightness 1."""
-    mask = np.zeros(tuple(shape), dtype=np.bool_)
-    light = np.zeros(mask.shape, dtype=np.float32)
-    size = np.asarray(spacing, dtype=float)
-    period = [min(length, 512 if mask.ndim == 2 else 128) for length in mask.shape]
-    mottle = smooth_field(period, 2.0 / size, rng)
-    missing = np.subtract(mask.shape, period)
-    mottle = np.pad(mottle, [(0, width) for width in missing], mode="wrap")
+    """Draw mottled nuclei with soft borders, the median one of brightness 1; see `scatter`."""
+    light = np.zeros(shape, dtype=np.float32)
+    period = [min(side, 512 if light.ndim == 2 else 128) for side in shape]  # of the mottle
+    mottle = smooth_field(period, 2.0 / np.asarray(spacing, dtype=float), rng)
+    mottle = np.pad(mottle, [(0, width) for width in np.subtract(shape, period)], mode="wrap")
     looks = np.random.default_rng(rng.integers(2**32))
-    for _, box, distance in scatter(
-        mask, rng, fraction=fraction, radius=radius, spacing=spacing, overlap=overlap
-    ):
+    mask = np.zeros(shape, dtype=np.bool_)
+    for box, distance in scatter(mask, rng, spacing=spacing, **options):
         brightness = np.exp(0.25 * looks.standard_normal()) * (0.3 if looks.random() < 0.15 else 1)
         light[box] += profile(distance) * (1 + 0.16 * mottle[box]) * np.float32(brightness)
     return np.maximum(light, 0)
+
+
+# ---- A movie of nuclei
+
+RADIUS = 10.5  # pixels, of a nucleus about to divide
+CYCLE = 18  # frames from one division to the next
+
+
+@dataclass
+class Cells:
+    """Cells of one frame, arrays with an entry for each."""
+
+    place: NDArray[np.float64]  # (N, 2), in pixels
+    speed: NDArray[np.float64]  # (N, 2), in pixels per frame
+    angle: NDArray[np.float64]  # of the long axis, in radians
+    age: NDArray[np.float64]  # frames since the last division
+    cycle: NDArray[np.float64]  # age at the next division
+    brightness: NDArray[np.float64]
+
+    @property
+    def radius(self) -> NDArray[np.float64]:
+        """Radius in pixels; a daughter has half the area of its mother."""
+        return RADIUS * np.sqrt(0.5 + 0.5 * np.clip(self.age / self.cycle, 0, 1))
+
+    def push(self) -> NDArray[np.float64]:
+        """Return how far each cell moves away from those it overlaps, (N, 2)."""
+        apart = self.place[:, None] - self.place
+        distance = np.maximum(np.sqrt((apart**2).sum(axis=-1)), 0.1)
+        reach = 1.35 * (self.radius[:, None] + self.radius)
+        force = np.maximum(reach - distance, 0) / distance
+        return np.asarray(0.3 * np.einsum("ij,ijk->ik", force, apart))
+
+
+def movie(shape: Sequence[int] = (16, 192, 192), seed: int = 0) -> NDArray[np.uint16]:
+    """Make a time-lapse of nuclei that wander, push each other away, grow and divide.
+
+    A nucleus brightens and stretches before it divides into two of half its area. The dye
+    bleaches over the frames.
+
+    Parameters
+    ----------
+    shape : (frames, height, width)
+    seed : int
+
+    Returns
+    -------
+    (frames, height, width) array of uint16
+
+    Notes
+    -----
+    Every pair of cells is compared in every frame: this is meant for up to some thousand cells,
+    frames of about 1500 by 1500 pixels.
+
+    Examples
+    --------
+    >>> movie((2, 64, 64)).shape
+    (2, 64, 64)
+    """
+    (frames, *size), seed = check_sample(shape, seed, 3, 3)
+    rng = np.random.default_rng(seed)
+    looks = np.random.default_rng(rng.integers(2**32))
+    mottle = smooth_field(size, 2.0, looks)
+    count = max(1, round(size[0] * size[1] / 3000))
+    cells = Cells(
+        place=rng.random((count, 2)) * size,
+        speed=rng.normal(0, 1, (count, 2)),
+        angle=rng.random(count) * np.pi,
+        age=rng.random(count) * CYCLE,
+        cycle=CYCLE * (0.85 + 0.3 * rng.random(count)),
+        brightness=np.exp(0.2 * rng.standard_normal(count)),
+    )
+    for _ in range(12):
+        cells.place = np.clip(cells.place + cells.push(), 0, size)
+    image = np.empty((frames, *size), dtype=np.uint16)
+    for number in range(frames):
+        light = blur(_render(cells, mottle), (1.0, 0.8), (0.15, 12.0))
+        light = 40 + 380 * np.exp(-0.02 * number) * light
+        image[number] = expose(light, looks, gain=1.0, offset=100, read_noise=4.0, white=65535)
+        cells = _advance(cells, size, rng)
+    return image
+
+
+def _advance(cells: Cells, size: list[int], rng: np.random.Generator) -> Cells:
+    """Move to the next frame: divide, push, wander."""
+    cells.age += 1
+    mothers, count = np.flatnonzero(cells.age >= cells.cycle), len(cells.age)
+    cells = Cells(*(np.concatenate([each, each[mothers]]) for each in vars(cells).values()))
+    new = np.append(mothers, np.arange(count, len(cells.age)))  # both daughters of each
+    angle = cells.angle[mothers]
+    step = 0.75 * RADIUS * np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    cells.place[new] += np.concatenate([-step, step])
+    cells.age[new] = 0
+    cells.cycle[new] = CYCLE * (0.85 + 0.3 * rng.random(len(new)))
+    cells.angle[new] += np.pi / 2 + rng.normal(0, 0.3, len(new))
+    cells.speed = 0.7 * cells.speed + rng.normal(0, 0.7, cells.speed.shape)
+    cells.angle += rng.normal(0, 0.08, len(cells.angle))
+    cells.place = np.clip(cells.place + cells.speed + cells.push(), -4, np.add(size, 4))
+    return cells
+
+
+def _render(cells: Cells, mottle: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Draw the light of all cells, in an image of the shape of `mottle`."""
+    light = np.zeros_like(mottle)
+    # In its last two frames a mother is condensed: brighter, narrower, longer.
+    mitosis = np.clip((cells.age - cells.cycle + 3) / 2, 0, 1)
+    stretch = 1.2 + 0.7 * mitosis
+    radius = cells.radius / np.sqrt(stretch) * (1 - 0.15 * mitosis)
+    brightness = cells.brightness * (1 + 0.9 * mitosis)
+    axes = np.stack([np.sin(cells.angle), np.cos(cells.angle)], axis=1)
+    for center, r, axis, s, b in zip(cells.place, radius, axes, stretch, brightness, strict=True):
+        box, distance = draw(light.shape, np.ones(2), center, r, axis, s, np.zeros(2))
+        light[box] += np.float32(b) * profile(distance) * (1 + 0.1 * mottle[box])
+    return light
