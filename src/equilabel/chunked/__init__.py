@@ -1,4 +1,4 @@
-"""Images in chunks: labeled and measured without ever being in memory as a whole."""
+"""Labeling and measuring of images in chunks, which are never in memory as a whole."""
 
 from .label import label_chunked
 from .segment import segment_chunked

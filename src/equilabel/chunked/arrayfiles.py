@@ -1,4 +1,4 @@
-"""Arrays in one file that is there completely or not at all, with a checksum."""
+"""Files of arrays that are complete or missing, with a checksum."""
 
 from __future__ import annotations
 
@@ -23,18 +23,13 @@ DIGEST = 32  # bytes
 
 
 class DamagedFileError(OSError):
-    """A file of arrays that is missing, cut or changed."""
+    """A file of arrays is missing, truncated or changed."""
 
 
 def save_arrays(path: Path, arrays: Sequence[HostArray]) -> int:
-    """Write arrays to a file, compressed, under a temporary name that is then changed.
+    """Write arrays to a compressed file, which is renamed when it is complete; return its size.
 
-    The file is not flushed to the disk: what a loss of power tears is noticed by the checksum.
-
-    Returns
-    -------
-    int
-        Bytes written.
+    The file is not flushed to the disk: damage after a loss of power is found by the checksum.
     """
     from numcodecs import Zstd
 
@@ -55,13 +50,7 @@ def save_arrays(path: Path, arrays: Sequence[HostArray]) -> int:
 
 
 def load_arrays(path: Path) -> list[HostArray]:
-    """Read the arrays of a file.
-
-    Raises
-    ------
-    DamagedFileError
-        If it is missing, cut or changed.
-    """
+    """Read the arrays of a file; raise DamagedFileError if it is missing, truncated or changed."""
     from numcodecs import Zstd
 
     data = Zstd().decode(_checked(path))
@@ -75,7 +64,7 @@ def load_arrays(path: Path) -> list[HostArray]:
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a file of arrays is there and as it was written."""
+    """Return whether a file of arrays exists and is undamaged."""
     try:
         _checked(path)
     except DamagedFileError:
@@ -84,7 +73,7 @@ def is_whole(path: Path) -> bool:
 
 
 def _checked(path: Path) -> bytes:
-    """Return what is stored in a file, or raise DamagedFileError."""
+    """Return the content of a file; raise DamagedFileError."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -101,7 +90,7 @@ def _checked(path: Path) -> bytes:
 
 
 def checksum(array: HostArray) -> int:
-    """Return the XXH64 of the elements of an array, in C order; other threads run on meanwhile."""
+    """Return the XXH64 of the elements of an array in C order; other threads can run meanwhile."""
     from xxhash import xxh64_intdigest
 
     return xxh64_intdigest(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

@@ -1,4 +1,4 @@
-"""A block of an image in memory as runs: its labels are written once, when they are final."""
+"""Blocks of an image in memory as runs, so that labels are written once, when they are final."""
 
 from __future__ import annotations
 
@@ -19,31 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BlockRuns:
-    """The runs of a block, numbered.
+    """The numbered runs of a block."""
 
-    Attributes
-    ----------
-    runs : Runs
-        Of a `RunTable`: each has its label.
-    used : int
-        Number of the last run + 1.
-    columns : int
-        Pixels in a row.
-    shape : tuple of int
-        Of the block, axes of length 1 included.
-    count : int
-        Number of labels.
-    """
-
-    runs: Any
-    used: int
-    columns: int
-    shape: tuple[int, ...]
-    count: int
+    runs: Any  # of a `RunTable`: each has its label
+    used: int  # number of the last run + 1
+    columns: int  # pixels in a row
+    shape: tuple[int, ...]  # of the block, with axes of length 1
+    count: int  # number of labels
 
     @classmethod
     def of(cls, table: Any, shape: tuple[int, ...], count: int) -> BlockRuns:
-        """Keep what is needed of a `RunTable`, and none of its pixels."""
+        """Copy what is needed from a `RunTable`, without its pixels."""
         return cls(table.runs, int(table.counts[-1]), table.columns, shape, count)
 
     @property
@@ -65,7 +51,7 @@ class BlockRuns:
         return firsts
 
     def layers(self, axis: int, first: int, last: int) -> HostArray:
-        """Return the labels of some layers along an axis, in memory of their own."""
+        """Return a copy of the labels of some layers along an axis."""
         from equilabel.runs.cpu.seams import paint_columns
 
         rows = len(self.runs.bits) - 1
@@ -84,18 +70,9 @@ class BlockRuns:
     def write(
         self, numbers: HostArray, part: tuple[slice, ...], blank: bool, out: HostArray
     ) -> None:
-        """Write final labels in place of those of the block; its own are gone then.
+        """Write `numbers`, (N + 1,), of labels 0 to N to a part of `out`, which is in C order.
 
-        Parameters
-        ----------
-        numbers : (N + 1,) array of int
-            In place of labels 0 to N.
-        part : tuple of slice
-            Where the block is in `out`.
-        blank : bool
-            Whether `out` holds zeros there.
-        out : array of int
-            Of the whole image, in C order.
+        `blank` says that `out` is 0 there. The labels of the runs may be overwritten.
         """
         from equilabel.devices.cpu.renumbering import renumber
         from equilabel.runs.cpu.painting import paint_lines
@@ -110,7 +87,7 @@ class BlockRuns:
         renumber(runs.parents, np.zeros(1, np.int64), self.used, numbers)
         along = self._row_axis
         strides = neighborhood.strides(out.shape).tolist()
-        if strides[along] > 1:  # what is a row here is none of the image
+        if strides[along] > 1:  # rows of the block are not rows of the image
             out[part] = replace(self, runs=runs).labels()
             return
         first = slice(part[along].start, part[along].start + 1)
@@ -125,7 +102,7 @@ class BlockRuns:
 
     @property
     def _row_axis(self) -> int:
-        """Axis along which rows lie: the last one that is longer than 1, mostly."""
+        """Axis of the rows: the last one longer than 1, in most cases."""
         shape, rows = self.shape, len(self.runs.bits) - 1
         axes = range(len(shape) - 1, -1, -1)
         return next(one for one in axes if shape[one] == self.columns and prod(shape[:one]) == rows)
@@ -143,20 +120,14 @@ class BlockRuns:
 
 
 class Kept:
-    """Labels of blocks of an array in memory, from the first look at them to the second.
+    """Labels of blocks of an array in memory, kept from labeling to writing.
 
-    They stay as runs where a method finds these, else in the array that final labels go to.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the image.
-    out : array of int32 or int64, optional
-        What final labels go to, in C order; what it holds is overwritten.
+    They are runs if a method finds these, otherwise in `array`. `out` receives the final labels:
+    int32 or int64, in C order; its content is overwritten.
     """
 
     def __init__(self, shape: tuple[int, ...], out: HostArray | None = None) -> None:
-        self._blank = out is None  # no memory is taken before it is used
+        self._blank = out is None  # zeros take no memory before they are written to
         self.array: HostArray = np.zeros(shape, np.int32) if out is None else out
         self._runs: dict[int, BlockRuns] = {}
         self._in_array = False
@@ -175,12 +146,12 @@ class Kept:
         return self.array[part] if runs is None else runs.labels()
 
     def widen(self) -> None:
-        """Make room for labels of 64 bits."""
+        """Change the array to 64 bits."""
         blank = np.zeros(self.array.shape, np.int64)
         self.array = self.array.astype(np.int64) if self._in_array else blank
 
     def finish(self, block: int, part: tuple[slice, ...], numbers: HostArray) -> None:
-        """Replace the labels of a block, 0 to N, by these numbers; forget its runs."""
+        """Replace the labels 0 to N of a block by `numbers`, and forget its runs."""
         from equilabel.devices.cpu.renumbering import renumber
 
         runs = self._runs.pop(block, None)

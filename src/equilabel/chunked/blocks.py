@@ -1,4 +1,4 @@
-"""How an image is cut into blocks, and which block lies beside which."""
+"""Blocks of an image, and their neighbors."""
 
 from __future__ import annotations
 
@@ -13,22 +13,13 @@ from equilabel.devices import threads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LARGE = 2**24  # elements of a block, where its size is not asked for
+LARGE = 2**24  # elements of a block by default
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of equal sides; the last one along an axis may be shorter.
+    """Blocks of equal sides of an image without empty axes; the last along an axis may be shorter.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the image; no axis is empty.
-    sides : tuple of int
-        Of a block.
-
-    Examples
-    --------
     >>> blocks = Blocks((5, 4), (2, 4))
     >>> blocks.counts, blocks.slices(2)
     ((3, 1), (slice(4, 5, None), slice(0, 4, None)))
@@ -51,7 +42,7 @@ class Blocks:
         return prod(self.counts)
 
     def index(self, block: int) -> tuple[int, ...]:
-        """Return the place of a block along each axis."""
+        """Return the position of a block along each axis."""
         places = []
         for count in reversed(self.counts):
             block, place = divmod(block, count)
@@ -70,7 +61,7 @@ class Blocks:
         return tuple(part.start for part in self.slices(block))
 
     def neighbor(self, block: int, step: Sequence[int], periodic: tuple[bool, ...]) -> int | None:
-        """Return the block that lies one step away, or None beyond the border of the image."""
+        """Return the block one step away, or None beyond the border of the image."""
         found = 0
         for place, move, count, around in zip(
             self.index(block), step, self.counts, periodic, strict=True
@@ -85,12 +76,8 @@ class Blocks:
 
 
 def steps_forward(axes: int, hops: int, *, stacked: bool) -> list[tuple[int, ...]]:
-    """List the steps to neighboring blocks that lead forward along the first axis they go along.
+    """List one of the two opposite steps to each neighboring block, up to `hops` axes at once.
 
-    Every pair of neighbors is met once.
-
-    Examples
-    --------
     >>> steps_forward(2, 2, stacked=False)
     [(0, 1), (1, -1), (1, 0), (1, 1)]
     """
@@ -110,23 +97,12 @@ def steps_around(axes: int, *, stacked: bool) -> list[tuple[int, ...]]:
 def large_sides(
     shape: tuple[int, ...], stored: tuple[int, ...], most: int = LARGE
 ) -> tuple[int, ...]:
-    """Join stored chunks to blocks of many elements, as cubic as can be.
+    """Return the sides of blocks of up to `most` elements: joined chunks, as cubic as possible.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the image.
-    stored : tuple of int
-        Sides of the chunks in which it is stored.
-    most : int
-        Elements of a block, if a chunk has no more.
+    A block has more elements if a single chunk has.
 
-    Examples
-    --------
     >>> large_sides((2048, 2048, 2048), (64, 64, 64))
     (256, 256, 256)
-    >>> large_sides((500, 1000, 1000), (1, 1000, 1000))
-    (16, 1000, 1000)
     """
     sides = [min(side, length) for side, length in zip(stored, shape, strict=True)]
     while True:
@@ -142,19 +118,9 @@ def large_sides(
 def sides_within(
     shape: tuple[int, ...], stored: tuple[int, ...], elements: int, most: int = LARGE
 ) -> tuple[tuple[int, ...], int]:
-    """Return the sides of blocks that suit some memory, and how many to work on at once.
+    """Return the sides of blocks, and how many of them to process at once within some memory.
 
-    Parameters
-    ----------
-    shape, stored, most
-        As for `large_sides`.
-    elements : int
-        Most of all blocks in work; a stored chunk may have more.
-
-    Examples
-    --------
-    >>> sides_within((2048, 2048), (64, 64), 5000)
-    ((64, 64), 1)
+    All blocks that are processed at once have up to `elements` elements, or one has a single chunk.
     """
     workers = threads.available()
     sides = large_sides(shape, stored, min(most, max(1, elements // workers)))

@@ -1,4 +1,4 @@
-"""What is stored of each block while an image is labeled, so that a killed run can go on."""
+"""Results of each block that are stored during a run, so that a killed run can be resumed."""
 
 from __future__ import annotations
 
@@ -21,42 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Components of one block, numbered from 1 in any order.
+    """Components of one block, numbered from 1 in any order."""
 
-    Attributes
-    ----------
-    checksum : int
-        Of the pixels that were labeled.
-    firsts : (N,) array of int64
-        Of each component, its first element in the order in which the whole image is numbered.
-    values : (N,) array, or (0,)
-        The value of its pixels, where values tell components apart.
-    sizes : (N, 1 + 2 * axes) array of int64, or (0, 0)
-        Pixels, first and last + 1 coordinate in the whole image, where components are dropped by
-        them.
-    """
-
-    checksum: int
-    firsts: NDArray[np.int64]
-    values: HostArray
+    checksum: int  # of the pixels
+    firsts: NDArray[np.int64]  # (N,) first element of each, as an index in the whole image
+    values: HostArray  # (N,) value of the pixels of each, or (0,) for a mask
     sizes: NDArray[np.int64]
+    """(N, 1 + 2 * axes): pixels, first and last + 1 coordinates in the whole image; or (0, 0)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Faces:
-    """Labels of one block at its ends along each axis; an empty array where nothing follows.
+    """First and last layers of labels of a block along each axis; empty where no block follows."""
 
-    Attributes
-    ----------
-    lows, highs : tuple of array of uint16, int32 or int64
-        The first and the last layers along each axis, one or more.
-    values : (N,) array, or (0,)
-        As those of `Part`.
-    """
-
-    lows: tuple[HostArray, ...]
+    lows: tuple[HostArray, ...]  # uint16, int32 or int64
     highs: tuple[HostArray, ...]
-    values: HostArray
+    values: HostArray  # as those of `Part`
 
     @property
     def nbytes(self) -> int:
@@ -65,23 +45,23 @@ class Faces:
 
 
 class Saved(Protocol):
-    """What is known of the blocks that are done: in files, or in memory."""
+    """Results of the blocks that are done, in files or in memory."""
 
     @property
     def lasting(self) -> bool:
-        """Whether another run can go on with it."""
+        """Whether another run can resume from it."""
         ...
 
     def save_part(self, block: int, part: Part, faces: Faces) -> None:
-        """Store what labeling found."""
+        """Store the result of labeling a block."""
         ...
 
     def has_part(self, block: int) -> bool:
-        """Return whether a block has been labeled, and all of that is still there."""
+        """Return whether a block has been labeled, and its results are complete."""
         ...
 
     def part(self, block: int) -> Part:
-        """Return what labeling a block found."""
+        """Return the components of a block."""
         ...
 
     def faces(self, block: int) -> Faces:
@@ -101,7 +81,7 @@ class Saved(Protocol):
         ...
 
     def has_done(self, block: int) -> bool:
-        """Return whether a block has been written, as far as can be told without reading it."""
+        """Return whether a block has been written, without reading it."""
         ...
 
     def done(self, block: int) -> list[HostArray]:
@@ -109,42 +89,34 @@ class Saved(Protocol):
         ...
 
     def note(self, name: str) -> Path | None:
-        """Return where to store what was found before blocks were labeled, if anywhere."""
+        """Return the path of a result found before blocks are labeled, or None in memory."""
         ...
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """A folder with files for each block.
+    """A folder with files for each block."""
 
-    Attributes
-    ----------
-    folder : str
-        It exists, on a disk that all workers see.
-    token : str
-        Of this run: what an earlier one stored under the same names is not taken from memory.
-    """
-
-    folder: str
-    token: str
+    folder: str  # exists, on a disk that all workers can read
+    token: str  # of this run: caches in memory must not return files of an earlier one
     lasting = True
 
     def path(self, kind: str, block: int) -> Path:
-        """Return the file of a block: its "part", "faces" or "done"."""
+        """Return the file of a block, of a kind: "part", "faces" or "done"."""
         return Path(self.folder, f"{kind}-{block}")
 
     def save_part(self, block: int, part: Part, faces: Faces) -> None:
-        """Store what labeling found; the part comes last and says that all is there."""
+        """Store the result of labeling a block; the part is written last."""
         save_arrays(self.path("faces", block), (*faces.lows, *faces.highs, faces.values))
         arrays = (np.array([part.checksum]), part.firsts, part.values, part.sizes)
         save_arrays(self.path("part", block), arrays)
 
     def has_part(self, block: int) -> bool:
-        """Return whether a block has been labeled, and all of that is still there."""
+        """Return whether a block has been labeled, and its results are complete."""
         return is_whole(self.path("part", block)) and is_whole(self.path("faces", block))
 
     def part(self, block: int) -> Part:
-        """Return what labeling a block found."""
+        """Return the components of a block."""
         known, firsts, values, sizes = load_arrays(self.path("part", block))
         return Part(int(known[0]), firsts, values, sizes)
 
@@ -177,7 +149,7 @@ class Checkpoints:
         return load_arrays(self.path("done", block))
 
     def note(self, name: str) -> Path:
-        """Return where to store what was found before blocks were labeled."""
+        """Return the path of a result that is found before blocks are labeled."""
         return Path(self.folder, name)
 
     @property
@@ -187,5 +159,5 @@ class Checkpoints:
 
 @lru_cache(4)
 def _open_numbers(path: Path, token: str) -> tuple[HostArray, NDArray[np.int64]]:
-    """Map the final labels into memory, and read where those of each block begin."""
+    """Memory-map the final labels, and read where those of each block begin."""
     return np.load(path, mmap_mode="r"), np.load(path.with_name("offsets.npy"))

@@ -1,4 +1,4 @@
-"""Arguments of `label_chunked` and `segment_chunked` that no other room checks."""
+"""Checks of the arguments of `label_chunked` and `segment_chunked`."""
 
 from __future__ import annotations
 
@@ -33,17 +33,14 @@ if TYPE_CHECKING:
     from .ome_labels import OmeLabels
     from .sources import Source
 
-MANY = 100_000  # chunks, above which labels are stored in shards
+MANY = 100_000  # with more chunks, labels are stored in shards
 
 
 def check_chunks(chunks: Any, source: Source) -> tuple[int, ...]:
-    """Return the sides of a block, or raise TypeError or ValueError.
+    """Return the sides of a block; raise TypeError or ValueError.
 
-    Parameters
-    ----------
-    chunks : int, sequence of int, or None
-        For all axes or for each; -1 is all of an axis. None leaves the choice to the image.
-    source : Source
+    `chunks` is a number for all axes or for each; -1 is the whole axis. None means a default for
+    the image.
     """
     shape = source.shape
     if chunks is None:
@@ -86,13 +83,8 @@ def check_shards(
 ) -> tuple[int, ...] | None:
     """Return the sides of shards, or None for none; raise TypeError or ValueError.
 
-    Parameters
-    ----------
-    shards : bool or None
-        None: where labels would have more than `MANY` chunks.
-    source, sides
-        As for `stored_chunks`. A shard is a block, so that it has one writer.
-    ome : OmeLabels, or None
+    A shard is a block, so that it has one writer. By default, labels of more than `MANY` chunks are
+    sharded.
     """
     shards = None if shards is None else check_flag("shards", shards)
     old = ome is not None and ome.version == "0.4"
@@ -113,7 +105,7 @@ def check_shards(
 
 
 def check_out(out: Any, source: Source, *, resume: bool) -> Path | None:
-    """Return the path for labels; raise TypeError or ValueError if there has to be another."""
+    """Return the path for labels; raise TypeError or ValueError if it is missing or not allowed."""
     if out is None:
         if source.kind in ("zarr", "path"):
             message = (
@@ -133,16 +125,10 @@ def check_out(out: Any, source: Source, *, resume: bool) -> Path | None:
 def check_array(
     array: Any, source: Source, sides: tuple[int, ...], *, shared: bool, resume: bool
 ) -> None:
-    """Raise TypeError or ValueError if an array cannot take labels.
+    """Raise TypeError or ValueError if a NumPy or Zarr array cannot take labels.
 
-    Parameters
-    ----------
-    array : array of NumPy or Zarr
-    source, sides
-        The image, and the sides of its blocks.
-    shared : bool
-        Whether workers can write to an array of this process.
-    resume : bool
+    `sides` are those of blocks; `shared` says whether workers can write to an array of this
+    process.
     """
     if not shared or resume:
         given = "resume=True" if resume else "a scheduler of other processes"
@@ -174,7 +160,7 @@ def check_array(
 
 
 def pretend(source: Source) -> HostArray:
-    """Return an array like an image that takes no memory, to check arguments with."""
+    """Return an array like an image that takes no memory, for checking arguments."""
     dtype = source.dtype.newbyteorder("=")
     if dtype == np.float16:
         dtype = np.dtype(np.float32)
@@ -182,7 +168,7 @@ def pretend(source: Source) -> HostArray:
 
 
 def check_pixels(shape: tuple[int, ...], base: Source) -> None:
-    """Raise TypeError or ValueError if an image has no pixels that can be segmented."""
+    """Raise TypeError or ValueError if the pixels of an image cannot be segmented."""
     as_pixels(pretend(base))
     if 0 in shape:
         message = f"image must have no empty axis; got shape {base.shape}. Use `segment` for it."

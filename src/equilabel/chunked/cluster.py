@@ -1,4 +1,4 @@
-"""Tasks of a caller's own on a Dask cluster, several at once, until it is told to stop."""
+"""Tasks on a Dask cluster, several at once, which can be stopped."""
 
 from __future__ import annotations
 
@@ -15,28 +15,23 @@ if TYPE_CHECKING:
 
     Task = tuple[Any, ...]
 
-POLL = 0.2  # seconds between looks at `stop`
-SOON = 15  # seconds in which a scheduler has to answer
-BEGUN = 10  # seconds in which its first worker has to be there
+POLL = 0.2  # seconds between calls of `stop`
+SOON = 15  # seconds to wait for an answer of the scheduler
+BEGUN = 10  # seconds to wait for its first worker
 
 
 class Cluster:
-    """A client of a Dask scheduler.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    """
+    """Runs tasks by a client of a Dask scheduler."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def threads(self) -> int:
-        """Return how many threads the workers have: tasks at once."""
+        """Return the number of threads of all workers: tasks at once."""
         return sum(map(int, self._client.nthreads().values()))
 
     def everywhere(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Call a function in each worker; return what it returns, or raises, by address."""
+        """Call a function in each worker; return its results or errors by address."""
         found: dict[str, Any] = self._client.run(function, *arguments, on_error="return")
         return found
 
@@ -47,25 +42,12 @@ class Cluster:
         stop: Callable[[], bool],
         most: int | None = None,
     ) -> Iterator[tuple[Task, Any]]:
-        """Yield tasks with what they return, or raise, as they finish.
+        """Yield tasks with their results or errors, as they finish.
 
-        The tasks of a worker that dies are given to another one.
-
-        Parameters
-        ----------
-        function : callable
-            Called with the arguments of a task.
-        tasks : iterable of tuple
-            Arguments.
-        stop : callable
-            Asked several times a second; once true, what has not finished is dropped.
-        most : int, optional
-            Tasks at once. By default as many as there are threads, and as many waiting.
-
-        Raises
-        ------
-        LostSchedulerError
-            If the scheduler cannot be reached any more.
+        Tasks of a worker that dies are given to another one. `stop` is called several times a
+        second; when it returns True, unfinished tasks are dropped. `most` limits the tasks at once;
+        by default as many run as there are threads, and as many wait. Raises LostSchedulerError if
+        the scheduler is lost.
         """
         from cloudpickle import dumps
         from distributed import wait
@@ -98,19 +80,16 @@ class Cluster:
 def connected(address: str) -> Iterator[Cluster]:
     """Connect to a Dask scheduler, and wait a few seconds for its first worker.
 
-    Raises
-    ------
-    OSError, ValueError
-        If there is none at the address.
+    Raises OSError or ValueError if there is no scheduler at the address.
     """
     from distributed import Client
 
     client = Client(address, set_as_default=False, timeout=SOON)
     log = logging.getLogger("distributed.client")
     level = log.level
-    log.setLevel(logging.CRITICAL + 1)  # it would print how it lost its scheduler, call by call
+    log.setLevel(logging.CRITICAL + 1)  # it logs every call that fails when the scheduler is lost
     try:
-        with suppress(TimeoutError):  # a cluster may have been started just now
+        with suppress(TimeoutError):  # a cluster that has just started may have no workers yet
             client.wait_for_workers(1, timeout=BEGUN)
         yield Cluster(client)
     finally:
@@ -119,7 +98,7 @@ def connected(address: str) -> Iterator[Cluster]:
 
 
 def _result(future: Any) -> Any:
-    """Return what a task returned, or the error that it raised."""
+    """Return the result of a task, or its error."""
     error = future.exception()
     if isinstance(error, cancelled()):
         raise error
@@ -127,7 +106,7 @@ def _result(future: Any) -> Any:
 
 
 def _call(packed: bytes) -> Any:
-    """Call a function in a worker; Dask does not look into what is packed for tasks of its own."""
+    """Call a pickled function in a worker; pickled, because Dask searches arguments for tasks."""
     from pickle import loads
 
     function, task = loads(packed)

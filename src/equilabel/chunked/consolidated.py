@@ -1,4 +1,4 @@
-"""Consolidated metadata of Zarr: what a group says of all groups and arrays in it."""
+"""Consolidated metadata of Zarr: the descriptions of all arrays in a group."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def consolidate(out: Path) -> None:
-    """Add a new Zarr to the consolidated metadata of the groups above it, where there is any.
+    """Add a new Zarr to the consolidated metadata of the groups above it, if they have any.
 
-    Readers believe what is there: without it, the new one would not be seen. Other entries stay, so
-    that nothing else of a large store is read.
+    Readers trust these metadata and would not find the new Zarr without. Other entries are not
+    read.
     """
     gap = False
     for group in out.parents:
@@ -28,9 +28,9 @@ def consolidate(out: Path) -> None:
             content = json.loads(file.read_text("utf-8"))
             block: Any = content if file == old else content["consolidated_metadata"]
             known = dict(block["metadata"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):  # there is none
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):  # no such metadata
             continue
-        if gap:  # a folder between them that is no group cannot be described
+        if gap:  # a folder between them is not a group and cannot be described
             content.pop("consolidated_metadata", None)
             write_json(file, content) if file == new else file.unlink()
             continue

@@ -1,4 +1,4 @@
-"""Counts of each block under its final labels, and their sum over all blocks."""
+"""Counts of each block for its final labels, and their sum over all blocks."""
 
 from __future__ import annotations
 
@@ -29,28 +29,19 @@ OPTIONAL = ("squares", "deviations")
 
 @dataclass(frozen=True)
 class Counted:
-    """What is counted in each block.
+    """Properties to count in each block."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Properties whose counts add up.
-    spacing : tuple of float
-        Distance of pixels along each spatial axis.
-    stacked : bool
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of properties whose counts add up
     spacing: tuple[float, ...]
     stacked: bool
 
     def plan(self, axes: int) -> Plan:
-        """Return what is counted for these properties."""
+        """Return the plan of what to count for these properties."""
         even = len(set(self.spacing)) < 2
         return make_plan(self.names, (), axes, self.stacked, even, first=True)
 
     def halo(self, axes: int) -> int:
-        """Return how many layers of other blocks are looked at around a block."""
+        """Return how many layers of other blocks are read around a block."""
         layout = self.plan(axes).layout
         if layout.compared == "none":
             return 0
@@ -68,16 +59,10 @@ class Counted:
         values: HostArray | None,
         faces_of: Callable[[int], Faces],
     ) -> list[HostArray]:
-        """Count a block, and return its counts as arrays to be stored.
+        """Count a block; return its counts as arrays to be stored.
 
-        Parameters
-        ----------
-        labels : array of int
-            Of the block alone, as they were before they were merged.
-        values : array, or None
-            Gray values of the block.
-        faces_of : callable
-            Returns the labels at the ends of a block.
+        `labels` are those of the block alone, before merging; `faces_of` returns the faces of a
+        block.
         """
         axes = labels.ndim
         numbers = job.saved.numbers(block)
@@ -88,7 +73,7 @@ class Counted:
         all_known = np.unique(np.concatenate([numbers, *known]))
         all_known = all_known[all_known > 0].astype(np.int64)
         sides = [a + b + c for a, b, c in zip(low, labels.shape, high, strict=True)]
-        # Labels are few in a block: they are numbered from 1 while it is counted.
+        # A block has few labels: they are numbered from 1 for counting.
         table = _compact(np.append(numbers.dtype.type(0), numbers), all_known)
         box = [(start, start + side) for start, side in zip(low, labels.shape, strict=True)]
         inner = tuple(slice(*span) for span in box)
@@ -98,7 +83,7 @@ class Counted:
             piece[part] = _compact(final, all_known)[local]
         gray = None
         if values is not None and self.plan(axes).intensity:
-            gray = values  # memory of the store, which nobody may write to, or of the caller
+            gray = values  # may be memory of the store or of the caller: read only
             if around:
                 gray = np.zeros((*sides, *values.shape[axes:]), values.dtype)
                 gray[inner] = values
@@ -115,7 +100,7 @@ class Counted:
         return pack(replace(counts, labels=all_known[counts.labels - 1]))
 
     def merge(self, job: Job) -> Counts:
-        """Add up the counts of all blocks, in the same order every time."""
+        """Add up the counts of all blocks, always in the same order."""
         axes = len(job.blocks.shape)
         waiting: list[tuple[int, Counts]] = []  # sums over 1, 2, 4, ... blocks
         for block in range(job.blocks.number):
@@ -132,7 +117,7 @@ class Counted:
 
 
 def _margins(job: Job, block: int, halo: int) -> tuple[list[int], list[int]]:
-    """Return how many layers lie before and behind a block along each axis."""
+    """Return how many layers of the halo there are before and after a block along each axis."""
     low, high = [], []
     for axis, part in enumerate(job.blocks.slices(block)):
         spatial = halo * (axis >= job.stacked)
@@ -148,13 +133,10 @@ def _surroundings(
     halo: int,
     faces_of: Callable[[int], Faces],
 ) -> list[tuple[tuple[slice, ...], HostArray, HostArray]]:
-    """Find what lies around a block.
+    """List the parts of the halo of a block: their slices, final labels and local labels.
 
-    Returns
-    -------
-    list of (slices, (N + 1,) array, array)
-        Where it lies around the block, the final label of each label of the block that it belongs
-        to, with 0 for background in front, and these labels.
+    Slices are positions in the block with its halo. Final labels, (N + 1,), are those of local
+    labels 0 to N of the neighboring block.
     """
     shape = [part.stop - part.start for part in job.blocks.slices(block)]
     axes = len(shape)
@@ -186,13 +168,13 @@ def _surroundings(
 
 
 def _compact(final: HostArray, known: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return labels numbered by their place among those known, from 1; 0 stays."""
+    """Replace labels by their positions among the known ones, from 1; 0 stays 0."""
     places = np.searchsorted(known, final) + 1
     return np.where(final > 0, places, 0).astype(np.int32)
 
 
 def pack(counts: Counts) -> list[HostArray]:
-    """Return counts as arrays; those that are missing are empty."""
+    """Return counts as a list of arrays; missing ones are empty."""
     none = np.empty(0)
     values = counts.values
     single = np.array([counts.single, values is not None, counts.high is not None])
@@ -206,7 +188,7 @@ def pack(counts: Counts) -> list[HostArray]:
 
 
 def unpack(arrays: Sequence[HostArray], layout: Any, shape: tuple[int, ...]) -> Counts:
-    """Return the counts that `pack` made arrays of."""
+    """Return the counts that `pack` converted to arrays."""
     (single, valued, wide), labels, table, high, *rest = arrays
     values = None
     if valued:

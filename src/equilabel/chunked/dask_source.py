@@ -1,4 +1,4 @@
-"""Arrays of Dask as a source of pixels: each block is computed alone."""
+"""Dask arrays as a source of pixels."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class DaskPart:
     key: Any
 
     def __call__(self) -> HostArray:
-        """Compute it in this thread."""
+        """Compute the part in this thread."""
         from dask.local import get_sync
 
         return np.asarray(get_sync(self.graph, self.key))
 
 
 class DaskSource:
-    """An array of Dask; each block is computed alone, when it is its turn."""
+    """A Dask array of which each block is computed separately, when it is needed."""
 
     kind = "dask"
 
@@ -39,7 +39,7 @@ class DaskSource:
 
     @property
     def stored(self) -> tuple[int, ...]:
-        """Sides of the greatest chunk."""
+        """Sides of the largest chunk."""
         return tuple(max(sides) for sides in self.array.chunks)
 
     @cached_property
@@ -53,7 +53,7 @@ class DaskSource:
 
     @cached_property
     def _starts(self) -> list[dict[tuple[int, int], int]]:
-        """For each axis the number of each chunk by where it begins and ends."""
+        """For each axis, the number of each chunk by its begin and end."""
         found = []
         for sides in self.array.chunks:
             ends = np.cumsum((0, *sides)).tolist()
@@ -61,7 +61,7 @@ class DaskSource:
         return found
 
     def loader(self, part: Slices) -> DaskPart:
-        """Return the tasks behind a part: of one chunk, mostly."""
+        """Return the tasks of a part, which is one chunk in most cases."""
         from dask.optimization import cull
 
         pairs = zip(self._starts, part, strict=True)
@@ -74,5 +74,5 @@ class DaskSource:
         return DaskPart(source._graph, (source.array.name, *(0,) * some.ndim))
 
     def identity(self) -> dict[str, Any]:
-        """Return the name of the array, which Dask makes of what it is computed from."""
+        """Return the name of the array, which Dask derives from its input."""
         return {"name": self.array.name}

@@ -1,4 +1,4 @@
-"""Where tasks run: threads, processes or a Dask cluster; few at a time, in any order."""
+"""Execution of tasks in threads, processes or on a Dask cluster; few at a time, in any order."""
 
 from __future__ import annotations
 
@@ -18,23 +18,19 @@ if TYPE_CHECKING:
     Task = tuple[Any, ...]
 
 SCHEDULERS = ("threads", "processes", "synchronous")
-AHEAD = 2  # tasks that are handed to each worker at once
+AHEAD = 2  # tasks that are given to each worker at once
 RETRIES = 5  # of a task whose worker died
 
 
 class LostSchedulerError(ConnectionError):
-    """A Dask scheduler that cannot be reached any more."""
+    """The Dask scheduler cannot be reached any more."""
 
 
 class Engine:
-    """Runs functions of a few arguments, and yields what they return as they finish.
+    """Calls functions in workers, and yields their results as they finish.
 
-    Parameters
-    ----------
-    scheduler : str or distributed.Client
-        One of `SCHEDULERS`, the address of a Dask scheduler, or a client.
-    workers : int, optional
-        Threads or processes; as many as there are cores by default.
+    `scheduler` is one of `SCHEDULERS`, the address of a Dask scheduler, or a client. `workers` is
+    the number of threads or processes, by default that of the cores.
     """
 
     def __init__(self, scheduler: Any = "threads", workers: int | None = None) -> None:
@@ -52,7 +48,7 @@ class Engine:
 
     @contextmanager
     def started(self) -> Iterator[Run]:
-        """Start workers, and stop them at the end; those of a client stay."""
+        """Start workers, and stop them at the end, unless they belong to a client of the caller."""
         if self._scheduler == "synchronous":
             yield _in_this_thread
             return
@@ -73,7 +69,7 @@ if TYPE_CHECKING:
 
 
 def check_scheduler(scheduler: Any) -> Any:
-    """Return a scheduler; raise ValueError or TypeError unless it is one."""
+    """Return a scheduler; raise ValueError or TypeError if it is none."""
     if isinstance(scheduler, str):
         if scheduler in SCHEDULERS or "://" in scheduler:
             return scheduler
@@ -100,7 +96,7 @@ def _in_this_thread(function: Callable[..., Any], tasks: Iterable[Task]) -> Iter
 
 @contextmanager
 def _pool(scheduler: str, workers: int) -> Iterator[Executor]:
-    """Start threads or processes; when an error ends the work, drop what has not begun."""
+    """Start threads or processes; after an error, drop the tasks that have not started."""
     if scheduler == "threads":
         numbers = count()
         pool: Executor = ThreadPoolExecutor(
@@ -119,7 +115,7 @@ def _pool(scheduler: str, workers: int) -> Iterator[Executor]:
 
 
 def _take_number(next_number: Any) -> None:
-    """Give this process the next number of a worker."""
+    """Set the number of this worker process, the next of a shared counter."""
     with next_number.get_lock():
         set_worker(next_number.value)
         next_number.value += 1
@@ -151,12 +147,9 @@ def _client(scheduler: Any) -> tuple[Any, bool]:
 
 
 def _on_cluster(client: Any, function: Callable[..., Any], tasks: Iterable[Task]) -> Iterator[Any]:
-    """Keep the threads of a cluster busy; a task whose worker dies goes to another one.
+    """Keep the threads of a cluster busy; a task whose worker dies is given to another one.
 
-    Raises
-    ------
-    LostSchedulerError
-        If the scheduler cannot be reached any more. What tasks have stored stays.
+    Raises LostSchedulerError if the scheduler is lost; results that tasks have stored remain.
     """
     from cloudpickle import dumps
     from distributed import as_completed
@@ -172,7 +165,7 @@ def _on_cluster(client: Any, function: Callable[..., Any], tasks: Iterable[Task]
 
 
 def _threads(client: Any) -> int:
-    """Return how many threads the workers of a cluster have, at least 1."""
+    """Return the number of threads of all workers of a cluster, at least 1."""
     try:
         return max(1, sum(map(int, client.nthreads().values())))
     except OSError as error:
@@ -180,7 +173,7 @@ def _threads(client: Any) -> int:
 
 
 def _result(found: tuple[Any, Any]) -> Any:
-    """Return what a task returned; raise what became of it if it was lost."""
+    """Return the result of a task; raise its error, or LostSchedulerError."""
     if isinstance(found[1], cancelled()):
         raise _lost(found[1]) from found[1]
     if isinstance(found[1], BaseException):
@@ -189,14 +182,14 @@ def _result(found: tuple[Any, Any]) -> Any:
 
 
 def cancelled() -> tuple[type[BaseException], ...]:
-    """Return the errors of tasks whose scheduler was lost: Dask raises either of this name."""
+    """Return the errors of tasks whose scheduler was lost: two classes of the same name."""
     import asyncio
 
     return asyncio.CancelledError, CancelledError
 
 
 def _lost(error: BaseException) -> LostSchedulerError:
-    """Return the error of a client that lost its scheduler, which has cancelled all tasks."""
+    """Return the error for a client that lost its scheduler."""
     message = (
         f"scheduler must stay reachable until all is written; got {type(error).__name__}. Start "
         "it again, and run again; with resume=True, what is done is kept."
@@ -205,22 +198,22 @@ def _lost(error: BaseException) -> LostSchedulerError:
 
 
 def _unpacked(packed: bytes) -> Any:
-    """Call a function in a worker; Dask does not look into what is packed for tasks of its own."""
+    """Call a pickled function in a worker; pickled, because Dask searches arguments for tasks."""
     from pickle import loads
 
     from distributed import get_worker
 
     name = get_worker().name
-    alone = "dask_cuda" in sys.modules  # which shows each worker a GPU of its own first
+    alone = "dask_cuda" in sys.modules  # it already lists a different GPU first for each worker
     set_worker(name if isinstance(name, int) and not alone else 0)
     function, task = loads(packed)
     return _alone(function, task)
 
 
 def _alone(function: Callable[..., Any], task: Task, stop: Callable[[], None] | None = None) -> Any:
-    """Call a function whose kernels run in one thread, as there are others beside this one.
+    """Call a function whose kernels use one thread, because other workers run at the same time.
 
-    What `stop` raises before a piece of its work ends it, as in the thread that asked for it.
+    `stop` is called before each piece of its work; an exception that it raises ends the function.
     """
     with threads.limited(1), threads.interruptible(stop):
         return function(*task)

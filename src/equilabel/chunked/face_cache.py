@@ -1,4 +1,4 @@
-"""Labels at the ends of blocks that were read last, so that neighbors need not read them again."""
+"""Cache of the labels at the ends of blocks, which neighbors need again."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from .checkpoints import Faces, Saved
 
-CACHED = 2**26  # bytes of faces that a process keeps at hand
+CACHED = 2**26  # bytes of faces in the cache of a process
 
 
 class FaceCache:
-    """Faces of blocks that were read last, of a few megabytes in all."""
+    """Faces of the blocks that were read last, up to some bytes."""
 
     def __init__(self, most: int = CACHED) -> None:
         self._most, self._size, self._lock = most, 0, threading.Lock()
@@ -46,7 +46,7 @@ class FaceCache:
         return read
 
     def add(self, saved: Saved, block: int, faces: Faces) -> None:
-        """Hold the faces of a block that has just been labeled, if there is room."""
+        """Add the faces of a block that has just been labeled, if there is room."""
         with self._lock:
             room = self._most - self._size
             if faces.nbytes <= room and not isinstance(saved, MemoryCheckpoints):
@@ -54,7 +54,7 @@ class FaceCache:
                 self._size += faces.nbytes
 
     def clear(self) -> None:
-        """Forget all faces."""
+        """Remove all faces."""
         with self._lock:
             self._held.clear()
             self._size = 0

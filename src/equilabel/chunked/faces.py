@@ -1,4 +1,4 @@
-"""Which components of neighboring blocks touch: found from the labels at their ends alone."""
+"""Components of neighboring blocks that touch, found from the labels at their ends."""
 
 from __future__ import annotations
 
@@ -33,18 +33,10 @@ def cut_faces(
     depth: int,
     count: int,
 ) -> tuple[tuple[HostArray, ...], tuple[HostArray, ...]]:
-    """Copy the first and last layers of the labels of a block along each axis.
+    """Copy the first and last `depth` layers of the labels of a block along each axis.
 
-    Parameters
-    ----------
-    labels : array of int, or BlockRuns
-        Of the block alone.
-    blocks, block, periodic, stacked
-        Where nothing follows beyond an end, nothing is copied.
-    depth : int
-        Number of layers.
-    count : int
-        Number of labels: up to 65,535 of them are copied as 16 bits.
+    Nothing is copied at the ends where no block follows. Up to 65,535 labels (`count`) are copied
+    as 16 bits.
     """
     dtype = np.dtype(np.uint16) if count < 2**16 else labels.dtype
     axes = len(labels.shape)
@@ -66,7 +58,7 @@ def cut_faces(
 def _layers(
     labels: HostArray | BlockRuns, cuts: list[tuple[int, int, int]], dtype: np.dtype[Any]
 ) -> list[HostArray]:
-    """Copy some layers of labels, each along an axis from one to before another."""
+    """Copy some layers of labels; each cut is an axis, a first layer and a last + 1."""
     if isinstance(labels, BlockRuns):
         return [labels.layers(*cut).astype(dtype) for cut in cuts]
     if not (cuts and is_on_cuda(labels)):
@@ -89,13 +81,7 @@ def pairs_across(
     stacked: bool,
     periodic: tuple[bool, ...],
 ) -> list[tuple[int, NDArray[np.int64]]]:
-    """Find which components of a block touch which of the blocks that follow it.
-
-    Returns
-    -------
-    list of (int, (K, 2) array)
-        For each neighboring block, pairs of labels of this block and of that one.
-    """
+    """Return for each neighbor that follows a block the pairs of labels that touch, (K, 2)."""
     found = []
     axes = len(blocks.shape)
     for step in steps_forward(axes, connectivity, stacked=stacked):
@@ -106,7 +92,7 @@ def pairs_across(
         axis = next(one for one, move in enumerate(step) if move)
         mine, theirs = here.highs[axis], there.lows[axis]
         for one, move in enumerate(step):
-            if move:  # the outermost layer of each, which keep the axis
+            if move:  # the outermost layer of each; the axis is kept
                 end = slice(-1, None) if move > 0 else slice(0, 1)
                 beyond = slice(0, 1) if move > 0 else slice(-1, None)
                 cut = (slice(None),) * one
@@ -131,26 +117,12 @@ def touching(
     hops: int,
     stacked: bool,
 ) -> NDArray[np.int64]:
-    """Pair the labels of two layers that lie on each other.
+    """Return pairs of labels of two adjacent layers that touch, (K, 2), with repetitions.
 
-    Where an element has the one opposite as its neighbor, the others around that one belong to its
-    component as well: they are looked at only where the one opposite is none.
-
-    Parameters
-    ----------
-    mine, theirs : arrays of int of one shape
-        Labels, 0 for background.
-    values : (array, array)
-        Value of each component of either, or empty arrays.
-    hops : int
-        Steps to the side that a neighbor may be away, beside the one across.
-    stacked : bool
-        Whether no step goes along the first axis.
-
-    Returns
-    -------
-    (K, 2) array of int64
-        Some of them repeated.
+    `values` are those of the components of either layer, or empty for masks. A neighbor may be
+    `hops` steps to the side of the opposite element. If an element is connected to the opposite
+    one, so are the other neighbors around that one: these are read only if the opposite one is not
+    a neighbor.
     """
     axes = mine.ndim
     if axes < 2:
@@ -177,13 +149,13 @@ def _paired(
     hops: int,
     across: bool,
 ) -> NDArray[np.int64]:
-    """Pair the labels of two layers of two axes; `across` says whether rows touch each other."""
+    """Return pairs of two layers of two axes; `across` says whether neighboring rows touch."""
     from equilabel.runs.cpu.seams import list_pairs as list_pairs_by_kernel
 
     dtype = np.int64 if 8 in (mine.itemsize, theirs.itemsize) else np.int32
     layers = [
         np.array(one, dtype, order="C") for one in (mine, theirs)
-    ]  # what was stored is read-only
+    ]  # copies, because stored arrays are read-only
     same = [one.astype(np.int64) for one in values]
     ways = (hops > 0 and across, hops > 0, hops > 1)
     list_pairs = list_pairs_by_kernel

@@ -1,4 +1,4 @@
-"""Gray values of blocks: one channel, less its background, smoothed; and all channels."""
+"""Gray values of blocks: one channel, filtered, to binarize; all channels to measure."""
 
 from __future__ import annotations
 
@@ -27,49 +27,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GraySource:
-    """An image of one channel or more, whose first axis may count images.
-
-    Attributes
-    ----------
-    base : Source
-    picks : tuple of int or None
-        For each axis of `base` the index that is taken; None where all are.
-    channel_axis : int, or None
-        Axis of `base` that counts channels; its pick is the channel to binarize.
-    widths : tuple of float
-        Standard deviation of the Gaussian, in pixels, along each axis that is left.
-    background : tuple of float
-        How far the box reaches whose top-hat subtracts the background, likewise; empty for none.
-    dark, stacked : bool
-        As for `subtract_background`.
-    """
+    """An image of one or more channels, of which one is filtered to be binarized."""
 
     base: Source
-    picks: tuple[int | None, ...]
-    channel_axis: int | None
-    widths: tuple[float, ...]
-    background: tuple[float, ...] = ()
-    dark: bool = False
+    picks: tuple[int | None, ...]  # index taken along each axis of `base`; None: the whole axis
+    channel_axis: int | None  # of `base`; its pick is the channel to binarize
+    widths: tuple[float, ...]  # of the Gaussian along each remaining axis, in pixels
+    background: tuple[float, ...] = ()  # radii of the box of the top-hat, likewise; empty for none
+    dark: bool = False  # as for `subtract_background`
     stacked: bool = False
 
     @property
     def kind(self) -> str:
-        """What a caller passed."""
+        """Kind of the image that the caller passed."""
         return self.base.kind
 
     @property
     def kept(self) -> tuple[int, ...]:
-        """Axes of the base that are left."""
+        """Axes of the base that remain."""
         return tuple(axis for axis, pick in enumerate(self.picks) if pick is None)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Length of each axis that is left."""
+        """Length of each remaining axis."""
         return tuple(self.base.shape[axis] for axis in self.kept)
 
     @property
     def stored(self) -> tuple[int, ...] | None:
-        """Sides of chunks along these."""
+        """Sides of chunks along the remaining axes."""
         stored = self.base.stored
         return None if stored is None else tuple(stored[axis] for axis in self.kept)
 
@@ -84,14 +69,14 @@ class GraySource:
 
     @property
     def reach(self) -> list[int]:
-        """How far what lies around a pixel has to be known along each axis."""
+        """How many pixels around a block must be read along each axis."""
         found = [int(4 * width + 0.5) if width >= NARROWEST else 0 for width in self.widths]
-        if self.background:  # a minimum, and then a maximum
+        if self.background:  # a minimum, then a maximum
             found = [far + 2 * int(each) for far, each in zip(found, self.background, strict=True)]
         return found
 
     def filtered(self, pixels: HostArray) -> HostArray:
-        """Return gray values to be compared with a threshold."""
+        """Return gray values to compare with a threshold."""
         if self.background:
             options: Any = {"dark": self.dark, "stacked": self.stacked}
             pixels = subtract_background(pixels, self.background, **options)
@@ -102,11 +87,11 @@ class GraySource:
         return comparable(pixels)
 
     def identity(self) -> dict[str, Any]:
-        """Return what changes when the image does."""
+        """Return a description that changes if the image changes."""
         return self.base.identity()
 
     def loader(self, part: Slices) -> GrayPart:
-        """Return what reads a block, with what lies around it where it is filtered."""
+        """Return a loader of a block, which also reads the surroundings that filters need."""
         around, inner = expand(part, self.reach, self.shape)
         whole = iter(around)
         wanted = tuple(
@@ -124,7 +109,7 @@ class GraySource:
 
 
 class _Nothing:
-    """In place of an image that is read elsewhere."""
+    """Placeholder for an image that is read elsewhere."""
 
     shape, dtype, stored, kind = (), np.dtype(np.uint8), None, "none"
 
@@ -136,10 +121,8 @@ NOTHING: Any = _Nothing()
 
 
 def expand(part: Slices, reach: Sequence[int], shape: Sequence[int]) -> tuple[Slices, Slices]:
-    """Return a part of an image with what lies around it, and where the part lies in that.
+    """Return a part of an image with its surroundings, and the position of the part in that.
 
-    Examples
-    --------
     >>> expand((slice(2, 8),), [4], [10])
     ((slice(0, 10, None),), (slice(2, 8, None),))
     """
@@ -153,7 +136,7 @@ def expand(part: Slices, reach: Sequence[int], shape: Sequence[int]) -> tuple[Sl
 
 @dataclass(frozen=True, eq=False)
 class GrayPart:
-    """A block of an image, to be read in any process."""
+    """A block of an image that can be read in any process."""
 
     load: Load
     source: GraySource
@@ -166,13 +149,13 @@ class GrayPart:
         return Gray(np.ascontiguousarray(gray[self.inner]), values[self.inner])
 
     def values(self) -> HostArray:
-        """Read the intensities alone."""
+        """Read only the intensities."""
         return self._channels()[1][self.inner]
 
     def _channels(self) -> tuple[HostArray, HostArray]:
-        """Return the channel to be binarized, and all channels, which come last."""
+        """Return the channel to binarize, and all channels, whose axis is the last."""
         picks, channel_axis = self.source.picks, self.source.channel_axis
-        raw = cast("HostArray", self.load())  # that of a source of one value for each pixel
+        raw = cast("HostArray", self.load())  # the base returns one array
         raw = normalize_bools(raw.astype(raw.dtype.newbyteorder("="), copy=False))
         dropped = [
             0 if pick is not None and axis != channel_axis else slice(None)

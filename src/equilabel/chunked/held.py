@@ -1,4 +1,4 @@
-"""Labels of blocks that stay on GPUs from the first step to the third, as far as they fit there."""
+"""Labels of blocks that stay on GPUs from labeling to writing, if there is room."""
 
 from __future__ import annotations
 
@@ -13,23 +13,16 @@ if TYPE_CHECKING:
 
     from .blocks import Blocks
 
-AT_WORK = 24  # bytes that an element of a block takes at most while it is worked on
-SHARE = 0.9  # of the memory that is left beside blocks at work
+AT_WORK = 24  # bytes that an element of a block takes at most while it is processed
+SHARE = 0.9  # of the memory that blocks in progress leave free
 
 
 class HeldLabels:
     """Labels of blocks on GPUs, for workers that are threads of one process.
 
-    What is held leaves as much memory as blocks take that are worked on. The memory that is free
-    is what CuPy may still get: `cupy.get_default_memory_pool().set_limit` bounds it.
-
-    Parameters
-    ----------
-    device : str
-        "cuda", for all GPUs, or "cuda:<index>".
-    blocks : Blocks
-    workers : int
-        Blocks that are worked on at once.
+    They leave enough memory for as many blocks in progress as there are `workers`. Free memory is
+    what CuPy may still allocate: `cupy.get_default_memory_pool().set_limit` limits it. `device` is
+    "cuda", for all GPUs, or "cuda:<index>".
     """
 
     def __init__(self, device: str, blocks: Blocks, workers: int) -> None:
@@ -40,7 +33,7 @@ class HeldLabels:
         self._lock = threading.Lock()
 
     def keep(self, block: int, labels: Array, count: int) -> bool:
-        """Hold the labels of a block, 0 to `count`, if they are on a GPU that has room for them."""
+        """Keep the labels 0 to `count` of a block if they are on a GPU that has room for them."""
         if not is_on_cuda(labels):
             return False
         narrow = labels.astype("u2") if count < 2**16 else labels
@@ -53,9 +46,9 @@ class HeldLabels:
         return True
 
     def take(self, block: int) -> Array:
-        """Return the labels of a block, and let go of them; None if they are not held."""
+        """Return the labels of a block and release them; None if they are not kept."""
         with self._lock:
             narrow, made = self._held.pop(block, (None, None))
         if made is not None:
-            made.synchronize()  # others worked on another stream
+            made.synchronize()  # they were made on another stream
         return narrow

@@ -1,4 +1,4 @@
-"""The threshold that a method finds in an image, from histograms of its blocks."""
+"""The threshold of an image by a method, from histograms of its blocks."""
 
 from __future__ import annotations
 
@@ -28,31 +28,19 @@ if TYPE_CHECKING:
 
 
 class Level(NamedTuple):
-    """A threshold.
-
-    Attributes
-    ----------
-    value : int or float
-        Foreground exceeds it. NaN where no pixel is finite.
-    constant : bool
-        Whether all finite pixels are equal to it.
-    """
+    """A threshold: foreground is above it; NaN if no pixel is finite."""
 
     value: float
-    constant: bool
+    constant: bool  # whether all finite pixels are equal to it
 
 
 def find_level(
     method: str, blocks: Blocks, source: GraySource, run: Run, progress: Progress
 ) -> Level:
-    """Find the threshold of an image, in one more look at each block for its gray values.
+    """Find the threshold of an image by reading each block once more.
 
-    Images of more than 65,536 possible gray values are looked at once more before.
-
-    Raises
-    ------
-    ValueError
-        If the method needs all pixels at once, or finds no threshold.
+    Images of more than 65,536 possible gray values are read twice. Raises ValueError if the method
+    needs all pixels at once, or finds no threshold.
     """
     kind = source.dtype.kind
     if kind == "b":
@@ -84,7 +72,7 @@ def find_level(
 def _survey(
     blocks: Blocks, source: GraySource, run: Run, progress: Progress
 ) -> list[tuple[Any, Any, Any, int]]:
-    """Return the least and greatest pixel, the sum and the number of finite ones of each block."""
+    """Return for each block the smallest and largest pixel, the sum and number of finite ones."""
     found: list[Any] = [None] * blocks.number
     ticks = progress.begin("threshold", 0, blocks.number)
     next(ticks)
@@ -96,7 +84,7 @@ def _survey(
 
 
 def survey_block(block: int, load: Callable[[], Gray]) -> tuple[int, Any, Any, Any, int]:
-    """Return what has to be known before the gray values of a block are counted."""
+    """Return the number of a block and what is needed before its gray values are counted."""
     pixels = load().pixels
     lowest, highest, finite = extremes(pixels)
     if pixels.dtype.kind != "f":
@@ -110,7 +98,7 @@ def find_constant_images(
 ) -> frozenset[int]:
     """Find the images of a stack whose finite pixels are all equal.
 
-    Of each image only as many blocks are read as it takes to tell, mostly one.
+    Of each image, blocks are read until two pixels differ, so mostly one.
     """
     count = blocks.shape[0] if stacked else 1
     lows, highs = [math.inf] * count, [-math.inf] * count
@@ -134,7 +122,7 @@ def find_constant_images(
 def survey_images(
     first: int, load: Callable[[], Gray], stacked: bool
 ) -> tuple[int, list[tuple[Any, Any]]]:
-    """Return the least and greatest finite pixel of each image in a block."""
+    """Return the smallest and largest finite pixel of each image in a block."""
     pixels = load().pixels
     images = pixels if stacked else pixels[np.newaxis]
     ends = (extremes(image)[:2] for image in images)
@@ -142,7 +130,7 @@ def survey_images(
 
 
 def _whole_sum(pixels: HostArray) -> int:
-    """Add up integers, exactly."""
+    """Return the exact sum of integers."""
     if pixels.dtype.itemsize < 8:
         return int(pixels.sum(dtype=np.int64))
     high, low = pixels >> 32, pixels & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""What is known of each block while an image in memory is labeled: nothing is stored in files."""
+"""Results of each block in memory, for images in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MemoryCheckpoints:
-    """The same as `Checkpoints`, in the memory of this process; it ends with it."""
+    """Results of blocks as in `Checkpoints`, but in the memory of this process."""
 
     lasting = False
 
@@ -29,7 +29,7 @@ class MemoryCheckpoints:
         self._offsets = np.zeros(1, np.int64)
 
     def save_part(self, block: int, part: Part, faces: Faces) -> None:
-        """Keep what labeling found."""
+        """Keep the result of labeling a block."""
         self._faces[block], self._parts[block] = faces, part
 
     def has_part(self, block: int) -> bool:
@@ -37,7 +37,7 @@ class MemoryCheckpoints:
         return block in self._parts
 
     def part(self, block: int) -> Part:
-        """Return what labeling a block found."""
+        """Return the components of a block."""
         return self._parts[block]
 
     def faces(self, block: int) -> Faces:
@@ -65,4 +65,4 @@ class MemoryCheckpoints:
         return self._done[block]
 
     def note(self, name: str) -> None:
-        """Return that there is no file for what was found before blocks were labeled."""
+        """Return None: there are no files."""

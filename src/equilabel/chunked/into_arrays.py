@@ -1,4 +1,4 @@
-"""Labels of a whole image in arrays of this process: a new one of NumPy, or one of a caller."""
+"""Labels of a whole image in an array of this process: a new NumPy array, or one of the caller."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ LARGEST = np.iinfo(np.int32).max
 def label_in_memory(steps: Steps, source: Source, engine: Engine, progress: Progress) -> Whole:
     """Label all blocks of an array in memory.
 
-    Blocks are kept as runs, and their labels are written once they are final: no block is labeled
-    twice.
+    Blocks are kept as runs until labels are final, so that no block is labeled twice.
     """
     kept = Kept(source.shape)
     with engine.started() as run:
@@ -50,9 +49,9 @@ def label_in_memory(steps: Steps, source: Source, engine: Engine, progress: Prog
 
 
 def label_into(steps: Steps, array: Any, engine: Engine, progress: Progress) -> Whole:
-    """Label all blocks of an image into an array of a caller.
+    """Label all blocks of an image into an array of the caller.
 
-    Where that is in memory, so is what is known of blocks; into one of NumPy, as into a new one.
+    If this array is in memory, the results of blocks are, too.
     """
     mine = isinstance(array, np.ndarray)
     with ExitStack() as stack:
@@ -77,7 +76,7 @@ def label_into(steps: Steps, array: Any, engine: Engine, progress: Progress) -> 
 
 
 def held_on_gpus(job: Job, engine: Engine) -> Job:
-    """Return a job whose blocks stay on GPUs, if it is for these and its workers are threads."""
+    """Return a job whose blocks stay on GPUs if it is for GPUs and its workers are threads."""
     device = job.rule.device
     if not (device.startswith("cuda") and engine.shares_memory):
         return job

@@ -1,4 +1,4 @@
-"""What is the same for all blocks of an image."""
+"""Parameters of a run that are the same for all blocks of an image."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
 
 class Rule(Protocol):
-    """How the pixels of a block become components, and where."""
+    """How the pixels of a block become components, and on which device."""
 
     @property
     def device(self) -> str:
-        """As `label` takes it."""
+        """Device, as `label` takes it."""
         ...
 
     def problem(self, pixels: Array) -> Problem:
-        """Return what `solve` labels."""
+        """Return the problem for `solve`."""
         ...
 
 
 class Filter(Protocol):
-    """Makes a mask of pixels of a part of an image."""
+    """Makes a mask from the pixels of a part of an image."""
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """How far what lies around a pixel has to be known along each axis; empty: not at all."""
+        """How many pixels around a part must be read along each axis; empty for none."""
         ...
 
     def apply(self, pixels: HostArray, first: int) -> HostArray:
-        """Return a mask of a part that begins at this index of the first axis."""
+        """Return the mask of a part that begins at the index `first` of the first axis."""
         ...
 
 
@@ -58,56 +58,27 @@ class Counting(Protocol):
         values: HostArray | None,
         faces_of: Callable[[int], Faces],
     ) -> Sequence[HostArray]:
-        """Count a block, and return its counts as arrays to be stored."""
+        """Count a block; return its counts as arrays to be stored."""
         ...
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is the same for all blocks of an image.
-
-    Attributes
-    ----------
-    blocks : Blocks
-    rule : Rule
-    connectivity : int
-    stacked : bool
-    periodic : tuple of bool
-        For each axis.
-    turned : bool
-        Whether the image is numbered column by column, as scikit-image numbers shape (M, N, 1).
-    sized : bool
-        Whether components are dropped by their size or place.
-    depth : int
-        Layers of labels that are stored at the ends of blocks.
-    saved : Saved
-        What is known of the blocks that are done.
-    counted : Counting, or None
-        What is measured.
-    kept : Kept, or None
-        Where labels of blocks, or their runs, stay from the first look at them to the second.
-    held : HeldLabels, or None
-        Where they stay on GPUs, as far as there is room.
-    marked : Filter, or None
-        Tells the pixels that are counted, in place of all, to select components by their number.
-    painted : callable, or None
-        Makes what is written from the pixels and the final labels of a block.
-    told : mapping
-        Numbers to be stored with the labels, as JSON.
-    """
+    """Parameters of a run that are the same for all blocks of an image."""
 
     blocks: Blocks
     rule: Rule
     connectivity: int
     stacked: bool
     periodic: tuple[bool, ...]
-    turned: bool
-    sized: bool
-    depth: int
+    turned: bool  # numbered column by column, as scikit-image numbers shape (M, N, 1)
+    sized: bool  # whether components are dropped by size or position
+    depth: int  # layers of labels that are stored at the ends of blocks
     saved: Saved
     counted: Counting | None = None
-    kept: Kept | None = None
-    held: HeldLabels | None = None
-    marked: Filter | None = None
+    kept: Kept | None = None  # keeps labels of blocks, or their runs, from labeling to writing
+    held: HeldLabels | None = None  # keeps them on GPUs, if there is room
+    marked: Filter | None = None  # pixels to count for selecting components, instead of all
     painted: Callable[[HostArray, HostArray], HostArray] | None = None
-    told: Mapping[str, Any] = field(default_factory=dict)
+    """Returns what is written, from the pixels and the final labels of a block."""
+    told: Mapping[str, Any] = field(default_factory=dict)  # stored with the labels, as JSON

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Labeling:
-    """How `label` is called for each block: its arguments."""
+    """Arguments of `label` for each block."""
 
     background: int | None
     connectivity: int | None
@@ -42,7 +42,7 @@ class Labeling:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def problem(self, pixels: Array) -> Problem:
-        """Return what `solve` labels."""
+        """Return the problem for `solve`."""
         return make_problem(
             pixels,
             self.background,
@@ -76,67 +76,66 @@ def label_chunked(
 ) -> Any:
     """Label connected regions of an image that need not fit into memory.
 
-    Labels are those that `label` gives to the whole image, number by number, whatever the chunks
-    are and in whatever order they are worked on.
+    The labels are exactly those that `label` gives to the whole image, for any chunks and in any
+    order of the work.
 
     Parameters
     ----------
     label_image : array of Dask, Zarr or NumPy, or path
-        Image to label; a path leads to a Zarr, an OME-Zarr or a TIFF, which are read chunk by
-        chunk. Each chunk is read twice.
+        Image to label. The path of a Zarr, an OME-Zarr or a TIFF is read chunk by chunk. Each chunk
+        is read twice.
     background, return_num, connectivity, method, device, stacked, periodic
         As for `label`.
     chunks : int or sequence of int, optional
-        Sides of the blocks that are labeled at once, for all axes or for each; -1 is all of an
-        axis. Default: the chunks of a Dask array; those of a Zarr or a TIFF, of which small ones
-        are joined to blocks of about 16 million elements. NumPy needs them.
+        Sides of the blocks that are labeled at once, for all axes or for each; -1 is the whole
+        axis. Default: the chunks of a Dask array; the chunks of a Zarr or a TIFF, where small ones
+        are joined to blocks of about 16 million elements. Required for NumPy arrays.
     out : path, or array of NumPy or Zarr, optional
         Where to write labels: the path of a new Zarr, which appears when it is complete; or an
-        array of the shape of the image, of 32 or 64 bits, whose elements are overwritten one after
-        the other. An array of Zarr may be in any store; blocks have to consist of its chunks.
-        Needed where the image is a Zarr or a file. Without it, the labels of a Dask array are in a
-        temporary folder, which is removed when they are no longer used.
+        array of the shape of the image and of 32 or 64 bits, which is overwritten block by block. A
+        Zarr array can be in any store; blocks must consist of its chunks. Required if the image is
+        a Zarr or a file. Without it, the labels of a Dask array are in a temporary folder, which is
+        removed when they are no longer used.
     shards : bool, optional
-        Whether labels are stored in shards: one file for each block, which holds its chunks. By
-        default where there would be more than 100,000 chunks.
+        Whether labels are stored in shards: one file for each block, which contains its chunks.
+        Default: if there would be more than 100,000 chunks.
     scheduler : {"threads", "processes", "synchronous"}, address or distributed.Client
-        What runs the work: threads of this process, processes of this machine, or a Dask cluster,
-        whose workers have to see the image and `out` under the same paths.
+        Where tasks run: in threads of this process, in processes of this machine, or on a Dask
+        cluster, whose workers need the image and `out` under the same paths.
     workers : int, optional
         Threads or processes. Default: as many as there are cores.
     resume : bool
-        Whether to go on with what a run with the same `out` left when it was killed. It ends with
-        the same labels.
+        Whether to resume a run with the same `out` that was killed. The labels are the same as
+        without interruption.
     progress : callable, optional
         Called as ``progress(step, done, total)`` with the steps "label", "merge" and "write" and
-        numbers of blocks. What it raises ends the work; it can be resumed.
+        numbers of blocks. An exception that it raises ends the run, which can be resumed.
     **options
         Options of the method, see `METHODS`.
 
     Returns
     -------
-    labels : array of int32 or int64 of the same kind, or Path
-        A Dask array that reads a Zarr, an array of Zarr or of NumPy, the path `out`, or the array
-        `out`.
+    labels : array of int32 or int64, or Path
+        For a Dask array, a Dask array that reads a Zarr; for a Zarr or NumPy array, an array of the
+        same kind; for a path, the path `out`. If `out` is an array, this array.
     num : int
         Number of labels, only with ``return_num=True``.
 
     Raises
     ------
     TypeError, ValueError
-        As `label` does; or if `chunks`, `out`, `scheduler` or `workers` cannot be used.
+        As for `label`, and if `chunks`, `out`, `scheduler` or `workers` cannot be used.
     ValueError
-        If `resume` is for another image, or with other arguments, than before.
+        If the run to `resume` had another image or other arguments.
     FileExistsError
-        If there is something at `out`.
+        If `out` exists.
     RuntimeError
-        If another run writes `out`, or the image changes meanwhile.
+        If another run writes to `out`, or the image changes during the run.
 
     Notes
     -----
-    A block takes about 20 bytes for each of its elements while it is worked on, in every worker.
-    Beside blocks, about 12 bytes are needed for each component of each block, and 16 for each
-    label.
+    Each worker needs about 20 bytes for each element of its block. In addition, about 12 bytes are
+    needed for each component of each block, and 16 bytes for each label.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Labels that are complete, in an array or behind one's indices, as an OME-Zarr."""
+"""Writing of existing labels, an array or anything that can be indexed like one, as an OME-Zarr."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-CHUNK = 2**20  # pixels, at most
+CHUNK = 2**20  # pixels at most
 
 
 def write_store(
@@ -37,25 +37,12 @@ def write_store(
     most: int,
     table: pd.DataFrame,
 ) -> None:
-    """Write labels as an OME-Zarr, in the smallest unsigned type.
+    """Write labels as an OME-Zarr, in the smallest unsigned type that holds the label `most`.
 
-    The same labels and arguments give the same bytes, in whatever chunks `labels` are stored.
-
-    Parameters
-    ----------
-    folder : Path
-        The OME-Zarr, which is made.
-    labels : array of NumPy or Zarr
-        Read a part at a time.
-    axes, spacing, unit, interval
-        As for `write_labels` of TIFF; axes in the order T, Z, Y, X.
-    origin : mapping of str to float
-        Coordinate of the first pixel by axis, where it is not 0.
-    most : int
-        No label is larger.
-    table : DataFrame
-        With a row for each object; its columns become the properties of labels, as far as there
-        are few.
+    The same labels and arguments give the same bytes, in whatever chunks `labels` are stored. Axes
+    are in the order T, Z, Y, X; `axes`, `spacing`, `unit` and `interval` are as for `write_labels`
+    of TIFF. `origin` is the coordinate of the first pixel of axes where it is not 0. If `table` has
+    few rows, its columns become the properties of labels.
     """
     shape = tuple(labels.shape)
     described = _described(axes, spacing, unit, interval, origin)
@@ -80,7 +67,7 @@ def _described(
     interval: float | None,
     origin: Mapping[str, float],
 ) -> OmeLabels:
-    """Return what the description of labels will say."""
+    """Return the content of the description of labels."""
     steps, units = dict(spacing), dict.fromkeys(spacing, UNITS.get(unit, ""))
     if interval is not None:
         steps["T"], units["T"] = interval, "second"

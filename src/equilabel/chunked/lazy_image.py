@@ -1,4 +1,4 @@
-"""The channel of an image that is labeled, read as far as it is asked for."""
+"""One channel of an image on disk, read on demand."""
 
 from __future__ import annotations
 
@@ -25,14 +25,9 @@ if TYPE_CHECKING:
 
 
 class LazyImage:
-    """One channel of an image at a path; indexing reads it.
+    """One channel of an OME-Zarr or a TIFF; indexing reads it.
 
-    Parameters
-    ----------
-    path : path
-        Of an OME-Zarr or a TIFF.
-    stacked, channel_axis, channel
-        As for `segment_chunked`.
+    Arguments as for `segment_chunked`.
     """
 
     def __init__(
@@ -46,7 +41,7 @@ class LazyImage:
         self.ndim, self.size = len(self.shape), prod(self.shape)
 
     def __getitem__(self, wanted: tuple[int | slice, ...]) -> HostArray:
-        """Read a part; axes that no index is given for are read as a whole."""
+        """Read a part; axes without an index are read as a whole."""
         padded = (*wanted, *(slice(None),) * (self.ndim - len(wanted)))
         part = tuple(
             slice(*one.indices(length)) if isinstance(one, slice) else slice(one, one + 1)
@@ -61,10 +56,8 @@ class LazyImage:
     def sides_within(self, elements: int) -> tuple[tuple[int, ...], int]:
         """Return the sides of blocks, and how many to label at once.
 
-        Parameters
-        ----------
-        elements : int
-            Most of all blocks that are labeled at once; a chunk that is stored may have more.
+        All blocks that are labeled at once have up to `elements` elements, or one has a single
+        chunk.
         """
         return sides_within(self.shape, self._source.stored or self.shape, elements)
 
@@ -74,28 +67,19 @@ class LazyImage:
         return map(blocks.slices, range(blocks.number))
 
     def labels_at(self, stored: Path) -> Any:
-        """Open labels of this image that `segment_chunked` has written; indexing reads them."""
+        """Open labels of this image written by `segment_chunked`; indexing reads them."""
         return open_labels(stored)
 
     def flatten(
         self, stored: Path, flat: Path, dtype: npt.DTypeLike, sides: tuple[int, ...]
     ) -> HostArray:
-        """Copy the labels of this image from a Zarr to a file in C order, which is memory-mapped.
+        """Copy labels of `segment_chunked` from a Zarr to a new memory-mapped file in C order.
 
-        Parameters
-        ----------
-        stored : Path
-            As `segment_chunked` has written it.
-        flat : Path
-            The new file.
-        dtype : dtype
-            That holds all labels.
-        sides : tuple of int
-            Of the parts that are copied at once.
+        `dtype` must hold all labels; `sides` are those of the parts that are copied at once.
         """
         array = self.labels_at(stored)
         with flat.open("xb") as file:
-            if sys.platform == "linux":  # writing to a mapped file on a full disk is fatal
+            if sys.platform == "linux":  # a full disk kills a process that writes to a mapped file
                 os.posix_fallocate(file.fileno(), 0, self.size * np.dtype(dtype).itemsize)
         labels = np.memmap(flat, dtype, "r+", shape=self.shape)
         for part in self.parts(sides):

@@ -1,4 +1,4 @@
-"""What reads a part of an image when it is called, in any process, and what it returns."""
+"""Interfaces for reading parts of an image in any process."""
 
 from __future__ import annotations
 
@@ -9,31 +9,23 @@ if TYPE_CHECKING:
 
 
 class Gray(NamedTuple):
-    """Pixels of a block.
+    """Pixels of a block."""
 
-    Attributes
-    ----------
-    pixels : array
-        Gray values to be compared with a threshold.
-    values : array, or None
-        Intensities to be measured, channels last if there are any; None if they were not read.
-    """
-
-    pixels: HostArray
-    values: HostArray | None
+    pixels: HostArray  # to compare with a threshold
+    values: HostArray | None  # intensities, channels last; None if they were not read
 
 
 class Load(Protocol):
     """Reads a part of an image or of a mask."""
 
     def __call__(self) -> HostArray | Gray:
-        """Return pixels, or gray values with those that are measured."""
+        """Return pixels, or gray values with the intensities to measure."""
         ...
 
 
 class GrayLoad(Load, Protocol):
-    """That of an image whose intensities are measured."""
+    """Reads a part of an image whose intensities are measured."""
 
     def values(self) -> HostArray:
-        """Return the values that are measured, alone."""
+        """Return only the intensities."""
         ...

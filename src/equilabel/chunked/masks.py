@@ -1,4 +1,4 @@
-"""The foreground of an image as a mask, block by block: compared, closed, opened, or stored."""
+"""Masks of the foreground of an image, block by block: compared, closed, opened, or stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compared:
-    """Foreground is what compares with a threshold."""
+    """Foreground by comparing pixels with a threshold."""
 
     level: Level
     dark: bool
@@ -47,28 +47,17 @@ class Compared:
 
 @dataclass(frozen=True)
 class ComparedLocally:
-    """Foreground is what compares with the Gaussian mean around it.
+    """Foreground by comparing pixels with the Gaussian mean around them."""
 
-    Attributes
-    ----------
-    widths : tuple of float
-        Of the Gaussian, in pixels; 0 along the axis of a stack.
-    shift : float
-        Subtracted from the mean.
-    dark, stacked : bool
-    constant : frozenset of int
-        Images of the stack that have no foreground, as all their pixels are equal.
-    """
-
-    widths: tuple[float, ...]
-    shift: float
+    widths: tuple[float, ...]  # of the Gaussian, in pixels; 0 along the axis of a stack
+    shift: float  # subtracted from the mean
     dark: bool
     stacked: bool
-    constant: frozenset[int]
+    constant: frozenset[int]  # images of the stack without foreground: their pixels are equal
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """How far the Gaussian reaches."""
+        """How many pixels around a part must be read, for the Gaussian."""
         return tuple(int(4 * width + 0.5) for width in self.widths)
 
     def apply(self, pixels: HostArray, first: int) -> HostArray:
@@ -84,33 +73,25 @@ class ComparedLocally:
 
 @dataclass(frozen=True)
 class Rounded:
-    """A mask that is closed or opened with a ball.
+    """A mask that is closed or opened with a ball."""
 
-    Attributes
-    ----------
-    radii : tuple of float
-        Of the ball along each axis, in pixels.
-    opens : bool
-        Whether it is opened.
-    """
-
-    radii: tuple[float, ...]
+    radii: tuple[float, ...]  # in pixels along each axis
     opens: bool
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """How far pixels depend on each other: the ball moves twice."""
+        """How many pixels around a part must be read: two radii, for dilation and erosion."""
         return tuple(2 * math.ceil(radius) for radius in self.radii)
 
     def apply(self, pixels: HostArray, first: int) -> HostArray:
-        """Return the mask, closed or opened."""
+        """Return the closed or opened mask."""
         mask: HostArray = (open_mask if self.opens else close_mask)(pixels, self.radii)
         return mask
 
 
 @dataclass(frozen=True)
 class FilteredMask:
-    """A mask that is made of an image, block by block."""
+    """A mask that is computed from an image or another mask, block by block."""
 
     base: GraySource | FilteredMask | StoredMask
     filter: Filter
@@ -121,7 +102,7 @@ class FilteredMask:
         return self.base.shape
 
     def loader(self, part: Slices) -> FilteredPart:
-        """Return what makes the mask of a block from what lies in and around it."""
+        """Return a loader that computes the mask of a block, from its surroundings too."""
         reach = self.filter.reach or (0,) * len(part)
         around, inner = expand(part, reach, self.shape)
         return FilteredPart(self.base.loader(around), self.filter, around[0].start, inner)
@@ -129,7 +110,7 @@ class FilteredMask:
 
 @dataclass(frozen=True, eq=False)
 class FilteredPart:
-    """A block of a mask, to be made in any process."""
+    """A block of a mask that can be computed in any process."""
 
     load: Load
     filter: Filter
@@ -137,7 +118,7 @@ class FilteredPart:
     inner: Slices
 
     def __call__(self) -> HostArray:
-        """Read pixels, and make a mask of them."""
+        """Read pixels and compute their mask."""
         read = self.load()
         pixels = read.pixels if isinstance(read, Gray) else read
         return np.ascontiguousarray(self.filter.apply(pixels, self.first)[self.inner])
@@ -151,19 +132,19 @@ class StoredMask:
     shape: tuple[int, ...]
 
     def loader(self, part: Slices) -> StoredPart:
-        """Return what reads a block."""
+        """Return a loader of a block."""
         return StoredPart(self.output, part)
 
 
 @dataclass(frozen=True, eq=False)
 class StoredPart:
-    """A block of a mask, to be read in any process."""
+    """A block of a mask that can be read in any process."""
 
     output: Output
     part: Slices
 
     def __call__(self) -> HostArray:
-        """Read it."""
+        """Read the block."""
         return self.output.read(self.part)
 
 
@@ -172,30 +153,30 @@ Mask = FilteredMask | StoredMask
 
 @dataclass(frozen=True)
 class MaskedSource:
-    """A mask to be labeled, and the image that is measured under it."""
+    """A mask to label, and the image to measure."""
 
     mask: Mask
     gray: GraySource
 
     @property
     def _values(self) -> GraySource:
-        """The image as it is, unfiltered."""
+        """The image without filters."""
         return replace(self.gray, widths=(0.0,) * len(self.gray.widths), background=())
 
     def loader(self, part: Slices) -> MaskedPart:
-        """Return what reads a block of both."""
+        """Return a loader of a block of both."""
         return MaskedPart(self.mask.loader(part), self._values.loader(part))
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedPart:
-    """A block of a mask and of an image, to be read in any process."""
+    """A block of a mask and of an image that can be read in any process."""
 
     load: Callable[[], HostArray]
     image: GrayLoad
 
     def __call__(self) -> Gray:
-        """Make the mask; the image is left unread."""
+        """Compute the mask, without reading the image."""
         return Gray(self.load(), None)
 
     def values(self) -> HostArray:
@@ -205,16 +186,7 @@ class MaskedPart:
 
 @dataclass(frozen=True)
 class Masked:
-    """Components are those of a mask, or of what it leaves out.
-
-    Attributes
-    ----------
-    connectivity : int or None
-    stacked : bool
-    method, device : str
-    inverted : bool
-        Whether pixels outside of the mask are labeled.
-    """
+    """Components are those of a mask or, if `inverted`, of its complement."""
 
     connectivity: int | None
     stacked: bool
@@ -223,7 +195,7 @@ class Masked:
     inverted: bool = False
 
     def problem(self, pixels: HostArray) -> Problem:
-        """Return what `solve` labels."""
+        """Return the problem for `solve`."""
         foreground = from_mask(~pixels if self.inverted else pixels)
         how: Any = {"stacked": self.stacked, "method": self.method, "device": self.device}
         return problem_of(*foreground, self.connectivity, **how)

@@ -1,4 +1,4 @@
-"""Final labels of the components of all blocks, from the pairs that touch: a union-find."""
+"""Final labels of the components of all blocks, from pairs that touch, by union-find."""
 
 from __future__ import annotations
 
@@ -19,51 +19,28 @@ if TYPE_CHECKING:
     from .checkpoints import Saved
 
 
-MANY = 2**16  # components that are worth the way to a GPU
-MOST_STRETCHES = 2**20  # of the image, by which components are sorted first
+MANY = 2**16  # fewer components are not worth the transfer to a GPU
+MOST_STRETCHES = 2**20  # parts of the image by which components are sorted first
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Final labels.
+    """Final labels of the components of all blocks."""
 
-    Attributes
-    ----------
-    labels : (P,) array of int32 or int64
-        Of each component of each block, block by block; 0 for those that are dropped.
-    offsets : (blocks + 1,) array of int64
-        Where the components of each block begin.
-    count : int
-        Number of labels.
-    """
-
-    labels: HostArray
-    offsets: NDArray[np.int64]
-    count: int
+    labels: HostArray  # (P,) block by block; 0 for components that are dropped
+    offsets: NDArray[np.int64]  # (blocks + 1,) where the components of each block begin
+    count: int  # of different labels
 
 
 def unite(
     firsts: NDArray[np.int64], edges: Iterable[NDArray[np.int64]], device: str = "cpu"
 ) -> tuple[NDArray[np.integer], int]:
-    """Give numbers to the components of the whole image in the order of their first elements.
+    """Assign numbers from 1 to the components of the whole image, by their first elements.
 
-    Parameters
-    ----------
-    firsts : (P,) array of int64
-        First element of each component of each block; no two are equal. Overwritten.
-    edges : iterable of (E, 2) arrays of int64
-        Components that touch. Each array is forgotten before the next one comes.
-    device : str
-        Where components are sorted.
+    `firsts`, (P,), are the different first elements of the components of blocks, and are
+    overwritten; `edges` are (E, 2) pairs that touch, in any order. Components are sorted on
+    `device`.
 
-    Returns
-    -------
-    labels : (P,) array of int
-        From 1; the same whatever the blocks are, and in whatever order edges come.
-    count : int
-
-    Examples
-    --------
     >>> unite(np.array([7, 0, 3]), [np.array([[0, 2]])])
     (array([2, 1, 2], dtype=int32), 2)
     """
@@ -80,7 +57,7 @@ def unite(
 
 
 def _ranks(keys: NDArray[np.int64], device: str) -> NDArray[np.int64]:
-    """Return the place of each key among all of them, from 1; they are overwritten."""
+    """Return the rank of each key from 1; the keys are overwritten."""
     from equilabel.runs.cpu.seams import rank_keys
 
     if device.startswith("cuda") and len(keys) >= MANY:
@@ -100,7 +77,7 @@ def _ranks(keys: NDArray[np.int64], device: str) -> NDArray[np.int64]:
 def merge_sizes(
     labels: HostArray, count: int, sizes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return pixels, first and last + 1 coordinates of each label, from those of its components."""
+    """Return pixels, first and last + 1 coordinates of each label from those of its components."""
     axes = (sizes.shape[1] - 1) // 2
     rows = labels.astype(np.intp) - 1
     pixels = np.zeros(count, np.int64)
@@ -119,20 +96,11 @@ def number_components(
     select: Callable[..., NDArray[np.bool_]] | None,
     device: str = "cpu",
 ) -> Numbers:
-    """Merge what is stored of all blocks.
+    """Merge the components of all blocks.
 
-    Parameters
-    ----------
-    saved : Saved
-        A part for each block.
-    offsets : (blocks + 1,) array of int64
-        Where the components of each block begin.
-    pairs : iterable of (int, int, (K, 2) array)
-        Two blocks, and which components of them touch; in any order.
-    select : callable, optional
-        Tells from pixels, first and last coordinates of each label which are kept.
-    device : str
-        Where components are sorted, for workers in this process.
+    `offsets` are those of `Numbers`. `pairs` are two blocks and their (K, 2) components that touch,
+    in any order. `select` returns which labels are kept, from their pixels, first and last + 1
+    coordinates. Components are sorted on `device`.
     """
     firsts = np.empty(offsets[-1], np.int64)
     sizes = []

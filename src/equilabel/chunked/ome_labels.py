@@ -1,4 +1,4 @@
-"""Labels as OME-Zarr: several resolutions, axes, pixel size, and the image they belong to."""
+"""Labels as OME-Zarr: resolutions, axes, pixel size, and the image they belong to."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .running import Progress
 
 COARSEST = 256  # pixels along the longest axis of the lowest resolution
-PIECE = 2**22  # pixels of a lower resolution that are made at once
-MOST_ROWS = 10_000  # of a table that stand in the description, too
+PIECE = 2**22  # pixels of a lower resolution that are computed at once
+MOST_ROWS = 10_000  # larger tables are not copied to the description
 UNITS = {
     **{"km": "kilometer", "m": "meter", "dm": "decimeter", "cm": "centimeter"},
     **{"mm": "millimeter", "µm": "micrometer", "nm": "nanometer", "pm": "picometer"},
@@ -51,33 +51,15 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class OmeLabels:
-    """What the description of labels says.
+    """Content of the description of labels."""
 
-    Attributes
-    ----------
-    axes : str
-        One letter of T, Z, Y, X for each axis.
-    spacing : tuple of float
-        Distance of pixels along each; 1 where it is not known.
-    units : mapping of str to str
-        Unit of the spacing along an axis, as NGFF spells it; none where it is not known.
-    version : {"0.4", "0.5"}
-        Of NGFF: that of the image.
-    image : Path, or None
-        The OME-Zarr that the labels are a part of.
-    translation : tuple of float
-        Coordinate of the first pixel along each axis; empty for 0.
-    levels : tuple of Level
-        Resolutions of that image; without them, labels get as many as they need.
-    """
-
-    axes: str
-    spacing: tuple[float, ...]
-    units: Mapping[str, str]
-    version: str
-    image: Path | None
-    translation: tuple[float, ...] = ()
-    levels: tuple[Level, ...] = ()
+    axes: str  # one letter of T, Z, Y, X for each axis
+    spacing: tuple[float, ...]  # along each axis; 1 if unknown
+    units: Mapping[str, str]  # by axis, in the spelling of NGFF; without unknown ones
+    version: str  # of NGFF, "0.4" or "0.5": that of the image
+    image: Path | None  # the OME-Zarr that the labels belong to
+    translation: tuple[float, ...] = ()  # coordinate of the first pixel; empty for 0
+    levels: tuple[Level, ...] = ()  # of that image; otherwise as many as labels need
 
     @property
     def form(self) -> dict[str, Any]:
@@ -85,9 +67,9 @@ class OmeLabels:
         return {"zarr_format": 2 if self.version == "0.4" else 3, "axes": tuple(self.axes.lower())}
 
     def factors(self, shape: Sequence[int], spacing: Sequence[float]) -> tuple[int, ...]:
-        """Return by how much each axis is shortened next: 2 or 1.
+        """Return the factor by which the next resolution shortens each axis: 2 or 1.
 
-        An axis along which pixels are much farther apart than along others stays.
+        Axes with a much larger spacing than others are not shortened.
         """
         finest = min(one for name, one in zip(self.axes, spacing, strict=True) if name in "ZYX")
         each = zip(self.axes, shape, spacing, strict=True)
@@ -98,7 +80,7 @@ class OmeLabels:
 
 
 def ome_labels(picked: Picked, shape: tuple[int, ...], out: Path | None) -> OmeLabels | None:
-    """Return what the description of labels will say; None if they do not become an OME-Zarr.
+    """Return the content of the description of labels; None if they do not become an OME-Zarr.
 
     Labels in the folder ``labels`` of an image have its resolutions and coordinates.
     """
@@ -113,7 +95,7 @@ def ome_labels(picked: Picked, shape: tuple[int, ...], out: Path | None) -> OmeL
     begins = zip(ome.levels[0].translation, picked.picks, strict=True) if ome.levels else ()
     first = tuple(begin for begin, pick in begins if pick is None)
     if seconds and first:
-        first = (0.0, *first[1:])  # of the image, it may be in another unit
+        first = (0.0, *first[1:])  # the time of the image may be in another unit
     image = image_of(out)
     version = (image or ome).version
     version = version if version in ("0.4", "0.5") else "0.5"
@@ -127,7 +109,7 @@ def ome_labels(picked: Picked, shape: tuple[int, ...], out: Path | None) -> OmeL
 
 
 def _levels_of(image: ZarrImage, axes: str, shape: tuple[int, ...]) -> tuple[Level, ...]:
-    """Return the resolutions of an image, of some of its axes; none if its shape is another."""
+    """Return the resolutions of some axes of an image; none if its shape is different."""
     places = [image.axes.find(letter) for letter in axes]
     if -1 in places:
         return ()
@@ -140,7 +122,7 @@ def _levels_of(image: ZarrImage, axes: str, shape: tuple[int, ...]) -> tuple[Lev
 
 
 def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Level]:
-    """Return resolutions of every second pixel of the one before, down to a small one."""
+    """Return resolutions, each of every second pixel of the previous one, down to a small one."""
     first = labels.translation or (0.0,) * len(shape)
     found = [Level(shape, labels.spacing, first)]
     while max(shape) > COARSEST:
@@ -156,18 +138,7 @@ def _halved(labels: OmeLabels, shape: tuple[int, ...]) -> list[Level]:
 def shrink(
     folder: Path, labels: OmeLabels, full: ZarrOutput, run: Run, progress: Progress
 ) -> Sequence[Level]:
-    """Make lower resolutions of labels, each of pixels of the one before.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the labels; the full resolution is in it, under the name 0.
-
-    Returns
-    -------
-    sequence of Level
-        All resolutions.
-    """
+    """Write lower resolutions of labels, and return all; the full one is in `folder`, named 0."""
     array = open_output(full)
     levels = labels.levels or _halved(labels, array.shape)
     for number, (above, below) in enumerate(pairwise(levels), 1):
@@ -187,7 +158,7 @@ def shrink(
 def shrink_block(
     upper: ZarrOutput, lower: ZarrOutput, above: Level, below: Level, part: tuple[slice, ...]
 ) -> None:
-    """Write a part of a lower resolution: of each pixel the nearest one above."""
+    """Write a part of a lower resolution: for each pixel the nearest one of `upper`."""
     places = [_nearest(above, below, axis, one) for axis, one in enumerate(part)]
     steps = [int(np.diff(there[:2], append=there[0] + 1)[0]) for there in places]
     pairs = list(zip(places, steps, strict=True))
@@ -201,11 +172,11 @@ def shrink_block(
 
 
 def _nearest(above: Level, below: Level, axis: int, part: slice) -> HostArray:
-    """Return the pixels of a resolution that are nearest to some of the next one, on an axis."""
+    """Return the indices of the nearest pixels of the resolution above, along one axis."""
     sides = above.shape[axis], below.shape[axis]
     ratio = below.scale[axis] / above.scale[axis]
     first = (below.translation[axis] - above.translation[axis]) / above.scale[axis]
-    if abs(ratio * sides[1] - sides[0]) > max(ratio, 1):  # coordinates that do not fit the shapes
+    if abs(ratio * sides[1] - sides[0]) > max(ratio, 1):  # coordinates do not match the shapes
         ratio = sides[0] / sides[1]
         first = (ratio - 1) / 2
     there = np.ceil(ratio * np.arange(part.start, part.stop) + first - 0.5 - 1e-6)
@@ -220,7 +191,7 @@ def write_description(
     table: pd.DataFrame | None,
     ours: dict[str, Any],
 ) -> None:
-    """Write what the arrays in a folder are."""
+    """Write the metadata of the arrays in a folder."""
     axes = [_axis(letter, labels.units.get(letter, "")) for letter in labels.axes]
     datasets: list[Any] = []
     for number, (_, scale, translation) in enumerate(levels):
@@ -246,7 +217,7 @@ def write_description(
 
 
 def register(labels: OmeLabels, out: Path) -> None:
-    """Add labels to the list of those of their image."""
+    """Add labels to the list of labels of their image."""
     if labels.image is None:
         return
     folder = out.parent
@@ -268,7 +239,7 @@ def register(labels: OmeLabels, out: Path) -> None:
 
 
 def image_of(out: Path) -> ZarrImage | None:
-    """Return the OME-Zarr whose labels a path is one of, or None."""
+    """Return the OME-Zarr that the labels at a path belong to, or None."""
     image = out.parent.parent
     if out.parent.name != "labels" or not image.is_dir():
         return None
@@ -280,7 +251,7 @@ def image_of(out: Path) -> ZarrImage | None:
 
 
 def _with(names: Any, name: str) -> list[str]:
-    """Return a list of names that has this one."""
+    """Return a list of names with this name added."""
     known = [str(one) for one in names] if isinstance(names, list) else []
     return known if name in known else [*known, name]
 

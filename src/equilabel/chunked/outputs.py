@@ -1,4 +1,4 @@
-"""Where final labels go: an array in memory, or a Zarr whose chunks each have one writer."""
+"""Arrays that take final labels: in memory, or a Zarr with one writer for each chunk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 ALIGNED = 16  # bytes
-_opening = Lock()  # of arrays, with a configuration that all threads share
+_opening = Lock()  # held while arrays are opened: Zarr's configuration is shared by all threads
 
 
 class Output(Protocol):
@@ -34,7 +34,7 @@ class Output(Protocol):
 
     @property
     def keeps(self) -> bool:
-        """Whether what is written may be kept as it is, not copied."""
+        """Whether it keeps the memory of what is written, instead of copying it."""
         ...
 
     def view(self, part: tuple[slice, ...]) -> HostArray | None:
@@ -46,13 +46,13 @@ class Output(Protocol):
         ...
 
     def read(self, part: tuple[slice, ...]) -> HostArray:
-        """Read them again."""
+        """Read the labels of a block."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayOutput:
-    """An array of NumPy in this process, in C order."""
+    """A NumPy array of this process, in C order."""
 
     array: HostArray
     keeps = False
@@ -67,19 +67,19 @@ class ArrayOutput:
         return self.array[part]
 
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
-        """Write the labels of a block past the caches, or a mask."""
+        """Write the labels of a block, bypassing caches, or a mask."""
         if labels.dtype == self.array.dtype and labels.dtype.kind in "iu":
             copy_past_caches(labels, self.array, part)
         else:
             self.array[part] = labels
 
     def read(self, part: tuple[slice, ...]) -> HostArray:
-        """Read them again."""
+        """Read the labels of a block."""
         return self.array[part]
 
 
 def copy_past_caches(labels: HostArray, array: HostArray, part: tuple[slice, ...]) -> None:
-    """Copy labels to a part of an array of the same type, which is in C order."""
+    """Copy labels to a part of an array of the same type in C order, bypassing caches."""
     from equilabel.runs.cpu.painting import copy_rows
 
     labels = np.ascontiguousarray(labels)
@@ -94,20 +94,11 @@ def copy_past_caches(labels: HostArray, array: HostArray, part: tuple[slice, ...
 
 @dataclass(frozen=True)
 class ZarrOutput:
-    """An array of Zarr on a disk.
-
-    Attributes
-    ----------
-    path : str
-    name : str
-        Of the type of the labels.
-    token : str
-        Of this run: an array that had the same path before is opened anew.
-    """
+    """A Zarr array on a disk."""
 
     path: str
-    name: str
-    token: str
+    name: str  # of the dtype
+    token: str  # of this run: an earlier array at the same path must be opened again
     keeps = False
 
     @property
@@ -116,24 +107,24 @@ class ZarrOutput:
         return np.dtype(self.name)
 
     def at(self, path: str) -> ZarrOutput:
-        """Return an array at another path."""
+        """Return an output at another path."""
         return ZarrOutput(path, self.name, self.token)
 
     def view(self, part: tuple[slice, ...]) -> None:
-        """Return that labels are written, and not where."""
+        """Return None: the memory of a Zarr is not accessible."""
 
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
-        """Write the labels of a block; all of its chunks, those without labels too."""
+        """Write all chunks of a block, also those without labels."""
         write_part(_open(self.path, self.token), part, labels)
 
     def read(self, part: tuple[slice, ...]) -> HostArray:
-        """Read them again."""
+        """Read the labels of a block."""
         return read_part(_open(self.path, self.token), part)
 
 
 @dataclass(frozen=True, eq=False)
 class StoredOutput:
-    """An array of Zarr of a caller, in any store."""
+    """A Zarr array of the caller, in any store."""
 
     array: Any
 
@@ -145,38 +136,38 @@ class StoredOutput:
 
     @property
     def keeps(self) -> bool:
-        """Whether chunks stay in memory as they are: they are not compressed."""
+        """Whether its store keeps the memory of chunks: a memory store without compression."""
         return is_in_memory(self.array) and not self.array.compressors
 
     def view(self, part: tuple[slice, ...]) -> None:
-        """Return that labels are written, and not where."""
+        """Return None: the memory of a Zarr is not accessible."""
 
     def write(self, part: tuple[slice, ...], labels: HostArray) -> None:
         """Write the labels of a block."""
         write_part(self.array, part, labels)
 
     def read(self, part: tuple[slice, ...]) -> HostArray:
-        """Read them again."""
+        """Read the labels of a block."""
         return read_part(self.array, part)
 
 
 def is_in_memory(array: Any) -> bool:
-    """Return whether an array is of NumPy, or of Zarr in a memory store."""
+    """Return whether an array is a NumPy array, or a Zarr array in a memory store."""
     store = getattr(array, "store", None)
     return store is None or type(store).__name__ == "MemoryStore"
 
 
 def open_output(output: ZarrOutput) -> Any:
-    """Return the array that takes the labels."""
+    """Open the array of an output."""
     return _open(output.path, output.token)
 
 
 @lru_cache(16)
 def _open(path: str, token: str) -> Any:
-    """Open an array to write to it."""
+    """Open an array for writing."""
     import zarr
 
-    # As an argument it would count for new arrays alone.
+    # The argument of the same name is used for new arrays only.
     with _opening, zarr.config.set({"array.write_empty_chunks": True}):
         return zarr.open_array(path, mode="r+")
 
@@ -192,20 +183,13 @@ def create_zarr(
     axes: Sequence[str] | None = None,
     fresh: bool = False,
 ) -> None:
-    """Create an array for labels, or go on with the one that is there and alike.
+    """Create an array for labels, or keep an existing one of the same description, unless `fresh`.
 
-    Chunks are compressed by LZ4 as they are: labels repeat along rows, and sorting their bytes or
-    bits first takes longer and hides that. They carry a CRC-32C: damage is noticed when they are
-    read. Those without labels are stored, too: one that is missing is lost.
-
-    Parameters
-    ----------
-    shards : tuple of int, optional
-        Sides of shards, files of several chunks, each of which is written at once.
-    axes : sequence of str, optional
-        A name for each axis; format 2 has none.
-    fresh : bool
-        Whether an array that is there is removed.
+    Chunks are compressed by LZ4 without a filter: labels repeat along rows, which shuffling of
+    bytes or bits would hide, and it takes longer. A CRC-32C finds damage on reading. Chunks without
+    labels are stored, so that a missing chunk is an error. `shards` are the sides of files of
+    several chunks, each of which is written at once; `axes` are names of axes, which format 2 does
+    not have.
     """
     import zarr
     from numcodecs import Blosc

@@ -1,4 +1,4 @@
-"""Which axes of an image are segmented: those of an OME-Zarr are known, others are told."""
+"""Selection of the axes of an image that are segmented, from an OME-Zarr or from arguments."""
 
 from __future__ import annotations
 
@@ -17,31 +17,15 @@ if TYPE_CHECKING:
 
 
 class Picked(NamedTuple):
-    """Axes that are segmented.
+    """Axes that are segmented."""
 
-    Attributes
-    ----------
-    picks : tuple of int or None
-        For each axis of the image the index that is taken; None where all are.
-    channel_axis : int, or None
-    stacked : bool
-        Whether the first axis that is left counts independent images.
-    spacing : float, sequence of float, or None
-        Along spatial axes; None where it is not known.
-    unit : str or None
-    axes : str
-        One letter for each axis that is left, where they are known; empty otherwise.
-    ome : ZarrImage, or None
-        What is known of the image.
-    """
-
-    picks: tuple[int | None, ...]
+    picks: tuple[int | None, ...]  # index taken along each axis of the image; None: the whole axis
     channel_axis: int | None
-    stacked: bool
-    spacing: Any
+    stacked: bool  # whether the first remaining axis counts independent images
+    spacing: Any  # along spatial axes; None if unknown
     unit: str | None
-    axes: str = ""
-    ome: ZarrImage | None = None
+    axes: str = ""  # one letter for each remaining axis; empty if unknown
+    ome: ZarrImage | None = None  # description of the image
 
     @property
     def rank(self) -> int:
@@ -59,13 +43,7 @@ def pick_axes(
     unit: str | None,
     axes: str | None = None,
 ) -> Picked:
-    """Return which axes are segmented; arguments as for `segment_chunked`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is no such axis or channel, or one of several has to be named.
-    """
+    """Return the axes that are segmented; arguments and errors as for `segment_chunked`."""
     rank, told = len(base.shape), axes is not None
     unit = None if unit is None else check_text("unit", unit)
     described = _describe(image, rank)
@@ -94,7 +72,7 @@ def pick_axes(
 
 
 def _describe(image: Any, rank: int) -> ZarrImage | None:
-    """Return what an OME-Zarr says of its axes; None if it is none, or says nothing."""
+    """Return the description of an OME-Zarr; None for other images."""
     if not isinstance(image, (str, Path)) or not Path(image).is_dir():
         return None
     described = find_image(image)
@@ -102,7 +80,7 @@ def _describe(image: Any, rank: int) -> ZarrImage | None:
 
 
 def _check_axes(axes: Any, rank: int) -> str:
-    """Return axes that a caller names; raise TypeError or ValueError if they cannot be those."""
+    """Return the axes of the caller; raise TypeError or ValueError unless they match the image."""
     if not isinstance(axes, str):
         message = f"axes must be letters such as 'TZYX'; got {type(axes).__name__}."
         raise TypeError(message)

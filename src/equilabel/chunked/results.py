@@ -1,4 +1,4 @@
-"""Labels of a whole image, in the form in which a caller passed the image."""
+"""Labels of a whole image, returned in the form of the image."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .sources import Source
 
 FORMAT = 2  # of checkpoints
-KEY = "equilabel"  # of the attributes of labels
+KEY = "equilabel"  # in the attributes of labels
 TABLE = "table.csv"  # in the folder of labels
 AGAIN = "Make room, and run again with resume=True."
 ELSEWHERE = "Make room, or name another folder in TMPDIR."
@@ -63,7 +63,7 @@ def label_whole(
 def _label(
     steps: Steps, source: Source, target: Target, engine: Engine, progress: Progress, place: Path
 ) -> Whole:
-    """Label all blocks of an image; `place` is on the disk that takes its labels."""
+    """Label all blocks of an image; `place` is a folder on the disk that takes its labels."""
     out, resume, kind = target.out, target.resume, source.kind
     if target.into is not None:
         return label_into(steps, target.into, engine, progress)
@@ -96,7 +96,7 @@ def _label(
 
 
 def describe(source: Source, target: Target) -> dict[str, Any]:
-    """Return what a run that goes on has to have in common with the one that was killed."""
+    """Return the manifest of a run, which must be the same for a run that resumes it."""
     try:
         ours = version("equilabel")
     except PackageNotFoundError:
@@ -121,7 +121,7 @@ def _folder(out: Path | None, manifest: Mapping[str, Any], *, resume: bool) -> I
 
 
 def _output(folder: Path, source: Source, target: Target, count: int, token: str) -> ZarrOutput:
-    """Make room for labels."""
+    """Create the array for labels."""
     dtype = np.dtype(np.int32 if count <= LARGEST else np.int64)
     path = folder / "labels"
     form: dict[str, Any] = {}
@@ -129,7 +129,7 @@ def _output(folder: Path, source: Source, target: Target, count: int, token: str
         dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
         path, form = path / "0", target.ome.form
     elif target.out and not target.shards and (target.out.parent / ".zgroup").is_file():
-        form = {"zarr_format": 2}  # that of the group which it becomes a part of
+        form = {"zarr_format": 2}  # that of the group that it belongs to
     create_zarr(path, source.shape, target.chunks, dtype, shards=target.shards, **form)
     return ZarrOutput(str(path), dtype.name, token)
 
@@ -143,7 +143,7 @@ def _complete(
     run: Run,
     progress: Progress,
 ) -> None:
-    """Write what belongs to labels: lower resolutions, a table, and how they were made."""
+    """Write what accompanies labels: lower resolutions, a table, and how they were made."""
     if table is not None:
         write_table(folder / TABLE, table)
     if target.ome is None or target.out is None:
@@ -154,7 +154,7 @@ def _complete(
 
 
 def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, target: Target) -> Whole:
-    """Return labels that are there already, if they are those asked for."""
+    """Return existing labels at `out` if they have the same manifest."""
     known: Any = None
     if target.resume:
         import zarr
@@ -167,20 +167,20 @@ def _earlier(out: Path, manifest: Mapping[str, Any], source: Source, target: Tar
         )
         raise FileExistsError(message)
     check_manifest(known["manifest"], manifest, str(out))
-    _make_known(out, target)  # which a run that was killed did last
+    _make_known(out, target)  # the last step, which a killed run may have missed
     table = read_table(out / TABLE) if (out / TABLE).exists() else None
     return Whole(_as(source.kind, out), known["num"], Found(table, known))
 
 
 def _make_known(out: Path, target: Target) -> None:
-    """Let an image list its labels, and readers of a store find them."""
+    """Add labels to the list of their image and to consolidated metadata."""
     if target.ome is not None:
         register(target.ome, out)
     consolidate(out)
 
 
 def _as(kind: str, path: Path, *, temporary: bool = False) -> Any:
-    """Return the labels at a path in the form in which the image was passed."""
+    """Return the labels at a path in the form of the image that was passed."""
     if kind == "path":
         return path
     array = open_labels(path)
@@ -198,7 +198,7 @@ def _as(kind: str, path: Path, *, temporary: bool = False) -> Any:
 
 
 def open_labels(path: Path) -> Any:
-    """Open the array of labels at a path, of an OME-Zarr that of full resolution."""
+    """Open the array of labels at a path; of an OME-Zarr, the full resolution."""
     import zarr
 
     inner = path / "0" if (path / "0").is_dir() else path
@@ -206,6 +206,6 @@ def open_labels(path: Path) -> Any:
 
 
 def flush() -> None:
-    """Bring all that was written to the disk, so that a name does not come before what it names."""
+    """Flush all files to the disk, so that a name never exists before its content."""
     if hasattr(os, "sync"):
         os.sync()

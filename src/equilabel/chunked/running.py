@@ -1,4 +1,4 @@
-"""The order of the work: label blocks, compare them, number components, write labels."""
+"""Order of a run: label blocks, compare them, number components, write labels."""
 
 from __future__ import annotations
 
@@ -22,23 +22,17 @@ if TYPE_CHECKING:
     from .outputs import Output
     from .sources import Readable
 
-TOGETHER = 32  # blocks that are compared in one task at most
-TASKS = 12  # of these, if blocks suffice: more wait for each other in Python
+TOGETHER = 32  # most blocks that are compared in one task
+TASKS = 12  # of comparing, if there are enough blocks: more would wait for Python's lock
 
 
 class Progress(NamedTuple):
-    """Tells a caller how far the work is.
+    """Reports the progress of a run to the caller."""
 
-    Attributes
-    ----------
-    report : callable, or None
-        Called with the name of a step, the blocks that are done, and their number.
-    """
-
-    report: Callable[[str, int, int], None] | None
+    report: Callable[[str, int, int], None] | None  # called with step, blocks done, all blocks
 
     def begin(self, step: str, done: int, total: int) -> Iterator[None]:
-        """Tell that a step begins; each `next` tells of one more block."""
+        """Report that a step begins; each `next` reports one more block."""
         while True:
             if self.report is not None:
                 self.report(step, done, total)
@@ -53,18 +47,9 @@ def number_blocks(
     progress: Progress,
     select: Callable[..., NDArray[np.bool_]] | None = None,
 ) -> Numbers:
-    """Label all blocks that have not been, and number the components of the whole image.
+    """Label all blocks that are not labeled yet, and number the components of the whole image.
 
-    Parameters
-    ----------
-    job : Job
-    source : Readable
-        Of pixels.
-    run : callable
-        Of a started `Engine`.
-    progress : Progress
-    select : callable, optional
-        As for `merging.number_components`.
+    `run` is that of a started `Engine`; `select` is as for `merging.number_components`.
     """
     blocks, saved = job.blocks, job.saved
     ready = [block for block in range(blocks.number) if saved.has_part(block)]
@@ -90,7 +75,7 @@ def number_blocks(
 def _compare(
     job: Job, run: Run, progress: Progress
 ) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Yield the components of all blocks that touch, in the order in which they are found."""
+    """Yield the pairs of components of all blocks that touch, in any order."""
     total = job.blocks.number
     if total == 1 and not any(job.periodic):
         return
@@ -107,13 +92,7 @@ def _compare(
 def write_blocks(
     job: Job, source: Readable, output: Output, run: Run, progress: Progress, *, fresh: bool
 ) -> None:
-    """Write the final labels of all blocks that have not been written.
-
-    Parameters
-    ----------
-    fresh : bool
-        Whether nothing can have been written before.
-    """
+    """Write the final labels of all blocks that are not written yet; if `fresh`, of all blocks."""
     blocks = job.blocks
     rest = list(range(blocks.number)) if fresh else _unwritten(job.saved, blocks, output, run)
     ticks = progress.begin("write", blocks.number - len(rest), blocks.number)
@@ -132,7 +111,7 @@ def write_masks(
     run: Run,
     progress: Progress,
 ) -> None:
-    """Make and write the mask of all blocks that have not been written."""
+    """Compute and write the masks of all blocks that are not written yet."""
     rest = _unwritten(saved, blocks, output, run)
     ticks = progress.begin("write", blocks.number - len(rest), blocks.number)
     next(ticks)
@@ -142,12 +121,12 @@ def write_masks(
 
 
 def _unwritten(saved: Saved, blocks: Blocks, output: Output, run: Run) -> list[int]:
-    """List the blocks that have not been written, or are not as they were."""
+    """List the blocks that are not written, or have changed since."""
     known = [block for block in range(blocks.number) if saved.has_done(block)]
     intact = run(_check, ((saved, blocks, block, output) for block in known))
     return sorted(set(range(blocks.number)) - {block for block, whole in intact if whole})
 
 
 def _check(saved: Saved, blocks: Blocks, block: int, output: Any) -> tuple[int, bool]:
-    """Return whether a block has been written, with its number."""
+    """Return the number of a block, and whether it has been written."""
     return block, is_written(saved, blocks, block, output)

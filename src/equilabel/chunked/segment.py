@@ -87,54 +87,56 @@ def segment_chunked(
 ) -> Segmentation:
     """Find, label and measure the objects of an image that need not fit into memory.
 
-    Labels and table are those that `segment` makes of the whole image.
+    Labels and table are the same as those that `segment` makes of the whole image.
 
     Parameters
     ----------
     image : array of Dask, Zarr or NumPy, or path
-        As for `label_chunked`. The axes of an OME-Zarr are known: time counts independent images,
-        channels are told apart, and other axes of length 1, but for Y and X, are left out.
+        As for `label_chunked`. The axes of an OME-Zarr are read from it: time counts independent
+        images, one channel is taken, and other axes of length 1, except Y and X, are removed.
     threshold : float, str or (float, float)
-        A number, or a method that needs no more than a histogram: "otsu", "triangle", "yen",
-        "isodata", "mean", "minimum", and "li" for integers. A method looks at all blocks once
-        more; twice, if there are more than 65,536 gray values, as of floats. Or "local", or two
-        numbers for hysteresis; these first make a mask, which is stored with what is unfinished.
+        A number, or a method that needs only a histogram: "otsu", "triangle", "yen", "isodata",
+        "mean", "minimum", and "li" for integers. A method reads all blocks once more, or twice if
+        more than 65,536 gray values are possible, as for floats. Or "local", or two numbers for
+        hysteresis; these first compute a mask, which is stored with the unfinished run.
     background : float, str, or a sequence of them, optional
         Subtract an uneven background by the top-hat, as `segment` does.
     sigma : float, str, or a sequence of them
-        Standard deviation of Gaussian smoothing before the threshold, in pixels, or a length such
-        as "0.3um".
+        Standard deviation of the Gaussian that smooths the image before the threshold, in pixels,
+        or a length such as "0.3um".
     block_size, offset, closing, opening, fill_holes
-        As for `segment`. Blocks are read with what lies around them, as far as a box, a Gaussian or
-        a ball reaches. To fill holes, a mask is stored with what is unfinished.
+        As for `segment`. Blocks are read with the surrounding pixels that a box, a Gaussian or a
+        ball needs. To fill holes, a mask is stored with the unfinished run.
     dark, connectivity, exclude_border, method, device
         As for `segment`.
     min_size, max_size : float or str
-        Fewest and most pixels of an object, or an area or a volume such as "5um3"; others are
-        dropped.
+        Smallest and largest size of an object, in pixels, or an area or a volume such as "5um3";
+        other objects are dropped.
     properties : iterable of str, optional
         Columns of the table whose counts add up over blocks, see `regionprops_table`: sizes,
         boxes, perimeters, surfaces, Euler numbers, second moments, intensities. Default as for
         `segment`.
     spacing : float or sequence of float, optional
-        Distance of pixels along each spatial axis. Default 1, or what an OME-Zarr says.
+        Distance between neighboring pixels along each spatial axis. Default: that of an OME-Zarr,
+        otherwise 1.
     unit : str, optional
-        Unit of `spacing`, such as "um". Default: what an OME-Zarr says.
+        Unit of `spacing`, such as "um". Default: that of an OME-Zarr.
     axes : str, optional
-        What the axes are, such as "TZYX" or "ZCYX": T counts independent images, C channels. Labels
-        at `out` become an OME-Zarr. Default: what an OME-Zarr says; unknown for other images.
+        Meaning of the axes, such as "TZYX" or "ZCYX": T counts independent images, C channels. With
+        it, labels at `out` become an OME-Zarr. Default: the axes of an OME-Zarr; unknown for other
+        images.
     stacked : bool, optional
-        Whether the first axis counts independent images. Default False, or what the axes say.
+        Whether the first axis counts independent images. Default: as the axes say, otherwise False.
     channel_axis, channel : int, optional
-        As for `segment`; an OME-Zarr or `axes` says which axis it is.
+        As for `segment`; the axis of an OME-Zarr, or of `axes`, is known.
     chunks, scheduler, workers, resume, progress
         As for `label_chunked`; `chunks` are sides of blocks along the axes of the labels.
     shards : bool, optional
-        As for `label_chunked`. An OME-Zarr of version 0.4 has none.
+        As for `label_chunked`. OME-Zarr 0.4 does not support shards.
     out : path, optional
-        As for `label_chunked`. Labels of an OME-Zarr become an OME-Zarr, with lower resolutions;
-        in the folder ``labels`` of their image with those of the image, and listed there, too. The
-        table is stored in it as ``table.csv``.
+        As for `label_chunked`. Labels of an OME-Zarr become an OME-Zarr with lower resolutions. In
+        the folder ``labels`` of their image, they have its resolutions and are added to its list of
+        labels. The table is stored in it as ``table.csv``.
 
     Returns
     -------
@@ -144,14 +146,14 @@ def segment_chunked(
     Raises
     ------
     ValueError, TypeError
-        As `segment` does; or if a method or a column needs all pixels at once.
+        As for `segment`, and if a method or a column needs all pixels at once.
     FileExistsError, RuntimeError
-        As `label_chunked` does.
+        As for `label_chunked`.
 
     Notes
     -----
-    Sums of floats, and what follows from them, are as those of `segment` but for rounding.
-    Smoothed values are the same to the bit, unless the image holds NaN or infinite values.
+    Sums of floats, and columns computed from them, equal those of `segment` except for rounding.
+    Smoothed values are bit-identical, unless the image contains NaN or infinite values.
 
     Examples
     --------
@@ -231,7 +233,7 @@ def segment_chunked(
 def _in_pixels(
     radii: Radii, axes: int, sigma: Any, block_size: Any, sizes: Any, lengths: Any
 ) -> dict[str, Any]:
-    """Return lengths and sizes that were used, as `segment` does."""
+    """Return the lengths and sizes that were used, as `segment` does."""
     found = in_pixels(axes, sigma, block_size, None, *sizes, **lengths)
     return found | radii.in_pixels(lengths["stacked"])
 
@@ -239,7 +241,7 @@ def _in_pixels(
 def _block(
     threshold: Any, size: Any, offset: float, axes: int, **lengths: Any
 ) -> tuple[tuple[float, ...], float]:
-    """Return the sides of the block of a local threshold, and its offset; none for others."""
+    """Return the sides of the block of a local threshold, and its offset; no sides for others."""
     if threshold == "local":
         return tuple(check_block(size, axes, **lengths)), check_number("offset", offset)
     reject_unused(threshold, block_size=(size, None), offset=(offset, 0.0))
@@ -247,5 +249,5 @@ def _block(
 
 
 def _pair(threshold: Any) -> Any:
-    """Return a threshold as `segment` does, also one that was read from JSON."""
+    """Return a threshold in the form of `segment`, also if it was read from JSON."""
     return tuple(threshold) if isinstance(threshold, list) else threshold

@@ -1,4 +1,4 @@
-"""What `segment_chunked` does with blocks: a threshold, labels, and a table in the end."""
+"""Steps of `segment_chunked`: threshold, labels and table."""
 
 from __future__ import annotations
 
@@ -41,16 +41,7 @@ LEVEL = "threshold.json"
 
 @dataclass(frozen=True)
 class Thresholding:
-    """Foreground is what compares with a threshold.
-
-    Attributes
-    ----------
-    level : Level
-    dark : bool
-    connectivity : int or None
-    stacked : bool
-    method, device : str
-    """
+    """Foreground by comparing pixels with a threshold."""
 
     level: Level
     dark: bool
@@ -60,7 +51,7 @@ class Thresholding:
     device: str
 
     def problem(self, pixels: Array) -> Problem:
-        """Return what `solve` labels."""
+        """Return the problem for `solve`."""
         value, constant = self.level
         foreground = compare_with(pixels, value, dark=self.dark, strict=constant)
         return problem_of(
@@ -73,69 +64,42 @@ class Thresholding:
 
 
 class Cleaning(NamedTuple):
-    """What is done to the foreground before objects are labeled.
+    """Parameters of the steps that compute a mask before objects are labeled."""
 
-    Attributes
-    ----------
-    block : tuple of float
-        Sides of the neighborhood of a local threshold, in pixels; empty for another threshold.
-    offset : float
-        Subtracted from a local threshold.
-    closing, opening : tuple of float
-        Radii of balls along each axis, in pixels; empty for none.
-    fill_holes : bool
-    """
-
-    block: tuple[float, ...]
-    offset: float
-    closing: tuple[float, ...]
+    block: tuple[float, ...]  # of a local threshold, in pixels; empty for another threshold
+    offset: float  # of a local threshold
+    closing: tuple[float, ...]  # radii along each axis, in pixels; empty for none
     opening: tuple[float, ...]
     fill_holes: bool
 
     @property
     def needed(self) -> bool:
-        """Whether objects are not what compares with a threshold."""
+        """Whether comparing pixels with a threshold is not enough."""
         return bool(self.closing or self.opening or self.fill_holes)
 
 
 @dataclass(frozen=True, eq=False)
 class Segmenting:
-    """The steps of `segment_chunked`.
-
-    Attributes
-    ----------
-    threshold : float, str or (float, float)
-        A number, a method, or two numbers for hysteresis.
-    rule : Thresholding
-        With any level.
-    cleaning : Cleaning
-    source : GraySource
-    blocks : Blocks
-    connectivity : int
-    selection : Selection
-    counted : Counted
-    depth : int
-        Layers of labels that are stored at the ends of blocks.
-    """
+    """The steps of `segment_chunked`."""
 
     threshold: float | str | tuple[float, float]
-    rule: Thresholding
+    rule: Thresholding  # its level is not used
     cleaning: Cleaning
     source: GraySource
     blocks: Blocks
     connectivity: int
     selection: Selection
     counted: Counted
-    depth: int
+    depth: int  # layers of labels that are stored at the ends of blocks
 
     @property
     def steps(self) -> Steps:
-        """What `label_whole` asks for."""
+        """The steps for `label_whole`."""
         select = self.selection.select if self.selection.needed else None
         return Steps(self.make_job, select, self.finish)
 
     def arguments(self, problem: Problem) -> dict[str, Any]:
-        """Return what labels and table depend on beside the image, as JSON."""
+        """Return the arguments on which labels and table depend, as JSON."""
         return {
             "threshold": self.threshold,
             "background": list(self.source.background),
@@ -153,7 +117,7 @@ class Segmenting:
         }
 
     def make_job(self, saved: Saved, run: Run, progress: Progress) -> tuple[Job, Readable]:
-        """Find the threshold, and say what is done with each block."""
+        """Find the threshold, and return the job and the pixels to label."""
         rule: Rule = self.rule
         source: Readable = self.source
         level, mask = self._foreground(saved, run, progress)
@@ -188,7 +152,7 @@ class Segmenting:
         return Found(pd.DataFrame(make_table(found, counted.names)), job.told)
 
     def _foreground(self, saved: Saved, run: Run, progress: Progress) -> tuple[Any, Mask | None]:
-        """Return the threshold, and the foreground as a mask where it takes more than that."""
+        """Return the threshold, and a mask of the foreground if comparing with it is not enough."""
         mask: Mask | None = None
         level: Any = self.threshold
         stages = Stages(self.blocks, self.rule.stacked, saved, run, progress)
@@ -219,7 +183,7 @@ class Segmenting:
 
     @property
     def _slow(self) -> bool:
-        """Whether a mask takes longer to make than to write and to read."""
+        """Whether a mask takes longer to compute than to write and to read."""
         how = self.cleaning
         return bool(self.source.background or how.block or how.closing or how.opening)
 
@@ -233,7 +197,7 @@ class Segmenting:
         return FilteredMask(self.source, local)
 
     def _level(self, file: Path | None, run: Run, progress: Progress) -> Level:
-        """Return the threshold, which is found once: a run that goes on reads it."""
+        """Return the threshold, which is computed once: a resumed run reads it."""
         if not isinstance(self.threshold, str):
             return Level(cast("float", self.threshold), False)
         known = (file is not None and read_object(file)) or {}

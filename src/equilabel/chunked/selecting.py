@@ -1,4 +1,4 @@
-"""Which objects are kept: by their sizes and places, merged over blocks."""
+"""Selection of objects by sizes and bounding boxes, which are merged over blocks."""
 
 from __future__ import annotations
 
@@ -15,21 +15,11 @@ if TYPE_CHECKING:
 
 
 class Selection(NamedTuple):
-    """Objects that are kept.
+    """Criteria for the objects that are kept."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the image.
-    stacked : bool
-    min_size, max_size : float
-        Fewest and most pixels.
-    exclude_border : bool
-    """
-
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # of the image
     stacked: bool
-    min_size: float
+    min_size: float  # in pixels
     max_size: float | None
     exclude_border: bool
 
@@ -39,13 +29,13 @@ class Selection(NamedTuple):
         return self.min_size > 1 or self.max_size is not None or self.exclude_border
 
     def described(self) -> list[Any]:
-        """Return it as JSON."""
+        """Return the criteria as JSON."""
         return [float(self.min_size), self.max_size, bool(self.exclude_border)]
 
     def select(
         self, pixels: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Tell which objects are kept, from their pixels, first and last + 1 coordinates."""
+        """Return which objects are kept, from their pixels, first and last + 1 coordinates."""
         layout = Layout(len(self.shape), self.stacked)
         table = np.zeros((len(pixels), layout.width), np.int64)
         table[:, 0] = pixels

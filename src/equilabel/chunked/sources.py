@@ -1,4 +1,4 @@
-"""Where pixels come from: arrays of NumPy, Dask and Zarr, and files, read block by block."""
+"""Sources of pixels: NumPy, Dask and Zarr arrays, and files, read block by block."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Readable(Protocol):
-    """What is read in parts: gray values, or a mask."""
+    """Gray values or a mask, read in parts."""
 
     def loader(self, part: Slices) -> Load:
         """Return a function that reads a part; it can be sent to another process."""
@@ -32,17 +32,7 @@ class Readable(Protocol):
 
 
 class Source(Protocol):
-    """An image that is read in parts.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    dtype : numpy.dtype
-    stored : tuple of int, or None
-        Sides of the chunks in which it is stored.
-    kind : {"numpy", "dask", "zarr", "path"}
-        What a caller passed, and gets back.
-    """
+    """An image that is read in parts."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -56,12 +46,12 @@ class Source(Protocol):
 
     @property
     def stored(self) -> tuple[int, ...] | None:
-        """Sides of chunks."""
+        """Sides of the chunks in which it is stored, or None."""
         ...
 
     @property
     def kind(self) -> str:
-        """What a caller passed."""
+        """What a caller passed and gets back: "numpy", "dask", "zarr" or "path"."""
         ...
 
     def loader(self, part: Slices) -> Load:
@@ -69,7 +59,7 @@ class Source(Protocol):
         ...
 
     def identity(self) -> dict[str, Any]:
-        """Return what changes when the image does, as far as that is known without reading it."""
+        """Return a description that changes with the image, as far as known without reading it."""
         ...
 
 
@@ -80,12 +70,12 @@ class MemoryPart:
     pixels: HostArray
 
     def __call__(self) -> HostArray:
-        """Return it."""
+        """Return the part."""
         return self.pixels
 
 
 class MemorySource:
-    """An array of NumPy."""
+    """A NumPy array."""
 
     kind, stored = "numpy", None
 
@@ -97,7 +87,7 @@ class MemorySource:
         return MemoryPart(self._array[part])
 
     def overlaps(self, array: HostArray) -> bool:
-        """Return whether an array may use the same memory."""
+        """Return whether an array may share memory with it."""
         return bool(np.may_share_memory(self._array, array))
 
     def identity(self) -> dict[str, Any]:
@@ -108,15 +98,7 @@ class MemorySource:
 
 
 def open_source(image: Any) -> Source:
-    """Return what reads an image block by block.
-
-    Raises
-    ------
-    TypeError
-        If it is none of the arrays that can be read, and no path.
-    FileNotFoundError, ValueError
-        If there is no image at a path.
-    """
+    """Return a source of an image; raise TypeError, FileNotFoundError or ValueError."""
     if isinstance(image, (str, Path)):
         given = check_path("label_image", image)
         refuse_url("label_image", image)
@@ -137,7 +119,7 @@ def open_source(image: Any) -> Source:
 
 
 def is_array(some: Any) -> bool:
-    """Return whether something is an array of NumPy or Zarr."""
+    """Return whether an object is a NumPy or Zarr array."""
     room = type(some).__module__.partition(".")[0]
     return isinstance(some, np.ndarray) or (room == "zarr" and hasattr(some, "chunks"))
 
@@ -153,7 +135,7 @@ def _open_path(path: Path) -> ZarrSource:
 
 
 def _known(array: Any) -> Any:
-    """Return a Dask array, or raise ValueError if the sizes of its chunks are not known."""
+    """Return a Dask array; raise ValueError if the sizes of its chunks are unknown."""
     if any(np.isnan(side) for sides in array.chunks for side in sides):
         message = (
             "label_image must have chunks of known sizes; got unknown ones. "

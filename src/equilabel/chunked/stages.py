@@ -1,4 +1,4 @@
-"""Masks that are made before objects are labeled: filtered, by hysteresis, or without holes."""
+"""Masks that are computed before objects are labeled: filtered, by hysteresis, or without holes."""
 
 from __future__ import annotations
 
@@ -38,24 +38,13 @@ def keep_marked(pixels: HostArray, labels: HostArray) -> HostArray:
 
 
 def fill(pixels: HostArray, labels: HostArray) -> HostArray:
-    """Return a mask with the holes that are labeled."""
+    """Return a mask with the labeled holes filled."""
     filled: HostArray = pixels | (labels > 0)
     return filled
 
 
 class Stages:
-    """Makes masks that later steps read.
-
-    Parameters
-    ----------
-    blocks : Blocks
-    stacked : bool
-    saved : Saved
-        Of the whole run.
-    run : callable
-        Of a started `Engine`.
-    progress : Progress
-    """
+    """Makes masks that later steps read; `saved` is that of the whole run."""
 
     def __init__(
         self, blocks: Blocks, stacked: bool, saved: Saved, run: Run, progress: Progress
@@ -66,12 +55,9 @@ class Stages:
     def hysteresis(
         self, source: GraySource, rule: Rule, low: float, high: float, *, dark: bool
     ) -> StoredMask:
-        """Keep components, across faces, that hold a pixel beyond the farther threshold.
+        """Keep components, across faces, with a pixel above `high` (dark: not above `low`).
 
-        Parameters
-        ----------
-        rule : Rule
-            Of pixels beyond the nearer threshold.
+        `rule` labels the pixels beyond the other threshold.
         """
         strong = Compared(Level(low if dark else high, False), dark)
 
@@ -82,14 +68,14 @@ class Stages:
         return self._made("hysteresis", source, select, **made)
 
     def stored(self, mask: Mask) -> StoredMask:
-        """Make a mask once that takes long, as later steps read it twice."""
+        """Store a mask that is slow to compute, because later steps read it twice."""
         saved, output = self._room("mask")
         progress = self._named("mask")
         write_masks(saved, self._blocks, mask, output, self._run, progress)
         return StoredMask(output, self._blocks.shape)
 
     def filled(self, mask: Mask) -> StoredMask:
-        """Fill holes: background that does not reach the border across faces."""
+        """Fill holes: background not connected through faces to the border."""
         shape, first = np.array(self._blocks.shape), int(self._stacked)
 
         def select(_: Any, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -103,7 +89,7 @@ class Stages:
     def _made(
         self, name: str, source: Readable, select: Callable[..., Any], **made: Any
     ) -> StoredMask:
-        """Label blocks across faces, and write a mask of the components that are selected."""
+        """Label blocks across faces, and write a mask of the selected components."""
         saved, output = self._room(name)
         job = Job(
             blocks=self._blocks,
@@ -122,7 +108,7 @@ class Stages:
         return StoredMask(output, self._blocks.shape)
 
     def _room(self, name: str) -> tuple[Saved, ArrayOutput | ZarrOutput]:
-        """Return where a step and its mask are stored."""
+        """Create storage for the results of a step and for its mask."""
         blocks, saved = self._blocks, self._saved
         if not isinstance(saved, Checkpoints):
             return MemoryCheckpoints(), ArrayOutput(np.empty(blocks.shape, np.bool_))
@@ -133,7 +119,7 @@ class Stages:
         return Checkpoints(str(folder), saved.token), output
 
     def _named(self, name: str) -> Progress:
-        """Return what tells how far this step is."""
+        """Return the progress of a step, whose name is added to those of its parts."""
         report = self._progress.report
         if report is None:
             return self._progress

@@ -1,4 +1,4 @@
-"""What labels of a whole image are made of, where they go, and what is made."""
+"""Destination, steps and results of labeling a whole image."""
 
 from __future__ import annotations
 
@@ -18,77 +18,36 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """Where labels go, and how.
+    """Destination of labels, and how they are stored."""
 
-    Attributes
-    ----------
-    out : Path, or None
-        None: to memory, or to a folder that goes with the result.
-    chunks : tuple of int
-        Sides of the chunks of a Zarr.
-    resume : bool
-    arguments : mapping
-        What labels depend on beside the image, as JSON.
-    ome : OmeLabels, or None
-        What axes mean, if `out` becomes an OME-Zarr.
-    shards : tuple of int, or None
-        Sides of the files of a Zarr that hold several chunks: those of a block.
-    into : array of NumPy or Zarr, or None
-        What takes the labels, in place of `out`.
-    """
-
-    out: Path | None
-    chunks: tuple[int, ...]
+    out: Path | None  # None: memory, or a folder that is removed with the result
+    chunks: tuple[int, ...]  # sides of the chunks of a Zarr
     resume: bool
-    arguments: Mapping[str, Any]
-    ome: OmeLabels | None = None
-    shards: tuple[int, ...] | None = None
-    into: Any = None
+    arguments: Mapping[str, Any]  # on which labels depend, as JSON
+    ome: OmeLabels | None = None  # if `out` becomes an OME-Zarr
+    shards: tuple[int, ...] | None = None  # sides of the shards of a Zarr: those of a block
+    into: Any = None  # NumPy or Zarr array that takes the labels, instead of `out`
 
 
 class Found(NamedTuple):
-    """What was found beside labels.
-
-    Attributes
-    ----------
-    table : DataFrame, or None
-    told : mapping
-        Numbers to be stored with the labels, as JSON.
-    """
+    """Results besides labels."""
 
     table: Any = None
-    told: Mapping[str, Any] = MappingProxyType({})
+    told: Mapping[str, Any] = MappingProxyType({})  # stored with the labels, as JSON
 
 
 class Steps(NamedTuple):
-    """What one kind of work does differently from another.
-
-    Attributes
-    ----------
-    make_job : callable
-        Makes the job, and what its pixels are read from, once checkpoints can be stored and
-        tasks be run.
-    select : callable, or None
-        As for `merging.number_components`.
-    finish : callable, or None
-        Makes a table when all blocks are written.
-    """
+    """Functions in which labeling and segmenting differ."""
 
     make_job: Callable[[Saved, Run, Progress], tuple[Job, Readable]]
-    select: Callable[..., Any] | None = None
-    finish: Callable[[Job], Found] | None = None
+    """Returns the job, and the source of its pixels; may store results and run tasks."""
+    select: Callable[..., Any] | None = None  # as for `merging.number_components`
+    finish: Callable[[Job], Found] | None = None  # called when all blocks are written
 
 
 class Whole(NamedTuple):
-    """What was made.
+    """Results for a whole image."""
 
-    Attributes
-    ----------
-    labels : array of NumPy, Dask or Zarr, or Path
-    num : int
-    found : Found
-    """
-
-    labels: Any
+    labels: Any  # a NumPy, Dask or Zarr array, or a Path
     num: int
     found: Found

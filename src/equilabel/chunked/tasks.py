@@ -1,4 +1,4 @@
-"""What is done to one block: labeled and stored; compared with its neighbors; labeled for good."""
+"""Tasks for one block: label it, compare it with its neighbors, write its final labels."""
 
 from __future__ import annotations
 
@@ -44,16 +44,11 @@ if TYPE_CHECKING:
 
 
 class ChangedInputError(RuntimeError):
-    """An image that changed while it was labeled."""
+    """The image changed while it was labeled."""
 
 
 def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
-    """Label a block by itself, and store what the others need to know of it.
-
-    Returns
-    -------
-    block, count : int
-    """
+    """Label a block alone, and store what other tasks need; return its number and its count."""
     pixels, _ = _parted(load())
     origin = np.array(job.blocks.origin(block), np.int64)
     values = np.empty(0, pixels.dtype)
@@ -77,34 +72,28 @@ def label_block(job: Job, block: int, load: Load) -> tuple[int, int]:
 
 
 def _values(image: Array, flat: NDArray[np.int64]) -> HostArray:
-    """Return the value of some elements."""
+    """Return copies of the values of some elements, given by flat indices."""
     there = send_block(flat) if is_on_cuda(image) else flat
     found: HostArray = fetch_block(image.reshape(-1)[there])
     return found.copy()
 
 
 def _parted(read: HostArray | Gray) -> tuple[HostArray, HostArray | None]:
-    """Return pixels to be labeled, and values to be measured if there are any."""
+    """Return pixels to label, and intensities to measure if they were read."""
     return read if isinstance(read, tuple) else (read, None)
 
 
 def _problem(job: Job, staged: Any) -> Problem:
-    """Return what `solve` labels, on the GPU of this worker if the job is for GPUs."""
+    """Return the problem for `solve`, on the GPU of this worker if the job is for GPUs."""
     return job.rule.problem(send_block(staged) if job.rule.device.startswith("cuda") else staged)
 
 
 def _components(
     job: Job, problem: Problem, pixels: HostArray, origin: NDArray[np.int64]
 ) -> tuple[HostArray | BlockRuns, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Label a block by itself.
+    """Label a block alone; return labels, first elements in the image and in the block, and sizes.
 
-    Returns
-    -------
-    labels : array of int, or BlockRuns where these are kept
-    firsts, flat : (N,) arrays of int64
-        The first element of each component, in the whole image and in the block.
-    sizes : array of int64
-        As in `Part`.
+    Labels are `BlockRuns` if these are kept. First elements are (N,); sizes are those of `Part`.
     """
     shape, axes = problem.image.shape, problem.image.ndim
     none = np.empty((0, 0), np.int64)
@@ -135,12 +124,12 @@ def _components(
 
 
 def _list_firsts(labels: Array, count: int) -> NDArray[np.int64]:
-    """Return the first element of each label, in labels of 1 to `count` in their order."""
+    """Return the first element of each label; labels are 1 to `count` in raster order."""
     from equilabel.devices.cpu.renumbering import list_firsts
 
     if is_on_cuda(labels):
         found = fetch_block(passes("devices.blocks", "cuda").list_firsts(labels, count))
-        return found.copy()  # it is in memory that is used again
+        return found.copy()  # its memory is reused
     flat = np.empty(count, np.int64)
     list_firsts(labels.reshape(-1), flat)
     return flat
@@ -152,7 +141,7 @@ def _in_image(
     origin: NDArray[np.int64],
     shape: tuple[int, ...],
 ) -> NDArray[np.int64]:
-    """Return flat indices in the whole image of those in a block."""
+    """Convert flat indices in a block to flat indices in the whole image."""
     from equilabel.devices.cpu.renumbering import place_in_image
 
     found = np.empty(len(flat), np.int64)
@@ -163,7 +152,7 @@ def _in_image(
 def _turned_firsts(
     job: Job, labels: HostArray, origin: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first element of each component, counted column by column, as `_components`."""
+    """Return first elements as `_components`, counted column by column."""
     shape = job.blocks.shape
     turned = labels.swapaxes(-3, -2)
     found, first = np.unique(turned, return_index=True)
@@ -177,7 +166,7 @@ def _turned_firsts(
 
 
 def compare_blocks(job: Job, some: Sequence[int]) -> list[tuple[int, int, NDArray[np.int64]]]:
-    """Pair the components that touch, of some blocks and those that follow them."""
+    """Return the pairs of components that touch, between some blocks and those that follow them."""
     faces_of = FACES.reader(job.saved)
     found = []
     for block in some:
@@ -189,7 +178,7 @@ def compare_blocks(job: Job, some: Sequence[int]) -> list[tuple[int, int, NDArra
 
 
 def write_block(job: Job, block: int, load: Load, output: Output) -> int:
-    """Write the final labels of a block, and count them where that is asked for."""
+    """Write the final labels of a block, and count them if something is measured."""
     part = job.blocks.slices(block)
     numbers = job.saved.numbers(block)
     numbers = np.append(numbers.dtype.type(0), numbers)
@@ -226,10 +215,10 @@ def write_block(job: Job, block: int, load: Load, output: Output) -> int:
 def _store(
     job: Job, block: int, output: Output, final: HostArray, counts: Sequence[HostArray]
 ) -> int:
-    """Write the final labels of a block, and note that this is done."""
+    """Write the final labels of a block, and store that this is done."""
     if final is not None:
         if final.dtype != output.dtype:
-            final = final.view(output.dtype)  # a type without a sign is seen as what it holds
+            final = final.view(output.dtype)  # an unsigned type of the same size
         output.write(job.blocks.slices(block), final)
     known = checksum(final) if job.saved.lasting else 0
     job.saved.save_done(block, (np.array([known]), *counts))
@@ -239,7 +228,7 @@ def _store(
 def _count(
     job: Job, block: int, labels: Array, values: HostArray | None, load: Load
 ) -> Sequence[HostArray]:
-    """Count a block where that is asked for; values are read if they were not."""
+    """Count a block if something is measured; intensities are read if they were not."""
     if job.counted is None:
         return ()
     if values is None and job.counted.uses_values(labels.ndim):
@@ -253,9 +242,9 @@ def _count(
 def _renumbered(
     labels: Array, numbers: HostArray, output: Output, part: tuple[slice, ...]
 ) -> HostArray:
-    """Return final labels, on the host and with a sign; those of the host are overwritten.
+    """Return final labels on the host, of a signed type; labels on the host are overwritten.
 
-    None if they have been written already: by a GPU, to memory that it can write to.
+    None if a GPU has already written them to the memory of the output.
     """
     from equilabel.devices.cpu.renumbering import renumber
 
@@ -264,7 +253,7 @@ def _renumbered(
         moved = fetch_renumbered(labels, numbers.astype(signed, copy=False), output.view(part))
         if not output.keeps:
             return moved
-        mine = np.empty(moved.shape, moved.dtype)  # pinned memory is not for keeping
+        mine = np.empty(moved.shape, moved.dtype)  # the pinned memory is reused
         copy_past_caches(moved, mine, tuple(map(slice, [0] * mine.ndim, mine.shape)))
         return mine
     final: HostArray = np.ascontiguousarray(labels, signed)
@@ -276,7 +265,7 @@ def _renumbered(
 def write_mask(
     saved: Saved, blocks: Blocks, block: int, load: Callable[[], HostArray], output: Output
 ) -> int:
-    """Make the mask of a block, and write it."""
+    """Compute the mask of a block, and write it."""
     mask = load()
     output.write(blocks.slices(block), mask)
     saved.save_done(block, (np.array([checksum(mask)]),))
@@ -284,7 +273,7 @@ def write_mask(
 
 
 def is_written(saved: Saved, blocks: Blocks, block: int, output: Output) -> bool:
-    """Return whether what is final of a block is there, as it was written."""
+    """Return whether the final labels of a block exist as they were written."""
     try:
         known = saved.done(block)[0]
     except OSError:

@@ -1,4 +1,4 @@
-"""Images and labels in chunks as Dask arrays, which a viewer draws piece by piece."""
+"""Images and labels in chunks as Dask arrays for a viewer."""
 
 from __future__ import annotations
 
@@ -16,17 +16,10 @@ __all__ = ["OtherRunError", "as_dask", "blocks_within", "open_levels"]
 
 
 def as_dask(image: Any, room: int) -> Any:
-    """Return an array of any kind as a Dask array; nothing is read.
+    """Return any array as a Dask array, without reading it.
 
-    Parameters
-    ----------
-    image : array
-        Of Dask or Zarr, which have chunks; or of NumPy, say, or a file mapped to memory.
-    room : int
-        Elements of a chunk, where an array has none.
+    Dask and Zarr arrays keep their chunks; for others, chunks have up to `room` elements.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> as_dask(np.zeros((20, 30)), 100).chunksize
     (8, 8)
@@ -42,26 +35,16 @@ def as_dask(image: Any, room: int) -> Any:
 
 
 def blocks_within(image: Any, elements: int, most: int) -> tuple[tuple[int, ...], int]:
-    """Return the sides of blocks of a Dask array, and how many to work on at once.
+    """Return the sides of blocks of whole chunks of a Dask array, and how many to process at once.
 
-    Parameters
-    ----------
-    image : dask.array.Array
-        Blocks are whole chunks of it.
-    elements, most : int
-        Most of all blocks in work, and of one of them; a single chunk may have more.
-
-    Examples
-    --------
-    >>> import dask.array
-    >>> blocks_within(dask.array.zeros((64, 64), chunks=(4, 4)), 20, 20)
-    ((4, 4), 1)
+    Blocks processed at once have up to `elements` elements in total, and each up to `most`, unless
+    a single chunk has more.
     """
     return sides_within(image.shape, tuple(max(one) for one in image.chunks), elements, most)
 
 
 def open_levels(labels: Path) -> list[Any]:
-    """Open labels that `segment_chunked` stored: each resolution as a Dask array, finest first."""
+    """Open labels stored by `segment_chunked`: a Dask array for each resolution, finest first."""
     import dask.array
     import zarr
 

@@ -1,4 +1,4 @@
-"""The folder of an unfinished run: locked, with a manifest that says what it is for."""
+"""Folder of an unfinished run: locked, with a manifest."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MANIFEST, LOCK = "manifest.json", "lock"
-TRIES = 20  # a run that ends removes its folder while the next one opens it
+TRIES = 20  # a run that ends may remove its folder while the next one opens it
 
 
 class OtherRunError(ValueError):
-    """A run that is to go on was for another image, or had other arguments."""
+    """The run to resume had another image or other arguments."""
 
 
 @contextmanager
 def temporary() -> Iterator[Path]:
-    """Make a folder for a run that cannot go on after it was killed; it is removed at the end."""
+    """Make a folder for a run that cannot be resumed; it is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="equilabel-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
@@ -36,23 +36,9 @@ def temporary() -> Iterator[Path]:
 def unfinished(out: Path, manifest: Mapping[str, Any], *, resume: bool) -> Iterator[Path]:
     """Make or find the folder of a run, and lock it; it is removed when the run is complete.
 
-    Parameters
-    ----------
-    out : Path
-        What will be made.
-    manifest : mapping
-        Image, arguments and versions, as JSON.
-    resume : bool
-        Whether to go on with what an earlier run left. It has to have had the same manifest.
-
-    Raises
-    ------
-    RuntimeError
-        If another run makes the same result now.
-    OtherRunError
-        If an earlier run was for another image, or had other arguments.
-    OSError
-        If the folder cannot be written.
+    `manifest` holds image, arguments and versions as JSON; to resume a run, it must be the same.
+    Raises RuntimeError if another run makes the same result now, OtherRunError if an earlier run
+    has another manifest, and OSError if the folder cannot be written.
     """
     folder = folder_for(out)
     descriptor = _locked(folder, out)
@@ -66,7 +52,7 @@ def unfinished(out: Path, manifest: Mapping[str, Any], *, resume: bool) -> Itera
             check_manifest(known, manifest, str(out))
         yield folder
         _clear(folder)
-        if os.name != "nt":  # where open files cannot be removed
+        if os.name != "nt":  # Windows cannot remove open files
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(descriptor)
@@ -75,7 +61,7 @@ def unfinished(out: Path, manifest: Mapping[str, Any], *, resume: bool) -> Itera
 
 
 def read_object(file: Path) -> dict[str, Any] | None:
-    """Read a JSON object that a run left; None if there is none, or it does not read."""
+    """Read a JSON object; None if the file is missing or damaged."""
     try:
         found = json.loads(file.read_text("utf-8")) if file.is_file() else None
     except (OSError, ValueError, RecursionError):
@@ -84,12 +70,12 @@ def read_object(file: Path) -> dict[str, Any] | None:
 
 
 def _locked(folder: Path, out: Path) -> int:
-    """Make a folder and lock the file in it that says so; return its descriptor."""
+    """Make a folder and lock its lock file; return the descriptor."""
     for _ in range(TRIES):
         folder.mkdir(parents=True, exist_ok=True)
         try:
             descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-        except FileNotFoundError:  # the folder went with another run just now
+        except FileNotFoundError:  # another run has just removed the folder
             continue
         if not lock(descriptor):
             os.close(descriptor)
@@ -106,7 +92,7 @@ def _locked(folder: Path, out: Path) -> int:
 
 
 def check_manifest(known: Mapping[str, Any], manifest: Mapping[str, Any], out: str) -> None:
-    """Raise OtherRunError if a run that is to go on was for something else."""
+    """Raise OtherRunError if the manifest of the run to resume is different."""
     manifest = json.loads(json.dumps(manifest))
     other = [key for key in manifest if known.get(key) != manifest[key]]
     if other:
@@ -120,7 +106,7 @@ def check_manifest(known: Mapping[str, Any], manifest: Mapping[str, Any], out: s
 
 
 def _clear(folder: Path) -> None:
-    """Remove everything but the lock: the manifest first, so that nothing half removed is used."""
+    """Remove everything except the lock; the manifest first, so that remains are not used."""
     with suppress(FileNotFoundError):
         (folder / MANIFEST).unlink()
     for leftover in folder.iterdir():
@@ -133,5 +119,5 @@ def _clear(folder: Path) -> None:
 
 
 def new_token() -> str:
-    """Return a name for a run that no other has."""
+    """Return a unique name for a run."""
     return secrets.token_hex(8)

@@ -1,8 +1,7 @@
-"""Parts of an array of Zarr, read and written in the thread that asks.
+"""Reading and writing parts of a Zarr array in the calling thread.
 
-Zarr itself does all of this in one thread beside those that decode: blocks are copied there one
-after the other, however many threads wait for them. A chunk that is stored as it is, neither
-compressed nor with a checksum, is not copied at all.
+Zarr copies all blocks in one thread of its own, however many threads wait. Chunks that are stored
+without compression and checksum are not copied at all.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
 
     Slices = tuple[slice, ...]
 
-ANY_LOOP = ("LocalStore", "RegularFiles", "MemoryStore")  # stores that belong to no event loop
+ANY_LOOP = ("LocalStore", "RegularFiles", "MemoryStore")  # stores not bound to an event loop
 
 
 def read_part(array: Any, part: Slices) -> HostArray:
-    """Read a part of an array of Zarr, or of what can be indexed like one.
+    """Read a part of a Zarr array, or of anything indexed like one.
 
-    It may be the memory of the store: to be read, and not to be changed.
+    The result may be the memory of the store and must not be changed.
     """
     if not _is_ours(array):
         return np.asarray(array[part])
@@ -45,7 +44,7 @@ def read_part(array: Any, part: Slices) -> HostArray:
 
 
 def write_part(array: Any, part: Slices, values: HostArray) -> None:
-    """Write a part of an array of Zarr; memory that is stored as it is stays the store's."""
+    """Write a part of a Zarr array; a store may keep the memory of `values`."""
     if not _is_ours(array):
         array[part] = values
         return
@@ -58,9 +57,9 @@ def write_part(array: Any, part: Slices, values: HostArray) -> None:
 
 
 def _key_of_plain_chunk(array: Any, part: Slices) -> str | None:
-    """Return the key of the chunk that a part is all of, if it is stored as it is; else None."""
+    """Return the key of the chunk that a part covers, if it is not encoded; otherwise None."""
     metadata = array.metadata
-    codecs = getattr(metadata, "codecs", ())  # format 2 has none
+    codecs = getattr(metadata, "codecs", ())  # not in format 2
     if [type(codec).__name__ for codec in codecs] != ["BytesCodec"]:
         return None
     corner = []
@@ -74,8 +73,8 @@ def _key_of_plain_chunk(array: Any, part: Slices) -> str | None:
 
 
 def _stored_type(array: Any) -> np.dtype[Any]:
-    """Return the type of stored elements, in their order of bytes."""
-    endian = array.metadata.codecs[0].endian  # an enumeration or text, or None
+    """Return the type of stored elements, in their byte order."""
+    endian = array.metadata.codecs[0].endian  # an enum, text or None
     dtype: np.dtype[Any] = array.dtype.newbyteorder(getattr(endian, "value", endian) or "little")
     return dtype
 
@@ -94,7 +93,7 @@ async def _set(path: Any, data: HostArray) -> None:
 
 
 def _is_ours(array: Any) -> bool:
-    """Return whether this thread can do the work, and does not yet do such work further up."""
+    """Return whether this thread can run the event loop of a store: it has none that is running."""
     import asyncio
 
     store = type(getattr(array, "store", None)).__name__
@@ -102,7 +101,7 @@ def _is_ours(array: Any) -> bool:
 
 
 class _Here(ThreadPoolExecutor):
-    """Runs each function at once, in the thread that asks; it starts no other."""
+    """Executor that runs each function at once in the calling thread."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **more: Any) -> Future[Any]:
         """Return a future that is done."""
@@ -115,12 +114,12 @@ class _Here(ThreadPoolExecutor):
 
 
 class _Loop(threading.local):
-    """An event loop of each thread, made when first needed, and closed when the thread ends."""
+    """An event loop for each thread, made when first needed, and closed when the thread ends."""
 
     loop: Any = None
 
     def run(self, work: Any) -> Any:
-        """Return what a coroutine returns."""
+        """Return the result of a coroutine."""
         if self.loop is None:
             self.loop = _make_loop()
             self.owner = _Owner()
@@ -133,7 +132,7 @@ class _Loop(threading.local):
 
 
 async def _end_others() -> None:
-    """End the tasks of this loop that read other chunks of a part when one failed."""
+    """Cancel the tasks of this loop that read other chunks, after one has failed."""
     import asyncio
 
     others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -143,7 +142,7 @@ async def _end_others() -> None:
 
 
 def _make_loop() -> Any:
-    """Make an event loop that does in its thread what would wait; asyncio opens files for it."""
+    """Make an event loop that runs blocking calls, such as opening files, in its own thread."""
     import asyncio
 
     loop = asyncio.new_event_loop()
@@ -152,7 +151,7 @@ def _make_loop() -> Any:
 
 
 class _Owner:
-    """What ends with a thread."""
+    """Object that is destroyed when its thread ends."""
 
 
 _loop = _Loop()

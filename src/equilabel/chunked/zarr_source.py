@@ -1,4 +1,4 @@
-"""Arrays of Zarr, and files that are read as such, as a source of pixels."""
+"""Zarr arrays, and files that are read like these, as a source of pixels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ZarrPart:
-    """A part of an array of Zarr."""
+    """A part of a Zarr array."""
 
     open: Callable[[], Any]
     part: Slices
@@ -36,23 +36,23 @@ class ZarrPart:
         """Read and decode it."""
         try:
             return read_part(self.open(), self.part)
-        except Exception as error:  # every codec has others
+        except Exception as error:  # each codec raises its own errors
             raise undecoded(error, self.part) from error
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """An array of Zarr that is there."""
+    """Opener of a Zarr array that is already open."""
 
     array: Any
 
     def __call__(self) -> Any:
-        """Return it."""
+        """Return the array."""
         return self.array
 
 
 class ZarrSource:
-    """An array of Zarr, which may be a view of a TIFF."""
+    """A Zarr array, which may be a view of a TIFF."""
 
     def __init__(self, opener: Callable[[], Any], kind: str, path: str | None = None) -> None:
         self._open, self.kind, self._path = opener, kind, path
@@ -62,17 +62,17 @@ class ZarrSource:
         self.array = array
 
     def loader(self, part: Slices) -> ZarrPart:
-        """Return what reads a part, in any process."""
+        """Return a loader of a part for any process."""
         return ZarrPart(self._open, part)
 
     def identity(self) -> dict[str, Any]:
-        """Return the description of the array, and names, sizes and times of its files.
+        """Return the metadata of the array, and a hash of names, sizes and times of its files.
 
-        Of an array in memory, checksums of its chunks.
+        For an array in memory, checksums of its chunks.
         """
         path = self._path or folder_of(self.array)
         if path is None:
-            if type(self.array.store).__name__ == "MemoryStore":  # named after an address
+            if type(self.array.store).__name__ == "MemoryStore":  # its name is a memory address
                 blocks = Blocks(self.shape, self.stored)
                 parts = (self.loader(blocks.slices(block))() for block in range(blocks.number))
                 return {"checksums": [checksum(part) for part in parts]}
@@ -82,17 +82,10 @@ class ZarrSource:
 
 @dataclass(frozen=True)
 class PathOpener:
-    """Opens a Zarr or a TIFF as an array of Zarr, once for each run in each process.
-
-    Attributes
-    ----------
-    path : str
-    token : str
-        Of this run: workers outlive runs, and a path may lead to another image by then.
-    """
+    """Opens a Zarr or a TIFF as a Zarr array, once for each run in each process."""
 
     path: str
-    token: str = field(default_factory=new_token)
+    token: str = field(default_factory=new_token)  # of this run: the path may change between runs
 
     def __call__(self) -> Any:
         """Return the array."""
@@ -101,14 +94,14 @@ class PathOpener:
 
 @lru_cache(16)
 def _open(path: str, token: str) -> Any:
-    """Open an image; `token` tells runs apart."""
+    """Open an image; `token` distinguishes runs."""
     from equilabel.storage.lazy import open_lazily
 
     return open_lazily(path) if Path(path).is_file() else open_zarr(path)
 
 
 def folder_of(array: Any) -> str | None:
-    """Return the folder of an array of Zarr, or None if it is not on a disk."""
+    """Return the folder of a Zarr array, or None if it is not on a disk."""
     root = getattr(array.store, "root", None)
     if root is None or type(array.store).__name__ != "LocalStore":
         return None

@@ -1,4 +1,4 @@
-"""Labels: checked arguments in, numbered components out, by any method on any device."""
+"""`label`, `label_graph` and `measure`: labels by any method on any device."""
 
 from __future__ import annotations
 
@@ -128,89 +128,88 @@ def label(
 ) -> Any:
     """Label connected regions of equal value.
 
-    A drop-in for `skimage.measure.label`: same arguments, same numbers, plus a choice of
-    algorithm and device.
+    A drop-in replacement for `skimage.measure.label`: same arguments and same labels, with a choice
+    of method and device.
 
     Parameters
     ----------
     label_image : (M[, N[, ..., P]]) array of bool, any integer type, or float
-        Image to label, of 0 to 6 axes longer than 1, in any memory order. Floats have to hold
-        whole numbers. An array that a GPU holds (of CuPy, PyTorch, JAX: anything with
-        ``__cuda_array_interface__`` or DLPack) is labeled there, on the current stream of CuPy.
-        The mask of a masked array is ignored, as in scikit-image.
+        Image to label, with up to 6 axes longer than 1, in any memory order. Floats must be whole
+        numbers. An array on a GPU (CuPy, PyTorch, JAX: anything with ``__cuda_array_interface__``
+        or DLPack) is labeled there, on the current stream of CuPy. The mask of a masked array is
+        ignored, as in scikit-image.
     background : int, optional
-        Value labeled 0. Default 0. As in scikit-image, 1 inverts a bool image and other values
-        mean 0 there.
+        Pixels of this value are labeled 0. Default 0. As in scikit-image, for bool images 1 inverts
+        the image and other values mean 0.
     return_num : bool
-        Also return the number of labels.
+        Whether to return the number of labels, too.
     connectivity : int, optional
-        Most orthogonal hops between neighbors, from 1 (faces: 4 neighbors in 2D, 6 in 3D) to the
-        number of axes (corners too: 8 and 26), the default.
+        Maximum number of orthogonal hops between neighbors, from 1 (faces: 4 neighbors in 2D, 6 in
+        3D) to the number of axes (with corners: 8 and 26), which is the default.
     method : str
-        A key of `METHODS` or an alias; "auto" is the fastest measured.
+        A key of `METHODS` or an alias. "auto" is the method that was measured to be the fastest.
     device : {"auto", "cpu", "cuda"} or "cuda:<index>"
-        "auto" is where the image is: a NumPy image is labeled on the CPU, an image that a GPU
-        holds on that GPU. A device asked for by name is never replaced: "cuda" moves a NumPy image
-        to the GPU and its labels back, "cpu" the other way.
+        With "auto", the image is labeled where it is: a NumPy image on the CPU, an image on a GPU
+        on that GPU. A device given by name is never replaced: with "cuda", a NumPy image is copied
+        to the GPU and its labels back; with "cpu", the other way round.
     stacked : bool
-        Whether the first axis counts independent images: regions never join along it,
-        `connectivity` counts the other axes, and numbers go on from image to image.
+        Whether the first axis counts independent images: regions are not connected along it,
+        `connectivity` refers to the other axes, and numbers continue from image to image.
     periodic : bool or sequence of bool
         Whether pixels at the end of an axis are neighbors of those at its beginning, as in
         simulations with periodic boundary conditions: for all spatial axes, or for each. With
         `properties`, regions are measured across these boundaries, as `regionprops_table` does.
     out : array of int, optional
-        Receives the labels: same shape, any integer type that can hold them. It may be
-        `label_image` itself. Writing to an array that exists saves the time of making one.
+        Array for the labels, of the same shape, and of any integer type that can hold them. It may
+        be `label_image` itself. Reusing an array saves the time of allocating one.
     properties : iterable of str, optional
-        Also measure the regions: names of `PROPERTIES`. What follows from runs of pixels is counted
-        while labeling, the rest from the labels; see `measure`.
+        Also measure the regions: names of `PROPERTIES`. Columns that follow from runs of pixels are
+        counted while labeling, others from the labels; see `measure`.
     intensity_image : array, optional
-        Image to measure under the labels, as for `regionprops_table`.
+        Image to measure, as for `regionprops_table`.
     spacing : float or sequence of float, optional
-        Distance of pixels along each spatial axis, for `properties`. Default 1.
+        Distance between neighboring pixels along each spatial axis, for `properties`. Default 1.
     columns : {"auto", "host", "device"}
-        Where the columns of the table are, as for `regionprops_table`: "auto" is where the labels
-        are.
+        Where to put the columns of the table, as for `regionprops_table`: "auto" is where the
+        labels are.
     report : bool
-        Also return what labeling took: rounds, and calls of each pass.
+        Whether to return a report, too: rounds, and how often each pass was called.
     **options
         Options of the method, see `METHODS`.
 
     Returns
     -------
     labels : array of int32 or int64, same shape as `label_image`, or `out`
-        Of NumPy, or of CuPy if a GPU holds `label_image`.
-        Regions numbered 1 to N in raster order of their first pixel; int64 only where int32
-        cannot hold N. Integer images of shape (M, N, 1) are numbered column by column, as
-        scikit-image does.
+        A NumPy array or, if `label_image` is on a GPU, a CuPy array. Regions are numbered 1 to N in
+        raster order of their first pixels. int64 only if int32 cannot hold N. Integer images of
+        shape (M, N, 1) are numbered column by column, as in scikit-image.
     num : int
         N, only with ``return_num=True``.
     table : dict of str to (N,) array
-        The columns of `regionprops_table`, only with `properties`; after the others.
+        The columns of `regionprops_table`, only with `properties`; after `labels` and `num`.
     report : Report
         Method, device, rounds and passes, only with ``report=True``; always last.
 
     Raises
     ------
     ValueError
-        If `connectivity`, `periodic`, `method`, `device`, the number of axes or the shape or type
-        of `out` is out of range, or `label_image` holds numbers that are not whole.
+        If `connectivity`, `periodic`, `method`, `device`, the number of axes, or the shape or type
+        of `out` is out of range, or `label_image` contains numbers that are not whole.
     TypeError
         If `label_image` is not of bool, integers or floats, or `out` not of integers; or if the
         method has no such option.
     DeviceUnavailableError
-        If `device` was asked for by name and cannot be used, or fails; DeviceMemoryError, which is
-        a MemoryError as well, if the GPU has too little memory.
+        If `device` was given by name and cannot be used, or fails; DeviceMemoryError, which is also
+        a MemoryError, if the GPU has too little memory.
 
     Notes
     -----
-    Beside the labels, the default method takes about 0.3 bytes a pixel on smooth images and 6 at
-    worst. It runs in as many threads as the process has cores; the environment variable
-    EQUILABEL_NUM_THREADS sets another number.
+    Besides the labels, the default method needs about 0.3 bytes per pixel for smooth images, and up
+    to 6 in the worst case. It uses as many threads as the process has cores; the environment
+    variable EQUILABEL_NUM_THREADS sets another number.
 
-    On a GPU nothing waits for the labels unless `return_num` asks for their number, `out` is of
-    fewer than 32 bits, or there may be more than 2^31 of them.
+    On a GPU, the call returns before the labels are computed, unless `return_num` requires their
+    number, `out` has fewer than 32 bits, or there may be more than 2^31 labels.
 
     Examples
     --------
@@ -226,12 +225,12 @@ def label(
     >>> table["area"].tolist()
     [4.0, 1.0]
 
-    How often a method repeated its passes, and called each:
+    How often a method repeated its passes:
 
     >>> label(image, method="kalentev", report=True)[1].rounds
     2
 
-    With periodic boundaries the first row goes on at its other end, and so does the first column:
+    With periodic boundaries, the ends of rows are connected, and the ends of columns:
 
     >>> image = np.array([[1, 0, 1], [0, 0, 0], [1, 0, 0]])
     >>> label(image, connectivity=1, return_num=True)[1]

@@ -1,4 +1,4 @@
-"""Images like earlier ones: the checks of those stand."""
+"""Labeling of small images in a single call, without checks if a similar one was labeled before."""
 
 from __future__ import annotations
 
@@ -21,20 +21,17 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
 
 
-# ---- Small images of a GPU: those like one that was labeled before need no checks, only addresses
+# ---- Small images on a GPU
 
 ALIGNED = 16  # bytes that are read at once
-MOST_ON_GPU = 256  # kinds of images that a thread remembers
+MOST_ON_GPU = 256  # labelers in the cache of a thread
 
 
 class _Memory(threading.local):
-    """What a thread remembers: a labeler is told addresses, so each thread has its own.
+    """Cache of labelers of a thread; each thread has its own, as a labeler has a mutable buffer.
 
-    Attributes
-    ----------
-    labelers : dict
-        By class, shape, type, device and alignment of images, and the arguments of `label`; None
-        where it takes more than a labeler.
+    Keys are class, shape, type, device and alignment of images, and the arguments of `label`; None
+    stands for images that a labeler cannot label.
     """
 
     def __init__(self) -> None:
@@ -52,30 +49,12 @@ def label_on_gpu(
     counted: bool,
     out: Array = None,
 ) -> tuple[Array, Any] | None:
-    """Label an image of CuPy in one launch, or return None if that takes more.
+    """Label a CuPy image in one launch; return labels (int32 or `out`) and count, or None.
 
-    What the checks of `label` say follows from what labelers are remembered by. They look at the
-    rest, which may differ from call to call: where the image is, and the current device.
-
-    Parameters
-    ----------
-    image : cupy array
-    background, connectivity, stacked
-        As `label` takes them; equal only to what means the same.
-    counted : bool
-        Whether to wait for the number of labels.
-    out : array, optional
-        Receives the labels.
-
-    Returns
-    -------
-    labels : array of int32, of the shape of the image, or `out`
-    count : int or Count
-
-    Raises
-    ------
-    TypeError, ValueError, DeviceUnavailableError
-        As `label` does.
+    None means unsupported: the caller takes the general path. The cache key covers all checks of
+    `label` that depend on the arguments. What may change between calls is checked each time: the
+    device of the image, and the current device. Arguments must be hashable, and mean the same if
+    they are equal. `counted` says whether to wait for the count.
     """
     labelers = _memory.labelers
     data, kind = image.data, (type(image), image.shape, image.dtype)
@@ -98,7 +77,7 @@ def label_on_gpu(
 
 
 def _prepare_on_gpu(image: Array, background: Any, connectivity: int | None, stacked: bool) -> Any:
-    """Check what is asked, and prepare what labels such images; None if there is no such thing."""
+    """Check arguments, and return a labeler for such images, or None if unsupported."""
     grid = plain_grid(image, background, connectivity, stacked)
     if grid is None:
         return None
@@ -107,22 +86,21 @@ def _prepare_on_gpu(image: Array, background: Any, connectivity: int | None, sta
 
 
 def remembered() -> int:
-    """Count the labelers of this thread."""
+    """Return the number of labelers in the cache of this thread."""
     return sum(labeler is not None for labeler in _memory.labelers.values())
 
 
 def forget() -> None:
-    """Forget all that this thread remembers."""
+    """Clear the cache of this thread."""
     _memory.labelers.clear()
 
 
-# ---- What `label` is asked again and again of small images: checked once, labeled in a single call
-# Checking takes several times as long as labeling 16 x 16 pixels. What the checks say follows from
-# the arguments and from the shape and type of the image alone, so that images of the same ones need
-# not be checked again.
+# ---- Small images on the CPU: checked once, labeled in a single call
+# Checks take several times as long as labeling 16 x 16 pixels. Their result depends only on the
+# arguments and on the shape and type of the image, so it is cached.
 
-PLAIN = frozenset((int, bool, type(None)))  # equal only if they mean the same
-MOST = 512  # kinds of images that are remembered
+PLAIN = frozenset((int, bool, type(None)))  # values of these types mean the same if equal
+MOST = 512  # functions in the cache
 _known: dict[Any, Any] = {}
 
 
@@ -134,20 +112,10 @@ def label_at_once(
     out: Array,
     counted: bool = False,
 ) -> tuple[Array, Any] | None:
-    """Label a small image by the default method; the arguments are those of `label`.
+    """Label a small image by the default method; return labels (int32 or `out`) and count.
 
-    Returns
-    -------
-    labels : array of int32, or `out`
-    count : int
-        Of an image of a GPU an array, unless it is to be `counted`.
-
-    Nothing is returned of other images, and of what `label` has to look at more closely.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `label` does.
+    None if unsupported: the caller takes the general path. Arguments and errors are those of
+    `label`. On a GPU, the count is an array unless `counted`.
     """
     if (
         (background is not None and type(background) not in PLAIN)
@@ -175,7 +143,7 @@ def label_at_once(
 
 
 def _remember(image: HostArray, background: Any, connectivity: Any, stacked: Any) -> Any:
-    """Return what labels images like this one, also of later calls; None if there is none."""
+    """Return a cached function that labels images like this one, or None if unsupported."""
     label = _prepare(image, background, connectivity, bool(stacked))
     if label is not None:
         if len(_known) >= MOST:
@@ -185,7 +153,7 @@ def _remember(image: HostArray, background: Any, connectivity: Any, stacked: Any
 
 
 def _prepare(image: HostArray, background: Any, connectivity: int | None, stacked: bool) -> Any:
-    """Check what is asked, and prepare the call that labels such images; None if there is none."""
+    """Check arguments, and return a function that labels such images, or None if unsupported."""
     grid = plain_grid(image, background, connectivity, stacked)
     if grid is None:
         return None
@@ -199,6 +167,6 @@ def _prepare(image: HostArray, background: Any, connectivity: int | None, stacke
 
     if image.dtype.kind == "f":
         return label_whole
-    if image.dtype.kind == "b" and grid.foreground.level:  # compared with 1, not with 0
+    if image.dtype.kind == "b" and grid.foreground.level:  # pixels are compared with 1, not with 0
         return lambda image, out=None: label(normalize_bools(image), out)
     return label

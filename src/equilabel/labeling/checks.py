@@ -1,4 +1,4 @@
-"""What `label` accepts, and what it says about the rest."""
+"""Checks of the arguments of `label`."""
 
 from __future__ import annotations
 
@@ -37,18 +37,12 @@ def make_problem(
     options: Mapping[str, Any] = NO_OPTIONS,
     periodic: Any = False,
 ) -> Problem:
-    """Check the arguments of `label`, and make a problem of them.
-
-    Raises
-    ------
-    TypeError, ValueError, DeviceUnavailableError
-        As `label` does.
-    """
+    """Check the arguments of `label`, and make a problem of them; errors as for `label`."""
     image = label_image if type(label_image) is np.ndarray else take(label_image, "label_image")
     image = check_type(image)
     foreground = check_background(image, background)
     problem = problem_of(image, foreground, connectivity, stacked, method, device, out, options)
-    if foreground.level or problem.method.answer != "runs":  # runs tell bytes from 0 alone
+    if foreground.level or problem.method.answer != "runs":  # runs accept any nonzero byte as True
         problem = problem._replace(image=normalize_bools(image))
     if periodic is not False:
         around = check_periodic(periodic, image.ndim, problem.stacked)
@@ -57,7 +51,7 @@ def make_problem(
 
 
 def columns_of(problem: Problem, columns: Where) -> str:
-    """Return where the columns of a table are to be, or raise ValueError."""
+    """Return where the columns of a table will be; raise ValueError."""
     return check_columns(columns, resolve("auto", problem.image), problem.device)
 
 
@@ -77,7 +71,7 @@ def problem_of(
     axes = check_axes(image, stacked)
     on_host = isinstance(device, str) and device == "auto" and type(image) is np.ndarray
     where = "cpu" if on_host else resolve(device, image)
-    if row is not AUTO or options:  # which knows all grids
+    if row is not AUTO or options:  # "auto" supports all grids
         check_ability(row, "grid", axes - stacked, where.partition(":")[0], options)
     hops = check_connectivity(connectivity, image.ndim - stacked)
     room = None if out is None else check_out(out, image)
@@ -85,7 +79,7 @@ def problem_of(
 
 
 def check_type(image: Array) -> Array:
-    """Return an image in native byte order, or raise TypeError unless it can be labeled."""
+    """Return an image in native byte order; raise TypeError if its type cannot be labeled."""
     dtype = image.dtype
     if dtype.kind not in "buif" or dtype.itemsize > 8:
         message = (
@@ -99,7 +93,7 @@ def check_type(image: Array) -> Array:
 
 
 def check_whole_pixels(image: Array, foreground: Foreground) -> None:
-    """Raise ValueError if foreground values that tell components apart are not whole numbers."""
+    """Raise ValueError if foreground values are used and are not whole numbers."""
     if image.dtype.kind != "f" or not foreground.values:
         return
     xp = library(image)
@@ -116,7 +110,7 @@ def check_whole_pixels(image: Array, foreground: Foreground) -> None:
 
 
 def check_background(image: Array, background: Any) -> Foreground:
-    """Return what is not background, or raise TypeError if that is no whole number."""
+    """Return the foreground for a background; raise TypeError unless it is a whole number."""
     dtype = image.dtype
     if background is None:
         return default_foreground(dtype)
@@ -137,12 +131,12 @@ def check_background(image: Array, background: Any) -> Foreground:
 
 @cache
 def default_foreground(dtype: np.dtype[Any]) -> Foreground:
-    """Return what is not 0."""
+    """Return the foreground of pixels other than 0."""
     return Foreground("!=", dtype.type(0), values=dtype.kind != "b")
 
 
 def check_axes(image: Array, stacked: bool) -> int:
-    """Return the number of axes longer than 1, or raise ValueError if these are too many."""
+    """Return the number of axes longer than 1; raise ValueError if there are too many."""
     shape = image.shape
     if stacked and len(shape) < 2:
         message = (
@@ -163,7 +157,7 @@ def check_axes(image: Array, stacked: bool) -> int:
 
 
 def check_connectivity(connectivity: int | None, axes: int) -> int:
-    """Return the most hops between neighbors, or raise TypeError or ValueError."""
+    """Return the maximum number of hops between neighbors; raise TypeError or ValueError."""
     if connectivity is None:
         return axes
     hops = check_whole("connectivity", connectivity)
@@ -177,7 +171,7 @@ def check_connectivity(connectivity: int | None, axes: int) -> int:
 
 
 def check_out(out: Array, image: Array) -> Array:
-    """Return `out` as a plain array, or raise TypeError or ValueError if it cannot take labels."""
+    """Return `out` as a plain array; raise TypeError or ValueError if it cannot take the labels."""
     if isinstance(out, np.ma.MaskedArray):
         message = "out must be an array without a mask; got a masked array. Pass `out.data`."
         raise TypeError(message)
@@ -205,14 +199,14 @@ def check_out(out: Array, image: Array) -> Array:
 
 
 def check_apart(out: Array, values: Array) -> None:
-    """Raise ValueError if labels would overwrite the intensities that they are measured on."""
+    """Raise ValueError if labels would overwrite the intensities to measure."""
     if out is not None and values is not None and shares_memory(out, values):
         message = "out must share no memory with intensity_image; got both. Pass a copy."
         raise ValueError(message)
 
 
 def check_count(out: Array, count: int) -> None:
-    """Raise ValueError if an array cannot hold the numbers up to `count`."""
+    """Raise ValueError if the type of an array cannot hold the labels up to `count`."""
     if count > np.iinfo(out.dtype).max:
         message = (
             f"out must be of a type that holds {count} labels; got {out.dtype}. "
@@ -222,7 +216,7 @@ def check_count(out: Array, count: int) -> None:
 
 
 def _whole(background: Any) -> int:
-    """Return the background as an integer, or raise TypeError."""
+    """Return the background as an integer; raise TypeError."""
     if isinstance(background, (int, float, np.integer, np.floating, np.bool_)):
         value = float(background) if isinstance(background, (float, np.floating)) else background
         if value == value // 1:

@@ -1,4 +1,4 @@
-"""From a problem to labels and counts: to the device, through the recipe, and back."""
+"""Solving of problems: to the device, through the recipe, and back."""
 
 from __future__ import annotations
 
@@ -26,30 +26,14 @@ if TYPE_CHECKING:
 
 
 class Solution(NamedTuple):
-    """What was found.
+    """Labels, counts and other results of a problem."""
 
-    Attributes
-    ----------
-    labels : array
-        Where the image is; None if the request needs no labels and nobody else does.
-    count : int
-        Number of labels; on a GPU an array, so that nothing waits for it.
-    rounds : int
-        How often the recipe repeated its passes.
-    counts : Counts, DeviceTable or None
-        Of the components, where a request asked for them.
-    calls : dict of str to int, or None
-        How often each pass was called, where the problem asks for it.
-    runs : RunTable or None
-        The runs of the image, where they were asked for in place of labels.
-    """
-
-    labels: Array
-    count: Any
-    rounds: int = 1
-    counts: Any = None
-    calls: dict[str, int] | None = None
-    runs: Any = None
+    labels: Array  # where the image is; None if they were not requested
+    count: Any  # number of labels; on a GPU an array, so that nothing waits for it
+    rounds: int = 1  # how often the recipe repeated its passes
+    counts: Any = None  # Counts or DeviceTable, if requested
+    calls: dict[str, int] | None = None  # how often each pass was called, if requested
+    runs: Any = None  # RunTable, if requested instead of labels
 
 
 def solve(
@@ -60,20 +44,12 @@ def solve(
     table_only: bool = False,
     painted: bool = True,
 ) -> Solution:
-    """Label the image of a problem, and count what is asked of its components.
+    """Label the image of a problem, and count the requested properties of its components.
 
-    Parameters
-    ----------
-    problem : Problem
-    request : Request, optional
-        What to count: from runs where these tell it, otherwise from labels.
-    counted : bool
-        Whether the number of labels is to be an int, which may have to be waited for.
-    table_only : bool
-        Whether labels are made only if the request needs them.
-    painted : bool
-        Whether labels are made in any case; False returns runs in place of labels, where a method
-        on the CPU finds these.
+    They are counted from runs if possible, otherwise from labels. With `counted`, the number of
+    labels is an int, for which a GPU must be waited for. With `table_only`, labels are made only if
+    the request needs them. Without `painted`, runs are returned instead of labels, if a method on
+    the CPU finds these.
     """
     if request is None and painted and not problem.periodic and not problem.reported:
         found = _solve_at_once(problem)
@@ -91,7 +67,7 @@ def solve(
 
 
 def _solve_at_once(problem: Problem) -> Solution | None:
-    """Label an image that asks for nothing special by the default method, in a single call."""
+    """Label an image by the default method in a single call, or return None if unsupported."""
     image, foreground, connectivity, stacked, method, device, out, *_ = problem
     on_host = type(image) is np.ndarray
     if method.answer != "runs" or on_host != (device == "cpu") or not image.size:
@@ -159,14 +135,14 @@ def _solve_by_columns(problem: Problem, request: Request | None) -> Solution:
 
 
 def _swapped(periodic: tuple[bool, ...]) -> tuple[bool, ...]:
-    """Exchange what is said of the last two axes but one, if anything is."""
+    """Swap the flags of the second and third axis from the end, if there are any."""
     return (*periodic[:-3], *periodic[-2:-4:-1], *periodic[-1:])
 
 
 def _solve_there(
     problem: Problem, request: Request | None, table_only: bool, painted: bool
 ) -> Solution:
-    """Label an image where that is asked for, and bring the labels to where the image is."""
+    """Label an image on the device of the problem, and move the labels to that of the image."""
     image, out, device = problem.image, problem.out, problem.device
     if is_on_cuda(image) == (device != "cpu"):
         return _solve_here(problem, request, table_only, painted)
@@ -209,7 +185,7 @@ def _solve_by_runs(
     table_only: bool,
     painted: bool,
 ) -> Solution:
-    """Label by a method that finds runs: these are numbered, counted and painted."""
+    """Label by a method that finds runs, which are then numbered, counted and painted."""
     if problem.device != "cpu" and problem.image.size > MOST:
         labeled = label_large(problem)
         if labeled is not None:
@@ -229,7 +205,7 @@ def _solve_by_runs(
     count = kernels.number(table)
     counts: Any = None
     shape = problem.image.shape
-    # Fewer axes count otherwise; and runs do not tell what lies beyond a periodic boundary.
+    # Runs cannot be counted if axes were dropped, or across periodic boundaries.
     if request is not None and grid.shape == shape and not problem.periodic:
         full = grid.connectivity == grid.rank
         counts = table_of_runs(request, table, shape, problem.device, full=full, lasts=table_only)
@@ -245,7 +221,10 @@ def _solve_by_runs(
 
 
 def _label_in_team(problem: Problem, grid: Grid, output: Output) -> int | None:
-    """Label an image by threads that are called once; return the number of labels, if it pays."""
+    """Label an image by threads that are started once; return the number of labels, or None.
+
+    None if `out` is unsupported or this would not be faster.
+    """
     out = problem.out
     if out is not None and not takes_labels(out, problem.image):
         return None
@@ -256,7 +235,7 @@ def _label_in_team(problem: Problem, grid: Grid, output: Output) -> int | None:
 
 
 def _solve_by_roots(problem: Problem, output: Output, request: Request | None) -> Solution:
-    """Label by a published method, which finds roots: these are numbered."""
+    """Label by a published method, which finds roots, which are then numbered."""
     method, device, options = problem.method, problem.device, dict(problem.options)
     grid = make_grid(problem)
     check_whole_pixels(grid.pixels, problem.foreground)

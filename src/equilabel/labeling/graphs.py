@@ -1,4 +1,4 @@
-"""Components of graphs and of lattices of bonds."""
+"""`label_graph`: components of graphs and of lattices of bonds."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .signatures import GraphOptions
 
 
-# ---- What `label_graph` accepts, and what it says about the rest
+# ---- Checks of the arguments of `label_graph`
 
 
 def take_graph(graph: Any) -> Graph | Bonds:
-    """Return a graph or a lattice as it is, others as a graph; raise TypeError for the rest."""
+    """Return a `Graph` or `Bonds` as it is, other graphs as a `Graph`; raise TypeError."""
     if isinstance(graph, (Graph, Bonds)):
         return graph
     if hasattr(graph, "tocsr"):
@@ -42,10 +42,7 @@ def take_graph(graph: Any) -> Graph | Bonds:
 
 
 def check_bonds(bonds: Bonds) -> None:
-    """Raise ValueError if an open bond leads outside.
-
-    Looks at the bits once, and waits for a GPU once.
-    """
+    """Raise ValueError if an open bond leads outside; reads all bits, and waits for a GPU once."""
     if not bonds.size:
         return
     known = 2 ** len(bonds.steps) - 1
@@ -74,31 +71,16 @@ def check_bonds(bonds: Bonds) -> None:
     raise ValueError(message)
 
 
-# ---- Labels of lattices of bonds by runs, where the lattice is, without waiting for a GPU
+# ---- Labels of lattices of bonds by runs, without waiting for a GPU
 
 
 def label_bonds_by_runs(bonds: Bonds, out: Array = None, kernels: Any = None) -> tuple[Array, Any]:
-    """Label the components of a lattice of bonds by the method `runs`.
+    """Label a lattice of bonds by the method `runs`, on its device, without checks.
 
-    Parameters
-    ----------
-    bonds : Bonds
-        Of NumPy or CuPy: the lattice is labeled on the device that holds it. Not checked.
-    out : array of int32 or int64, optional
-        Receives the labels: C-contiguous, of the shape of the lattice, on its device, and able to
-        hold them. Not checked.
-    kernels : module, optional
-        Passes to use in place of those of the device, such as passes that are counted.
+    Labels are 0 to N - 1 in raster order of the first sites: int32, or int64 from 2^31 sites on, in
+    `out` if given, which is C-contiguous. On a GPU, the count N is an object: ``int(count)`` waits
+    for the device. `kernels` replace the passes of the device, such as by counted ones.
 
-    Returns
-    -------
-    labels : array of int32, or int64 from 2^31 sites on
-        Of the shape of the lattice: 0 to N - 1, in raster order of the first sites.
-    count : int
-        N. On a GPU an object whose ``int(count)`` is N: nothing waits for the device before.
-
-    Examples
-    --------
     >>> from equilabel.domains.bonds import Bonds
     >>> ring = Bonds(np.array([0, 1, 0, 1], np.uint8), np.array([[1]]), (True,))
     >>> label_bonds_by_runs(ring)
@@ -196,27 +178,27 @@ def label_graph(
     Parameters
     ----------
     graph : Graph, Bonds, sparse array of SciPy or CuPy, or graph of NetworkX
-        A sparse array is taken as ``Graph.from_scipy`` does, which takes longer than labeling: make
-        a `Graph` of it to label it more than once. Vertices of NetworkX are numbered in the order
-        of iteration.
+        A sparse array is converted by ``Graph.from_scipy``, which takes longer than labeling: to
+        label it more than once, make a `Graph` of it. Vertices of NetworkX are numbered in the
+        order of iteration.
     method : str
-        A key of `METHODS` that labels graphs, or bonds; "auto" is the fastest.
+        A key of `METHODS` that labels graphs or bonds. "auto" is the fastest.
     device : {"auto", "cpu", "cuda"} or "cuda:<index>"
         "auto" is where the arrays of the graph are; see `label`.
     return_num : bool
-        Also return the number of components.
+        Whether to return the number of components, too.
     report : bool
-        Also return what labeling took: rounds, and calls of each pass.
+        Whether to return a report, too: rounds, and how often each pass was called.
     **options
         Options of the method, see `METHODS`.
 
     Returns
     -------
     labels : (N,) array of int32 or int64
-        The component of each vertex, numbered from 0 in the order of their smallest vertices, as
-        ``scipy.sparse.csgraph.connected_components`` numbers them. For `Bonds` it has the shape of
-        the lattice. Of CuPy if a GPU holds the graph. int64 only where int32 cannot hold the number
-        of components.
+        The component of each vertex, numbered from 0 in the order of their smallest vertices, as by
+        ``scipy.sparse.csgraph.connected_components``. For `Bonds` it has the shape of the lattice.
+        A CuPy array if the graph is on a GPU. int64 only if int32 cannot hold the number of
+        components.
     num : int
         Only with ``return_num=True``, which waits for a GPU.
     report : Report
@@ -227,7 +209,7 @@ def label_graph(
     ValueError
         If `method` or `device` is out of range, or open bonds lead outside.
     TypeError
-        If `graph` is none of these; or if the method has no such option.
+        If `graph` is not one of these types, or the method has no such option.
     DeviceUnavailableError
         As for `label`.
 
@@ -266,7 +248,7 @@ def label_graph(
 
 
 def _bring(domain: Graph | Bonds, device: str) -> Graph | Bonds:
-    """Bring a graph or a lattice to a device; a graph is checked again, as arrays may change."""
+    """Move a graph or a lattice to a device; a graph is checked again, as arrays may change."""
     if isinstance(domain, Bonds):
         return Bonds(place(domain.open, device), domain.steps, domain.periodic)
     return Graph(place(domain.offsets, device), place(domain.neighbors, device))
@@ -275,7 +257,7 @@ def _bring(domain: Graph | Bonds, device: str) -> Graph | Bonds:
 def _number(
     domain: Graph | Bonds, method: Method, device: str, kernels: Any, options: dict[str, Any]
 ) -> tuple[Array, Any, int]:
-    """Return the numbers of components from 0, on the device, how many there are, and rounds."""
+    """Return the numbers of components from 0, on the device, their count, and rounds."""
     held = domain.open if isinstance(domain, Bonds) else domain.neighbors
     dtype = np.int32 if domain.size <= LARGEST else np.int64
     labels: Array = np.empty(domain.size, dtype, like=held)

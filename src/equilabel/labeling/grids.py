@@ -1,4 +1,4 @@
-"""From a problem to the grid that passes see: without short axes, in memory as kernels read it."""
+"""Grids for passes, made from problems: without axes of length 1, in memory as kernels read it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def make_grid(problem: Problem) -> Grid:
-    """Describe the image of a problem to passes, without its axes of length 1."""
+    """Return the grid of a problem, without its axes of length 1."""
     pixels = drop_short_axes(problem.image, problem.stacked)
     foreground = problem.foreground
     if not pixels.flags.c_contiguous and (
@@ -39,12 +39,9 @@ def make_grid(problem: Problem) -> Grid:
 def plain_grid(
     image: Array, background: Any, connectivity: int | None, stacked: bool
 ) -> Grid | None:
-    """Describe an image as `make_grid` does, if it can be labeled where it is, as it is.
+    """Return the grid of an image, or None if the image cannot be labeled where and as it is.
 
-    Parameters
-    ----------
-    image, background, connectivity, stacked
-        As `label` takes them; they are checked.
+    Arguments are those of `label`, and are checked.
     """
     problem = make_problem(image, background, connectivity, stacked)
     if problem.image is not image or not image.size or problem.numbered_by_columns:
@@ -55,10 +52,9 @@ def plain_grid(
 
 
 def long_periodic(problem: Problem) -> tuple[bool, ...]:
-    """Return which axes are periodic of those that `drop_short_axes` keeps; nothing if none are.
+    """Return which axes that `drop_short_axes` keeps are periodic; empty if none are.
 
-    Along an axis of 2 pixels both are neighbors in any case, and a step along an axis of 1 pixel
-    leads to where it started: short axes are left open, and nothing is missed.
+    Axes of up to 2 pixels are treated as open: their pixels are neighbors in any case.
     """
     each = enumerate(zip(problem.image.shape, problem.periodic, strict=True))
     kept = tuple(
@@ -70,7 +66,7 @@ def long_periodic(problem: Problem) -> tuple[bool, ...]:
 
 
 def drop_short_axes(image: Array, stacked: bool) -> Array:
-    """Drop axes of length 1, along which nothing can join; one axis stays in any case."""
+    """Remove axes of length 1, along which nothing can be connected; at least one axis remains."""
     shape = image.shape
     if 1 not in shape[stacked:] and len(shape) > stacked:
         return image
@@ -79,6 +75,6 @@ def drop_short_axes(image: Array, stacked: bool) -> Array:
 
 
 def most_labels(problem: Problem) -> int:
-    """Return a number of labels that an image cannot exceed."""
+    """Return an upper limit of the number of labels of an image."""
     size = prod(map(int, problem.image.shape))
     return size if problem.foreground.values else (size + 1) // 2

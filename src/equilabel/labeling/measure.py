@@ -35,36 +35,37 @@ def measure(
 ) -> dict[str, HostArray]:
     """Measure connected regions without labeling their pixels.
 
-    Gives the table that `regionprops_table` gives of the labels that `label` gives, and writes no
-    image of labels where the columns follow from runs of pixels: sizes, boxes, centroids, moments
-    and intensities always; lengths, surfaces and Euler numbers if all foreground has one value.
-    Otherwise, and for what scikit-image computes, labels are made, used and forgotten. So they are
-    on a GPU for lengths (but exposed edges and faces), surfaces and Euler numbers if `connectivity`
-    is not full, for the columns of moments, for weighted centroids, and for values that are not
-    unsigned integers of one or two bytes in a single channel.
+    Returns the same table as `regionprops_table` of the labels of `label`. No image of labels is
+    written if the columns follow from runs of pixels. This is always so for sizes, boxes,
+    centroids, moments and intensities, and for lengths, surfaces and Euler numbers if all
+    foreground has the same value. Otherwise, and for columns that scikit-image computes, temporary
+    labels are made. On a GPU, they are also needed for lengths (except exposed edges and faces),
+    surfaces and Euler numbers if `connectivity` is not full, for the columns of moments, for
+    weighted centroids, and for intensities that are not unsigned integers of one or two bytes in a
+    single channel.
 
     Parameters
     ----------
     image : array of bool or any integer type
-        As `label_image` of `label`; on a GPU it is measured there.
+        As `label_image` of `label`; an image on a GPU is measured there.
     properties : iterable of str
         Columns to compute, keys of `PROPERTIES`.
     intensity_image, spacing, separator
         As for `regionprops_table`.
     background, connectivity, stacked, device, periodic
-        As for `label`. With periodic axes, labels are made in any case.
+        As for `label`. With periodic axes, labels are always made.
     columns : {"auto", "host", "device"}
         As for `regionprops_table`; "auto" is where the image is.
 
     Returns
     -------
     dict of str to (N,) array
-        A row for each region, in raster order of its first pixel.
+        One row for each region, in raster order of its first pixel.
 
     Raises
     ------
     TypeError, ValueError
-        As `label` and `regionprops_table` do.
+        As for `label` and `regionprops_table`.
 
     Examples
     --------

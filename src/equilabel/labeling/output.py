@@ -1,4 +1,4 @@
-"""The array that receives labels: the caller's, or a new one of the smallest usual type."""
+"""Array for the labels: that of the caller, or a new one of the smallest usual type."""
 
 from __future__ import annotations
 
@@ -15,21 +15,13 @@ if TYPE_CHECKING:
     from equilabel.array_types import Array, HostArray
 
 LARGEST = np.iinfo(np.int32).max
-FRESH = 2**25  # bytes from which memory comes fresh from the system, as zeros, page by page
-PAGE = 2**21  # bytes of the large pages of the usual systems
-LINE = 64  # bytes of a line of the cache
+FRESH = 2**25  # bytes from which the system allocates new memory: zeros, page by page
+PAGE = 2**21  # bytes of a huge page on usual systems
+LINE = 64  # bytes of a cache line
 
 
 class Output:
-    """Room for the labels of one image.
-
-    Parameters
-    ----------
-    image : array
-        Of NumPy or CuPy; labels have its shape and are where it is.
-    out : array of int, or None
-        The caller's array, there as well.
-    """
+    """Array for the labels of one image, on its device: `out`, or a new one if `out` is None."""
 
     def __init__(self, image: Array, out: Array) -> None:
         self._image, self._out = image, out
@@ -39,12 +31,9 @@ class Output:
         self._most = 0
 
     def room(self, most: int) -> tuple[Array, bool]:
-        """Return an array for labels, and whether it holds zeros; on the host it is flat.
+        """Return an array for labels up to `most`, flat on the host, and whether it contains zeros.
 
-        Parameters
-        ----------
-        most : int
-            The greatest label, or what it cannot exceed where the device does not tell yet.
+        `most` may be an upper limit, if the device has not returned the count yet.
         """
         if self._flat is not None:
             return self._flat, self._blank
@@ -61,7 +50,7 @@ class Output:
         if out is not None and not on_cuda:
             dtype = out.dtype.newbyteorder("=")
         shape = self._image.shape
-        if on_cuda:  # which look at addresses alone
+        if on_cuda:  # kernels only use the address
             self._flat = library(self._image).empty(shape, dtype)
         else:
             self._flat, self._blank = _new(prod(shape), np.dtype(dtype), blank=most == 0)
@@ -71,10 +60,8 @@ class Output:
     def finish(self, count: Any) -> Array:
         """Return the labels in their shape, in the caller's array if there is one.
 
-        Parameters
-        ----------
-        count : int, or () array of a GPU
-            Number of labels; waited for only if the type of the labels hangs on it.
+        `count` may be a () array on a GPU; it is waited for only if the type of the labels depends
+        on it.
         """
         flat, out, shape = self._flat, self._out, self._image.shape
         if out is None:
@@ -89,7 +76,7 @@ class Output:
         return out
 
     def _fits(self, most: int) -> bool:
-        """Return whether kernels can write labels up to `most` to the caller's array as it is."""
+        """Return whether kernels can write labels up to `most` directly to the caller's array."""
         out = self._out
         if not self._on_cuda:
             return bool(out.flags.c_contiguous and out.dtype.isnative)
@@ -98,11 +85,11 @@ class Output:
 
 
 def _new(size: int, dtype: np.dtype[Any], *, blank: bool) -> tuple[HostArray, bool]:
-    """Make an array on the host, and return whether it is `blank`: it holds zeros.
+    """Make an array on the host, and return whether it is `blank`, that is contains zeros.
 
-    It begins with a line of the cache, as vectors that cross two of them take longer. Fresh memory
-    begins with a large page: what lies before the first and after the last one comes in small
-    pages, up to 512 of them, each of which is waited for. What is not used is never touched.
+    It starts at a cache line, because vectors across two lines are slower. New memory starts at a
+    huge page: outside of huge pages, up to 512 small pages would each cause a page fault. Memory
+    that is not used is not touched.
     """
     bytes_ = size * dtype.itemsize
     fresh = bytes_ >= FRESH
@@ -113,5 +100,5 @@ def _new(size: int, dtype: np.dtype[Any], *, blank: bool) -> tuple[HostArray, bo
 
 
 def takes_labels(out: HostArray, image: HostArray) -> bool:
-    """Return whether int32 labels of an image can be written to an array on the host as it is."""
+    """Return whether int32 labels of an image can be written directly to an array on the host."""
     return bool(out.dtype == np.int32 and out.flags.carray and not shares_memory(out, image))

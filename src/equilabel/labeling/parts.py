@@ -22,18 +22,16 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 
-# ---- Images that are labeled in parts, which are joined where they meet
+# ---- Images that are labeled in parts
 # Nodes of an image of up to 2^31 pixels take 4 bytes each, in the memory of the labels; those of a
-# larger one would take 8 more. So it is cut along its first axis.
+# larger image would take 8 more. Therefore it is cut along its first axis.
 
 MOST = 2**31  # pixels of a part
 
 
 def planes_of_part(shape: tuple[int, ...], most: int = MOST) -> int:
-    """Return how many planes across the first axis a part has; all, if an image is not cut.
+    """Return the number of planes of a part along the first axis; all if the image is not cut.
 
-    Examples
-    --------
     >>> planes_of_part((5, 100), 250), planes_of_part((5, 100), 500), planes_of_part((5, 100), 50)
     (2, 5, 5)
     """
@@ -43,7 +41,7 @@ def planes_of_part(shape: tuple[int, ...], most: int = MOST) -> int:
 
 
 def is_cut(shape: tuple[int, ...]) -> bool:
-    """Return whether an image of a shape is labeled in parts."""
+    """Return whether an image of this shape is labeled in parts."""
     return planes_of_part(shape) < (shape[0] if shape else 1)
 
 
@@ -62,21 +60,11 @@ def label_large(problem: Problem) -> tuple[Array, int] | None:
 
 
 def label_in_parts(problem: Problem, most: int = MOST) -> tuple[Array, int] | None:
-    """Label an image part after part.
+    """Label an image in parts of up to `most` pixels; return labels and their number, or None.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of the method `runs`, on the device that holds the image, without periodic axes.
-    most : int
-        Pixels of a part.
-
-    Returns
-    -------
-    labels : array of int32, or `problem.out`
-    count : int
-
-    None is returned if labels may not fit, or `problem.out` is no place for kernels to write to.
+    Labels are int32 or `problem.out`. The method must be `runs`, on the device that holds the
+    image, without periodic axes. None if int32 may not hold the labels, or kernels cannot write to
+    `problem.out`.
     """
     image, out = problem.image, problem.out
     shape, planes = image.shape, planes_of_part(image.shape, most)
@@ -95,19 +83,19 @@ def label_in_parts(problem: Problem, most: int = MOST) -> tuple[Array, int] | No
     numbers = _numbers(merged, roots, view.dtype, int(before[-1]))
     for k, begin in enumerate(range(0, shape[0], planes)):
         own = numbers[int(before[k]) : int(before[k + 1])]
-        if counts[k] and (k or len(merged)):  # the first part keeps its numbers if nothing merges
+        if counts[k] and (k or len(merged)):  # the first part keeps its labels if nothing merges
             _renumber(view[begin : begin + planes], own)
     return labels, int(before[-1]) - len(merged)
 
 
 def _is_room(out: Array, image: Array) -> bool:
-    """Return whether kernels can write labels to an array of a caller."""
+    """Return whether kernels can write labels directly to the caller's array."""
     plain = out.flags.c_contiguous and out.itemsize in (4, 8)
     return bool(plain and not shares_memory(out, image))
 
 
 def _label_part(problem: Problem, out: Array) -> int:
-    """Label a part by itself, into its place; return how many labels it has."""
+    """Label one part in its place; return its number of labels."""
     kernels = load_passes(problem.method.name, problem.device)
     room = out.reshape(-1)
     options: dict[str, Any] = dict(problem.options)
@@ -120,20 +108,10 @@ def _label_part(problem: Problem, out: Array) -> int:
 
 
 def _joined(problem: Problem, labels: Array, planes: int, before: HostArray) -> tuple[Array, Array]:
-    """Find the labels that are of one component.
+    """Return (M,) labels to merge, ascending, and the smallest label of each one's component.
 
-    Parameters
-    ----------
-    labels : array of int
-        Those of each part begin at 1.
-    before : (parts + 1,) array of int
-        How many labels are in the parts before each.
-
-    Returns
-    -------
-    merged, roots : (M,) arrays of int64, where the labels are
-        Labels, counted through all parts, that are of a component with smaller ones, ascending;
-        and the smallest label of that component.
+    Both are on the device and counted through all parts: `labels` of each part start at 1, and
+    `before`, (parts + 1,), is the number of labels in earlier parts.
     """
     xp, count = library(labels), int(before[-1]) + 1
     empty = xp.empty(0, np.int64)
@@ -157,7 +135,7 @@ def _joined(problem: Problem, labels: Array, planes: int, before: HostArray) -> 
 def _touching(
     problem: Problem, labels: Array, begin: int, before: int, after: int, count: int
 ) -> Array:
-    """List pairs of labels that touch where a part begins, as one times `count` plus the other.
+    """Return pairs of labels that touch where a part begins, as one times `count` plus the other.
 
     They are counted through all parts.
     """
@@ -199,25 +177,19 @@ def _renumber(labels: Array, numbers: Array) -> None:
         labels[...] = np.concatenate([[0], numbers])[labels]
 
 
-# ---- How much memory labeling takes, told before it starts
+# ---- Memory needed for labeling
 
-LARGE = 2**28  # pixels for which memory is looked at first: that takes as long as a small image
+LARGE = 2**28  # pixels from which memory is checked: the check takes as long as a small image
 
 
 def check_fits(problem: Problem, device: str) -> None:
-    """Raise DeviceMemoryError if a large image cannot be labeled in the memory that is free.
-
-    Parameters
-    ----------
-    device : str
-        The current device.
-    """
+    """Raise DeviceMemoryError if a large image does not fit into the free memory of a GPU."""
     if device != "cpu" and problem.image.size >= LARGE and problem.method.answer == "runs":
         check_memory(device, memory_needed(problem))
 
 
 def memory_needed(problem: Problem) -> int:
-    """Return about how many bytes labels and the tables of the default method take at most."""
+    """Return about how many bytes labels and the tables of the default method need at most."""
     image = problem.image
     size = prod(map(int, image.shape))
     moved = 0 if is_on_cuda(image) and image.flags.c_contiguous else size * image.itemsize
@@ -227,7 +199,7 @@ def memory_needed(problem: Problem) -> int:
         part, wide = size // shape[0] * planes_of_part(shape), not is_cut(shape)
     if problem.foreground.values:
         tables = 9 * part // 4
-    else:  # rows of tiles that span two axes are short
+    else:  # in 3D, tiles have shorter rows
         tables = part // (2 if image.ndim - problem.stacked > 2 else 4)
     labels = 0 if problem.out is not None else 4 * size
     return moved + tables + labels + wide * 8 * size

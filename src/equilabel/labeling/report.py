@@ -1,4 +1,4 @@
-"""What labeling took: rounds, and calls of each pass."""
+"""`Report`: rounds, and how often each pass was called."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ if TYPE_CHECKING:
 
 
 class Report(NamedTuple):
-    """What a method did to label an image, a lattice or a graph.
+    """Statistics of a method that labeled an image, a lattice or a graph.
 
     Attributes
     ----------
     method : str
         Key of `METHODS`.
     device : str
+        Device that labeled.
     rounds : int
-        How often the recipe repeated its passes: scans, cycles or levels, as `METHODS` and the page
-        on methods say; 1 for methods without iteration.
+        How often the recipe repeated its passes: scans, cycles or levels, as described by `METHODS`
+        and the page on methods; 1 for methods without iteration.
     passes : dict of str to int
-        How often each pass was called, by its name. A pass is one kernel on a GPU, seldom a few.
+        How often each pass was called, by name. A pass is one kernel on a GPU, in a few cases more.
     """
 
     method: str
@@ -32,16 +33,7 @@ class Report(NamedTuple):
 
 
 class CountedPasses:
-    """The passes of a device, which count how often each is called, and can be interrupted.
-
-    Parameters
-    ----------
-    passes : module
-
-    Attributes
-    ----------
-    calls : dict of str to int
-    """
+    """The passes of a device, with their calls counted, and interruptible between them."""
 
     def __init__(self, passes: ModuleType) -> None:
         self._passes = passes
@@ -61,10 +53,10 @@ class CountedPasses:
 
 
 def passes_of(passes: ModuleType, counted: bool) -> Any:
-    """Return passes, or the same with their calls counted, and called off between two of them."""
+    """Return passes, or `CountedPasses` if they are to be counted or can be interrupted."""
     return CountedPasses(passes) if counted or threads.watch() else passes
 
 
 def calls_of(passes: Any) -> dict[str, int] | None:
-    """Return how often each pass was called, where that was counted."""
+    """Return how often each pass was called, or None if this was not counted."""
     return passes.calls if isinstance(passes, CountedPasses) else None

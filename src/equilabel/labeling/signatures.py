@@ -1,4 +1,4 @@
-"""Keyword arguments of `label` as type checkers see them: what is returned depends on them."""
+"""Keyword arguments of `label` for type checkers: the types of its results depend on them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Table: TypeAlias = "dict[str, HostArray]"
 
 
 class Options(TypedDict, total=False):
-    """What is returned does not depend on these: those of `label`, and those of methods."""
+    """Arguments of `label` and of methods on which the types of the results do not depend."""
 
     method: str
     device: Device
@@ -34,35 +34,35 @@ class Options(TypedDict, total=False):
 
 
 class Plain(Options, total=False):
-    """Labels alone."""
+    """Only labels are returned."""
 
     properties: None
     report: Literal[False]
 
 
 class Measured(Options, total=False):
-    """Labels and a table."""
+    """Labels and a table are returned."""
 
     properties: Required[Iterable[str]]
     report: Literal[False]
 
 
 class Reported(Options, total=False):
-    """Labels and a report."""
+    """Labels and a report are returned."""
 
     properties: None
     report: Required[Literal[True]]
 
 
 class Undecided(Options, total=False):
-    """What is returned shows when it runs."""
+    """The types of the results are known only at run time."""
 
     properties: Iterable[str] | None
     report: bool
 
 
 class GraphOptions(TypedDict, total=False):
-    """Options of `label_graph` that its answer does not depend on."""
+    """Arguments of `label_graph` on which the types of the results do not depend."""
 
     method: str
     device: Device

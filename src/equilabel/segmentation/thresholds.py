@@ -113,7 +113,7 @@ def _pieces(pixels: HostArray) -> Iterator[HostArray]:
 
 # ---- Criteria for thresholds of a histogram, equal to those of scikit-image to the last bit
 # Each takes counts, (V,) int64, and gray values, (V,) and ascending: two or more, and the counts of
-# the first and the last are not 0. Each returns the largest value of the lower class. Sums are in
+# the first and the last are not 0. Foreground is above the value that each returns. Sums are in
 # float32 where those of scikit-image are.
 
 ROUNDS = 10_000  # of smoothing, after which the search for two peaks fails

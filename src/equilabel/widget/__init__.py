@@ -1,8 +1,8 @@
-"""The napari plugin: two forms and sample images. Each is imported when it is first used.
+"""napari plugin: two forms and sample images, each imported when it is first used.
 
 `SegmentForm` finds the objects of an image layer, `MeasureForm` measures those of a labels layer.
-Three folders, from bottom to top: `logic` computes, and imports neither Qt nor napari; `viewer`
-changes layers, runs threads and shows notifications; `forms` are what a person sees and presses.
+`logic` computes without Qt and napari; `viewer` changes layers, runs threads and shows
+notifications; `forms` are the widgets. Each may import only those named before it.
 """
 
 from importlib import import_module

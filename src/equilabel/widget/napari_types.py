@@ -1,4 +1,4 @@
-"""Types of napari and Qt, for annotations: they are looked into only where these are installed."""
+"""Types of napari and Qt for annotations, which need not be installed."""
 
 from typing import Any, TypeAlias
 
@@ -12,4 +12,4 @@ Event: TypeAlias = Any
 """An event of napari or of Qt."""
 
 Table: TypeAlias = Any
-"""A `pandas.DataFrame`; pandas is loaded when the first one is made, for it takes a second."""
+"""A `pandas.DataFrame`; pandas is imported with the first one, because this takes a second."""

@@ -44,13 +44,13 @@ class ColorForm(Grid):
         self.fill(*self.range.rows, self.colormap)
 
     def set_layer(self, layer: Layer, columns: Mapping[str, Any]) -> None:
-        """Use a labels layer, or its new table; a column that colors it stays."""
+        """Use a labels layer, or its new table; the column that colors it is kept."""
         same, self._layer = layer is self._layer, layer
         colored = layer is not None and is_colored(layer)
         self.range.set_columns(columns)
         if not same and not colored:
             self.range.clear()
-        elif self.range.chosen and not colored:  # a run has made new labels and a new table
+        elif self.range.chosen and not colored:  # a run made new labels and a new table
             self._color()
 
     @guarded

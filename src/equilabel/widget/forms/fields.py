@@ -1,4 +1,4 @@
-"""Fields that forms declare: layers, columns, methods, devices, roles of axes, statistics."""
+"""Fields of forms: layers, columns, methods, devices, roles of axes, statistics."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -22,7 +22,7 @@ AXES = (
     "Space: objects extend along this axis. Time: the images along it are independent. "
     "Channel: objects are found in one channel, and measured in all."
 )
-# napari draws no box for what is not ticked in a tree.
+# napari's style has no box for unticked items of a tree.
 BOX = "QTreeView::indicator:unchecked {border: 1px solid gray; width: 9px; height: 9px;}"
 NAME = Qt.ItemDataRole.UserRole
 STATES = (Qt.CheckState.Unchecked, Qt.CheckState.Checked)
@@ -31,10 +31,10 @@ STATES = (Qt.CheckState.Unchecked, Qt.CheckState.Checked)
 def field(
     kind: Callable[..., Any], label: str, tooltip: str = "", /, *, then: str = "", **options: Any
 ) -> Any:
-    """Declare a field of a form, which is made once the form uses it.
+    """Declare a field of a form, which is made when the form first uses it.
 
-    Without a tool tip it has the description of the argument of `segment` that it is named for.
-    When it is changed, the method of the form that is named by `then` is called.
+    Without a tooltip, it gets the description of the argument of `segment` of the same name. When
+    it changes, the method of the form named `then` is called.
     """
     words = "text" if kind is CheckBox else "label"
 
@@ -50,7 +50,7 @@ def field(
 
 
 def layer_field(label: str, tooltip: str, then: str = "") -> Any:
-    """Declare a field for a layer; `offer_layers` says which there are."""
+    """Declare a field for a layer, whose choices are set by `offer_layers`."""
     return field(ComboBox, label, tooltip, choices=[], nullable=True, then=then)
 
 
@@ -61,7 +61,7 @@ def color_field(then: str = "") -> Any:
 
 
 def device_field(**words: str) -> ComboBox:
-    """Make a field for the device; tool tips say why a device cannot be used."""
+    """Make a field for the device; tooltips say why a device cannot be used."""
     reports = equilabel.devices()
     hints = {each.name: each.description if each.available else each.reason for each in reports}
     made = _explained(hints, **words)
@@ -71,7 +71,7 @@ def device_field(**words: str) -> ComboBox:
 
 
 def method_field(**words: str) -> ComboBox:
-    """Make a field for the method, with a tool tip for each."""
+    """Make a field for the method, with a tooltip for each."""
     rows = [row for row in equilabel.METHODS.values() if "grid" in row.domains]
     return _explained({row.name: row.summary for row in rows}, **words)
 
@@ -86,7 +86,7 @@ def _explained(hints: dict[str, str], *, label: str, tooltip: str) -> ComboBox:
 
 
 def offer(field: ComboBox, choices: Any, usual: Any = None) -> None:
-    """Offer choices; what was chosen before stays, if it is among them, else it is the usual."""
+    """Set the choices of a field; its value is kept if it is among them, else it is `usual`."""
     before = field.value
     with field.changed.blocked():
         field.choices = choices
@@ -97,14 +97,14 @@ def offer(field: ComboBox, choices: Any, usual: Any = None) -> None:
 
 
 def offer_layers(field: ComboBox, layers: Sequence[Layer]) -> None:
-    """Offer layers; the last one is chosen if the one before is gone, or there was none."""
+    """Set the layers of a field; the last one is chosen if there is no previous choice."""
     left_empty = field.value is None and any(each is not None for each in field.choices)
     usual = layers[-1] if layers and not left_empty else None
     offer(field, [(each.name, each) for each in layers], usual)
 
 
 class AxesField(QWidget):
-    """A field for the role of each axis of a layer; `changed` is called when one is changed."""
+    """A field for the role of each axis of a layer; calls `changed` when one changes."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class AxesField(QWidget):
         return tuple(field.value for field in self._fields)
 
     def show_axes(self, source: Source) -> None:
-        """Show the axes of another layer; this is a change, too."""
+        """Show the axes of another layer; this counts as a change."""
         self._source = source
         self._fields = [ComboBox(choices=ROLES, value=role, tooltip=AXES) for role in source.roles]
         for field in self._fields:
@@ -138,7 +138,7 @@ class AxesField(QWidget):
 
 
 class StatisticsField(QTreeWidget):
-    """A list of statistics with check boxes, in groups, each with a tool tip."""
+    """Statistics with check boxes, in groups, each with a tooltip."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The filter: keep objects within ranges of their measurements, in a new layer."""
+"""Filter: keep objects within ranges of their measurements, in a new layer."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,7 +26,8 @@ TIP = "Column whose values have to lie within the range below it."
 class FilterForm(Grid):
     """The form that keeps objects within ranges of their measurements.
 
-    `outline` gets the labels of the objects that would be kept; none without a range.
+    `outline` is called with the labels of the objects that would be kept; with none without a
+    range.
     """
 
     def __init__(self, viewer: Viewer, outline: Callable[[Any], None]) -> None:
@@ -44,7 +45,7 @@ class FilterForm(Grid):
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
-        """The range of each column that is chosen: that within all of its own."""
+        """The range of each chosen column; of several ranges of one column, their intersection."""
         found: dict[str, tuple[float, float]] = {}
         for row in self.rows:
             if row.chosen:
@@ -65,7 +66,7 @@ class FilterForm(Grid):
         self._outline(labels_of(self._layer.features)[kept] if self.ranges else [])
 
     def _show_count(self) -> Any:
-        """Say how many objects are kept, and return which rows have them."""
+        """Show how many objects are kept, and return which rows these are."""
         if not self.button.isEnabled():
             self.count.setText("")
             return None

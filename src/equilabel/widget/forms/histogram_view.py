@@ -1,4 +1,4 @@
-"""The histogram of an image, with its threshold as a line to drag."""
+"""The histogram of an image, with its threshold as a line that can be dragged."""
 
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, Qt, Signal
@@ -9,11 +9,11 @@ from equilabel.widget.logic.histogram import Histogram
 from equilabel.widget.logic.objects import format_number
 from equilabel.widget.napari_types import Event
 
-EDGE = QColor(235, 170, 0)  # is seen on dark and on light
+EDGE = QColor(235, 170, 0)  # visible on dark and on light
 BAR = QColor(130, 150, 175)
 FOREGROUND = QColor(235, 170, 0, 150)
 MARGIN = 6
-HEIGHT, BELOW = 84, 16  # of all, and of the numbers below the bars
+HEIGHT, BELOW = 84, 16  # of the widget, and of the numbers below the bars
 SIDES = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight)
 TIP = (
     "Histogram of the gray values (heights are square roots of counts). "
@@ -47,7 +47,7 @@ class HistogramView(QWidget):
         return MARGIN, max(self.width() - MARGIN, MARGIN + 1)
 
     def position(self, value: float) -> float:
-        """Return the position of a gray value along the widget."""
+        """Return the horizontal position of a gray value in the widget."""
         shown = self.shown
         if shown is None or shown.flat:
             return MARGIN

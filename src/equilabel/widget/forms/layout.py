@@ -20,7 +20,7 @@ CHANGED_BY_WHEEL = (
 
 
 class Row(NamedTuple):
-    """A widget of Qt with a label, as a field of a grid."""
+    """A Qt widget with a label, as a field of a grid."""
 
     label: str
     tooltip: str
@@ -28,9 +28,9 @@ class Row(NamedTuple):
 
 
 class Grid(QWidget):
-    """Fields below each other, with their labels beside them: two left edges, one right edge.
+    """Fields below each other, with labels beside them: two left edges, one right edge.
 
-    A check box lies below the fields, and a widget of Qt takes both columns.
+    A check box has no label beside it, and a Qt widget takes both columns.
     """
 
     def __init__(self, *rows: Any) -> None:
@@ -43,7 +43,7 @@ class Grid(QWidget):
         self.fill(*rows)
 
     def fill(self, *rows: Any) -> None:
-        """Put fields into a grid that is empty."""
+        """Put fields into an empty grid."""
         layout = self.layout()
         for number, field in enumerate(rows):
             if isinstance(field, QWidget):
@@ -72,7 +72,7 @@ class _Beside(QObject):
 
 
 class _Wheel(QObject):
-    """Leaves the mouse wheel to the form that scrolls, unless a field was clicked."""
+    """Passes the mouse wheel to the scrolling form, unless a field was clicked."""
 
     def eventFilter(self, field: Any, event: Event) -> bool:
         if event.type() == QEvent.Type.Wheel and not field.hasFocus():
@@ -82,7 +82,7 @@ class _Wheel(QObject):
 
 
 def _tame(native: QWidget) -> None:
-    """Make fields as narrow as the form, and leave the mouse wheel to the form that scrolls."""
+    """Let fields be as narrow as the form, and pass the mouse wheel to the scrolling form."""
     for field in (native, *native.findChildren(QWidget)):
         if isinstance(field, CHANGED_BY_WHEEL):
             field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -93,7 +93,7 @@ def _tame(native: QWidget) -> None:
 
 
 class Form(QWidget):
-    """A form that aligns the labels of all its grids when it is shown: their font is known then."""
+    """A form that aligns the labels of all its grids when it is shown and their font is known."""
 
     def align(self) -> None:
         """Give the labels of all grids the same width."""
@@ -110,7 +110,7 @@ class Form(QWidget):
 def column(
     *parts: QWidget, into: QWidget | None = None, margins: bool = False, stretch: bool = False
 ) -> QWidget:
-    """Put widgets below each other into another one; with `stretch` none is taller than needed."""
+    """Put widgets below each other into one; with `stretch` none is taller than needed."""
     box = into or QWidget()
     layout = QtWidgets.QVBoxLayout(box)
     if not margins:
@@ -123,7 +123,7 @@ def column(
 
 
 def side_by_side(*parts: QWidget, widths: Sequence[int] = (1, 1)) -> QWidget:
-    """Put widgets beside each other into one; those of width 0 keep their own."""
+    """Put widgets side by side into one; those of width 0 keep their own width."""
     box = QWidget()
     layout = QtWidgets.QHBoxLayout(box)
     layout.setContentsMargins(0, 0, 0, 0)
@@ -150,7 +150,7 @@ def fold(title: str, contents: QWidget, *, expanded: bool = False) -> QCollapsib
 
 
 def _arrow(symbol: str) -> QIcon:
-    """Draw an arrow in a gray that is seen on dark and on light."""
+    """Draw an arrow in a gray that is visible on dark and on light."""
     pixels = QPixmap(12, 12)
     pixels.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixels)
@@ -161,7 +161,7 @@ def _arrow(symbol: str) -> QIcon:
 
 
 def scrolled(*parts: QWidget, margins: bool = False) -> QScrollArea:
-    """Put widgets below each other into an area that scrolls up and down."""
+    """Put widgets below each other into an area that scrolls vertically."""
     scroll = QScrollArea(widgetResizable=True)
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     scroll.setStyleSheet("QScrollArea {padding: 0px; border: none}")
@@ -170,7 +170,7 @@ def scrolled(*parts: QWidget, margins: bool = False) -> QScrollArea:
 
 
 def button(text: str, tooltip: str, pressed: Callable[..., None]) -> QPushButton:
-    """Make a button with a tool tip."""
+    """Make a button with a tooltip."""
     made = QPushButton(text, toolTip=tooltip)
     made.clicked.connect(pressed)
     return made

@@ -15,9 +15,9 @@ from .fields import field
 from .layout import side_by_side
 
 POWERS = {1: "", 2: "²", 3: "³"}
-WHOLE: dict[str, Callable[[float], int]] = {"size": int, "block": odd}  # pixels of these kinds
-MEASURED = 86  # width of what stands behind a number with a unit
-MEASURED_BESIDE = 76  # where another field follows; both have room for a number alone
+WHOLE: dict[str, Callable[[float], int]] = {"size": int, "block": odd}  # rounding of pixels
+MEASURED = 86  # width of the number of pixels after a number with a unit
+MEASURED_BESIDE = 76  # its width if another field follows
 NARROW = "min-width: 50px; padding: 1px 4px"
 
 
@@ -28,10 +28,10 @@ def length(kind: str, label: str, **options: Any) -> Any:
 
 @dataclass(eq=False)
 class LengthField:
-    """A length or a size, and what it comes to in pixels, which `pixel_of` a kind says.
+    """A length or a size, followed by its value in pixels, which `pixel_of` converts for a kind.
 
-    What is shown at the start, the least number and the greatest, the step of the arrows and the
-    decimals are those in pixels. Another field may stand beside it in the same row.
+    `start`, `least`, `most`, `step` and `decimals` are in pixels. The field `beside` is in the same
+    row.
     """
 
     label: str
@@ -49,7 +49,7 @@ class LengthField:
         self._spacing: tuple[float, ...] = (1.0,)
         self.number = FloatSpinBox(min=self.least, max=self.most, tooltip=self.tooltip)
         self.changed = self.number.changed
-        self.pixels = QLabel()  # what a length with a unit comes to
+        self.pixels = QLabel()  # a length with a unit, in pixels
         self.pixels.setFixedWidth(MEASURED if self.beside is None else MEASURED_BESIDE)
         numbers = [each.native for each in (self.number, self.beside) if each is not None]
         self.native = side_by_side(*numbers, widths=(3, 2)[: len(numbers)])
@@ -80,7 +80,7 @@ class LengthField:
         return WHOLE.get(self.kind, float)(self.value)
 
     def show_unit(self, unit: str, spacing: Sequence[float]) -> None:
-        """Show the same length in another unit; in pixels if it is empty."""
+        """Show the same length in another unit, or in pixels for ""."""
         if self.kind == "size" and len(spacing) not in POWERS:
             unit = ""
         value, pixel, same = self.value, self._pixel, unit == self._unit
@@ -91,7 +91,7 @@ class LengthField:
         self._show_pixels()
 
     def _rounded(self, value: float) -> float:
-        """Round to the decimals shown; a size so that it comes to as many pixels as before."""
+        """Round to the decimals shown; a size so that it stays the same number of pixels."""
         decimals = int(self.number.native.decimals())
         if self.kind != "size":
             return round(value, decimals)

@@ -1,4 +1,4 @@
-"""What the form shows of an image before a run: its histogram, threshold and outline."""
+"""Histogram, threshold and outline of an image in the form, before a run."""
 
 from qtpy.QtCore import QObject, QTimer
 from qtpy.QtWidgets import QWidget
@@ -16,7 +16,7 @@ from .segment_fields import SegmentFields
 
 
 class LivePreview(QObject):
-    """Keeps the histogram and threshold of the fields of a form, and the outline, up to date."""
+    """Keeps histogram, threshold and outline up to date with the fields of a form."""
 
     def __init__(self, viewer: Viewer, fields: SegmentFields, form: QWidget) -> None:
         super().__init__(form)
@@ -25,7 +25,7 @@ class LivePreview(QObject):
         self._layer: Layer = None
         self._histogram = LatestResult("computing the histogram", self._show_histogram, warn)
         self._drawing = LatestResult("drawing the preview", self._show_outline, self._explain)
-        self._stale = False  # whether something has changed since the outline was begun
+        self._stale = False  # whether something has changed since the outline was started
         self._timer = QTimer(self, singleShot=True, timeout=self._draw)
         fields.histogram_changed.connect(self.update_histogram)
         fields.outline_changed.connect(self.update_outline)
@@ -52,7 +52,7 @@ class LivePreview(QObject):
         self._layer = layer
         self._drawing.cancel()
         if layer is None:
-            self.update_outline()  # later: the list of layers is being changed
+            self.update_outline()  # later, because the list of layers is being changed
 
     def hide(self) -> None:
         self._fields.show_preview.value = False
@@ -83,7 +83,7 @@ class LivePreview(QObject):
 
     @guarded
     def update_outline(self) -> None:
-        """Draw the outline, later: the list of layers may be being changed."""
+        """Draw the outline later, because the list of layers may be changing now."""
         if self._fields.show_preview.value or self.layer is not None:
             self._timer.start(0)
 
@@ -104,7 +104,7 @@ class LivePreview(QObject):
         if len(plane.displayed) != 2:
             self._remove("The preview needs the 2D view.")
             return
-        if not fields.count.text():  # the first time, when much is compiled
+        if not fields.count.text():  # the first time, when functions are compiled
             fields.show_count("finding objects ...", "")
         self._drawing.submit(self._outline.plan(self._layer, plane, fields.threshold.level))
 

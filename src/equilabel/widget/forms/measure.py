@@ -1,4 +1,4 @@
-"""The form that measures: any labels layer, with any image layer for the gray values."""
+"""Form that measures any labels layer, with any image layer for the gray values."""
 
 from functools import partial
 
@@ -38,7 +38,7 @@ class MeasureForm(RunForm):
     def __init__(self, napari_viewer: Viewer) -> None:
         fields = Form()
         self.axes, self.statistics = AxesField(self._update_fields), StatisticsField()
-        self.statistics.setMinimumHeight(80)  # two forms fit into a window of 720 pixels
+        self.statistics.setMinimumHeight(80)  # so that two forms fit into a window of 720 pixels
         grid = Grid(self.labels, self.image, self.color)
         parts = (grid, fold("Axes", self.axes), QLabel("Statistics"), self.statistics)
         column(*parts, into=fields)
@@ -63,7 +63,7 @@ class MeasureForm(RunForm):
     def _set_labels(self) -> None:
         self._layer = self.labels.value
         if not self.running:
-            self.message.setText("")  # it was about other labels
+            self.message.setText("")  # the message was about other labels
         if self._layer is None:
             return
         roles = layers.made_by(self._layer).get("axes", ())
@@ -88,7 +88,7 @@ class MeasureForm(RunForm):
 
     @guarded
     def _run(self) -> None:
-        """Start to measure, or say why it cannot start."""
+        """Start measuring, or say why it cannot start."""
         source, image = self._take_source(MISSING, self.axes.roles), self._image()
         self._measured = self._layer
         names, color = self.statistics.names, self.color.value

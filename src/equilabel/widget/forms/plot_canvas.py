@@ -11,14 +11,14 @@ from napari.utils.theme import get_theme
 from equilabel.array_types import HostArray
 from equilabel.widget.napari_types import Event, Viewer
 
-NEAR = 12  # distance on the screen within which a click finds a point
+NEAR = 12  # largest distance on the screen of a click from a point
 MOST_BINS = 60
 
 
 class PlotCanvas(FigureCanvasQTAgg):
     """A histogram or a scatter plot of objects, in the colors of napari.
 
-    `select` gets the labels of the objects at a click.
+    `select` is called with the labels of the objects at a click.
     """
 
     def __init__(self, viewer: Viewer, select: Callable[[Any], None]) -> None:
@@ -36,7 +36,7 @@ class PlotCanvas(FigureCanvasQTAgg):
     def draw_columns(
         self, rows: HostArray, x: HostArray, y: HostArray | None, names: tuple[str, str]
     ) -> None:
-        """Draw a point for each object, or without `y` a histogram."""
+        """Draw a point for each object, or a histogram without `y`."""
         known = np.isfinite(x) & (rows != 0) & (True if y is None else np.isfinite(y))
         self._rows, self._x = rows[known], x[known]
         self._y = np.zeros(0) if y is None else y[known]
@@ -61,7 +61,7 @@ class PlotCanvas(FigureCanvasQTAgg):
         if self._edges.size:
             value = self.axes.transData.inverted().transform((x, y))[0]
             bins = np.searchsorted(self._edges, self._x, side="right")
-            bins -= self._x == self._edges[-1]  # the last bin includes its upper end
+            bins -= self._x == self._edges[-1]  # the last bin includes its upper edge
             return np.asarray(self._rows[bins == np.searchsorted(self._edges, value, "right")])
         points = self.axes.transData.transform(np.column_stack([self._x, self._y]))
         distances = np.hypot(points[:, 0] - x, points[:, 1] - y)

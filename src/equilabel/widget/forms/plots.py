@@ -1,4 +1,4 @@
-"""Fields for a plot of columns: a click on a bar or a point of it selects objects."""
+"""Fields for a plot of columns, in which a click on a bar or a point selects objects."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ TIPS = {
 class PlotForm(Grid):
     """The form that plots columns.
 
-    `open_plot` is called with the plot to show it; `select` gets the labels of the objects whose
+    `open_plot` is called with the plot to show it; `select` with the labels of the objects whose
     bar or point was clicked.
     """
 
@@ -58,14 +58,14 @@ class PlotForm(Grid):
         self._redraw()
 
     def mark(self, labels: Any) -> None:
-        """Mark objects, in a plot that is opened later, too."""
+        """Mark objects, also in a plot that is opened later."""
         self._marked = labels
         if self.canvas is not None:
             self.canvas.mark(labels)
 
     @guarded
     def _show(self) -> None:
-        """Show the plot, or raise ImportError that says what it needs."""
+        """Show the plot, or raise ImportError that says what to install."""
         if self.canvas is None:
             try:
                 from .plot_canvas import PlotCanvas

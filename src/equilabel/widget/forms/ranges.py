@@ -1,4 +1,4 @@
-"""Sliders for a level and for a range; a column of a table and a range of its values."""
+"""Sliders for a level and a range, and a field for a column and a range of its values."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,7 +25,7 @@ ENDS = f"Least and greatest value: drag the ends, or type the numbers. {KEYS}"
 
 
 class _Keys(QObject):
-    """Moves a handle of a slider by the keys with arrows, which those of superqt do not know."""
+    """Moves a handle of a slider with the arrow keys, which superqt does not support."""
 
     def eventFilter(self, slider: Any, event: Event) -> bool:
         steps = STEPS.get(event.key()) if event.type() == QEvent.Type.KeyPress else None
@@ -60,10 +60,10 @@ def _prepared(slider: Any) -> Any:
 
 
 def set_range(slider: Any, low: float, high: float, step: float, decimals: float) -> None:
-    """Set the range of a slider, its step and the decimals of its numbers, as far as they go.
+    """Set the range of a slider, its step and the decimals of its numbers, as far as possible.
 
-    superqt writes very large and very small numbers with an exponent, and others that are wider
-    than their field, too: it is made as wide as they need.
+    superqt writes very large and very small numbers with an exponent, and some numbers are wider
+    than their field: it is made as wide as they need.
     """
     largest = max(abs(low), abs(high))
     plain = 1e-3 < largest < 1e7 or largest == 0
@@ -78,10 +78,10 @@ def set_range(slider: Any, low: float, high: float, step: float, decimals: float
 
 
 class RangeField:
-    """Fields for a column and a range of its values; `none` stands for no column.
+    """Fields for a column and a range of its values; `none` is the choice of no column.
 
-    A person who changes one of them calls `changed`. If the range is `inner`, it is at first that
-    of most values, in place of all.
+    `changed` is called when a person changes one of them. If the range is `inner`, it is initially
+    that of most values instead of all.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class RangeField:
 
     @property
     def chosen(self) -> str:
-        """The column; empty if there is none."""
+        """The column; "" for none."""
         return "" if self.column.value == self._none else str(self.column.value)
 
     @property
@@ -114,7 +114,7 @@ class RangeField:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The range; an end that was not moved is no limit."""
+        """The range; infinite at an end that was not moved."""
         low, high = self.slider.value()
         return (
             -np.inf if low <= self.slider.minimum() else low,
@@ -122,7 +122,7 @@ class RangeField:
         )
 
     def set_columns(self, columns: Mapping[str, Any]) -> None:
-        """Show the columns of a table; a range is kept if its column still exists."""
+        """Show the columns of a table; the range is kept if its column still exists."""
         before, (low, high) = self.chosen, self.ends
         self._columns = columns
         offer(self.column, [self._none, *columns])
@@ -138,7 +138,7 @@ class RangeField:
         self._fit()
 
     def _fit(self) -> None:
-        """Fit the slider to the values of the column."""
+        """Set the slider to the values of the column."""
         known = self.values[np.isfinite(self.values)]
         low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
         high = high if high > low else low + 1

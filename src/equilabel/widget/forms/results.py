@@ -1,4 +1,4 @@
-"""The results of a labels layer: table, colors, plots, a filter, and the run to repeat."""
+"""Results of a labels layer: table, colors, plots, a filter, and scripts that repeat the run."""
 
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,8 @@ class ResultsPanel(Form):
         super().__init__()
         self._viewer = viewer
         self._layer: Layer = None
-        self._followed = 0  # label that was selected last
-        self._selected: Any = ()  # labels of the objects that are selected
+        self._followed = 0  # the last label that was selected in the layer
+        self._selected: Any = ()  # labels of the selected objects
         self.outlines = SelectedObjects(viewer)
         self._timer = QTimer(self, singleShot=True, timeout=self._update)
         self._place = LatestResult("finding the selected object", self._go)
@@ -105,7 +105,7 @@ class ResultsPanel(Form):
 
     @guarded
     def _update_later(self) -> None:
-        """Show the new table once pending events are handled: a run causes several."""
+        """Show the new table after pending events, because a run causes several."""
         self._timer.start(0)
 
     @guarded
@@ -146,7 +146,7 @@ class ResultsPanel(Form):
             inform(f"Saved the table of {count_objects(len(table))} as {file}.")
 
     def _may_replace(self, file: str) -> bool:
-        """Ask about a file whose name got its ending after the dialog."""
+        """Ask about a file if its suffix was added after the dialog."""
         question = f"{Path(file).name!r} exists. Replace it?"
         buttons = {"Cancel": "Reject", "Replace": "Destructive"}
         return ask(self, "Save the table", question, "", buttons) == "Replace"
@@ -168,7 +168,7 @@ class ResultsPanel(Form):
         return self.layer
 
     def select(self, selected: Any) -> None:
-        """Select objects: outlined on the canvas, and marked in table and plot."""
+        """Select objects: outline them on the canvas, and mark them in table and plot."""
         layer = self.layer
         if layer is None:
             return
@@ -182,10 +182,10 @@ class ResultsPanel(Form):
 
     @guarded
     def _follow(self) -> None:
-        """Select the object of the label that was chosen; not while labels are painted."""
+        """Select the object of the label chosen in the layer, except while labels are painted."""
         layer = self.layer
         if layer is None or layer.selected_label == self._followed:
-            return  # new colors select a label again
+            return  # napari selects the label again when colors change
         self._followed = layer.selected_label
         if layer.mode in ("pan_zoom", "transform", "pick"):
             self.select([layer.selected_label] if layer.selected_label else [])
@@ -195,7 +195,7 @@ class ResultsPanel(Form):
             self.outlines.show(self._layer, selected)
 
     def _go_to(self, selected: Any) -> None:
-        """Go to the first of some objects, unless it is in view."""
+        """Show the first of some objects, unless it is visible."""
         layer = self._layer
         point, displayed = position(self._viewer, layer)
         if not len(selected) or layer.multiscale or len(displayed) == layer.ndim > 2:

@@ -1,4 +1,4 @@
-"""What both forms have: a tab with fields, buttons and progress of a run, and one with results."""
+"""Base of both forms: a tab with fields, buttons and progress of a run, and one with results."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ from equilabel.widget.viewer.tasks import LatestResult, Task
 from .layout import column, side_by_side
 from .results import ResultsPanel
 
-FINE = 100  # parts of a step that the progress bar shows
+FINE = 100  # steps of the progress bar for each step of a run
 
 
 class RunForm(QWidget):
@@ -37,11 +37,11 @@ class RunForm(QWidget):
         self._viewer = viewer
         self._layer: Layer = None
         self._warm_up = LatestResult("compiling")
-        self._warm: Any = ()  # the kind of layer that it is for
+        self._warm: Any = ()  # kind of layer for which functions were compiled
         self.task: Task | None = None
         self.result: Any = None
-        self._words = "starting"  # for the step under way
-        self._joined = False  # whether it has looked for another form
+        self._words = "starting"  # text for the current step
+        self._joined = False  # whether it has searched for another form to share tabs with
         self.fields, self.results = fields, ResultsPanel(viewer)
         self.run_button = QPushButton(title, toolTip="Run on the whole layer, all of its axes.")
         self.cancel_button = QPushButton("Cancel", toolTip="Stop the run; layers do not change.")
@@ -50,7 +50,7 @@ class RunForm(QWidget):
         self.cancel_button.clicked.connect(self.cancel)
         self.progress = QProgressBar(textVisible=False, maximumHeight=6)
         self.message = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
-        self.message.setStyleSheet("min-height: 2.6em")  # two lines: fields above stay in place
+        self.message.setStyleSheet("min-height: 2.6em")  # two lines, so that fields do not move
         buttons = side_by_side(self.run_button, self.cancel_button, widths=(3, 1))
         bar = column(buttons, self.progress, self.message)
         bar.layout().setContentsMargins(0, 4, 0, 0)
@@ -61,13 +61,13 @@ class RunForm(QWidget):
         self.setMinimumWidth(364)
 
     def _warm_up_for(self, kind: Any, work: Callable[[], None]) -> None:
-        """Compile what the first run on a layer of this kind needs, in the background."""
+        """Compile in the background what the first run on a layer of this kind needs."""
         if kind != self._warm:
             self._warm = kind
             self._warm_up.submit(work)
 
     def _take_source(self, missing: str, roles: tuple[Role, ...]) -> Source:
-        """Return what to run on, or raise ValueError with what would help."""
+        """Return the source of a run, or raise ValueError with a remedy."""
         if self._layer is None or self._layer not in self._viewer.layers:
             raise ValueError(missing)
         source = Source.of(self._layer, roles)
@@ -80,7 +80,7 @@ class RunForm(QWidget):
         return self.task is not None and self.task.running
 
     def begin(self, title: str, work: Callable[..., Any], steps: Sequence[str]) -> None:
-        """Start a run, unless one is under way."""
+        """Start a run, unless one is running."""
         if self.running:
             return
         self.task = task = Task(title, work, steps)
@@ -99,14 +99,14 @@ class RunForm(QWidget):
             self.task.cancel()
 
     def changeEvent(self, event: Event) -> None:
-        """End all work once the dock is closed: napari takes the form out of it."""
+        """Stop all work when the dock is closed: napari then removes the form from it."""
         if event.type() == QEvent.Type.ParentChange and self.parent() is None:
             self.end()
             QTimer.singleShot(0, self._leave)
         super().changeEvent(event)
 
     def showEvent(self, event: Event) -> None:
-        """Share the place of another form, as tabs: one above the other, the window would grow."""
+        """Share the dock of another form as tabs: one above the other, the window would grow."""
         super().showEvent(event)
         if not event.spontaneous():
             self._join_tabs()
@@ -115,7 +115,7 @@ class RunForm(QWidget):
         window, dock = self.window(), self.parent()
         if self._joined or not isinstance(window, QMainWindow) or not isinstance(dock, QDockWidget):
             return
-        self._joined = True  # a person can move it afterwards
+        self._joined = True  # only once, so that a person can move it
         for form in window.findChildren(RunForm):
             other = form.parent()
             if form is not self and window.dockWidgetArea(other) == window.dockWidgetArea(dock):
@@ -125,7 +125,7 @@ class RunForm(QWidget):
 
     @guarded
     def _leave(self) -> None:
-        """Close table and plot, and delete the form: napari would go on to call it."""
+        """Close table and plot, and delete the form, because napari would continue to call it."""
         if self.parent() is None:
             self.results.below.leave()
             self.deleteLater()
@@ -141,7 +141,7 @@ class RunForm(QWidget):
         self._say("")
 
     def _say(self, compiling: str) -> None:
-        """Say what is being compiled, or which step is under way."""
+        """Show what is being compiled, or the current step."""
         if self.running:
             words = compiling or self._words
             self.message.setText(f"{words[0].upper()}{words[1:]} ...")

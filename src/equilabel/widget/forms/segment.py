@@ -1,4 +1,4 @@
-"""The form that segments: from an image layer to a labels layer and its table."""
+"""Form that segments: from an image layer to a labels layer and its table."""
 
 from dataclasses import replace
 from functools import partial
@@ -35,7 +35,7 @@ class SegmentForm(RunForm):
     def __init__(self, napari_viewer: Viewer) -> None:
         super().__init__(napari_viewer, "Find objects", SegmentFields())
         self._replaced: Layer = None  # labels changed by hand that may be replaced
-        self._pixels: Any = None  # of the run under way
+        self._pixels: Any = None  # of the current run
         self.choices = self.fields.choices
         self.preview = LivePreview(napari_viewer, self.fields, self)
         self.fields.image.changed.connect(self._set_layer)
@@ -59,7 +59,7 @@ class SegmentForm(RunForm):
                 getattr(self._layer.events, name).disconnect(self._update_pixels)
         self._layer, self.fields.source = self.fields.image.value, None
         if not self.running:
-            self.message.setText("")  # it was about another image
+            self.message.setText("")  # the message was about another image
         if self._layer is not None:
             for name in FOLLOWED:
                 getattr(self._layer.events, name).connect(self._update_pixels)
@@ -67,7 +67,7 @@ class SegmentForm(RunForm):
 
     @guarded
     def _update_pixels(self) -> None:
-        """Use the pixels of the layer and their place: they have changed, or are of another one."""
+        """Use the pixels of a layer that has changed or has just been chosen."""
         before = self.fields.source
         source = None if self._layer is None else Source.of(self._layer)
         self.preview.set_layer(self._layer)
@@ -83,7 +83,7 @@ class SegmentForm(RunForm):
 
     @guarded
     def _prepare(self) -> None:
-        """Compile what the first run on an image of this kind needs, in the background."""
+        """Compile in the background what the first run on an image of this kind needs."""
         source = self.fields.source
         if source is None or not source.problem:
             kind = None if source is None else (source.data.dtype, source.rgb, source.roles)
@@ -129,7 +129,7 @@ class SegmentForm(RunForm):
         )
 
     def _may_replace(self, name: str) -> bool:
-        """Ask what becomes of labels that were changed by hand; return False to do nothing."""
+        """Ask what to do with labels that were changed by hand; return False to do nothing."""
         earlier = None if self.fields.new_layer.value else layers.find_result(self._viewer, name)
         self._replaced = None
         if earlier is None or not (changes := layers.describe_changes(earlier)):
@@ -146,7 +146,7 @@ class SegmentForm(RunForm):
         return answer in ("Keep it", "Replace")
 
     def _ask_where(self, source: Source, size: str) -> tuple[bool, Path | None]:
-        """Ask whether to run, and where labels are stored: None for a temporary folder."""
+        """Ask whether to run, and where to store labels: None for a temporary folder."""
         answer = ask(
             self,
             "Image larger than memory",

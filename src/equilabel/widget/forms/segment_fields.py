@@ -47,8 +47,8 @@ TIPS = {
 class SegmentFields(Form):
     """The fields of the form that segments an image."""
 
-    histogram_changed = Signal()  # a value on which the histogram or the threshold depends
-    outline_changed = Signal()  # a value on which the preview alone depends
+    histogram_changed = Signal()  # a value changed on which the histogram or the threshold depends
+    outline_changed = Signal()  # a value changed on which only the preview depends
 
     image = layer_field("Image", TIPS["image"])
     color = color_field("_change_histogram")
@@ -75,10 +75,10 @@ class SegmentFields(Form):
 
     def __init__(self) -> None:
         super().__init__()
-        self.source: Source | None = None  # the image, with the roles that are chosen
+        self.source: Source | None = None  # the image, with the chosen roles of axes
         self._spacing: tuple[float, ...] = (1.0, 1.0)
         self._remarks: dict[str, str] = {}
-        # Below the fields, so that they move nothing.
+        # Below the fields, so that these do not move.
         self.remark, self.count = QLabel(wordWrap=True), QLabel()
         changes = (self.histogram_changed.emit, self.outline_changed.emit)
         self.threshold = ThresholdField(*changes, partial(self._say, "threshold"))
@@ -117,15 +117,15 @@ class SegmentFields(Form):
         column(scrolled(Grid(self.image), self._body), self.remark, self._foot, into=self)
 
     def _say(self, subject: str, text: str) -> None:
-        """Say something below the fields; nothing more about a subject if it is empty."""
+        """Show a remark on a subject below the fields, or remove it if the text is ""."""
         self._remarks[subject] = text
         whole = "\n".join(dict.fromkeys(filter(None, self._remarks.values())))
-        if whole != self.remark.text():  # else the form would be laid out again
+        if whole != self.remark.text():  # setting the same text would lay out the form again
             self.remark.setText(whole)
             self.remark.setVisible(bool(whole))
 
     def show_count(self, count: str, remark: str) -> None:
-        """Say how many objects the preview shows, and how it differs from a run."""
+        """Show how many objects the preview has, and how it differs from a run."""
         self.count.setText(count)
         self._say("preview", remark)
 
@@ -135,7 +135,7 @@ class SegmentFields(Form):
 
     @guarded
     def _change_unit(self) -> None:
-        """Show all lengths in the unit that is chosen."""
+        """Show all lengths in the chosen unit."""
         unit = "" if self.unit.value == PIXELS else self.unit.value
         for each in self.lengths:
             each.show_unit(unit, self._spacing)

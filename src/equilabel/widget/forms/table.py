@@ -1,4 +1,4 @@
-"""The table of objects, and the dock below the canvas in which it lies beside the plot."""
+"""The table of objects, and the dock below the canvas that holds it and the plot."""
 
 from typing import Any
 
@@ -9,20 +9,20 @@ from qtpy.QtWidgets import QAbstractItemView, QSplitter, QTableView, QWidget
 from equilabel.widget.logic.objects import format_value, sort_objects
 from equilabel.widget.napari_types import Table, Viewer
 
-MOST_ROWS = 5000  # that are selected: Qt is slow with more
+MOST_ROWS = 5000  # most rows that are selected: Qt is slow with more
 ALIGNED = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 ROLES, ASCENDING = Qt.ItemDataRole, Qt.SortOrder.AscendingOrder
 
 DOCK = "Table and plot (equilabel)"
 HEIGHT = 0.3  # of the window
-CORNERS = (  # belong to the docks at the sides, which keep their height
+CORNERS = (  # given to the docks at the sides, which keep their height
     (Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea),
     (Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea),
 )
 
 
 class ObjectModel(QAbstractTableModel):
-    """Passes a table on to Qt: its rows as they are sorted, labels of objects first."""
+    """Qt model of a table: its rows as they are sorted, labels of objects in the first column."""
 
     def __init__(self, parent: Any) -> None:
         super().__init__(parent)
@@ -67,9 +67,9 @@ class ObjectModel(QAbstractTableModel):
 
 
 class TableView(QTableView):
-    """The table of a labels layer: sorted by a click on a header, selected by one on a row."""
+    """The table of a labels layer: a click on a header sorts, a click on a row selects."""
 
-    selected = Signal(object)  # labels of the objects whose rows a person selected
+    selected = Signal(object)  # labels of the objects whose rows a person has selected
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,10 +86,7 @@ class TableView(QTableView):
         self.objects.modelReset.connect(self._show_marked)
 
     def show_table(self, table: Table, hints: list[str]) -> None:
-        """Show a table, sorted as the one before by a column of the same name.
-
-        The hints say what its columns are.
-        """
+        """Show a table, sorted by the same column as the previous one; hints describe columns."""
         header, names = self.horizontalHeader(), self.objects.headers
         column, order = header.sortIndicatorSection(), header.sortIndicatorOrder()
         self._marked = self._marked[:0]
@@ -100,9 +97,9 @@ class TableView(QTableView):
         self.resizeColumnsToContents()
 
     def mark(self, labels: Any) -> None:
-        """Select the rows of objects, and scroll to the first; nothing is told of it."""
+        """Select the rows of objects, and scroll to the first, without emitting a signal."""
         labels = np.asarray(labels, dtype=np.int64)
-        if not np.array_equal(labels, self._marked):  # else a person has selected them here
+        if not np.array_equal(labels, self._marked):  # else they were selected in this table
             self._marked = labels
             self._show_marked()
 
@@ -125,7 +122,7 @@ class TableView(QTableView):
 
 
 class Below(QSplitter):
-    """Table and plot, side by side; docked while one of them is open."""
+    """Table and plot side by side, docked while one of them is open."""
 
     def __init__(self, viewer: Viewer) -> None:
         super().__init__()
@@ -135,11 +132,11 @@ class Below(QSplitter):
         self.addWidget(self.table)
 
     def open(self, part: QWidget) -> None:
-        if self.parent() is None:  # as at first, and once a person has closed the dock
+        if self.parent() is None:  # not yet docked, or the dock was closed
             for number in range(self.count()):
                 self.widget(number).hide()
             self._viewer.window.add_dock_widget(self, name=DOCK, area="bottom")
-            dock = self.parent()  # the viewer of a plugin returns a proxy of it
+            dock = self.parent()  # the dock itself: the viewer of a plugin returns a proxy
             window = dock.window()
             for corner, side in CORNERS:
                 window.setCorner(corner, side)

@@ -38,7 +38,7 @@ class ThresholdField:
     """The threshold: a method that finds it, or a number.
 
     `choose` is called when another method is chosen, `move` when the threshold has changed, and
-    `say` with what a person should know of the threshold; empty if nothing.
+    `say` with a remark on the threshold for the user, or "".
     """
 
     method = field(ComboBox, "Threshold", TIPS["method"], choices=CHOICES, then="_change_method")
@@ -50,13 +50,13 @@ class ThresholdField:
     ) -> None:
         self._choose, self._tell, self._say = choose, move, say
         self._estimate: float | None = None
-        self._known = float("nan")  # the last estimate that was a number
+        self._known = float("nan")  # the last estimate that is a number
         self.histogram = HistogramView()
         self.slider, self.range = level_slider(), range_slider()
         tip = DESCRIPTIONS["block_size"]
         self.block_size = LengthField("Block, offset", tip, "block", beside=self.offset, **BLOCK)
         self.block_size.native.setFixedHeight(HEIGHT)
-        # Of the fields for levels, a single one is visible, so that no field below moves.
+        # One of the fields for levels is visible at a time, so that no field below moves.
         self.rows = (
             self.histogram,
             self.method,
@@ -85,14 +85,14 @@ class ThresholdField:
 
     @property
     def level(self) -> float | tuple[float, float] | None:
-        """The threshold as a number; None if it is not known."""
+        """The threshold as a number; None if it is unknown."""
         choice = self.choice
         return self._estimate if isinstance(choice, str) else choice
 
     def show_histogram(self, histogram: Histogram | None) -> None:
         """Show the histogram of an image, and set the range of the sliders to its range.
 
-        The range is wider if a person has set a value beyond it.
+        The range is wider if a person has set a value outside of it.
         """
         self.histogram.show_histogram(histogram)
         if histogram is None or not histogram.counts.size:
@@ -110,7 +110,7 @@ class ThresholdField:
         self._show_lines()
 
     def show_estimate(self, found: float | None, remark: str) -> None:
-        """Show the threshold that a run will find, and what a person should know of it."""
+        """Show the threshold that a run will find, and a remark on it."""
         self._estimate = found
         self._known = self._known if found is None else found
         automatic = self.method.value not in (*MANUAL, "local")

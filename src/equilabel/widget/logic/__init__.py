@@ -1,1 +1,1 @@
-"""What the plugin computes: no Qt, no napari, so that it is tested without a screen."""
+"""Computations of the plugin, without Qt and napari, so that tests need no screen."""

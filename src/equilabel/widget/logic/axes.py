@@ -1,4 +1,4 @@
-"""Roles of the axes of a layer, and its pixels in the order that `segment` takes."""
+"""Roles of the axes of a layer, and its pixels in the order of axes for `segment`."""
 
 import re
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from equilabel.storage.axes import letter_of
 Role = Literal["space", "time", "channel"]
 ROLES: tuple[Role, ...] = ("space", "time", "channel")
 
-# Of names that storage does not know: images at several positions are as independent as frames.
+# Names that storage does not know. Images at several positions are independent, like frames.
 OTHERS: dict[str, Role] = {"p": "time", "position": "time", "scene": "time", "s": "channel"}
 LETTERS: dict[str, Role] = {"T": "time", "C": "channel", **dict.fromkeys("ZYX", "space")}
-FEW = 4  # an axis no longer than this, before the last two, is taken for channels
+FEW = 4  # longest axis, before the last two, that is assumed to count channels
 
 
 def guess_roles(shape: Sequence[int], names: Sequence[str] = ()) -> tuple[Role, ...]:
     """Guess roles of axes from their names and their lengths.
 
-    The last two are space where nothing else is known; of axes before them, short ones are
-    channels, one more is depth, and the others are time.
+    Without names, the last two are space; of the axes before them, short ones are channels, one
+    more is depth, and the others are time.
     """
     roles = _known_roles(shape, names)
     for axis in reversed(range(len(shape))):
@@ -39,7 +39,7 @@ def guess_roles(shape: Sequence[int], names: Sequence[str] = ()) -> tuple[Role, 
 
 
 def explain_guess(shape: Sequence[int], roles: Sequence[Role], names: Sequence[str] = ()) -> str:
-    """Say as what axes without a known name are read, and how to change it; "" if all are known."""
+    """Say which roles are assumed for axes of unknown names, and how to change them, or ""."""
     words = {
         "space": ("planes read as depth", "time if they are times"),
         "time": ("images read as times", "space if they are planes in depth"),
@@ -59,7 +59,7 @@ def _known_roles(shape: Sequence[int], names: Sequence[str]) -> list[Role | None
 
 
 def name_axes(roles: Sequence[Role], axis_labels: Sequence[str] = ()) -> list[str]:
-    """Name axes as the layer does, or by their role where it only counts them."""
+    """Return the names of axes in the layer, or of their roles if the layer only numbers them."""
     names = []
     for axis, role in enumerate(roles):
         later = roles[axis + 1 :].count("space")
@@ -70,7 +70,7 @@ def name_axes(roles: Sequence[Role], axis_labels: Sequence[str] = ()) -> list[st
 
 
 def check_roles(roles: Sequence[Role]) -> str:
-    """Return the error message if roles of axes do not fit together, else ""."""
+    """Return an error message if roles of axes cannot be combined, else ""."""
     if "space" not in roles:
         return "axes must include at least one of space; got none. Set one to space."
     if (count := roles.count("channel")) > 1:
@@ -83,7 +83,7 @@ def check_roles(roles: Sequence[Role]) -> str:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The order of axes for `segment`, and back to that of a layer with these roles and shape."""
+    """Converts between the order of axes of a layer and that of `segment`."""
 
     roles: tuple[Role, ...]
     shape: tuple[int, ...]
@@ -110,17 +110,17 @@ class Arrangement:
         return self.channel == 0
 
     def arrange(self, pixels: HostArray) -> HostArray:
-        """Bring the axes into the order time, space, channel; all of time becomes one axis."""
+        """Return pixels with axes in the order time, space, channel; all of time is one axis."""
         ordered = pixels.transpose(self.order)
         if len(self.times) > 1:
             ordered = ordered.reshape(-1, *ordered.shape[len(self.times) :])
         return ordered
 
     def restore(self, labels: HostArray) -> HostArray:
-        """Bring labels of an arranged image, of any resolution, back into the order of the layer.
+        """Return labels of an arranged image, of any resolution, in the order of axes of the layer.
 
-        An axis of channels in the first place is left out; in any other place the labels repeat
-        along it, in a view that cannot be written to.
+        An axis of channels is left out if it is the first; otherwise labels repeat along it, in a
+        read-only view.
         """
         if len(self.times) > 1:
             times = [self.shape[axis] for axis in self.times]

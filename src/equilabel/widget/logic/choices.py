@@ -1,4 +1,4 @@
-"""The values of the forms, as arguments of `equilabel.segment`, and the choices they offer."""
+"""Values of the forms as arguments of `equilabel.segment`, and the choices that forms offer."""
 
 import math
 from collections.abc import Iterable
@@ -19,25 +19,25 @@ from equilabel.quantities import (
 
 from .sources import Source
 
-DEPTH = 0.8  # pixels, as `equilabel.split_touching` takes it by default
+DEPTH = 0.8  # pixels: the default of `equilabel.split_touching`
 LENGTHS = ("background", "sigma", "closing", "opening", "split", "min_size", "block_size")
 RADII = ("background", "sigma", "closing", "opening")
-# The label is always measured; a table of numbers cannot hold arrays.
+# The label is always measured, and a table of numbers cannot contain arrays.
 NOT_OFFERED = (
     *("label", "coords", "coords_scaled", "slice"),
     *("image", "image_convex", "image_filled", "image_intensity"),
 )
-SQUARE = "perimeter"  # defined for square pixels
-TICKED = "Usual"  # the group of those that are ticked
+SQUARE = "perimeter"  # defined for square pixels only
+TICKED = "Usual"  # the group that is ticked by default
 GROUPS = (TICKED, "Size and position", "Shape", "Gray values", "Moments")
 
 
 @dataclass(frozen=True)
 class Choices:
-    """The values of the form that decide labels and table, named as those of `segment`.
+    """The values of the form on which labels and table depend, named as in `segment`.
 
-    Lengths and sizes are numbers of pixels, or text with a unit. `color` says which gray values to
-    take from an RGB image. `properties` are those beside the label; None for the usual ones.
+    Lengths and sizes are numbers of pixels, or text with a unit. `color` says how an RGB image
+    becomes gray. `properties` are those besides the label; None means the usual ones.
     """
 
     color: str = "luminance"
@@ -64,16 +64,15 @@ class Choices:
     def prepare(
         self, source: Source, pixels: HostArray, axes: Iterable[int], step: int = 1
     ) -> HostArray:
-        """Subtract the background from pixels along some axes of a layer and smooth, as a run does.
+        """Subtract the background and smooth, as a run does, in pixels along some axes of a layer.
 
-        Of the pixels along each axis, every `step`-th was taken. Nothing is smoothed along axes
-        that are not of space.
+        Every `step`-th pixel along each axis is given. Only axes of space are smoothed.
         """
         axes = list(axes)
         radii, widths = (self.lengths(source, name, axes, step) for name in ("background", "sigma"))
         widest = max(self.widths(source, "background").values())
         if max(radii) >= 1 or 0 < widest < 1:
-            radius = radii if widest >= 1 else widest  # less than a pixel is refused, as by a run
+            radius = radii if widest >= 1 else widest  # less than a pixel is an error, as in a run
             how: Any = {"dark": self.dark, "method": self.background_method}
             pixels = equilabel.subtract_background(pixels, radius, **how)
         with without_questions():
@@ -110,20 +109,20 @@ class Choices:
         spacing, unit = source.pixel_size
         value = getattr(self, name) or 0.0
         value = DEPTH if value is True else value
-        most = WIDEST if name in RADII else math.inf  # refused as by a run, in the words typed
+        most = WIDEST if name in RADII else math.inf  # the same error as that of a run
         widths = length_in_pixels(name, value, len(spacing), spacing=spacing, unit=unit, most=most)
         if name == "block_size":
             widths = tuple(map(odd, widths))
         return dict(zip(source.arrangement.space, widths, strict=True))
 
     def lengths(self, source: Source, name: str, axes: Iterable[int], step: int = 1) -> list[float]:
-        """Return one of the lengths along some axes of a layer, in steps; 0 beyond space."""
+        """Return one of the lengths along some axes of a layer, in steps; 0 except for space."""
         widths = self.widths(source, name)
         return [widths.get(axis, 0.0) / step for axis in axes]
 
 
 def question_smoothing(source: Source, choices: Choices) -> str:
-    """Question a Gaussian so wide that it merges objects; else ""."""
+    """Return a warning if a Gaussian is so wide that it merges objects; else ""."""
     try:
         widths = choices.widths(source, "sigma")
     except ValueError as error:
@@ -138,7 +137,7 @@ def question_smoothing(source: Source, choices: Choices) -> str:
 
 
 def connectivities(rank: int) -> list[tuple[str, int]]:
-    """List connectivities by the number of neighbors of a pixel, with the hops they stand for."""
+    """List connectivities as numbers of neighbors of a pixel and hops between them."""
     what = {
         1: ["next in the row"],
         2: ["sides", "sides and corners"],
@@ -152,7 +151,7 @@ def connectivities(rank: int) -> list[tuple[str, int]]:
 
 
 def length_unit(unit: str) -> str:
-    """Return the unit of a layer if lengths can be given in it, else ""."""
+    """Return the unit of a layer if it is a unit of length, else ""."""
     try:
         return known_unit("unit", unit) or ""
     except ValueError:
@@ -160,7 +159,7 @@ def length_unit(unit: str) -> str:
 
 
 def offered(source: Source, *, image: bool = True) -> dict[str, list[Any]]:
-    """List by groups the properties defined for a layer; those of gray values with an `image`."""
+    """List by groups the properties for a layer; those of gray values only with an `image`."""
     spacing, stacked = source.pixel_size[0], "time" in source.roles
     rank = len(spacing)
     usual = equilabel.default_properties(rank, spacing, stacked)

@@ -1,4 +1,4 @@
-"""Features of a labels layer: what was measured later, and the objects that are kept."""
+"""Features of a labels layer: measurements that are added, and objects that are kept."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,31 +10,31 @@ from equilabel.devices import threads
 from equilabel.storage.features import columns_of, find_objects, labels_of, numeric_columns
 from equilabel.widget.napari_types import Table
 
-INTENSITY = "intensity"  # how columns of gray values begin
+INTENSITY = "intensity"  # prefix of columns of gray values
 
 Ranges = Mapping[str, tuple[float, float]]
-"""The least and the greatest value that are kept, by column; infinite where there is no limit."""
+"""The smallest and largest value that are kept, by column; infinite for no limit."""
 
 
 def own_columns(features: Table, made: Mapping[str, Any]) -> list[str]:
-    """List the columns of a labels layer that no run of ours made."""
+    """List the columns of a labels layer that were not measured by equilabel."""
     known = {"index", *column_types(made)}
     return [str(name) for name in features.columns if str(name) not in known]
 
 
 def column_types(made: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the types that the columns that we measured have in a table."""
+    """Return the types of the columns that equilabel measured."""
     return {**made.get("columns", {}), **made.get("measured", {}).get("columns", {})}
 
 
 def merge_measurements(
     features: Table, made: Mapping[str, Any], outcome: Any
 ) -> tuple[Table, dict[str, Any]]:
-    """Put the outcome of `measure_source` into the features of a labels layer, and its metadata.
+    """Add the outcome of `measure_source` to the features of a labels layer, and to its metadata.
 
-    There is a row for each label that was measured. A column of the same name is replaced, unless
-    it has the gray values of another image: then the name of the new one ends with that of its
-    image. All other columns are kept, by label. New columns come after those that were there.
+    There is a row for each measured label. A column of the same name is replaced, unless it has
+    gray values of another image: then the name of that image is added to the new one. All other
+    columns are kept, by label. New columns come last.
     """
     image, new, earlier = outcome.metadata["intensity"], outcome.features, made.get("measured", {})
     images = {name: made["image"] for name in made.get("columns", ()) if _is_gray(name)}
@@ -64,7 +64,7 @@ def _is_gray(name: str) -> bool:
 
 
 def find_kept(features: Table, ranges: Ranges) -> HostArray:
-    """Return which rows are objects within all ranges. Missing values are outside of any range."""
+    """Return which rows are objects within all ranges; those with missing values are not."""
     columns, kept = numeric_columns(features), find_objects(features)
     for name, (low, high) in ranges.items():
         kept &= (columns[name] >= low) & (columns[name] <= high)
@@ -72,10 +72,10 @@ def find_kept(features: Table, ranges: Ranges) -> HostArray:
 
 
 def keep_objects(labels: Array, features: Table, kept: HostArray) -> tuple[HostArray, Table]:
-    """Drop all objects but those of the rows that are kept, and number these from 1.
+    """Drop all objects except those of the rows that are kept, and number these from 1.
 
     Returns labels of the same shape and type, and their features, in which "label_before" is the
-    number an object had.
+    previous label of an object.
     """
     from skimage.util import map_array
 
@@ -95,7 +95,7 @@ def keep_objects(labels: Array, features: Table, kept: HostArray) -> tuple[HostA
 
 
 def limits(values: HostArray) -> tuple[float, float]:
-    """Return the range of most values: 1st to 99th percentile, or from least to greatest of few."""
+    """Return the range of most values, 1st to 99th percentile, or of all if these are few."""
     known = values[np.isfinite(values)]
     if not known.size:
         return 0.0, 1.0

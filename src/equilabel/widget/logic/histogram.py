@@ -14,16 +14,16 @@ from .planes import Plane
 from .sources import Source
 
 BINS = 128
-SAMPLE = 2**21  # most pixels that a histogram is computed of
-EXACT = 2**24  # most pixels that a threshold is found in
+SAMPLE = 2**21  # most pixels of a histogram
+EXACT = 2**24  # most pixels for a threshold
 SAMPLED = "The level was found in a sample of the image. A run uses all pixels."
-PLACES = 3  # blocks of a sample along each axis, where pixels need their neighbors
+PLACES = 3  # blocks of a sample along each axis, if pixels need their neighbors
 
 
 class Histogram(NamedTuple):
-    """Least and greatest gray value, pixels per bin between them, and whether all are integers.
+    """Smallest and largest gray value, pixels per bin between them, and whether all are integers.
 
-    There are no bins where no pixel is finite.
+    Without a finite pixel there are no bins.
     """
 
     low: float
@@ -38,14 +38,14 @@ class Histogram(NamedTuple):
 
 
 Estimate = tuple[Histogram, float | None, str]
-"""A histogram, the threshold that a run will find, and what a person should know of it.
+"""A histogram, the threshold that a run will find, and a remark on it.
 
-The threshold is None if it is local, or not known.
+The threshold is None if it is local or unknown.
 """
 
 
 def compute_histogram(pixels: HostArray) -> Histogram:
-    """Compute the range and the histogram of an image, of a sample if it is large."""
+    """Compute the range and the histogram of an image, or of a sample if the image is large."""
     some = sample(pixels)
     whole = some.dtype.kind in "bui"
     values = some.astype(np.float64).ravel()
@@ -63,9 +63,9 @@ def compute_histogram(pixels: HostArray) -> Histogram:
 def sample(
     pixels: HostArray, most: int = SAMPLE, places: int = 0, ndim: int | None = None
 ) -> HostArray:
-    """Return at most so many pixels, evenly spread, or in blocks at some places along each axis.
+    """Return up to `most` pixels, evenly spread, or in blocks at several places along each axis.
 
-    Blocks lie side by side, in an image of its own. Axes beyond the first `ndim` are whole.
+    Blocks are side by side in a new image. Axes after the first `ndim` are complete.
     """
     shape = pixels.shape[:ndim]
     sides = list(shape)
@@ -81,9 +81,9 @@ def sample(
 
 
 def estimate_threshold(plane: Plane) -> Estimate:
-    """Compute the histogram of the layer that a plane is of, and its threshold.
+    """Compute the histogram of the layer of a plane, and its threshold.
 
-    If it is not in memory, only the plane is read.
+    If the layer is not in memory, only the plane is read.
     """
     source, choices = plane.source, plane.choices
     filtered = bool(choices.sigma or choices.background)
@@ -109,7 +109,7 @@ def estimate_threshold(plane: Plane) -> Estimate:
 
 
 def _take(source: Source, choices: Choices, filtered: bool) -> tuple[HostArray, bool]:
-    """Return the gray values that a threshold is found in, and whether these are all there are."""
+    """Return the gray values for a threshold, and whether these are all pixels."""
     pixels = source.data
     if "channel" in source.roles:
         before = (slice(None),) * source.roles.index("channel")

@@ -1,4 +1,4 @@
-"""Segment a layer that does not fit into memory: block by block, with labels in a Zarr."""
+"""Segmentation of a layer that does not fit into memory: block by block, with labels in a Zarr."""
 
 import shutil
 import tempfile
@@ -30,10 +30,10 @@ STEPS = (
     *("histogram", "threshold", *HYSTERESIS, "mask: write", *HOLES),
     *("label", "merge", "write", "shrink"),
 )
-ELEMENTS = 2**22  # of a block: it ends soon after a run was cancelled
+ELEMENTS = 2**22  # of a block: small, so that a cancelled run ends soon
 NEEDED = ("dask", "zarr")
 
-# Fields for arguments that `segment_chunked` does not have, and how they are left out.
+# Fields of arguments that `segment_chunked` does not have, and how a person can leave them out.
 WHOLE = {
     "background_method": ("Found with: Rolling ball", "choose Box (top-hat)"),
     "split": ("Split objects that touch", "untick Split objects that touch"),
@@ -42,9 +42,9 @@ WHOLE = {
 
 
 def explain_size(source: sources.Source, choices: Choices) -> str:
-    """Say why a layer is segmented block by block: how much memory it needs; empty if it fits.
+    """Say that a layer is segmented block by block, and the memory it would need; "" if it fits.
 
-    Empty without Dask and Zarr, too: then the layer is refused when it is read.
+    Also "" without Dask and Zarr: then reading the layer raises an error.
     """
     need, left = sources.forecast(source, choices.arguments(source)), memory.free()
     if need <= left or not all(find_spec(name) for name in NEEDED):
@@ -54,9 +54,9 @@ def explain_size(source: sources.Source, choices: Choices) -> str:
 
 
 def explain_refusal(source: sources.Source, choices: Choices, size: str) -> str:
-    """Return which fields cannot be used block by block, and what would help; empty if all can.
+    """Say which fields cannot be used block by block, and what to do; "" if all can.
 
-    The `size` is what `explain_size` says.
+    `size` is the text of `explain_size`.
     """
     taken = signature(equilabel.segment_chunked).parameters
     refused = [WHOLE[name] for name in choices.arguments(source) if name not in taken]
@@ -73,7 +73,7 @@ def explain_refusal(source: sources.Source, choices: Choices, size: str) -> str:
 
 
 def suggest_place(source: sources.Source) -> Path:
-    """Return where labels could be stored: in their OME-Zarr, or beside their file."""
+    """Suggest a path for labels: in the OME-Zarr of the image, or next to its file."""
     local = source.path and "://" not in source.path
     path = Path(source.path) if local else Path.home() / source.name
     if local and is_zarr(path):
@@ -86,9 +86,9 @@ def segment_large(
 ) -> Outcome:
     """Find and measure the objects of a layer block by block, and store labels as a Zarr.
 
-    A run that was cancelled goes on with what it left at its place; without one, a temporary
-    folder is removed when its layer is, or napari ends. `report` is called with the name of a
-    step, and how many of how many blocks are done; what it raises ends the run.
+    A cancelled run is resumed if it has the same `place`; without a place, a temporary folder is
+    used, which is removed with its layer or when napari ends. `report` is called with the name of a
+    step, the blocks done and the number of blocks; an exception that it raises ends the run.
     """
     started = perf_counter()
     arguments = _arguments(source, choices)
@@ -116,7 +116,7 @@ def segment_large(
 
 
 def _arguments(source: sources.Source, choices: Choices) -> dict[str, Any]:
-    """Return the arguments of `segment_chunked` that say what is done, not how."""
+    """Return the arguments of `segment_chunked` on which the result depends."""
     arguments = choices.arguments(source)
     spacing, unit = source.pixel_size
     rank, times = len(spacing), source.roles.count("time")
@@ -128,7 +128,7 @@ def _arguments(source: sources.Source, choices: Choices) -> dict[str, Any]:
 def _segment(
     source: sources.Source, choices: Choices, arguments: dict[str, Any], **where: Any
 ) -> equilabel.Segmentation:
-    """Segment a layer; go on with what an earlier run on it left at the same place."""
+    """Segment a layer; resume an earlier run at the same place."""
     image = as_dask(source.data, ELEMENTS)
     image = gray(image, choices.color) if source.rgb else image
     image = source.arrangement.arrange(image)

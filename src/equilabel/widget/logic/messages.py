@@ -1,4 +1,4 @@
-"""Errors of a run as a message with a remedy."""
+"""Messages with a remedy for the errors of a run."""
 
 from equilabel import DeviceUnavailableError
 from equilabel.storage.shortage import causes, is_shortage

@@ -1,4 +1,4 @@
-"""The objects of a layer as a person reads them: rows of a table, numbers and results in words."""
+"""The objects of a layer as text: rows of a table, numbers and results."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,9 +12,9 @@ from equilabel.widget.napari_types import Table
 
 
 def show_objects(features: Table, made: Mapping[str, Any]) -> tuple[Table, list[str]]:
-    """Return the table that is shown of a labels layer, and in words what its columns are.
+    """Return the table to show for a labels layer, and descriptions of its columns.
 
-    Our metadata of the layer are `made`.
+    `made` is our metadata of the layer.
     """
     table = as_table(features)
     names = sorted(map(str, table.columns), key=lambda name: name.startswith("bbox"))
@@ -30,7 +30,7 @@ def sort_objects(table: Table, column: int, *, descending: bool) -> Table:
 
 
 def heading(column: str, made: Mapping[str, Any]) -> str:
-    """Return the name of a column with its unit, as our metadata of the layer, `made`, tell it."""
+    """Return the name of a column with its unit, from our metadata of the layer, `made`."""
     made = made.get("measured", made)
     if column == "label":
         return "Index"
@@ -43,7 +43,7 @@ def heading(column: str, made: Mapping[str, Any]) -> str:
 
 
 def _describe(column: str) -> str:
-    """Return what a column is; nothing for those of a person."""
+    """Return the description of a column; "" for columns that equilabel did not measure."""
     if column == "label_before":
         return "Label of the object before others were dropped."
     row = equilabel.PROPERTIES.get(column.split("-")[0].split(" ")[0])
@@ -51,24 +51,24 @@ def _describe(column: str) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return what a cell of a table shows; nothing for a missing value."""
+    """Return the text of a cell of a table; "" for a missing value."""
     if not isinstance(value, float):
         return str(value)
     return "" if np.isnan(value) else format_number(value)
 
 
 def format_number(value: float) -> str:
-    """Return a number in few digits."""
+    """Return a number with few digits."""
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e7 else f"{value:.4g}"
 
 
 def count_objects(count: int) -> str:
-    """Return a number of objects in words."""
+    """Return a number of objects as text."""
     return f"{count} object{'' if count == 1 else 's'}"
 
 
 def summarize(features: Table, made: Mapping[str, Any]) -> str:
-    """Return a line about a labels layer: how many objects, and how a run of ours found them."""
+    """Return a line about a labels layer: how many objects it has, and how a run found them."""
     words = count_objects(int(find_objects(features).sum()))
     if made.get("kind") != "segment":
         return words if len(features) else "Not measured yet."

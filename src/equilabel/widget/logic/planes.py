@@ -13,12 +13,12 @@ from equilabel.storage.colors import gray
 from .choices import Choices
 from .sources import Source
 
-LARGEST = 2**24  # pixels of a plane; of larger ones every n-th pixel is shown
-LARGEST_SPLIT = 2**22  # pixels of a plane whose objects are split while a person looks on
+LARGEST = 2**24  # pixels of a plane; of larger ones every n-th pixel is used
+LARGEST_SPLIT = 2**22  # pixels of a plane whose objects are split in the preview
 
 
 class Plane(NamedTuple):
-    """The plane of a layer whose axes are displayed at a point, in the chosen channel or color."""
+    """The displayed plane of a layer at a point, in the chosen channel or color."""
 
     source: Source
     choices: Choices
@@ -31,19 +31,19 @@ class Plane(NamedTuple):
 
     @property
     def step(self) -> int:
-        """Every how many-th pixel is taken: 1 unless the plane is very large."""
+        """Every `step`-th pixel is used: 1 unless the plane is very large."""
         size = math.prod(self.source.shape[axis] for axis in self.displayed)
         return math.isqrt(size // (LARGEST + 1)) + 1
 
     @property
     def splits(self) -> bool:
-        """Whether objects are parted: not on very large planes."""
+        """Whether objects are split: not on very large planes."""
         sides = (-(-self.source.shape[axis] // self.step) for axis in self.displayed)
         return self.choices.split is not False and math.prod(sides) <= LARGEST_SPLIT
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What its prepared pixels depend on; another source where a layer has new pixels."""
+        """Key of its prepared pixels in a cache; a layer with new pixels has a new source."""
         chosen = self.choices
         hidden = tuple(at for axis, at in enumerate(self.point) if axis not in self.displayed)
         return (
@@ -65,19 +65,19 @@ class Plane(NamedTuple):
         return gray(pixels, choices.color) if source.rgb else pixels
 
     def prepare(self, pixels: HostArray) -> HostArray:
-        """Subtract the background and smooth as a run does, but in two dimensions only.
+        """Subtract the background and smooth as a run does, but only in two dimensions.
 
-        Nothing is smoothed along a displayed axis of time.
+        A displayed axis of time is not smoothed.
         """
         return self.choices.prepare(self.source, pixels, self.axes, self.step)
 
     def find_objects(
         self, pixels: HostArray, threshold: float | tuple[float, float] | None
     ) -> HostArray:
-        """Label the objects of prepared pixels as a run does, but in two dimensions only.
+        """Label the objects of prepared pixels as a run does, but only in two dimensions.
 
-        The threshold was found before; it is None if it is local. Of a volume, no objects are
-        dropped by size.
+        The threshold is that of the image; None if it is local. Objects of a volume are not dropped
+        by size.
         """
         source, choices, step = self.source, self.choices, self.step
         if threshold is None and choices.threshold != "local":
@@ -108,7 +108,7 @@ class Plane(NamedTuple):
         return equilabel.segment(pixels, properties=("label",), **options).labels
 
     def describe(self) -> str:
-        """Say how its objects differ from what a run finds; empty if they do not."""
+        """Say how its objects differ from those of a run; "" if they do not."""
         choices = self.choices
         alone = set(self.source.arrangement.space) != set(self.displayed)
         wide = (choices.background, choices.sigma, choices.closing, choices.opening, choices.split)

@@ -1,4 +1,4 @@
-"""A run: from a layer to labels and a table, and how they were made."""
+"""A run: from a layer to labels, a table, and a description of how they were made."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from .choices import Choices
 from .scripts import batch_command, python_line, why_no_command
 from .sources import Source, check_memory, labels_transform
 
-KEY = "equilabel"  # of the metadata of our layers
+KEY = "equilabel"  # in the metadata of layers that equilabel made
 REPORTED = ("threshold", "connectivity", "in_pixels", "method", "device")
 NO_OBJECTS = (
     "image must have objects beyond the threshold that are not dropped; got none in {!r}. "
@@ -25,12 +25,11 @@ NO_OBJECTS = (
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The result of a run, as a labels layer needs it.
+    """The result of a run for a labels layer.
 
-    Labels are in the order of axes of the layer, and a Dask array if they are in a file: then
-    `levels` has all resolutions, finest first, and `stored` says in a sentence where it is. Row i
-    of the features is label i. The metadata say how the labels were made, enough to repeat the
-    run, and the note what a person should know.
+    Labels have the axes of the layer, and are a Dask array if they are in a file: then `levels` has
+    all resolutions, finest first, and `stored` is a sentence about the file. Row i of the features
+    is label i. The metadata are enough to repeat the run; the note is for the user.
     """
 
     labels: Any
@@ -45,7 +44,8 @@ class Outcome:
 def segment_source(source: Source, choices: Choices, report: Callable[[str], None]) -> Outcome:
     """Find and measure the objects of a layer.
 
-    `report` is called with the name of each step before it begins; what it raises ends the run.
+    `report` is called with the name of each step before it starts; an exception that it raises ends
+    the run.
     """
     started = perf_counter()
     arrangement, arguments = source.arrangement, choices.arguments(source)
@@ -85,7 +85,7 @@ def describe_segmentation(
 
 
 def _describe(source: Source, table: Table) -> tuple[Table, dict[str, Any]]:
-    """Return a table as features, and what is said of all runs."""
+    """Return a table as features, and the metadata that all runs have."""
     features = as_features(table)
     spacing, unit = source.pixel_size
     return features, {
@@ -106,7 +106,7 @@ def measure_source(
     *,
     color: str = "luminance",
 ) -> Outcome:
-    """Measure the objects of a labels layer, and the gray values of an image layer under it.
+    """Measure the objects of a labels layer, and the gray values of an image layer.
 
     Labels that repeat along channels are measured once. `report` is called before each step.
     """

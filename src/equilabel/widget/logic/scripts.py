@@ -17,7 +17,7 @@ WITHOUT_FILE = "image.tif"
 
 
 def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> str:
-    """Return a line of Python that repeats a run in the console of napari, block by block or not.
+    """Return a line of Python that repeats a run in napari's console, if `chunked` block by block.
 
     It assigns an `equilabel.Segmentation` to ``found``.
     """
@@ -42,14 +42,14 @@ def python_line(source: Source, choices: Choices, *, chunked: bool = False) -> s
 
 
 def batch_command(source: Source, choices: Choices, *, chunked: bool = False) -> str:
-    """Return a command that repeats a run on files, unless `why_no_command` says what prevents it.
+    """Return a command that repeats a run on files; `why_no_command` says if it cannot.
 
     ``image.tif`` stands for the file of a layer without one. Files that do not fit into memory are
     labeled block by block if the run was `chunked`.
     """
     spacing, unit = source.pixel_size
     arguments = choices.arguments(source)
-    if unit or set(spacing) != {1.0}:  # these replace the pixel size and the unit in the file
+    if unit or set(spacing) != {1.0}:  # they override the pixel size and the unit of the file
         arguments["spacing"] = spacing[0] if len(set(spacing)) == 1 else spacing
     options = []
     for name, value in arguments.items():
@@ -70,18 +70,18 @@ def _is_image(path: str) -> bool:
 
 
 def why_no_command(source: Source) -> str:
-    """Return what `equilabel batch` cannot repeat; empty if it can repeat the run."""
+    """Say why `equilabel batch` cannot repeat a run; "" if it can."""
     if source.rgb:
         return "a color image, of which it would measure each color"
     if "channel" in source.roles and _is_image(source.path):
-        with suppress(Exception):  # the command will say what is wrong with the file
+        with suppress(Exception):  # the command itself reports what is wrong with the file
             if "C" not in read_header(source.path).axes:
                 return "channels that the file takes for planes or frames"
     return "several axes of time" if source.roles.count("time") > 1 else ""
 
 
 def with_filter(line: str, ranges: Ranges) -> str:
-    """Add to a line of Python that objects are kept by all ranges of their measurements."""
+    """Add to a line of Python that objects are kept by ranges of their measurements."""
     kept = {
         name: tuple(float(end) if math.isfinite(end) else None for end in ends)
         for name, ends in ranges.items()
@@ -92,9 +92,9 @@ def with_filter(line: str, ranges: Ranges) -> str:
 def script_of(
     name: str, made: Mapping[str, Any], language: str, layers: Container[str]
 ) -> tuple[str, str]:
-    """Return the run that made a labels layer as "python" or "batch", and what to say of it.
+    """Return the script, "python" or "batch", of the run that made a labels layer, and a remark.
 
-    The script is empty if there is none; `layers` are the names of those that are open.
+    The script is "" if there is none; `layers` are the names of the open layers.
     """
     if "python" not in made:
         return "", (

@@ -1,4 +1,4 @@
-"""The pixels of a layer, their axes, units and place, as they were when a run began."""
+"""The pixels of a layer, their axes, units and position, as they were when a run began."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +17,12 @@ from equilabel.widget.napari_types import Layer
 
 from .axes import Arrangement, Role, check_roles, explain_guess, guess_roles, name_axes
 
-NOTHING: Mapping[str, Any] = {}  # is asked of a run beside labels
+NOTHING: Mapping[str, Any] = {}  # arguments of a run that only labels
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A layer as a run needs it: pixels of its finest level, its axes, its transform, its file."""
+    """A layer as input of a run: pixels of its finest level, its axes, its transform, its file."""
 
     name: str
     data: Array
@@ -34,7 +34,7 @@ class Source:
 
     @classmethod
     def of(cls, layer: Layer, roles: Sequence[Role] = ()) -> Self:
-        """Return the source of a napari layer; nothing is read or copied.
+        """Return the source of a napari layer, without reading or copying pixels.
 
         Roles of axes that are not given are guessed.
         """
@@ -58,12 +58,12 @@ class Source:
 
     @property
     def lazy(self) -> bool:
-        """Whether pixels are not in memory, and have to be read or computed."""
+        """Whether pixels are not in memory, and must be read or computed."""
         return not isinstance(self.data, np.ndarray) or isinstance(self.data, np.memmap)
 
     @property
     def problem(self) -> str:
-        """Why nothing can be found in it or measured, with a remedy; empty if it can."""
+        """Why the layer cannot be segmented or measured, with a remedy; "" if it can."""
         if 0 not in self.shape:
             return check_roles(self.roles)
         return (
@@ -72,7 +72,7 @@ class Source:
         )
 
     def has_axes_of(self, other: Self) -> bool:
-        """Return whether axes are as long as those of another one, and have the same names."""
+        """Return whether axes have the same lengths and names as those of another source."""
         return self.shape == other.shape and self._names == other._names
 
     def explain_guess(self) -> str:
@@ -87,24 +87,24 @@ class Source:
 
     @property
     def pixel_size(self) -> tuple[tuple[float, ...], str]:
-        """The distance of pixels along each axis of space, and its unit.
+        """The distance between neighboring pixels along each axis of space, and its unit.
 
-        The unit is that of the last axis of space; empty for pixels, and for axes whose units
-        cannot be compared.
+        The unit is that of the last axis of space; "" for pixels, and if the units of the axes
+        cannot be converted.
         """
         axes = self.arrangement.space
         steps = [abs(float(self.transform["scale"][axis])) for axis in axes]
         units = [self.transform["units"][axis] for axis in axes]
         try:
             factors = [float((1 * each).to(units[-1]).magnitude) for each in units]
-        except Exception:  # pint has its own errors, and is napari's
+        except Exception:  # pint, a dependency of napari, has its own errors
             return tuple(steps), ""
         steps = [float(np.round(a * b, 12)) for a, b in zip(steps, factors, strict=True)]
         word = f"{units[-1]:~P}".replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}")
         return tuple(steps), "" if word in ("pixel", "px", "") else word
 
     def doubt_pixel_size(self) -> str:
-        """Say that pixels are too large or too small to be believed; "" if they are not."""
+        """Return a warning if pixels are implausibly large or small; else ""."""
         steps, unit = self.pixel_size
         names = name_axes(self.roles, self.transform.get("axis_labels", ()))
         along = [names[axis] for axis in self.arrangement.space]
@@ -118,10 +118,10 @@ class Source:
     def read(
         self, color: str = "luminance", report: Callable[[str], None] = lambda _: None
     ) -> HostArray:
-        """Read all pixels into memory, gray if they have colors.
+        """Read all pixels into memory, as gray values if they have colors.
 
-        `report` is called with "read" before each piece; what it raises ends the reading. Raises
-        MemoryError if image and labels cannot fit into memory.
+        `report` is called with "read" before each piece; an exception that it raises ends the
+        reading. Raises MemoryError if image and labels do not fit into memory.
         """
         check_memory(self)
         pixels = self.data
@@ -133,12 +133,12 @@ class Source:
         return np.asarray(gray(pixels, color)) if self.rgb else pixels
 
     def read_part(self, index: tuple[Any, ...]) -> HostArray:
-        """Read some of the pixels; raises OSError with a remedy whatever their array raises."""
+        """Read some of the pixels; raise OSError with a remedy for any error of their array."""
         try:
             return np.asarray(self.data[index])
         except MemoryError:
             raise
-        except Exception as error:  # of Dask, of a library for files, of a network
+        except Exception as error:  # of Dask, a file format or a network
             got = " ".join(str(error).split()) or type(error).__name__
             message = (
                 f"pixels of {self.name!r} must be readable; got: {got.rstrip('.')}. "
@@ -150,7 +150,7 @@ class Source:
 def check_memory(
     source: Source, given: Mapping[str, Any] = NOTHING, available: int | None = None
 ) -> None:
-    """Raise MemoryError if a run with arguments cannot fit into memory, or what is free of it."""
+    """Raise MemoryError if a run does not fit into memory, or into the memory that is available."""
     available = memory.free() if available is None else available
     need = forecast(source, given)
     if need > available:
@@ -163,7 +163,7 @@ def check_memory(
 
 
 def forecast(source: Source, given: Mapping[str, Any] = NOTHING) -> int:
-    """Return how many more bytes a run with arguments takes: pixels that have to be read, too."""
+    """Return how many more bytes a run needs, including pixels that are not read yet."""
     base, each = of_pixels(given)
     return base + math.prod(source.shape) * each + source.lazy * int(source.data.nbytes)
 

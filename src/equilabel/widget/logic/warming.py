@@ -1,4 +1,4 @@
-"""Work on a tiny image of the kind that is open, so that its first run finds all compiled."""
+"""Runs on a tiny image like the open one, so that all is compiled before the first run."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,14 +15,11 @@ from .runs import measure_source, segment_source
 from .sources import Source
 
 SIDE = 16
-FEW = {"space": SIDE, "time": 2, "channel": 1}  # least length of an axis
+FEW = {"space": SIDE, "time": 2, "channel": 1}  # smallest length of an axis
 
 
 def warm_up_segmenting(source: Source | None, choices: Choices) -> None:
-    """Segment a tiny image of the type, axes and channels of a layer, or some tiny image.
-
-    The result is dropped.
-    """
+    """Segment a tiny image of the type, axes and channels of a layer, or any tiny image."""
     if source is None:
         equilabel.segment(_noise((SIDE, SIDE), np.dtype("u2")))
     else:
@@ -30,22 +27,22 @@ def warm_up_segmenting(source: Source | None, choices: Choices) -> None:
         rank = len(tiny.shape)
         plane = Plane(tiny, choices, (0,) * rank, (rank - 2, rank - 1))
         level = None if choices.threshold == "local" else 1.0
-        outline(plane.find_objects(plane.prepare(plane.read()), level))  # as the preview does
+        outline(plane.find_objects(plane.prepare(plane.read()), level))  # the steps of the preview
         segment_source(tiny, choices, lambda _: None)
 
 
 def warm_up_measuring(labels: Source, image: Source | None, properties: tuple[str, ...]) -> None:
-    """Measure tiny labels of the type and axes of a layer; the result is dropped."""
+    """Measure tiny labels of the type and axes of a layer."""
     tiny = miniature(labels)
     values = None if image is None else miniature(replace(image, roles=labels.roles))
     first = tuple(slice(1 if role == "time" else None) for role in labels.roles)
     pixels = np.zeros_like(tiny.data)
-    pixels[first] = tiny.data[first]  # no label is in two frames
+    pixels[first] = tiny.data[first]  # so that no label is in two frames
     measure_source(replace(tiny, data=pixels), values, properties, lambda _: None)
 
 
 def miniature(source: Source, channels: int = 1, *, dark: bool = False) -> Source:
-    """Return a source of the same type, number of axes and transform with objects in it."""
+    """Return a tiny source of the same type, number of axes and transform, with objects in it."""
     shape = tuple(
         max(FEW[role], channels) if role == "channel" else FEW[role] for role in source.roles
     )
@@ -56,6 +53,6 @@ def miniature(source: Source, channels: int = 1, *, dark: bool = False) -> Sourc
 
 
 def _noise(shape: tuple[int, ...], dtype: Any, *, dark: bool = False) -> HostArray:
-    """Return an image with objects whose rows join late, so that labels have to be reordered."""
+    """Return an image with objects whose rows join late, so that labels must be renumbered."""
     objects = np.random.default_rng(0).random(shape) < 0.4
     return np.where(objects != dark, 9, 0).astype(dtype)

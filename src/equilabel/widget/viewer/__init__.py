@@ -1,1 +1,1 @@
-"""What the plugin does to the viewer: layers, threads, selection, notifications."""
+"""Effects of the plugin on the viewer: layers, threads, selection, notifications."""

@@ -17,13 +17,13 @@ from equilabel.widget.logic.runs import KEY, Outcome
 from equilabel.widget.logic.sources import Source
 from equilabel.widget.napari_types import Event, Layer, Viewer
 
-STEPS = 254  # colors of a scale; with those for missing values and background, 8 bits hold all
+STEPS = 254  # colors of a scale; with missing values and background they fit into 8 bits
 MISSING = (0.5, 0.5, 0.5, 0.35)
 CLEAR = (0.0, 0.0, 0.0, 0.0)
 
 
 def images(viewer: Viewer) -> list[Layer]:
-    """List the image layers, without our preview."""
+    """List the image layers, without the preview."""
     found = (layer for layer in _all(viewer) if isinstance(layer, Image))
     return [layer for layer in found if made_by(layer).get("kind") != "preview"]
 
@@ -34,17 +34,17 @@ def labels(viewer: Viewer) -> list[Layer]:
 
 
 def _all(viewer: Viewer) -> list[Layer]:
-    """List the layers themselves: plugins get proxies of layers, whose attributes are proxies."""
+    """List the layers themselves: plugins get proxies of them, whose attributes are proxies."""
     return [getattr(layer, "__wrapped__", layer) for layer in viewer.layers]
 
 
 def made_by(layer: Layer) -> dict[str, Any]:
-    """Return our metadata of a layer, which say how it was made; empty without a layer of ours."""
+    """Return our metadata of a layer, which say how it was made; empty for others and None."""
     return {} if layer is None else dict(layer.metadata.get(KEY, {}))
 
 
 def find_result(viewer: Viewer, name: str) -> Layer:
-    """Find the labels layer that an earlier run made of an image; None if there is none."""
+    """Return the labels layer that an earlier run made from an image, or None."""
     for layer in reversed(labels(viewer)):
         made = made_by(layer)
         if made.get("kind") == "segment" and made.get("image") == name:
@@ -70,7 +70,7 @@ def show_labels(
             viewer.layers.remove(layer)
         layer = _add_labels(viewer, outcome)
     editable = not outcome.levels and bool(outcome.labels.flags.writeable)
-    mode, layer.editable = layer.mode, False  # napari then forgets what could be undone
+    mode, layer.editable = layer.mode, False  # this clears napari's undo history
     if editable:
         layer.editable = True
         layer.mode = mode
@@ -79,7 +79,7 @@ def show_labels(
 
 
 def describe_changes(layer: Layer) -> str:
-    """Say what a person did to a layer since its labels were found; empty if nothing."""
+    """Say how a person changed a layer since its labels were found; "" if not at all."""
     made = made_by(layer)
     own = own_columns(layer.features, made)
     said = ["it was painted"] if made.get("painted") else []
@@ -114,19 +114,19 @@ def _update_labels(layer: Layer, outcome: Outcome) -> None:
     layer.metadata = {**layer.metadata, KEY: outcome.metadata}
     present = Source.of(layer).transform
     for name, value in outcome.transform.items():
-        if not np.array_equal(present[name], value):  # each that is set draws the layer again
+        if not np.array_equal(present[name], value):  # setting one draws the layer again
             setattr(layer, name, value)
 
 
 def show_measurements(layer: Layer, outcome: Outcome) -> None:
-    """Add what was measured to the features of a labels layer; columns of others are kept."""
+    """Add measurements to the features of a labels layer; other columns are kept."""
     made = made_by(layer)
     layer.features, measured = merge_measurements(layer.features, made, outcome)
     layer.metadata = {**layer.metadata, KEY: {**made, "measured": measured}}
 
 
 def make_scale(name: str) -> Colormap:
-    """Make a scale of few colors of a colormap of napari; missing values are gray."""
+    """Make a scale of few colors from a colormap of napari; missing values are gray."""
     colors = ensure_colormap(name).map(np.linspace(0, 1, STEPS))
     return Colormap(colors, name=name, interpolation="zero", nan_color=MISSING)
 
@@ -136,25 +136,25 @@ def color_labels(
 ) -> DirectLabelColormap:
     """Give each label the color of its value on a scale, and prepare the colormap for labels.
 
-    Background is transparent; labels without a value or a row are gray. What napari prepares when
-    a colormap is first used takes a second for 100,000 labels. It is done here, so that it can run
-    in a thread.
+    Background is transparent; labels without a value or a row are gray. When a colormap is first
+    used, napari prepares it, which takes a second for 100,000 labels; here it can be done in a
+    thread.
     """
     low, high = ends
     share = np.clip((values - low) / ((high - low) or 1.0), 0, 1)
     colors = dict(zip(labels.tolist(), scale.map(share), strict=True))
     colormap = DirectLabelColormap(color_dict={0: CLEAR, None: MISSING})
-    colormap.color_dict.update({**colors, 0: np.array(CLEAR)})  # an argument would be checked
+    colormap.color_dict.update({**colors, 0: np.array(CLEAR)})  # faster than as an argument
     colormap.map(np.arange(2, dtype=dtype))
     return colormap
 
 
 def is_colored(layer: Layer) -> bool:
-    """Return whether the colors of a labels layer are not those of napari."""
+    """Return whether the colors of a labels layer differ from napari's default."""
     return isinstance(layer.colormap, DirectLabelColormap)
 
 
 def reset_colors(layer: Layer) -> None:
-    """Set the colors of a labels layer to those of napari."""
+    """Set the colors of a labels layer to napari's default."""
     if is_colored(layer):
         layer.colormap = label_colormap(49, background_value=0)

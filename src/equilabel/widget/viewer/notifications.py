@@ -14,9 +14,9 @@ inform, warn = show_info, show_warning
 
 
 def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, str]) -> str:
-    """Ask a question above a form, with buttons and their roles; return the one that is pressed.
+    """Ask a question above a form, with buttons and their roles; return the pressed button.
 
-    The first button is pressed by the key Enter.
+    The Enter key presses the first button.
     """
     box = QMessageBox(form)
     box.setWindowTitle(title)
@@ -32,9 +32,9 @@ def ask(form: QWidget, title: str, text: str, more: str, buttons: dict[str, str]
 
 
 def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
-    """Make a slot of a widget show the error it raises as a warning.
+    """Make a slot of a widget show its errors as warnings.
 
-    Nothing is done once Qt has deleted the widget. Values of the signal are not passed on.
+    It does nothing after Qt has deleted the widget. Values of the signal are not passed on.
     """
 
     @wraps(slot)
@@ -42,7 +42,7 @@ def guarded(slot: Callable[..., Any]) -> Callable[..., None]:
         try:
             if isalive(self):
                 slot(self)
-        except Exception as error:  # whatever it is
+        except Exception as error:
             warn(explain(error))
 
     return call

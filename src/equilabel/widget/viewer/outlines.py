@@ -1,4 +1,4 @@
-"""Layers that outline objects on the canvas: those selected, and those that a run would find."""
+"""Layers that outline objects on the canvas: selected ones, and those that a run would find."""
 
 import math
 from collections.abc import Callable
@@ -21,9 +21,9 @@ WIDEST = 3  # width of the outline of the preview in pixels
 
 
 class Overlay:
-    """A layer of outlines: the viewer gets it with the first, and forms do not offer it.
+    """A layer of outlines, which is added with the first outline, and which forms do not offer.
 
-    Its colors are those of what is outside of objects, inside, and of their edges.
+    `colors` are those of outside, inside and edges of objects.
     """
 
     def __init__(self, viewer: Viewer, name: str, colors: Any, blending: str) -> None:
@@ -44,7 +44,7 @@ class Overlay:
         return self._layer if self._layer in self._viewer.layers else None
 
     def put(self, data: Array, transform: dict[str, Any]) -> None:
-        """Show outlines; the selection of layers stays as it is."""
+        """Show outlines; the selection of layers does not change."""
         layer = self.layer
         if layer is not None and not _lies_alike(layer, transform):
             self.remove()
@@ -54,7 +54,7 @@ class Overlay:
             before, active = set(selection), selection.active
             self._layer = Image(data, **self._options, **transform)
             self._viewer.add_layer(self._layer)
-            with suppress(TypeError):  # napari's, in 3D, where the mouse has not moved since
+            with suppress(TypeError):  # raised by napari in 3D before the mouse has moved
                 self._viewer.layers.selection = before
                 self._viewer.layers.selection.active = active
             return
@@ -62,7 +62,7 @@ class Overlay:
             if not np.allclose(getattr(layer, name), transform[name]):
                 setattr(layer, name, transform[name])
         if isinstance(layer.data, np.ndarray) and layer.data.shape == data.shape:
-            layer.data[...] = data  # new data of one shape would cost napari far more
+            layer.data[...] = data  # much faster in napari than assigning a new array
             layer.refresh(extent=False, highlight=False)
         else:
             layer.data = data
@@ -74,31 +74,31 @@ class Overlay:
 
 
 def _lies_alike(layer: Layer, transform: dict[str, Any]) -> bool:
-    """Return whether a layer has the axes of a transform, but perhaps its own scale and place."""
+    """Return whether a layer has the axes of a transform; scale and position may differ."""
     present = Source.of(layer).transform
     others = ("rotate", "shear", "affine", "units", "axis_labels")
     return all(np.array_equal(present[name], transform[name]) for name in others)
 
 
 def line_width(drawn: float, widest: int) -> int:
-    """Return the width of a line in pixels, of which so many points of the screen are drawn."""
+    """Return the width of a line in pixels, for a number of screen points per pixel."""
     return min(widest, max(1, math.ceil(1 / drawn if drawn > 0 else 1)))
 
 
 class SelectedObjects(Overlay):
-    """Outlines objects of a labels layer, on whichever plane is on the screen."""
+    """Outlines objects of a labels layer, on any displayed plane."""
 
     def __init__(self, viewer: Viewer) -> None:
         colors = [(0, 0, 0, 0), (1, 1, 1, 0), (1, 1, 1, 1)]
         super().__init__(viewer, "selected objects", colors, "translucent_no_depth")
 
     def show(self, labels: Layer, chosen: Any) -> None:
-        """Outline objects of a labels layer, and no others; without objects, remove the layer."""
+        """Outline only these objects of a labels layer; without objects, remove the outlines."""
         if not len(chosen):
             self.remove()
             return
         source, viewer = Source.of(labels), self._viewer
-        half = min(abs(float(step)) for step in labels.scale) / 2  # for two points of the screen
+        half = min(abs(float(step)) for step in labels.scale) / 2  # for two screen points
         data = Outlines(source.data, chosen, lambda: line_width(viewer.scene.camera.zoom * half, 5))
         self.put(data, source.transform)
 
@@ -108,19 +108,19 @@ Drawing = tuple[HostArray, Plane, int]
 
 
 class Preview(Overlay):
-    """A layer with the outline of the objects on the visible plane of an image."""
+    """Outlines the objects on the visible plane of an image."""
 
     def __init__(self, viewer: Viewer) -> None:
         colors = [(0, 0, 0, 0), (1, 0.85, 0.1, 0.16), (1, 0.85, 0.1, 1)]
         super().__init__(viewer, "objects (preview)", colors, "translucent")
-        self._prepared: dict[tuple[object, ...], HostArray] = {}  # of the plane drawn last
+        self._prepared: dict[tuple[object, ...], HostArray] = {}  # of the last plane
 
     def plan(
         self, layer: Layer, plane: Plane, threshold: float | tuple[float, float] | None
     ) -> Callable[[], Drawing]:
         """Return a function that finds the objects on the visible plane, in any thread.
 
-        The threshold of the choices is not used, but this one, which is None if it is local.
+        `threshold` is used instead of that of the choices; None means a local threshold.
         """
         pixel = min(abs(layer.scale[axis]) for axis in plane.displayed) * plane.step
         width = line_width(self._viewer.scene.camera.zoom * pixel, WIDEST)

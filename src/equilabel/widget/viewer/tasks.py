@@ -15,11 +15,10 @@ from equilabel.widget.logic.messages import explain
 
 
 class _Worker(FunctionWorker):
-    """A worker of napari that leaves the filters of warnings as they are.
+    """A worker of napari that does not change the filters of warnings.
 
-    superqt's replaces them, which are those of all threads, and puts them back after its work. When
-    another worker, or napari itself, does so meanwhile, they stay replaced, or are put back too
-    early.
+    That of superqt replaces the filters, which all threads share, and restores them after its work.
+    If another thread does so at the same time, they stay replaced or are restored too early.
     """
 
     def run(self) -> None:
@@ -29,25 +28,25 @@ class _Worker(FunctionWorker):
         self.returned.emit(self.work())
         self._running = False
         self.finished.emit()
-        self._finished.emit(self)  # for superqt, which keeps it until then
+        self._finished.emit(self)  # superqt then releases the worker
 
 
 class _Reporter(QObject):
-    """Emits what a task does from its thread, for as long as the thread runs."""
+    """Emits the progress of a task from its thread, as long as the thread runs."""
 
     begun = Signal(str, int, int)
     compiling = Signal(str)
 
 
 class Task(QObject):
-    """A function that runs in a thread, which ends at its next piece of work if it is cancelled.
+    """A function that runs in a thread, and ends before its next piece of work if it is cancelled.
 
-    It gets a function that it calls with the name of each of the steps expected, and, if it works
-    block by block, with how many blocks of how many are done.
+    The function is called with another one, `report`, which it calls with the name of each step
+    and, if it works block by block, with the blocks done and the number of blocks.
     """
 
-    stepped = Signal(str, float)  # what it does now, and how many steps are done
-    compiling = Signal(str)  # what is being compiled; empty when it is not any more
+    stepped = Signal(str, float)  # the current step, and how many steps are done
+    compiling = Signal(str)  # the function that is being compiled; "" when it is done
     done = Signal(object)  # the result
     failed = Signal(str)  # the error message
     cancelled = Signal()
@@ -60,9 +59,9 @@ class Task(QObject):
         self._worker.returned.connect(self._end)
 
     def _make_worker(self, title: str, work: Callable[..., Any]) -> Any:
-        """Make a worker that does not keep the task: it returns how the work ended, and with what.
+        """Make a worker that returns how the work ended and its result, and does not own the task.
 
-        What the work calls, and its kernels, raise CancelledError once it has to stop.
+        When the task is cancelled, `report` and the kernels raise CancelledError.
         """
         stop, reporter = self._stop, _Reporter()
         reporter.begun.connect(self._step)
@@ -85,10 +84,10 @@ class Task(QObject):
                     return "done", work(report)
             except CancelledError:
                 return "cancelled", None
-            except Exception as error:  # whatever it is
+            except Exception as error:
                 return "failed", explain(error)
 
-        attempt.__qualname__ = title  # napari shows it if it is closed during the task
+        attempt.__qualname__ = title  # shown by napari if it is closed during the task
         progress = {"desc": title} if self._steps else False
         worker = create_worker(attempt, _progress=progress, _worker_class=_Worker)
         return worker
@@ -98,7 +97,7 @@ class Task(QObject):
         self._worker.start()
 
     def cancel(self) -> None:
-        """Cancel the task at once; the thread ends at its next piece of work."""
+        """Cancel the task at once; its thread ends before its next piece of work."""
         if self.running:
             self.running = False
             self._stop.set()
@@ -126,9 +125,9 @@ class Task(QObject):
 
 
 class LatestResult:
-    """Runs functions in threads, and gives the result of the last one to a method, or its error.
+    """Runs functions in threads, and passes the result of the last one, or its error, to a method.
 
-    The title says what they do. Without a method for it, a result or an error is dropped.
+    The title says what they do. Without a method, a result or an error is dropped.
     """
 
     def __init__(
@@ -155,6 +154,6 @@ class LatestResult:
         self._task.start()
 
     def cancel(self) -> None:
-        """Drop the result that is still to come; its thread ends at its next piece of work."""
+        """Drop the pending result; its thread ends before its next piece of work."""
         if self._task is not None:
             self._task.cancel()
