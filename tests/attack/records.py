@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import time
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from copy import deepcopy
 from pathlib import Path
 from unittest.mock import patch
 
@@ -78,7 +79,7 @@ def poison(path: Path, rng: random.Random) -> str:
     story = []
     for _ in range(rng.choice([1, 1, 1, 3])):
         holder, key = rng.choice(list(places(content["record"])))
-        value = rng.choice(POISONS)
+        value = deepcopy(rng.choice(POISONS))  # later poisons may go into it
         if isinstance(holder, dict) and rng.random() < 0.1:
             key = rng.choice(TEXTS)
         holder[key] = value
